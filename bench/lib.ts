@@ -1,0 +1,25 @@
+/** The middle one; of an even number, the lower of the two. */
+export const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN
+
+/** 12345 → `12.3 k`. */
+export const thousands = (value: number): string =>
+  value >= 1000 ? `${(value / 1000).toFixed(1)} k` : value.toFixed(value < 10 ? 2 : 0)
+
+/** Prints rows under headings as a Markdown table. */
+export const table = (headings: readonly string[], rows: readonly (readonly string[])[]): void => {
+  const widths = headings.map((heading, i) => Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)))
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, i) => (cells[i] ?? '').padEnd(width)).join(' | ')} |`
+  console.log(line(headings))
+  console.log(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`)
+  for (const row of rows) console.log(line(row))
+}
+
+/** A whole number given as `--name 5`, or else the default. */
+export const option = (name: string, otherwise: number): number => {
+  const at = process.argv.indexOf(`--${name}`)
+  const value = at < 0 ? otherwise : Number(process.argv[at + 1])
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} needs a whole number`)
+  return value
+}

@@ -1,0 +1,65 @@
+import { connect, type Socket } from 'node:net'
+
+export type Load = {
+  /** Requests answered in the time. */
+  count: number
+  seconds: number
+  /** Answers by status. */
+  statuses: Map<number, number>
+  /** Milliseconds from the writing of a request to the end of its answer. */
+  p50: number
+  p99: number
+}
+
+/** One keep-alive connection that sends the next request as soon as the last is answered. */
+const lane = (port: number, next: () => Buffer, answered: (status: number, ms: number) => boolean): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket: Socket = connect(port, '127.0.0.1')
+    socket.setNoDelay(true)
+    let began = 0
+    const send = () => {
+      began = performance.now()
+      socket.write(next())
+    }
+    socket.on('connect', send)
+    socket.on('error', reject)
+    let status = 0
+    socket.on('data', (data: Buffer) => {
+      // An answer is small and its body a JSON object: it begins with the status line and ends with the brace. Anything
+      // finer would cost the cores that are measured.
+      if (status === 0) status = (data[9] ?? 0) * 100 + (data[10] ?? 0) * 10 + (data[11] ?? 0) - 5328
+      if (data[data.length - 1] !== 0x7d) return
+      const answer = status
+      status = 0
+      if (answered(answer, performance.now() - began)) send()
+      else socket.end(resolve)
+    })
+  })
+
+/** Closed-loop load over so many keep-alive connections, for so many seconds. */
+export const load = async (port: number, connections: number, seconds: number, next: () => Buffer): Promise<Load> => {
+  const statuses = new Map<number, number>()
+  const times: number[] = []
+  const began = performance.now()
+  const end = began + seconds * 1000
+  const answered = (status: number, ms: number) => {
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    times.push(ms)
+    return performance.now() < end
+  }
+  await Promise.all(Array.from({ length: connections }, () => lane(port, next, answered)))
+  const took = (performance.now() - began) / 1000
+  times.sort((a, b) => a - b)
+  const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
+  return { count: times.length, seconds: took, statuses, p50: at(0.5), p99: at(0.99) }
+}
+
+/** The bytes of a JSON POST. */
+export const post = (path: string, headers: Record<string, string>, body: string): Buffer =>
+  Buffer.from(
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${Object.entries(
+      headers,
+    )
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')}\r\n${body}`,
+  )

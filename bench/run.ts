@@ -1,0 +1,13 @@
+/** `npm run bench -- sms --rounds 5`: runs one bench with its own options. */
+const benches: Record<string, () => Promise<unknown>> = {
+  queue: () => import('./queue.ts'),
+  sms: () => import('./sms.ts'),
+}
+
+const [name = ''] = process.argv.splice(2, 1)
+const bench = benches[name]
+if (bench) await bench()
+else {
+  process.stderr.write(`npm run bench -- NAME [options], where NAME is one of: ${Object.keys(benches).join(', ')}\n`)
+  process.exitCode = 2
+}

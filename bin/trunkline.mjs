@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+// The command line: makes the checkout ready, then runs src/cli/main.ts on the pinned Node.
+// Runs on the machine's own Node (20.19 or newer), so: plain JavaScript, `node:` imports only.
+
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import '../scripts/ready.mjs'
+
+const root = join(import.meta.dirname, '..')
+const node = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
+const child = spawn(node, [join(root, 'src/cli/main.ts'), ...process.argv.slice(2)], { stdio: 'inherit' })
+
+// Ctrl-C reaches the child by itself; what is sent to this process alone does not.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+
+child.on('error', (error) => {
+  console.error(`trunkline: ${error.message}`)
+  process.exit(1)
+})
+child.on('exit', (code, signal) => {
+  if (signal === null) process.exit(code ?? 1)
+  // Die as the child did, so that a shell sees the same.
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+})

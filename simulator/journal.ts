@@ -1,0 +1,94 @@
+import { closeSync, fsyncSync, openSync, readSync, renameSync, writeSync } from 'node:fs'
+
+/** What is written at a time while a journal is made anew, characters. */
+const batch = 262_144
+
+/** The whole lines of a file, read in pieces; a last one without its end is what a kill cut off, and is left out. */
+const linesOf = function* (path: string): Generator<string> {
+  const file = openSync(path, 'a+')
+  const piece = Buffer.allocUnsafe(65_536)
+  let rest = Buffer.alloc(0)
+  for (let size = readSync(file, piece, 0, piece.length, 0), at = 0; size > 0; ) {
+    rest = Buffer.concat([rest, piece.subarray(0, size)])
+    let start = 0
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, start)) {
+      yield rest.toString('utf8', start, end)
+      start = end + 1
+    }
+    rest = rest.subarray(start)
+    at += size
+    size = readSync(file, piece, 0, piece.length, at)
+  }
+  closeSync(file)
+}
+
+/**
+ * A file of JSON lines that outlives a kill: what was flushed before an answer went out is there after it. Not synced to
+ * the disk: a power cut may take the last seconds.
+ */
+export class Journal {
+  private readonly path: string
+  private file: number
+  private pending: string[] = []
+  private isClosed = false
+  /** Lines in the file, waiting ones included. */
+  length = 0
+
+  /** Opens the journal, making it when there is none; `load` gets every entry in order. */
+  constructor(path: string, load: (entry: unknown) => void) {
+    this.path = path
+    for (const line of linesOf(path)) {
+      try {
+        load(JSON.parse(line))
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error
+      }
+    }
+    this.file = openSync(path, 'a')
+  }
+
+  append(entry: unknown): void {
+    this.pending.push(JSON.stringify(entry))
+    this.length++
+  }
+
+  /** Hands everything appended to the operating system. */
+  flush(): void {
+    if (this.pending.length === 0 || this.isClosed) return
+    const lines = `${this.pending.join('\n')}\n`
+    this.pending = []
+    writeAll(this.file, lines)
+  }
+
+  /** Makes the file anew of these entries alone, in one step. */
+  rewrite(entries: Iterable<unknown>): void {
+    this.flush()
+    const fresh = openSync(`${this.path}.new`, 'w')
+    let text = ''
+    this.length = 0
+    for (const entry of entries) {
+      text += `${JSON.stringify(entry)}\n`
+      this.length++
+      if (text.length < batch) continue
+      writeAll(fresh, text)
+      text = ''
+    }
+    writeAll(fresh, text)
+    fsyncSync(fresh)
+    closeSync(fresh)
+    renameSync(`${this.path}.new`, this.path)
+    closeSync(this.file)
+    this.file = openSync(this.path, 'a')
+  }
+
+  close(): void {
+    this.flush()
+    this.isClosed = true
+    closeSync(this.file)
+  }
+}
+
+const writeAll = (file: number, text: string): void => {
+  const octets = Buffer.from(text)
+  for (let written = 0; written < octets.length; ) written += writeSync(file, octets, written)
+}

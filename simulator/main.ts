@@ -1,0 +1,65 @@
+import { once } from 'node:events'
+import type { Server } from 'node:net'
+import { parseArgs } from 'node:util'
+import { controlServer } from './control.ts'
+import { Faults } from './faults.ts'
+import { Network } from './network.ts'
+import { Smsc } from './smsc.ts'
+
+/**
+ * A carrier network with handsets in it, for sandboxes and tests. Prints `{"smpp_port", "control_port"}` on one line once
+ * it listens, on 127.0.0.1 alone; ends on SIGTERM, SIGINT, or when its standard input closes: its parent is gone then.
+ */
+const { values } = parseArgs({
+  options: {
+    home: { type: 'string' },
+    'smpp-port': { type: 'string', default: '0' },
+    'control-port': { type: 'string', default: '0' },
+    'deliver-window': { type: 'string', default: '100' },
+    'receipt-min-ms': { type: 'string', default: '200' },
+    'receipt-max-ms': { type: 'string', default: '1000' },
+  },
+})
+
+const fail = (reason: string): never => {
+  process.stderr.write(`${reason}\n`)
+  process.exit(2)
+}
+
+const { SIMULATOR_PASSWORD: password = '', SIMULATOR_TOKEN: token = '' } = process.env
+const home = values.home ?? fail('--home: where the network is kept')
+if (!/^[\x21-\x7e]{1,8}$/.test(password)) fail('SIMULATOR_PASSWORD: 1 to 8 characters (SMPP 3.4, 4.1.1)')
+if (token.length < 16) fail('SIMULATOR_TOKEN: 16 characters or more')
+
+const network = new Network({
+  home,
+  deliverWindow: Number(values['deliver-window']),
+  receiptMs: [Number(values['receipt-min-ms']), Number(values['receipt-max-ms'])],
+})
+const faults = new Faults()
+const smsc = new Smsc(network, faults, password)
+const control = controlServer({ network, smsc, faults, token })
+
+const listen = async (server: Server, port: string): Promise<number> => {
+  server.listen(Number(port), '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return address && typeof address === 'object' ? address.port : 0
+}
+
+const smppPort = await listen(smsc.server, values['smpp-port'])
+const controlPort = await listen(control, values['control-port'])
+
+const stop = (): void => {
+  smsc.close()
+  control.close()
+  network.close()
+  setImmediate(() => process.exit(0))
+}
+process.once('SIGTERM', stop)
+process.once('SIGINT', stop)
+process.stdin.once('close', stop)
+process.stdin.once('error', stop)
+process.stdin.resume()
+
+process.stdout.write(`${JSON.stringify({ smpp_port: smppPort, control_port: controlPort })}\n`)

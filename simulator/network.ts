@@ -1,0 +1,192 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { MessageState } from '../src/connectors/smpp/codec/receipt.ts'
+import type { Concat } from '../src/connectors/smpp/codec/user-data.ts'
+import { type LongMode, segment } from '../src/lib/segments.ts'
+import type { Delivery, Report, Text } from './delivery.ts'
+import { Dispatch } from './dispatch.ts'
+import { type Behaviour, Handsets, type Item, type Outcome } from './handsets.ts'
+import { Journal } from './journal.ts'
+import { type Piece, Texts } from './texts.ts'
+
+export type NetworkSettings = {
+  /** Where the journal is kept. */
+  readonly home: string
+  /** Unanswered deliveries to one bind at a time. */
+  readonly deliverWindow: number
+  /** How long after a submit its receipt goes, milliseconds. */
+  readonly receiptMs: readonly [least: number, most: number]
+}
+
+/** One submitted part, numbers with `+`. */
+export type Submission = {
+  readonly source: string
+  readonly destination: string
+  readonly text: string
+  readonly concat: Concat | null
+  readonly wantsReceipt: boolean
+}
+
+type Entry =
+  | ['item', Item]
+  | ['behaviour', string, Behaviour]
+  | ['piece', Piece]
+  | ['delivery', Delivery]
+  | ['delivered', number]
+
+/** The journal is made anew when it has this many lines and four times what is alive. */
+const longJournal = 200_000
+
+const states: Record<Exclude<Outcome, 'silent'>, MessageState> = {
+  deliver: 'DELIVERED',
+  undeliverable: 'UNDELIVERABLE',
+  expire: 'EXPIRED',
+  reject: 'REJECTED',
+}
+
+/** What the carrier knows: handsets, what they saw, and what it has still to bring to the platform. All of it is in the
+ *  journal, and there before anybody is told. */
+export class Network {
+  readonly handsets = new Handsets()
+  readonly dispatch: Dispatch
+  private readonly settings: NetworkSettings
+  private readonly texts = new Texts()
+  private readonly journal: Journal
+  /** The last id given; they begin at the clock so that none comes again after a restart, and stay below 2^53. */
+  private lastId = Date.now() * 1_000
+  private reference = Math.floor(Math.random() * 256)
+
+  constructor(settings: NetworkSettings) {
+    this.settings = settings
+    mkdirSync(settings.home, { recursive: true })
+    this.dispatch = new Dispatch(settings.deliverWindow, (id) => this.append(['delivered', id]))
+    this.journal = new Journal(join(settings.home, 'sms.jsonl'), (entry) => this.load(entry as Entry)) // our own file
+    this.journal.rewrite(this.entries())
+  }
+
+  nextId(): number {
+    this.lastId = Math.max(this.lastId + 1, Date.now() * 1_000)
+    return this.lastId
+  }
+
+  /** What the handset does with the message: when it reaches it, the text is among the handset's items. */
+  take(submission: Submission, carrierId: string): Outcome {
+    const { source, destination, text, concat } = submission
+    const outcome = this.handsets.outcome(destination)
+    if (outcome !== 'deliver' && outcome !== 'silent') return outcome
+    const whole = concat ? this.join({ from: source, to: destination, ...concat, text }) : text
+    if (whole !== null) {
+      this.see({ number: destination, direction: 'inbound', peer: source, text: whole, at: Date.now(), carrierId })
+    }
+    return outcome
+  }
+
+  /** Plans the receipt of a submission, if its handset's outcome has one. */
+  report(submission: Submission, outcome: Outcome, carrierId: string, delayMs = this.receiptDelay()): void {
+    if (outcome === 'silent' || !submission.wantsReceipt) return
+    const now = Date.now()
+    const report: Report = {
+      kind: 'receipt',
+      id: this.nextId(),
+      due: now + delayMs,
+      source: submission.destination,
+      destination: submission.source,
+      carrierId,
+      state: states[outcome],
+      submitted: now,
+      beginning: submission.text.slice(0, 20),
+    }
+    this.bring(report)
+  }
+
+  /** A handset sends a text to a number of the platform, in as many parts as it takes. */
+  send(number: string, to: string, text: string, long: LongMode): void {
+    const { encoding, parts } = segment(text, long)
+    const reference = this.reference++ & 0xff
+    for (const [index, piece] of parts.entries()) {
+      const concat = parts.length > 1 ? { reference, part: index + 1, parts: parts.length } : null
+      const id = this.nextId()
+      const part: Text = {
+        kind: 'text',
+        id,
+        due: Date.now(),
+        source: number,
+        destination: to,
+        text: piece,
+        encoding,
+        concat,
+        long,
+      }
+      this.bring(part)
+    }
+    this.see({ number, direction: 'outbound', peer: to, text, at: Date.now(), carrierId: null })
+  }
+
+  change(number: string, behaviour: Behaviour): void {
+    this.handsets.change(number, behaviour)
+    this.append(['behaviour', number, behaviour])
+  }
+
+  /** Makes everything so far outlive a kill. */
+  flush(): void {
+    this.journal.flush()
+    if (this.journal.length > longJournal && this.journal.length > 4 * (this.handsets.items + this.dispatch.size)) {
+      this.journal.rewrite(this.entries())
+    }
+  }
+
+  close(): void {
+    this.dispatch.stop()
+    this.journal.close()
+  }
+
+  private receiptDelay(): number {
+    const [least, most] = this.settings.receiptMs
+    return least + Math.random() * (most - least)
+  }
+
+  private join(piece: Piece): string | null {
+    this.append(['piece', piece])
+    return this.texts.add(piece)
+  }
+
+  private see(item: Item): void {
+    this.handsets.add(item)
+    this.append(['item', item])
+  }
+
+  private bring(delivery: Delivery): void {
+    this.append(['delivery', delivery])
+    this.dispatch.add(delivery)
+  }
+
+  private append(entry: Entry): void {
+    this.journal.append(entry)
+  }
+
+  private load(entry: Entry): void {
+    switch (entry[0]) {
+      case 'item':
+        this.handsets.add(entry[1])
+        break
+      case 'behaviour':
+        this.handsets.change(entry[1], entry[2])
+        break
+      case 'piece':
+        this.texts.add(entry[1])
+        break
+      case 'delivery':
+        this.dispatch.add(entry[1])
+        break
+      case 'delivered':
+        this.dispatch.forget(entry[1])
+        break
+    }
+  }
+
+  private *entries(): Generator<Entry> {
+    yield* this.handsets.entries()
+    yield* this.texts.entries()
+    for (const delivery of this.dispatch.entries) yield ['delivery', delivery]
+  }
+}

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { environment } from '../config.ts'
+import { contracts } from '../contracts.ts'
+import { UsageError } from './args.ts'
+import { runCommand } from './run.ts'
+
+const { version }: { version: string } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
+)
+
+const read = (path: string): string => {
+  try {
+    return readFileSync(path === '-' ? process.stdin.fd : path, 'utf8')
+  } catch (error) {
+    throw new UsageError(`cannot read ${path}: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+// `trunkline prices list | head` closes the pipe: nobody reads on, so there is no more to do.
+process.stdout.on('error', () => process.exit(0))
+
+process.exitCode = await runCommand(process.argv.slice(2), contracts, {
+  environment: environment(),
+  version,
+  width: process.stdout.isTTY ? process.stdout.columns : null,
+  read,
+  write: (text) => process.stdout.write(text),
+  complain: (text) => process.stderr.write(text),
+})

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Type } from 'typebox'
+import { Ok, Time } from '../http/schema.ts'
+import { format } from './output.ts'
+
+const row = Type.Object({ at: Time, name: Type.String(), inner: Type.Object({ state: Type.String() }) })
+const reply = Ok({ count: Type.Integer(), rows: Type.Array(row) })
+const rows = [
+  { at: '2026-01-01T00:00:00Z', name: 'first', inner: { state: 'up' } },
+  { at: '2026-01-02T00:00:00Z', name: 'second' },
+]
+
+test('lists are tables below what stands beside them, times last', () => {
+  const text = format(reply, { success: true, count: 2, rows }, Number.POSITIVE_INFINITY)
+  assert.equal(
+    text,
+    [
+      'count  2',
+      '',
+      'name    inner.state  at',
+      'first   up           2026-01-01T00:00:00Z',
+      'second               2026-01-02T00:00:00Z',
+    ].join('\n'),
+  )
+})
+
+test('a table is no wider than the terminal, and says what it leaves out', () => {
+  const lines = format(reply, { success: true, rows }, 24).split('\n')
+  assert.equal(lines[0], 'name    inner.state')
+  assert.match(lines.at(-1) ?? '', /not shown: at/)
+})
+
+test('an object is a record, and nothing at all is said too', () => {
+  const schema = Ok({ row })
+  assert.equal(
+    format(schema, { success: true, row: { name: 'x', inner: { state: 'up' } } }, 80),
+    'name         x\ninner.state  up',
+  )
+  assert.equal(format(schema, { success: true }, 80), 'done')
+  assert.equal(format(reply, { success: true, rows: [] }, 80), '(none)')
+})
+
+test('a name cannot move the cursor of the terminal', () => {
+  const text = format(Ok({ row }), { success: true, row: { name: 'a\u001b[2Jb\u0007' } }, 80)
+  assert.equal(text, 'name  a\\x1b[2Jb\\x07')
+})

@@ -1,0 +1,86 @@
+import type { Contract } from '../http/endpoint.ts'
+import { sortArguments, type Typed, UsageError } from './args.ts'
+import { about, type Command, commandsOf, find, knownOf } from './command.ts'
+import { helpOf, helpOfCommand } from './help.ts'
+import { format } from './output.ts'
+import { requestOf } from './request.ts'
+import { CallError, send } from './send.ts'
+import type { Read } from './value.ts'
+
+/** What surrounds a command. */
+export type Surroundings = {
+  readonly environment: NodeJS.ProcessEnv
+  readonly version: string
+  /** Characters of a line of the terminal; null without one. */
+  readonly width: number | null
+  readonly read: Read
+  readonly write: (text: string) => void
+  readonly complain: (text: string) => void
+}
+
+/** Whose key a command sends: the option, the setting and the header. */
+const keys = {
+  operator: ['operator-key', 'TRUNKLINE_OPERATOR_KEY', 'x-operator-key'],
+  account: ['api-key', 'TRUNKLINE_API_KEY', 'x-user-api-key'],
+} as const
+
+const keyOf = ({ contract }: Command, { options }: Typed, environment: NodeJS.ProcessEnv): Record<string, string> => {
+  if (contract.auth === 'none') return {}
+  const [option, variable, header] = keys[contract.auth]
+  const key = options.get(option)?.at(-1) ?? environment[variable] ?? ''
+  if (key === '') throw new UsageError(`there is no key: give --${option}, or set ${variable}`)
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`--${option} holds characters that no key has`)
+  return { [header]: key }
+}
+
+const addressOf = ({ options }: Typed, environment: NodeJS.ProcessEnv): URL => {
+  const text = options.get('url')?.at(-1) ?? (environment.TRUNKLINE_URL || 'http://127.0.0.1:8080')
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url && /^https?:$/.test(url.protocol)) return url
+  throw new UsageError(`--url wants an address such as https://sms.example.com, not "${text}"`)
+}
+
+const obey = async (args: readonly string[], commands: readonly Command[], around: Surroundings): Promise<void> => {
+  const { environment, version, write, read, width } = around
+  const first = sortArguments(args, null)
+  const lineWidth = Math.min(width ?? 100, 120)
+  if (first.options.has('version')) return write(`${version}\n`)
+  const isHelp = first.options.has('help')
+  const [noun, verb] = first.words
+  if (noun === undefined || verb === undefined) {
+    const some = noun === undefined ? commands : about(commands, noun)
+    if (isHelp) return write(helpOf(some, lineWidth))
+    throw new UsageError(
+      `${noun === undefined ? 'which command' : `${noun}: which of these`}?\n\n${helpOf(some, lineWidth)}`,
+    )
+  }
+  const command = find(commands, noun, verb)
+  if (isHelp) return write(helpOfCommand(command, lineWidth))
+  const typed = sortArguments(args, knownOf(command))
+  const request = requestOf(command, typed, read)
+  const headers = { ...request.headers, ...keyOf(command, typed, environment) }
+  const reply = await send(addressOf(typed, environment), { ...request, headers })
+  const text = typed.options.has('json')
+    ? JSON.stringify(reply, null, 2)
+    : format(command.contract.reply, reply, width ?? Number.POSITIVE_INFINITY)
+  write(`${text}\n`)
+}
+
+/**
+ * Runs one command line.
+ * @returns the exit status: 0, 1 when the server refused or cannot be reached, 2 when the command line is wrong
+ */
+export const runCommand = async (
+  args: readonly string[],
+  contracts: readonly Contract[],
+  around: Surroundings,
+): Promise<number> => {
+  try {
+    await obey(args, commandsOf(contracts), around)
+    return 0
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof CallError)) throw error
+    around.complain(`trunkline: ${error.message.trimEnd()}\n`)
+    return error instanceof UsageError ? 2 : 1
+  }
+}

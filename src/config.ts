@@ -1,0 +1,243 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { nearest } from './lib/nearest.ts'
+
+/** A setting that a person got wrong. The message names it and says what it wants. */
+export class SettingError extends Error {}
+
+type Setting<T> = { name: string; default: string; about: string; read: (text: string) => T }
+
+const text = (value: string): string => value
+
+const flag = (value: string): boolean => {
+  if (value === 'true' || value === '1') return true
+  if (value === 'false' || value === '0') return false
+  throw new SettingError('wants true or false')
+}
+
+const integer = (least: number, most: number) => (value: string) => {
+  const number = Number(value)
+  if (!/^\d+$/.test(value) || number < least || number > most)
+    throw new SettingError(`wants a whole number from ${least} to ${most}`)
+  return number
+}
+
+const oneOf =
+  <const T extends string>(...values: T[]) =>
+  (value: string): T => {
+    const found = values.find((known) => known === value)
+    if (!found) throw new SettingError(`wants one of ${values.join(', ')}`)
+    return found
+  }
+
+const list =
+  <T>(item: (value: string) => T) =>
+  (value: string): T[] =>
+    value
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean)
+      .map(item)
+
+const secret = (value: string): string => {
+  if (value.length < 20) throw new SettingError('wants at least 20 characters')
+  return value
+}
+
+const word = (value: string): string => {
+  if (!/^[a-z][a-z0-9]{1,30}$/.test(value)) throw new SettingError('wants a lower-case word of letters and digits')
+  return value
+}
+
+const address = (value: string): string => {
+  const url = URL.canParse(value) ? new URL(value) : null
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new SettingError('wants an address such as https://sms.example.com')
+  return url.href.replace(/\/$/, '')
+}
+
+const setting = <T>(name: string, fallback: string, about: string, read: (text: string) => T): Setting<T> => ({
+  name,
+  default: fallback,
+  about,
+  read,
+})
+
+const optional =
+  <T>(read: (text: string) => T) =>
+  (value: string): T | null =>
+    value === '' ? null : read(value)
+
+/** Every setting, in the order in which the documentation shows them. The only reader of the environment. */
+export const settings = {
+  host: setting('TRUNKLINE_HOST', '127.0.0.1', 'Address that HTTP listens on.', text),
+  port: setting('TRUNKLINE_PORT', '8080', 'Port of HTTP; 0 takes any free one.', integer(0, 65_535)),
+  home: setting('TRUNKLINE_HOME', './data', 'Folder of the embedded database, keys, recordings and media.', text),
+  databaseUrl: setting(
+    'DATABASE_URL',
+    '',
+    'PostgreSQL 15 or newer to use instead of the embedded one.',
+    optional(text),
+  ),
+  roles: setting(
+    'TRUNKLINE_ROLES',
+    'api,worker,voice,console',
+    'Roles that this process runs.',
+    list(oneOf('api', 'worker', 'voice', 'console')),
+  ),
+  sandbox: setting(
+    'TRUNKLINE_SANDBOX',
+    '',
+    'Sandbox carriers and /sandbox. Default: true with the embedded database on a loopback host, else false.',
+    optional(flag),
+  ),
+  tlsCert: setting('TRUNKLINE_TLS_CERT', '', 'Certificate file (PEM) for HTTPS by ourselves.', optional(text)),
+  tlsKey: setting('TRUNKLINE_TLS_KEY', '', 'Key file (PEM) that belongs to the certificate.', optional(text)),
+  trustProxy: setting(
+    'TRUNKLINE_TRUST_PROXY',
+    '',
+    'Proxies whose forwarded headers are believed: true, or addresses and networks separated by commas.',
+    optional(text),
+  ),
+  apiKey: setting(
+    'TRUNKLINE_API_KEY',
+    '',
+    'API key of the first account. Default: made at the first start.',
+    optional(secret),
+  ),
+  operatorKey: setting(
+    'TRUNKLINE_OPERATOR_KEY',
+    '',
+    'Operator key. Default: made at the first start.',
+    optional(secret),
+  ),
+  masterKey: setting(
+    'TRUNKLINE_MASTER_KEY',
+    '',
+    'Key that seals stored secrets. Default: made at the first start and kept in TRUNKLINE_HOME; set it where several machines share a database.',
+    optional(secret),
+  ),
+  publicUrl: setting('TRUNKLINE_PUBLIC_URL', '', 'Base of links. Default: from host and port.', optional(address)),
+  msgappName: setting(
+    'TRUNKLINE_MSGAPP_NAME',
+    '',
+    'Second spelling of msgapp in paths, events, fields and features.',
+    optional(word),
+  ),
+  corsOrigins: setting(
+    'TRUNKLINE_CORS_ORIGINS',
+    '',
+    'Origins whose pages may use the voice SDK, separated by commas.',
+    list(text),
+  ),
+  allowPrivateHooks: setting(
+    'TRUNKLINE_ALLOW_PRIVATE_HOOKS',
+    '',
+    'Webhooks to private addresses. Default: as TRUNKLINE_SANDBOX. For webhooks, which are to come.',
+    optional(flag),
+  ),
+  optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Honour STOP and its kin. For opt-out, which is to come.', flag),
+  mediaStore: setting(
+    'TRUNKLINE_MEDIA_STORE',
+    '',
+    'A folder, or s3://…. For media, which are to come.',
+    optional(text),
+  ),
+  deliveryDays: setting(
+    'TRUNKLINE_RETENTION_DAYS_DELIVERIES',
+    '30',
+    'Days that webhook deliveries are kept. For webhooks, which are to come.',
+    integer(1, 3650),
+  ),
+  recordingDays: setting(
+    'TRUNKLINE_RETENTION_DAYS_RECORDINGS',
+    '90',
+    'Days that recordings are kept. For calls, which are to come.',
+    integer(1, 3650),
+  ),
+  sandboxSipPort: setting(
+    'TRUNKLINE_SANDBOX_SIP_PORT',
+    '0',
+    'Port of the sandbox trunk; 0 takes any free one. For calls, which are to come.',
+    integer(0, 65_535),
+  ),
+  log: setting(
+    'TRUNKLINE_LOG',
+    'info',
+    'Level of the log.',
+    oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+  ),
+  readyFile: setting('TRUNKLINE_READY_FILE', '', 'File written once everything is ready.', optional(text)),
+  sandboxSmppPort: setting(
+    'TRUNKLINE_SANDBOX_SMPP_PORT',
+    '0',
+    'Port of the sandbox SMSC; 0 takes any free one.',
+    integer(0, 65_535),
+  ),
+  reservationMinutes: setting(
+    'TRUNKLINE_RESERVATION_MINUTES',
+    '30',
+    'How long a reserved number is held.',
+    integer(1, 1440),
+  ),
+  registrationDays: setting(
+    'TRUNKLINE_REGISTRATION_DAYS',
+    '30',
+    'Days after which a number with unmet requirements is suspended.',
+    integer(1, 365),
+  ),
+  quarantineDays: setting(
+    'TRUNKLINE_QUARANTINE_DAYS',
+    '30',
+    'Days that a released number rests before it is sold again.',
+    integer(0, 365),
+  ),
+} satisfies Record<string, Setting<unknown>>
+
+type Values = { [Key in keyof typeof settings]: ReturnType<(typeof settings)[Key]['read']> }
+
+/** The settings as the program uses them; `sandbox` is decided. */
+export type Config = Omit<Values, 'sandbox'> & { sandbox: boolean }
+
+/** Names that other programs of ours read: not settings of the server, and not errors either. */
+const elsewhere = ['TRUNKLINE_URL']
+
+const reject = (name: string, problem: string): never => {
+  throw new SettingError(`${name} ${problem}`)
+}
+
+const readOne = (environment: NodeJS.ProcessEnv, { name, default: fallback, read }: Setting<unknown>): unknown => {
+  const given = environment[name]?.trim()
+  try {
+    return read(given === undefined || given === '' ? fallback : given)
+  } catch (error) {
+    return reject(name, error instanceof SettingError ? `${error.message}, not "${given}"` : String(error))
+  }
+}
+
+const isLoopback = (host: string) => host === 'localhost' || host === '::1' || host.startsWith('127.')
+
+/**
+ * Reads the settings from an environment.
+ * @throws SettingError that names the setting and the mend; an unknown TRUNKLINE_ name is an error too
+ */
+export const readConfig = (environment: NodeJS.ProcessEnv): Config => {
+  const names = Object.values(settings).map(({ name }) => name)
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('TRUNKLINE_') || names.includes(name) || elsewhere.includes(name)) continue
+    if (name.startsWith('TRUNKLINE_TEST_')) continue
+    reject(name, `is not a setting; the nearest is ${nearest(name, names)}`)
+  }
+  const values = Object.fromEntries(
+    Object.entries(settings).map(([key, one]) => [key, readOne(environment, one)]),
+  ) as Values // each value was made by its own setting's `read`
+  if ((values.tlsCert === null) !== (values.tlsKey === null))
+    reject('TRUNKLINE_TLS_CERT', 'and TRUNKLINE_TLS_KEY are set together or not at all')
+  return { ...values, sandbox: values.sandbox ?? (values.databaseUrl === null && isLoopback(values.host)) }
+}
+
+/** The environment of the process, with the names of a `.env` file in the folder of the start where it does not have them. */
+export const environment = (file = '.env'): NodeJS.ProcessEnv => ({
+  ...(existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}),
+  ...process.env,
+})

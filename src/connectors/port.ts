@@ -1,0 +1,79 @@
+/**
+ * The ports to the outside world: types only. A connector (smpp/, sip/, didww/ …) implements one of them and knows
+ * nothing of the database, of HTTP or of a domain; what it needs kept is handed to it through the port.
+ */
+
+/** One short message as it goes over the air: a whole text, or one part of a long one. */
+export type SmsPart = {
+  /** Ours: the message's uuid and the part's place in it. Stable over resubmissions. */
+  readonly message: string
+  readonly part: number
+  readonly parts: number
+  /** E.164 with `+`. */
+  readonly source: string
+  readonly destination: string
+  readonly text: string
+  readonly encoding: 'gsm7' | 'ucs2'
+  /** Reference shared by the parts of one message (3GPP TS 23.040, 9.2.3.24.1): 0 to 255. */
+  readonly reference: number
+}
+
+/** What the carrier said to a submit_sm. */
+export type SubmitResult =
+  | { readonly outcome: 'accepted'; readonly carrierId: string }
+  /** `retry`: congestion, the same submit may succeed later; `refused`: it never will. */
+  | { readonly outcome: 'retry' | 'refused'; readonly status: number; readonly reason: string }
+  /** The link broke, or the answer did not come: the carrier may or may not have the message. */
+  | { readonly outcome: 'unknown'; readonly reason: string }
+
+/** A delivery receipt (SMPP 3.4, appendix B). */
+export type SmsReceipt = {
+  readonly carrierId: string
+  readonly state:
+    | 'ENROUTE'
+    | 'DELIVERED'
+    | 'EXPIRED'
+    | 'DELETED'
+    | 'UNDELIVERABLE'
+    | 'ACCEPTED'
+    | 'UNKNOWN'
+    | 'REJECTED'
+  /** The network's error code, as the carrier wrote it. */
+  readonly error: string | null
+}
+
+/** A short message from a handset, possibly one part of a long one. */
+export type SmsInbound = {
+  readonly source: string
+  readonly destination: string
+  readonly text: string
+  /** Present when the handset sent the text in parts. */
+  readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
+}
+
+export type LinkState = {
+  readonly state: 'connecting' | 'bound' | 'down' | 'closed'
+  /** When it entered that state, Unix milliseconds by the real clock. */
+  readonly since: number
+  readonly lastError: string | null
+  readonly inFlight: number
+  readonly submitted: number
+}
+
+/** What a carrier asks of us. It answers its peer only after the promise resolves: the thing is kept then. A rejection
+ *  makes it answer with a temporary error, so that the peer sends again. */
+export type SmsEvents = {
+  inbound(message: SmsInbound): Promise<void>
+  receipt(receipt: SmsReceipt): Promise<void>
+  /** The link went up or down, or its window has room again. */
+  changed(): void
+}
+
+export type SmsCarrier = {
+  /** How many more parts the carrier can take at this moment: 0 while the link is down. */
+  room(): number
+  submit(part: SmsPart): Promise<SubmitResult>
+  state(): LinkState
+  /** Unbinds after what is in flight, 5 s at most. */
+  close(): Promise<void>
+}

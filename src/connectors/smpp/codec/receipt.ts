@@ -1,0 +1,75 @@
+import { type Data, type Message, tags } from './pdu.ts'
+import { readUserData } from './user-data.ts'
+
+/** message_state (SMPP 3.4, 5.2.28) and the seven letters that the text form has for it (appendix B). */
+export const messageStates = {
+  ENROUTE: { code: 1, stat: 'ENROUTE' },
+  DELIVERED: { code: 2, stat: 'DELIVRD' },
+  EXPIRED: { code: 3, stat: 'EXPIRED' },
+  DELETED: { code: 4, stat: 'DELETED' },
+  UNDELIVERABLE: { code: 5, stat: 'UNDELIV' },
+  ACCEPTED: { code: 6, stat: 'ACCEPTD' },
+  UNKNOWN: { code: 7, stat: 'UNKNOWN' },
+  REJECTED: { code: 8, stat: 'REJECTD' },
+} as const
+
+export type MessageState = keyof typeof messageStates
+
+export type Receipt = { readonly carrierId: string; readonly state: MessageState; readonly error: string | null }
+
+const byCode = new Map<number, MessageState>()
+const byLetters = new Map<string, MessageState>()
+for (const [name, { code, stat }] of Object.entries(messageStates)) {
+  byCode.set(code, name as MessageState) // Object.entries forgets the keys' type
+  byLetters.set(stat.slice(0, 5), name as MessageState)
+}
+
+/** esm_class, message type bits: a receipt, and an intermediate notification (5.2.12). */
+export const receiptClass = 0x04
+const typeBits = 0x3c
+const intermediate = 0x20
+
+/** True when a deliver_sm or data_sm tells of a message sent, not of one received. */
+export const isReceipt = (pdu: Message | Data): boolean => {
+  const type = pdu.esmClass & typeBits
+  return type === receiptClass || type === intermediate || pdu.tlvs.has(tags.receipted_message_id)
+}
+
+const idForm = /\bid\s*:\s*([^\s:]+)(?=\s|$)/i
+const statForm = /\bstat\s*:\s*([a-z]+)/i
+const errForm = /\berr\s*:\s*([^\s:]+)(?=\s|$)/i
+
+/** A state by its first five letters, which tell them apart in full and in short (`DELIVRD`, `delivered`). */
+const stateOf = (stat: string): MessageState | undefined => byLetters.get(stat.slice(0, 5).toUpperCase())
+
+/** The error's three octets: the network's type, then the code in 16 bits (5.3.2.31). */
+const networkError = (value: Buffer | undefined): string | null =>
+  value?.length === 3 ? String(value.readUInt16BE(1)) : null
+
+/**
+ * What a receipt says: the optional parameters first, its text second (appendix B: case, spaces and missing fields are
+ * tolerated). Null when it names no message. A state that nobody knows is UNKNOWN; an error of zeros is none.
+ */
+export const readReceipt = (pdu: Message | Data): Receipt | null => {
+  const { text } = readUserData(pdu)
+  const named = pdu.tlvs.get(tags.receipted_message_id)?.toString('latin1').replace(/\0.*$/s, '')
+  const carrierId = named || idForm.exec(text)?.[1]
+  if (!carrierId) return null
+  const code = pdu.tlvs.get(tags.message_state)?.[0]
+  const state = (code === undefined ? undefined : byCode.get(code)) ?? stateOf(statForm.exec(text)?.[1] ?? '')
+  const error = errForm.exec(text)?.[1] ?? networkError(pdu.tlvs.get(tags.network_error_code))
+  return { carrierId, state: state ?? 'UNKNOWN', error: error === null || /^0*$/.test(error) ? null : error }
+}
+
+const stamp = (at: Date): string => at.toISOString().slice(2, 16).replace(/[-T:]/g, '')
+
+/** The text form of a receipt (appendix B); dates are UTC, to the minute. */
+export const receiptText = (
+  { carrierId, state, error }: Receipt,
+  submitted: Date,
+  done: Date,
+  beginning: string,
+): string => {
+  const delivered = state === 'DELIVERED' ? '001' : '000'
+  return `id:${carrierId} sub:001 dlvrd:${delivered} submit date:${stamp(submitted)} done date:${stamp(done)} stat:${messageStates[state].stat} err:${error ?? '000'} text:${beginning.slice(0, 20)}`
+}

@@ -1,0 +1,70 @@
+import { escapeSeptet, none, septetOf } from '../../../lib/gsm.ts'
+import { type Alphabet, defaultAlphabet } from './national.ts'
+
+/** data_coding values written here (SMPP 3.4, 5.2.19): the default alphabet and UCS-2. */
+export const codings = { gsm7: 0x00, ucs2: 0x08 } as const
+
+const question = 0x3f
+
+/** GSM 7-bit text, one septet in an octet (unpacked, as SMPP carries it); `?` for what the alphabet lacks. */
+const encodeGsm = (text: string): Buffer => {
+  const octets = Buffer.allocUnsafe(text.length * 2)
+  let length = 0
+  for (let i = 0; i < text.length; i++) {
+    const septet = septetOf(text.charCodeAt(i))
+    if (septet === none) octets[length++] = question
+    else {
+      if (septet > 0x7f) octets[length++] = escapeSeptet
+      octets[length++] = septet & 0x7f
+    }
+  }
+  return octets.subarray(0, length)
+}
+
+/** A text in the octets of its encoding. */
+export const encodeText = (text: string, encoding: 'gsm7' | 'ucs2'): Buffer =>
+  encoding === 'gsm7' ? encodeGsm(text) : Buffer.from(text, 'utf16le').swap16()
+
+const decodeGsm = (octets: Buffer, alphabet: Alphabet): string => {
+  let text = ''
+  for (let i = 0; i < octets.length; i++) {
+    const septet = octets[i] ?? 0
+    if (septet !== escapeSeptet) text += alphabet.character(septet)
+    else if (i + 1 < octets.length) text += alphabet.extended(octets[++i] ?? 0)
+  }
+  return text
+}
+
+/** An odd octet at the end is left out. */
+const decodeUcs = (octets: Buffer): string =>
+  Buffer.from(octets.subarray(0, octets.length & ~1))
+    .swap16()
+    .toString('utf16le')
+
+/** The charsets that TextDecoder knows under the standard's numbers. */
+const charsets = new Map([
+  [0x05, 'shift_jis'],
+  [0x06, 'iso-8859-5'],
+  [0x07, 'iso-8859-8'],
+  [0x0a, 'iso-2022-jp'],
+  [0x0d, 'euc-jp'],
+  [0x0e, 'euc-kr'],
+])
+
+/**
+ * The text of a user data field without its header, its 7-bit alphabet as the header says. Codings (SMPP 3.4, 5.2.19): 0 GSM, 1 IA5, 3 Latin-1, 8 UCS-2 and the
+ * charsets above; 16 to 31 and 240 to 255 are read by 3GPP TS 23.038, part 4. Anything else, binary included, is read as
+ * Latin-1, so that no octet is lost.
+ */
+export const decodeText = (octets: Buffer, dataCoding: number, alphabet = defaultAlphabet): string => {
+  if (dataCoding === codings.gsm7) return decodeGsm(octets, alphabet)
+  if (dataCoding === codings.ucs2) return decodeUcs(octets)
+  const group = dataCoding & 0xf0
+  if (group === 0x10) {
+    const kind = dataCoding & 0x0c
+    if (kind !== 0x04) return kind === 0x08 ? decodeUcs(octets) : decodeGsm(octets, alphabet)
+  }
+  if (group === 0xf0 && (dataCoding & 0x04) === 0) return decodeGsm(octets, alphabet)
+  const charset = charsets.get(dataCoding)
+  return charset ? new TextDecoder(charset).decode(octets) : octets.toString('latin1')
+}

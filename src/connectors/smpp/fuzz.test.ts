@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { encode } from './codec/encode.ts'
+import { type Message, noTlvs, tags } from './codec/pdu.ts'
+import { connectSmpp } from './session.ts'
+
+const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
+
+const address = { ton: 1, npi: 1, address: '33612345678' }
+const delivery: Message = {
+  command: 'deliver_sm',
+  sequence: 5,
+  status: 0,
+  serviceType: '',
+  source: address,
+  destination: address,
+  esmClass: 0,
+  protocolId: 0,
+  priority: 0,
+  schedule: '',
+  validity: '',
+  registered: 0,
+  replaceIfPresent: 0,
+  dataCoding: 0,
+  defaultMessageId: 0,
+  shortMessage: Buffer.from('id:1 stat:DELIVRD err:000 text:hello'),
+  tlvs: new Map([[tags.receipted_message_id, Buffer.from('1\0')]]),
+}
+const sound = encode(delivery)
+const enquiry = encode({ command: 'enquire_link', sequence: 0x7eadbeef, status: 0 })
+
+/** A carrier that binds, sends the octets and an enquire_link, and tells what became of the session. */
+const answerTo = async (t: TestContext, octets: Buffer): Promise<'answered' | 'closed'> => {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const bound = server.address()
+  assert.ok(bound && typeof bound === 'object')
+  const settings = { host: '127.0.0.1', port: bound.port, system_id: 'us', password: 'secret' }
+  const carrier = connectSmpp(settings, { inbound: async () => {}, receipt: async () => {}, changed: () => {} })
+  t.after(() => carrier.close())
+  const [socket]: Socket[] = await once(server, 'connection')
+  assert.ok(socket)
+  socket.on('error', () => {})
+  const [request]: Buffer[] = await once(socket, 'data')
+  assert.ok(request)
+  const sequence = request.readUInt32BE(12)
+  socket.write(encode({ command: 'bind_transceiver_resp', sequence, status: 0, systemId: '', tlvs: noTlvs }))
+  socket.write(octets)
+  socket.write(enquiry)
+  // The end of the stream settles an unfinished frame that swallowed the question.
+  socket.end()
+  let got = Buffer.alloc(0)
+  socket.on('data', (piece: Buffer) => {
+    got = Buffer.concat([got, piece])
+  })
+  // A reset is one of the ways to be closed: `once` would take it for a failure.
+  await new Promise<void>((resolve) => socket.on('close', () => resolve()))
+  server.close()
+  await carrier.close()
+  return got.includes(enquiry.subarray(12)) ? 'answered' : 'closed'
+}
+
+const withLength = (length: number): Buffer => {
+  const octets = Buffer.from(sound)
+  octets.writeUInt32BE(length)
+  return octets
+}
+const overlong = Buffer.from(encode({ ...delivery, tlvs: noTlvs }))
+overlong[16 + 1 + 14 + 14 + 9] = 250
+
+/** A delivery that goes on with these octets, its length telling so. */
+const followedBy = (more: string): Buffer => {
+  const octets = Buffer.concat([sound, hex(more)])
+  octets.writeUInt32BE(octets.length)
+  return octets
+}
+
+const classes: [name: string, octets: Buffer, then: 'answered' | 'closed'][] = [
+  ['command_length 0', withLength(0), 'closed'],
+  ['command_length 4', withLength(4), 'closed'],
+  ['command_length 15', withLength(15), 'closed'],
+  ['command_length 65,537', withLength(65_537), 'closed'],
+  ['command_length of all ones', withLength(0xffffffff), 'closed'],
+  ['an HTTP GET', Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'), 'closed'],
+  ['CR LF instead of a PDU', Buffer.from('\r\n\r\n'.repeat(8)), 'closed'],
+  ['half a PDU and no more', sound.subarray(0, 30), 'closed'],
+  ['an unknown command', hex('00000010 000000fe 00000000 00000009'), 'answered'],
+  ['an answer that nobody asked for', hex('00000010 80000004 00000000 00000009'), 'answered'],
+  ['a generic_nack for nothing', hex('00000010 80000000 00000003 00000000'), 'answered'],
+  ["a request that is not the carrier's", encode({ ...delivery, command: 'submit_sm' }), 'answered'],
+  ['an empty deliver_sm', hex('00000010 00000005 00000000 00000009'), 'answered'],
+  ['sm_length beyond the PDU', overlong, 'answered'],
+  ['an address without its NUL', hex('00000014 00000005 00000000 00000009 00010131'), 'answered'],
+  ['a parameter that overruns', followedBy('04240063 61'), 'answered'],
+  ['a parameter cut short', followedBy('042400'), 'answered'],
+  [
+    'a user data header beyond the text',
+    encode({ ...delivery, esmClass: 0x40, shortMessage: hex('ff00') }),
+    'answered',
+  ],
+  [
+    'a receipt that says nothing',
+    encode({ ...delivery, esmClass: 4, shortMessage: Buffer.alloc(0), tlvs: noTlvs }),
+    'answered',
+  ],
+  ['an odd number of UCS-2 octets', encode({ ...delivery, dataCoding: 8, shortMessage: hex('041f04') }), 'answered'],
+  [
+    'outbind and alert_notification',
+    Buffer.concat([
+      encode({ command: 'outbind', sequence: 3, status: 0, systemId: 'a', password: 'b' }),
+      encode({ command: 'alert_notification', sequence: 4, status: 0, source: address, esme: address, tlvs: noTlvs }),
+    ]),
+    'answered',
+  ],
+]
+
+for (const [name, octets, then] of classes) {
+  test(`${name}: the session is ${then === 'closed' ? 'left' : 'kept'}`, async (t) => {
+    assert.equal(await answerTo(t, octets), then)
+  })
+}
+
+test('no octets from a carrier stop a session: it answers or is closed', async (t) => {
+  // Each round is a connection: more of them would use up the machine's ports. 100,000 PDUs in the long form.
+  const rounds = process.env.TRUNKLINE_TEST_LONG ? 5_000 : 200
+  let seed = 11
+  const random = (below: number): number => {
+    seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff
+    return (seed >> 8) % below
+  }
+  /** The delivery with some octets changed, the first `fixed` ones left alone. */
+  const mutated = (fixed: number): Buffer => {
+    const octets = Buffer.from(sound)
+    for (let i = random(6); i >= 0; i--) octets[fixed + random(octets.length - fixed)] = random(256)
+    return octets
+  }
+  let answered = 0
+  for (let round = 0; round < rounds; round++) {
+    const framed = Array.from({ length: random(40) }, () => mutated(4))
+    const last = mutated(0)
+    const cut = round % 5 === 0 ? random(last.length) : last.length
+    if ((await answerTo(t, Buffer.concat([...framed, last.subarray(0, cut)]))) === 'answered') answered++
+  }
+  assert.ok(answered > rounds / 3, `${answered} of ${rounds} answered`)
+})

@@ -1,0 +1,349 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import smpp, { type SmppSession } from 'smpp'
+import type { SmsCarrier, SmsEvents, SmsInbound, SmsPart, SmsReceipt } from '../port.ts'
+import { encode } from './codec/encode.ts'
+import { Link } from './codec/link.ts'
+import { type Message, noTlvs, type Pdu, statuses } from './codec/pdu.ts'
+import { connectSmpp } from './session.ts'
+import type { SmppSettings } from './settings.ts'
+
+const part = (fields: Partial<SmsPart> = {}): SmsPart => ({
+  message: 'm',
+  part: 1,
+  parts: 1,
+  source: '+447911123456',
+  destination: '+33612345678',
+  text: 'Hello',
+  encoding: 'gsm7',
+  reference: 9,
+  ...fields,
+})
+
+/** Resolves once the condition holds; asked again at every change that the carrier tells. */
+type Watch = {
+  events: SmsEvents
+  until(condition: () => boolean): Promise<void>
+  inbound: SmsInbound[]
+  receipts: SmsReceipt[]
+}
+
+const watch = (keep: () => Promise<void> = async () => {}): Watch => {
+  const waiting = new Set<() => void>()
+  const changed = () => {
+    for (const look of waiting) look()
+  }
+  const inbound: SmsInbound[] = []
+  const receipts: SmsReceipt[] = []
+  return {
+    inbound,
+    receipts,
+    until: (condition) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!condition()) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+    events: {
+      changed,
+      inbound: async (message) => {
+        await keep()
+        inbound.push(message)
+        changed()
+      },
+      receipt: async (receipt) => {
+        await keep()
+        receipts.push(receipt)
+        changed()
+      },
+    },
+  }
+}
+
+/** Lets the event loop turn until the condition holds. */
+const turn = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await setImmediate()
+}
+
+const listen = async (t: TestContext, server: Server): Promise<number> => {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => sockets.add(socket))
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  assert.ok(address && typeof address === 'object')
+  return address.port
+}
+
+const settings = (port: number, fields: Partial<SmppSettings> = {}): SmppSettings => ({
+  host: '127.0.0.1',
+  port,
+  system_id: 'us',
+  password: 'secret',
+  ...fields,
+})
+
+const connect = async (
+  t: TestContext,
+  port: number,
+  seen: Watch,
+  fields: Partial<SmppSettings> = {},
+): Promise<SmsCarrier> => {
+  const carrier = connectSmpp(settings(port, fields), seen.events)
+  t.after(() => carrier.close())
+  await seen.until(() => carrier.state().state === 'bound')
+  return carrier
+}
+
+/** A carrier made of our own link, that does with each request what the test says. Binds are accepted. */
+const carrierSide = (onRequest: (link: Link, pdu: Pdu) => void, links: Link[] = []): Server =>
+  createServer((socket) => {
+    const link: Link = new Link(
+      socket,
+      { responseMs: 10_000, enquireMs: 30_000 },
+      {
+        malformed: () => {},
+        write: () => {},
+        closed: () => {},
+        request: (pdu) => {
+          if (pdu.command !== 'bind_transceiver') onRequest(link, pdu)
+          else {
+            links.push(link)
+            link.send({
+              command: 'bind_transceiver_resp',
+              sequence: pdu.sequence,
+              status: 0,
+              systemId: 'sc',
+              tlvs: noTlvs,
+            })
+          }
+        },
+      },
+    )
+  })
+
+const accept = (link: Link, { sequence }: Pdu, messageId: string): void =>
+  link.send({ command: 'submit_sm_resp', sequence, status: 0, messageId, tlvs: noTlvs })
+
+const delivery = (sequence: number): Message => ({
+  command: 'deliver_sm',
+  sequence,
+  status: 0,
+  serviceType: '',
+  source: { ton: 1, npi: 1, address: '33612345678' },
+  destination: { ton: 1, npi: 1, address: '447911123456' },
+  esmClass: 0,
+  protocolId: 0,
+  priority: 0,
+  schedule: '',
+  validity: '',
+  registered: 0,
+  replaceIfPresent: 0,
+  dataCoding: 0,
+  defaultMessageId: 0,
+  shortMessage: Buffer.from('Hi'),
+  tlvs: noTlvs,
+})
+
+test('a message reaches another implementation, is accepted, reported and answered', async (t) => {
+  const server = smpp.createServer((session: SmppSession) => {
+    session.on('error', () => {})
+    session.on('bind_transceiver', (pdu) => session.send(pdu.response({ system_id: 'other' })))
+    session.on('unbind', (pdu) => session.send(pdu.response()))
+    session.on('submit_sm', (pdu) => {
+      assert.equal(pdu.data_coding, 0)
+      assert.equal(pdu.registered_delivery, 1)
+      assert.equal(pdu.source_addr, '447911123456')
+      session.send(pdu.response({ message_id: `id of ${pdu.short_message.message}` }))
+      session.deliver_sm(
+        { source_addr: '33612345678', destination_addr: '447911123456', short_message: 'Thanks' },
+        () => {},
+      )
+      session.deliver_sm({ esm_class: 4, short_message: 'id:77 stat:DELIVRD err:000' }, () => {})
+    })
+  })
+  const seen = watch()
+  const carrier = await connect(t, await listen(t, server), seen)
+  assert.deepEqual(await carrier.submit(part()), { outcome: 'accepted', carrierId: 'id of Hello' })
+  await seen.until(() => seen.inbound.length === 1 && seen.receipts.length === 1)
+  assert.deepEqual(seen.inbound, [
+    { source: '+33612345678', destination: '+447911123456', text: 'Thanks', concat: null },
+  ])
+  assert.deepEqual(seen.receipts, [{ carrierId: '77', state: 'DELIVERED', error: null }])
+})
+
+test('no more than the window is unanswered, and its room is told', async (t) => {
+  let unanswered = 0
+  let most = 0
+  let count = 0
+  const server = carrierSide((link, pdu) => {
+    if (pdu.command !== 'submit_sm') return
+    most = Math.max(most, ++unanswered)
+    setImmediate().then(() => {
+      unanswered--
+      accept(link, pdu, String(++count))
+    })
+  })
+  const seen = watch()
+  const carrier = await connect(t, await listen(t, server), seen, { window: 4 })
+  const results: Promise<unknown>[] = []
+  const fill = () => {
+    for (let room = carrier.room(); room > 0 && results.length < 100; room--) results.push(carrier.submit(part()))
+    return results.length === 100
+  }
+  await seen.until(fill)
+  await Promise.all(results)
+  assert.equal(count, 100)
+  assert.ok(most <= 4, `${most} unanswered`)
+  assert.equal(carrier.state().submitted, 100)
+  assert.equal(carrier.state().inFlight, 0)
+})
+
+test('what is unanswered when the link breaks is unknown, and the bind comes back', async (t) => {
+  const links: Link[] = []
+  let taken = 0
+  const server = carrierSide((link) => {
+    if (++taken === 3) link.destroy('broken')
+  }, links)
+  const seen = watch()
+  const carrier = await connect(t, await listen(t, server), seen)
+  const results = await Promise.all([1, 2, 3].map(() => carrier.submit(part())))
+  assert.deepEqual(
+    results.map(({ outcome }) => outcome),
+    ['unknown', 'unknown', 'unknown'],
+  )
+  assert.equal(carrier.room(), 0)
+  await seen.until(() => links.length === 2 && carrier.state().state === 'bound')
+})
+
+test('a submit without its answer in time is unknown, and the link stays', async (t) => {
+  const server = carrierSide((link, pdu) => {
+    if (pdu.command === 'submit_sm' && pdu.shortMessage.toString() === 'answer') accept(link, pdu, '1')
+  })
+  const carrier = await connect(t, await listen(t, server), watch(), { response_seconds: 0.1 })
+  assert.deepEqual(await carrier.submit(part()), { outcome: 'unknown', reason: 'no answer in time' })
+  assert.equal((await carrier.submit(part({ text: 'answer' }))).outcome, 'accepted')
+})
+
+test('a carrier that answers nothing, enquire_link included, is left', async (t) => {
+  const server = createServer((socket) => {
+    socket.once('data', (bind) => {
+      const sequence = Buffer.from(bind).readUInt32BE(12)
+      socket.write(encode({ command: 'bind_transceiver_resp', sequence, status: 0, systemId: '', tlvs: noTlvs }))
+      socket.resume()
+    })
+  })
+  const seen = watch()
+  const carrier = await connect(t, await listen(t, server), seen, { enquire_seconds: 0.05 })
+  await seen.until(() => carrier.state().state === 'down')
+  assert.equal(carrier.state().lastError, 'the peer does not answer enquire_link')
+})
+
+test('congestion asks for another try, other refusals are final', async (t) => {
+  const answers = [statuses.ESME_RTHROTTLED, statuses.ESME_RMSGQFUL, statuses.ESME_RSYSERR, statuses.ESME_RINVDSTADR]
+  const server = carrierSide((link, pdu) => link.refuse(pdu.command, pdu.sequence, answers.shift() ?? 0))
+  const seen = watch()
+  const carrier = await connect(t, await listen(t, server), seen)
+  const submit = async () => {
+    await seen.until(() => carrier.room() > 0)
+    return carrier.submit(part())
+  }
+  assert.deepEqual(await submit(), { outcome: 'retry', status: 0x58, reason: 'ESME_RTHROTTLED' })
+  assert.deepEqual(await submit(), { outcome: 'retry', status: 0x14, reason: 'ESME_RMSGQFUL' })
+  assert.deepEqual(await submit(), { outcome: 'retry', status: 0x08, reason: 'ESME_RSYSERR' })
+  assert.deepEqual(await submit(), { outcome: 'refused', status: 0x0b, reason: 'ESME_RINVDSTADR' })
+})
+
+test('an inbound message is answered only once it is kept, with a temporary error if it cannot be', async (t) => {
+  const links: Link[] = []
+  const port = await listen(
+    t,
+    carrierSide(() => {}, links),
+  )
+  const kept: ((error?: Error) => void)[] = []
+  const seen = watch(() => new Promise((resolve, reject) => kept.push((error) => (error ? reject(error) : resolve()))))
+  await connect(t, port, seen)
+  const [link] = links
+  assert.ok(link)
+  let answered = 0
+  const deliver = async () => {
+    const answer = await link.request(delivery)
+    answered++
+    return answer.command === 'deliver_sm_resp' ? answer.status : -1
+  }
+  const first = deliver()
+  const second = deliver()
+  await turn(() => kept.length === 2)
+  assert.equal(answered, 0)
+  kept[1]?.(new Error('the database is away'))
+  assert.equal(await second, statuses.ESME_RX_T_APPN)
+  assert.equal(answered, 1)
+  kept[0]?.()
+  assert.equal(await first, statuses.ESME_ROK)
+})
+
+test('a malformed delivery is refused and the bind stays', async (t) => {
+  const links: Link[] = []
+  const seen = watch()
+  const carrier = await connect(
+    t,
+    await listen(
+      t,
+      carrierSide(() => {}, links),
+    ),
+    seen,
+  )
+  const [link] = links
+  assert.ok(link)
+  const overlong = encode({ ...delivery(99), shortMessage: Buffer.alloc(0) })
+  overlong[overlong.length - 1] = 200
+  link.sendRaw(Buffer.concat([overlong, Buffer.from('00000010000000fe0000000000000002', 'hex')]))
+  const answer = await link.request(delivery)
+  assert.ok(answer.command === 'deliver_sm_resp' && answer.status === 0)
+  assert.equal(carrier.state().state, 'bound')
+  assert.equal(seen.inbound.length, 1)
+})
+
+test('a refused account is not asked again soon', async (t) => {
+  let binds = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (bind) => {
+      binds++
+      const sequence = Buffer.from(bind).readUInt32BE(12)
+      const status = statuses.ESME_RINVPASWD
+      socket.write(encode({ command: 'bind_transceiver_resp', sequence, status, systemId: '', tlvs: noTlvs }))
+    })
+  })
+  const seen = watch()
+  const carrier = connectSmpp(settings(await listen(t, server)), seen.events)
+  t.after(() => carrier.close())
+  await seen.until(() => carrier.state().state === 'down')
+  assert.equal(carrier.state().lastError, 'bind refused: ESME_RINVPASWD')
+  assert.equal(binds, 1)
+})
+
+test('closing waits for what is in flight and unbinds', async (t) => {
+  const commands: string[] = []
+  const server = carrierSide((link, pdu) => {
+    commands.push(pdu.command)
+    if (pdu.command === 'submit_sm') setImmediate().then(() => accept(link, pdu, '1'))
+  })
+  const carrier = await connect(t, await listen(t, server), watch())
+  const result = carrier.submit(part())
+  await carrier.close()
+  assert.equal((await result).outcome, 'accepted')
+  assert.equal(carrier.state().state, 'closed')
+  assert.equal((await carrier.submit(part())).outcome, 'retry')
+})

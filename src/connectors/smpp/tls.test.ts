@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createServer } from 'node:tls'
+import { needs } from '../../../test/needs.ts'
+import { encode } from './codec/encode.ts'
+import { noTlvs } from './codec/pdu.ts'
+import { connectSmpp } from './session.ts'
+
+/** A self-signed certificate for 127.0.0.1 and its key, PEM. */
+const certificate = (): { cert: string; key: string } => {
+  const folder = mkdtempSync(join(tmpdir(), 'tls-'))
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const subject = ['-subj', '/CN=carrier', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:carrier.test']
+  const made = spawnSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+    ...subject,
+    ...['-keyout', key, '-out', cert],
+  ])
+  assert.equal(made.status, 0, String(made.stderr))
+  const pair = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
+  rmSync(folder, { recursive: true })
+  return pair
+}
+
+test('a bind over TLS is made with the right authority and refused with any other', needs('openssl'), async (t) => {
+  const right = certificate()
+  const server = createServer(right, (socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (bind: Buffer) => {
+      const sequence = bind.readUInt32BE(12)
+      socket.write(encode({ command: 'bind_transceiver_resp', sequence, status: 0, systemId: '', tlvs: noTlvs }))
+      socket.resume()
+    })
+    t.after(() => socket.destroy())
+  })
+  server.on('tlsClientError', () => {})
+  t.after(() => server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  assert.ok(address && typeof address === 'object')
+  const { port } = address
+
+  /** The first state that is not `connecting`, and its error. */
+  const outcome = (tls_ca?: string) =>
+    new Promise<string>((resolve) => {
+      const settings = { host: '127.0.0.1', port, system_id: 'us', password: 'secret', tls: true }
+      const carrier = connectSmpp(
+        tls_ca === undefined ? settings : { ...settings, tls_ca, tls_server_name: 'carrier.test' },
+        {
+          inbound: async () => {},
+          receipt: async () => {},
+          changed: () => {
+            const { state, lastError } = carrier.state()
+            if (state !== 'connecting') resolve(`${state} ${lastError}`)
+          },
+        },
+      )
+      t.after(() => carrier.close())
+    })
+  assert.equal(await outcome(right.cert), 'bound null')
+  assert.match(await outcome(certificate().cert), /^down .*(self-signed|signature|certificate)/)
+  assert.match(await outcome(), /^down .*self-signed/)
+})
+
+test('settings that allow no connection show in the state, and nothing throws', async (t) => {
+  const settings = { host: '127.0.0.1', port: 70_000, system_id: 'us', password: 'secret' }
+  const error = await new Promise<string | null>((resolve) => {
+    const carrier = connectSmpp(settings, {
+      inbound: async () => {},
+      receipt: async () => {},
+      changed: () => {
+        if (carrier.state().state === 'down') resolve(carrier.state().lastError)
+      },
+    })
+    t.after(() => carrier.close())
+  })
+  assert.match(error ?? '', /port/i)
+})

@@ -1,0 +1,25 @@
+import * as accounts from './accounts/contract.ts'
+import * as connections from './connections/contract.ts'
+import * as health from './health/contract.ts'
+import type { Contract } from './http/endpoint.ts'
+import * as ledger from './ledger/contract.ts'
+import * as numbers from './numbers/contract.ts'
+import * as prices from './prices/contract.ts'
+import * as sandbox from './sandbox/contract.ts'
+import * as sms from './sms/contract.ts'
+import * as tokens from './tokens/contract.ts'
+import * as users from './users/contract.ts'
+
+/** Every endpoint of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
+export const contracts: readonly Contract[] = [
+  accounts,
+  users,
+  tokens,
+  numbers,
+  sms,
+  ledger,
+  prices,
+  connections,
+  sandbox,
+  health,
+].flatMap((folder) => Object.values<Contract>(folder))

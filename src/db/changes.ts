@@ -1,0 +1,62 @@
+import type { Db, Tx } from './sql.ts'
+
+/** What processes hold in memory and must read anew when it changes in the database. */
+export type Topic = 'accounts' | 'clock' | 'prices' | 'connections' | 'numbers' | 'signing-keys'
+
+export type Changes = {
+  /** Calls `effect` after every change of the topic, made here or by another process. */
+  on(topic: Topic, effect: () => void): void
+  /** Marks the topic as changed: here at once after the commit, in other processes within half a second. */
+  announce(tx: Tx, topic: Topic): Promise<void>
+  stop(): void
+}
+
+const every = 500
+
+/** Watches by a tiny query instead of LISTEN, which distributed engines lack and which serialises commits. */
+export const watchChanges = async (db: Db, onError: (error: unknown) => void): Promise<Changes> => {
+  const effects = new Map<string, (() => void)[]>()
+  const seen = new Map<string, number>()
+  let stopped = false
+  let timer: NodeJS.Timeout
+
+  const fire = (topic: string) => {
+    for (const effect of effects.get(topic) ?? []) effect()
+  }
+
+  const look = async (quiet: boolean) => {
+    for (const { topic, version } of await db.many<{
+      topic: string
+      version: number
+    }>`select topic, version from changes`) {
+      if (seen.get(topic) === version) continue
+      seen.set(topic, version)
+      if (!quiet) fire(topic)
+    }
+  }
+
+  const again = () => {
+    if (stopped) return
+    timer = setTimeout(() => look(false).catch(onError).finally(again), every)
+    timer.unref()
+  }
+
+  await look(true)
+  again()
+
+  return {
+    on: (topic, effect) => {
+      effects.set(topic, [...(effects.get(topic) ?? []), effect])
+    },
+    announce: async (tx, topic) => {
+      await tx.run`
+        insert into changes (topic) values (${topic})
+        on conflict (topic) do update set version = changes.version + 1`
+      tx.afterCommit(() => fire(topic))
+    },
+    stop: () => {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}

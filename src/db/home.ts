@@ -1,0 +1,100 @@
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Log } from './postmaster.ts'
+import { isAlive } from './process.ts'
+
+/** The right to use a home, until it is released or the process ends. */
+export type Claim = {
+  /** Tells a start that finds the home taken that waiting is worth it. */
+  draining(): void
+  release(): void
+}
+
+type Holder = { pid: number; since: string; draining: boolean }
+
+/**
+ * A lock of the operating system on a file, which ends with its process and so cannot be stale. Node itself offers none, but its
+ * SQLite locks the database file (fcntl) when a transaction begins; nothing is ever written into it.
+ * @returns null when another process has it
+ */
+const tryLock = (path: string): DatabaseSync | null => {
+  const file = new DatabaseSync(path, { timeout: 0 })
+  try {
+    file.exec('begin exclusive')
+    return file
+  } catch (error) {
+    file.close()
+    // SQLITE_BUSY (5): locked by another.
+    if (error instanceof Error && 'errcode' in error && error.errcode === 5) return null
+    throw error
+  }
+}
+
+/** Who has the home, as far as it has told. The lock decides; this is for the message and for the waiting only. */
+const readHolder = (path: string): Holder | null => {
+  try {
+    // A parse boundary: the file is written below, whole, by rename.
+    return JSON.parse(readFileSync(path, 'utf8')) as Holder
+  } catch {
+    return null
+  }
+}
+
+const inUse = (home: string, holder: Holder | null) =>
+  new Error(
+    `${home} is in use by ${holder ? `process ${holder.pid}, started ${holder.since}` : 'another process'}. Stop that one first, or set TRUNKLINE_HOME to another folder.`,
+  )
+
+/**
+ * Claims the home for this process, and makes it if it is not there. Waits for one that is draining.
+ * @param patience ms to wait for an instance that is draining
+ * @throws Error when it cannot be written, a living instance has it, or it is not done draining in time
+ */
+export const claimHome = async (folder: string, log: Log, patience = 35_000): Promise<Claim> => {
+  const home = resolve(folder)
+  // Keys and recordings will lie in it. One that is there already keeps the mode that its owner gave it.
+  mkdirSync(home, { recursive: true, mode: 0o700 })
+  try {
+    accessSync(home, constants.W_OK | constants.X_OK)
+  } catch {
+    throw new Error(
+      `${home} cannot be written by this user. Give it to them (chown -R), or set TRUNKLINE_HOME to another folder.`,
+    )
+  }
+  const [lockPath, holderPath] = [join(home, 'lock'), join(home, 'holder.json')]
+
+  const began = Date.now()
+  let lock = tryLock(lockPath)
+  for (let told = false; !lock; lock = tryLock(lockPath)) {
+    const holder = readHolder(holderPath)
+    const waited = Date.now() - began
+    // In its first moments the holder has not written who it is, and what is there is its predecessor's.
+    const known = holder !== null && isAlive(holder.pid)
+    if (!holder?.draining && (known || waited > 1_000)) throw inUse(home, holder)
+    if (waited > patience)
+      throw new Error(`${inUse(home, holder).message} It has been draining for ${patience / 1000} s.`)
+    if (holder?.draining && !told) {
+      log.info(`${home}: process ${holder.pid} is still finishing its work; waiting for it`)
+      told = true
+    }
+    await pause(50)
+  }
+
+  const held = lock
+  const since = new Date().toISOString()
+  const tell = (draining: boolean) => {
+    const holder: Holder = { pid: process.pid, since, draining }
+    writeFileSync(`${holderPath}.new`, JSON.stringify(holder), { mode: 0o600 })
+    renameSync(`${holderPath}.new`, holderPath)
+  }
+  tell(false)
+  return {
+    draining: () => tell(true),
+    release: () => {
+      // The holder's file stays: without it, one that waits could not tell a change of hands from an unknown holder.
+      if (held.isOpen) held.close()
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { type Account, as, plainEnvironment } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import type { Cluster } from './cluster.ts'
+
+export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
+
+/** A running server. */
+export type Postmaster = {
+  readonly pid: number
+  /** Fulfilled with the exit code or the signal, whoever ended it. */
+  readonly exited: Promise<number | NodeJS.Signals | null>
+  /** Ends it: SIGINT rolls back what is open and writes a checkpoint; SIGQUIT after `patience` ms leaves recovery to the next start. */
+  stop(patience?: number): Promise<void>
+}
+
+/** Given on the command line, so that no file of the data folder can turn durability off. */
+const settings = (major: number, connections: number): Record<string, string | number> => ({
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  // A socket in the data folder (0700), named from inside it: its path is never too long for the server.
+  listen_addresses: '',
+  unix_socket_directories: '.',
+  unix_socket_permissions: '0700',
+  max_connections: connections,
+  superuser_reserved_connections: 3,
+  // Mapped, but touched only as it fills: at rest it costs next to nothing.
+  shared_buffers: '128MB',
+  huge_pages: 'off',
+  max_wal_size: '1GB',
+  checkpoint_timeout: '15min',
+  wal_compression: 'pglz',
+  jit: 'off',
+  // No standby reads from an embedded server, no subscription, no parallel plan: each would keep processes or memory.
+  max_wal_senders: 0,
+  max_logical_replication_workers: 0,
+  max_parallel_workers_per_gather: 0,
+  max_parallel_maintenance_workers: 0,
+  autovacuum_max_workers: 2,
+  // Three worker processes less; the file system's cache holds what we read.
+  ...(major >= 18 ? { io_method: 'sync', autovacuum_worker_slots: 2 } : {}),
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Errors of statements are the caller's to log, with our own context and without customers' data.
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_checkpoints: 'off',
+  log_line_prefix: '',
+  log_destination: 'stderr',
+  logging_collector: 'off',
+})
+
+/**
+ * The dead-man's switch. A grandchild waits on descriptor 3, whose other end only we hold: when we die, by whatever means, it
+ * reads the end of the file and stops the server, which has taken the shell's place and so its number, `$$`. A line means
+ * that the server is gone already. It is a grandchild because PostgreSQL would take the end of a strange child for a crash.
+ */
+const guarded = '(( read -r _ <&3 || kill -INT $$ ) >/dev/null 2>&1 & ); exec "$@" 3<&-'
+
+const ready = /^LOG: {2}database system is ready to accept connections/
+
+/** PostgreSQL says so on its own; the rest of what it logs is for the person who runs it. */
+const routine =
+  /^(LOG: {2}(starting PostgreSQL|listening on|database system (is|was) (ready|shut down)|received (fast|immediate)|aborting any|shutting down)|FATAL: {2}(terminating connection due to administrator command|the database system is (starting up|shutting down)))/
+
+const write = (log: Log, line: string) => {
+  const text = `postgresql: ${line}`
+  if (routine.test(line)) return
+  if (/^(FATAL|PANIC|ERROR)/.test(line)) log.error(text)
+  else if (/^WARNING/.test(line)) log.warn(text)
+  else log.info(text)
+}
+
+/** Refused while the last processes of a killed server are still going. */
+export class StillInUse extends Error {}
+
+/**
+ * Starts the server in a process group of its own (Ctrl-C must reach us, not it) and waits until it takes connections,
+ * recovery from a crash included.
+ * @throws StillInUse when remains of an earlier server hold the data; Error with PostgreSQL's own words otherwise
+ */
+export const launch = async (
+  { folder, major }: Binaries,
+  { data, seenAs }: Cluster,
+  account: Account | null,
+  log: Log,
+  connections = 100,
+): Promise<Postmaster> => {
+  const options = Object.entries(settings(major, connections)).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const child = spawn('/bin/sh', ['-c', guarded, 'trunkline', join(folder, 'postgres'), '-D', seenAs, ...options], {
+    ...as(account),
+    cwd: data,
+    env: plainEnvironment(),
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+  })
+  const [, , stderr, switchEnd] = child.stdio
+  if (!(stderr instanceof Socket) || !(switchEnd instanceof Socket)) throw new Error('spawn() gave no pipes')
+  // After our own death there is nobody to tell.
+  switchEnd.on('error', () => {})
+
+  const exited = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.on('exit', (code, signal) => {
+      switchEnd.end('over\n')
+      resolve(signal ?? code)
+    })
+  })
+
+  const said: string[] = []
+  await new Promise<void>((resolve, reject) => {
+    let rest = ''
+    child.on('error', reject)
+    stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        if (ready.test(line)) resolve()
+        if (said.push(line) > 20) said.shift()
+        write(log, line)
+      }
+    })
+    child.on('close', (code) => {
+      const words = said.join('\n')
+      const Kind = /still in use|lock file "postmaster.pid" already exists/.test(words) ? StillInUse : Error
+      reject(new Kind(`PostgreSQL did not start (exit ${code}):\n${words}`))
+    })
+  })
+
+  // A server at rest does not keep a process alive that has nothing else to do; it ends with it.
+  child.unref()
+  stderr.unref()
+  switchEnd.unref()
+
+  return {
+    pid: child.pid ?? 0,
+    exited,
+    stop: async (patience = 25_000) => {
+      child.ref()
+      const late = setTimeout(() => child.kill('SIGQUIT'), patience)
+      child.kill('SIGINT')
+      await exited
+      clearTimeout(late)
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { onEachPostgres, type TestDatabase } from '../../test/database.ts'
+import { connect, isUnavailable } from './sql.ts'
+
+onEachPostgres((database) => {
+  let db: TestDatabase
+  before(async () => {
+    db = await database()
+  })
+
+  test('values go in and come out as they were', async () => {
+    const row = await db.one<Record<string, unknown>>`
+      select ${'text'}::text as text, ${12}::bigint as count, ${'0.007500'}::numeric as money, ${true}::boolean as flag,
+        ${['a', 'b']}::text[] as list, ${{ a: [1] }}::jsonb as object, ${null}::text as nothing`
+    assert.deepEqual(row, {
+      text: 'text',
+      count: 12,
+      money: '0.007500',
+      flag: true,
+      list: ['a', 'b'],
+      object: { a: [1] },
+      nothing: null,
+    })
+  })
+
+  test('a transaction that fails leaves nothing behind, and its effects do not happen', async () => {
+    let effects = 0
+    const work = db.begin(async (tx) => {
+      await tx.run`insert into facts (name, value) values ('half', '1')`
+      tx.afterCommit(() => effects++)
+      throw new Error('changed my mind')
+    })
+    await assert.rejects(work, /changed my mind/)
+    assert.equal(await db.maybe`select from facts where name = 'half'`, null)
+    assert.equal(effects, 0)
+  })
+
+  test('effects of a transaction happen after its commit', async () => {
+    const seen: unknown[] = []
+    await db.begin(async (tx) => {
+      await tx.run`insert into facts (name, value) values ('whole', '1')`
+      tx.afterCommit(() => seen.push('effect'))
+      seen.push('work')
+    })
+    assert.deepEqual(seen, ['work', 'effect'])
+    assert.equal((await db.many`select from facts where name = 'whole'`).length, 1)
+  })
+
+  test('a transaction whose failed statement was passed over does not pass for committed', async () => {
+    let effects = 0
+    const work = db.begin(async (tx) => {
+      await tx.run`insert into facts (name, value) values ('passed', '1')`
+      tx.afterCommit(() => effects++)
+      await tx.run`select 1 / 0`.catch(() => {})
+    })
+    await assert.rejects(work, /was rolled back: a statement in it failed/)
+    assert.equal(await db.maybe`select from facts where name = 'passed'`, null)
+    assert.equal(effects, 0)
+  })
+
+  test('an effect that throws is reported, and neither undoes the commit nor stops the next effect', async () => {
+    const said: string[] = []
+    const own = connect({ url: db.url, onError: (error) => said.push(error.message) })
+    await own.begin(async (tx) => {
+      tx.afterCommit(() => {
+        throw new Error('broken effect')
+      })
+      tx.afterCommit(() => said.push('next effect'))
+    })
+    assert.deepEqual(said, ['broken effect', 'next effect'])
+    assert.deepEqual(own.load(), { total: 1, idle: 1, waiting: 0 })
+    await own.end()
+  })
+
+  test('a connection that breaks is replaced, and the caller is told', async () => {
+    const said: string[] = []
+    const own = connect({ url: db.url, connections: 1, onError: (error) => said.push(error.message) })
+    const { pid } = await own.one<{ pid: number }>`select pg_backend_pid() as pid`
+    const broken = own.begin(async (tx) => {
+      await db.raw('select pg_terminate_backend($1)', [pid])
+      await tx.one`select 1`
+    })
+    await assert.rejects(broken, isUnavailable)
+    assert.notEqual((await own.one<{ pid: number }>`select pg_backend_pid() as pid`).pid, pid)
+    await own.end()
+  })
+
+  test('one row means one row', async () => {
+    await assert.rejects(db.one`select from generate_series(1, 2)`, /expected one row, got 2/)
+    await assert.rejects(db.one`select where false`, /expected one row, got 0/)
+  })
+})

@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+
+/** What SQL text may carry as a value. Arrays go as PostgreSQL arrays, plain objects as JSON. */
+export type Value =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Date
+  | Buffer
+  | readonly Value[]
+  | { [key: string]: unknown }
+
+/** SQL as a tagged template: values are numbered, and each statement is named by its text, so that every connection
+ *  prepares it once (measured: named 12.5 k/s, unnamed 6.6 to 8.3 k/s). */
+export type Sql = {
+  /** Exactly one row; anything else is a bug and throws. */
+  one<Row>(text: TemplateStringsArray, ...values: Value[]): Promise<Row>
+  /** The first row, or null. */
+  maybe<Row>(text: TemplateStringsArray, ...values: Value[]): Promise<Row | null>
+  many<Row>(text: TemplateStringsArray, ...values: Value[]): Promise<Row[]>
+  /** The number of rows touched. */
+  run(text: TemplateStringsArray, ...values: Value[]): Promise<number>
+  /** Plain text, unnamed: for migrations and for statements built at run time. */
+  raw<Row>(text: string, values?: Value[]): Promise<Row[]>
+}
+
+/** A transaction. Types let an effect be asked for only inside one: see jobs/queue.ts. */
+export type Tx = Sql & {
+  readonly transaction: true
+  /** Called once the transaction has committed, and never otherwise. */
+  afterCommit(effect: () => void): void
+}
+
+export type Db = Sql & {
+  begin<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Connections in use and callers waiting for one. */
+  load(): { total: number; idle: number; waiting: number }
+  end(): Promise<void>
+}
+
+// bigint (20) and numeric (1700) as numbers would lose digits: bigints of ours are ids and counts below 2^53; numerics
+// stay text and are read by lib/money.ts.
+pg.types.setTypeParser(20, Number)
+
+type Statement = { name: string; text: string }
+const statements = new WeakMap<TemplateStringsArray, Statement>()
+
+const statement = (parts: TemplateStringsArray): Statement => {
+  const known = statements.get(parts)
+  if (known) return known
+  const text = parts.reduce((whole, part, i) => (i === 0 ? part : `${whole}$${i}${part}`), '')
+  const made = { name: createHash('sha256').update(text).digest('base64url').slice(0, 22), text }
+  statements.set(parts, made)
+  return made
+}
+
+type Client = Pick<pg.ClientBase, 'query'>
+
+const plain = (value: Value): unknown =>
+  value !== null &&
+  typeof value === 'object' &&
+  !Array.isArray(value) &&
+  !(value instanceof Date) &&
+  !Buffer.isBuffer(value)
+    ? JSON.stringify(value)
+    : value
+
+const sql = (client: Client): Sql => {
+  const query = async <Row>(parts: TemplateStringsArray, values: Value[]) => {
+    const { name, text } = statement(parts)
+    return await client.query<Row & pg.QueryResultRow>({ name, text, values: values.map(plain) })
+  }
+  return {
+    one: async <Row>(parts: TemplateStringsArray, ...values: Value[]) => {
+      const { rows } = await query<Row>(parts, values)
+      const [row] = rows
+      if (row === undefined || rows.length !== 1)
+        throw new Error(`expected one row, got ${rows.length}: ${parts.join('?')}`)
+      return row
+    },
+    maybe: async <Row>(parts: TemplateStringsArray, ...values: Value[]) =>
+      (await query<Row>(parts, values)).rows[0] ?? null,
+    many: async <Row>(parts: TemplateStringsArray, ...values: Value[]) => (await query<Row>(parts, values)).rows,
+    run: async (parts, ...values) => (await query(parts, values)).rowCount ?? 0,
+    raw: async <Row>(text: string, values: Value[] = []) =>
+      (await client.query<Row & pg.QueryResultRow>(text, values.map(plain))).rows,
+  }
+}
+
+export type DbOptions = {
+  url: string
+  connections?: number
+  onError?: (error: Error) => void
+  /** Without limits of time: for migrations, which take as long as they take. */
+  patient?: boolean
+}
+
+/** A pool of connections. An idle connection that breaks is dropped and reported, never thrown: see data-layer part 3. */
+export const connect = ({ url, connections = 10, onError = () => {}, patient = false }: DbOptions): Db => {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: 5_000,
+    // A peer that swallows packets must not hold a caller for ever.
+    ...(patient
+      ? {}
+      : { statement_timeout: 30_000, query_timeout: 35_000, idle_in_transaction_session_timeout: 60_000 }),
+    keepAlive: true,
+    application_name: 'trunkline',
+  })
+  pool.on('error', onError)
+  /** What is committed stays so, whatever becomes of an effect; and one effect does not keep the others from happening. */
+  const committed = (effects: (() => void)[]) => {
+    for (const effect of effects)
+      try {
+        effect()
+      } catch (error) {
+        onError(error instanceof Error ? error : new Error(String(error)))
+      }
+  }
+  return {
+    ...sql(pool),
+    begin: async (work) => {
+      const client = await pool.connect()
+      const effects: (() => void)[] = []
+      let broken: Error | undefined
+      const note = (error: Error) => {
+        broken = error
+      }
+      client.on('error', note)
+      try {
+        await client.query('begin')
+        const result = await work({ ...sql(client), transaction: true, afterCommit: (effect) => effects.push(effect) })
+        // PostgreSQL answers the commit of a transaction in which a statement failed with ROLLBACK, not with an error.
+        const { command } = await client.query('commit')
+        if (command !== 'COMMIT')
+          throw new Error('the transaction was rolled back: a statement in it failed and was passed over')
+        committed(effects)
+        return result
+      } catch (error) {
+        await client.query('rollback').catch(note)
+        throw error
+      } finally {
+        client.off('error', note)
+        client.release(broken)
+      }
+    },
+    load: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    end: () => pool.end(),
+  }
+}
+
+/** The SQLSTATE of a database error, or null for any other error. */
+export const sqlState = (error: unknown): string | null =>
+  error instanceof pg.DatabaseError ? (error.code ?? null) : null
+
+/** Classes of SQLSTATE which say that the database cannot be asked now (PostgreSQL, appendix A). */
+const down = /^(?:08|53|57P|58)/
+const linkDown =
+  /ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|Connection terminated|timeout exceeded|Query read timeout|is not queryable/
+
+/** True when the database is away, full or unreachable: nobody knows what became of the statement. */
+export const isUnavailable = (error: unknown): boolean => {
+  const state = sqlState(error)
+  if (state !== null) return down.test(state)
+  return error instanceof Error && linkDown.test(`${error.message} ${'code' in error ? error.code : ''}`)
+}

@@ -1,0 +1,26 @@
+import { accountRoutes } from './accounts/routes.ts'
+import { connectionRoutes } from './connections/routes.ts'
+import { healthRoutes } from './health/routes.ts'
+import type { Endpoint } from './http/endpoint.ts'
+import { ledgerRoutes } from './ledger/routes.ts'
+import { numberRoutes } from './numbers/routes.ts'
+import type { Parts } from './parts.ts'
+import { priceRoutes } from './prices/routes.ts'
+import { sandboxRoutes } from './sandbox/routes.ts'
+import { smsRoutes } from './sms/routes.ts'
+import { tokenRoutes } from './tokens/routes.ts'
+import { userRoutes } from './users/routes.ts'
+
+/** Every contract with the function that fulfils it. */
+export const makeEndpoints = (parts: Parts): Endpoint[] => [
+  ...accountRoutes(parts),
+  ...userRoutes(parts),
+  ...tokenRoutes(parts),
+  ...numberRoutes(parts),
+  ...smsRoutes(parts),
+  ...ledgerRoutes(parts),
+  ...priceRoutes(parts),
+  ...connectionRoutes(parts),
+  ...(parts.config.sandbox ? sandboxRoutes(parts) : []),
+  ...healthRoutes(parts),
+]

@@ -1,0 +1,78 @@
+import { issueKey, issueOperatorKey, openAccount } from './accounts/ops.ts'
+import type { Config } from './config.ts'
+import type { Db, Tx } from './db/sql.ts'
+import { deposit } from './ledger/ops.ts'
+import { micros } from './lib/money.ts'
+import { loadCatalogue, stockSandbox } from './numbers/catalogue.ts'
+import { listPrices } from './prices/ops.ts'
+import { addUser } from './users/ops.ts'
+
+/** What only the first start shows. */
+export type FirstKeys = { apiKey: string; operatorKey: string }
+
+const people = [
+  { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com', status: 'ACTIVE' },
+  { first_name: 'Grace', last_name: 'Hopper', email: 'grace@example.com', status: 'ACTIVE' },
+  { first_name: 'Alan', last_name: 'Turing', email: 'alan@example.com', status: 'SUSPENDED' },
+] as const
+
+/** The sandbox's list prices, USD a segment or a minute. An operator sets real ones. */
+const sandboxPrices = [
+  ['sms_out', '', '0.05'],
+  ['sms_out', '1', '0.008'],
+  ['sms_out', '33', '0.06'],
+  ['sms_out', '44', '0.04'],
+  ['sms_out', '49', '0.07'],
+  ['sms_out', '55', '0.03'],
+  ['sms_out', '81', '0.07'],
+  ['call_out', '', '0.05'],
+  ['call_out', '1', '0.01'],
+  ['call_out', '44', '0.012'],
+  ['call_in', '', '0.005'],
+] as const
+
+const furnishSandbox = async (tx: Tx, account: string) => {
+  await deposit(tx, account, micros('100') ?? 0, { kind: 'credit', note: 'The sandbox’s welcome' })
+  for (const person of people) await addUser(tx, account, person)
+  const prices = sandboxPrices.map(([kind, prefix, price]) => ({ kind, prefix, price, effectiveAt: null }))
+  await listPrices(tx, prices)
+}
+
+/** The first keys, in place of any that nobody has seen. */
+const firstKeys = async (tx: Tx, account: string, config: Config): Promise<FirstKeys> => {
+  await tx.run`delete from api_keys where account_id = ${account} and label = 'first'`
+  await tx.run`delete from operator_keys where label = 'first'`
+  const { key } = await issueKey(tx, account, 'first', config.apiKey ?? undefined)
+  return { apiKey: key, operatorKey: await issueOperatorKey(tx, 'first', config.operatorKey ?? undefined) }
+}
+
+/** Notes that a person has been shown the first keys: from now on they stay. */
+export const keysShown = (db: Db) => db.run`
+  insert into facts (name, value) values ('keys-shown', 'true') on conflict do nothing`
+
+/**
+ * Makes what the first start of an installation makes: the first account with its key, the operator's key, and in the
+ * sandbox money, users, prices and numbers. Later starts see to the keys that the settings name, and to new data of the
+ * catalogue.
+ */
+export const prepare = async (db: Db, config: Config): Promise<FirstKeys | null> => {
+  const keys = await db.begin(async (tx) => {
+    await tx.run`lock table facts in share row exclusive mode`
+    const known = await tx.maybe<{ value: { account: string } }>`select value from facts where name = 'first-account'`
+    const shown = await tx.maybe`select 1 from facts where name = 'keys-shown'`
+    // Keys of a first start that ended before it could show them are of no use to anybody.
+    if (known && !shown) return await firstKeys(tx, known.value.account, config)
+    if (known) {
+      if (config.apiKey) await issueKey(tx, known.value.account, 'settings', config.apiKey)
+      if (config.operatorKey) await issueOperatorKey(tx, 'settings', config.operatorKey)
+      return null
+    }
+    const account = await openAccount(tx, { name: 'Default' })
+    await tx.run`insert into facts (name, value) values ('first-account', ${{ account }})`
+    if (config.sandbox) await furnishSandbox(tx, account)
+    return await firstKeys(tx, account, config)
+  })
+  await loadCatalogue(db)
+  if (config.sandbox) await db.begin(stockSandbox)
+  return keys
+}

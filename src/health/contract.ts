@@ -1,0 +1,34 @@
+import { Type } from 'typebox'
+import { contract } from '../http/endpoint.ts'
+import { Enum } from '../http/schema.ts'
+
+const open = { auth: 'none', shape: 'full', tag: 'Health', method: 'GET', status: 200, errors: {} } as const
+
+export const ping = contract({
+  ...open,
+  id: 'ping',
+  url: '/ping',
+  summary: 'Answers when the server can be reached',
+  reply: Type.Object({ success: Type.Literal(true), message: Type.Literal('pong') }),
+})
+
+export const alive = contract({
+  ...open,
+  id: 'alive',
+  url: '/healthz',
+  summary: 'Answers while the process is alive',
+  reply: Type.Object({ status: Type.Literal('alive'), version: Type.String(), uptime_seconds: Type.Integer() }),
+})
+
+export const readiness = contract({
+  ...open,
+  id: 'readiness',
+  url: '/readyz',
+  summary: 'Whether this process can do its work: database, migrations and roles',
+  reply: Type.Object({
+    status: Enum(['ready']),
+    database: Enum(['up']),
+    migrations: Type.Integer({ description: 'Applied' }),
+    roles: Type.Array(Type.String()),
+  }),
+})

@@ -1,0 +1,115 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import type { Tx } from '../db/sql.ts'
+import type { Account } from './auth.ts'
+import type { ProblemName, Shape } from './problem.ts'
+
+/** One endpoint, as data: the validator, the serialiser, OpenAPI, the client, the CLI, the fuzzer and the isolation test
+ *  all read this object. */
+export type Contract = {
+  /** Name of the operation: a verb and a noun. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `:name` for path parameters. */
+  readonly url: string
+  readonly tag: string
+  readonly summary: string
+  /** Whose key the request carries. */
+  readonly auth: 'account' | 'operator' | 'none'
+  readonly shape: Shape
+  readonly params?: TSchema
+  readonly query?: TSchema
+  readonly body?: TSchema
+  /** Refused over plain HTTP from elsewhere (403 https_required). */
+  readonly secure?: boolean
+  /** Bytes; 256 KiB unless said otherwise. */
+  readonly bodyLimit?: number
+  readonly status: number
+  readonly reply: TSchema
+  /** The refusals of the endpoint's own; those of every endpoint (401, 429 …) are added by `refusals`. */
+  readonly errors: Partial<Record<ProblemName, string>>
+  /** The command of the CLI that calls it, such as `accounts create`. */
+  readonly cli?: string
+}
+
+export const contract = <const C extends Contract>(made: C): C => made
+
+type Part<C extends Contract, K extends 'params' | 'query' | 'body'> = C[K] extends TSchema ? Static<C[K]> : undefined
+
+/** What a handler is given. */
+export type Call<C extends Contract> = {
+  readonly params: Part<C, 'params'>
+  readonly query: Part<C, 'query'>
+  readonly body: Part<C, 'body'>
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+} & (C['auth'] extends 'account' ? { readonly account: Account } : unknown)
+
+type Changing = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** The transaction of a changing request: its effect, its Idempotency-Key and its kept answer are one. */
+type Inside<C extends Contract> = C['method'] extends Changing ? { readonly tx: Tx } : unknown
+
+type Reply<C extends Contract> = Static<C['reply']>
+
+/** A contract with the function that fulfils it. */
+export type Endpoint = {
+  readonly contract: Contract
+  /** `each`: the handler runs inside a transaction. `keyed`: only for a request with an Idempotency-Key; else the
+   *  handler sees to its own durability. `none`: it only reads. */
+  readonly transaction: 'each' | 'keyed' | 'none'
+  readonly handle: (call: never) => unknown
+}
+
+/** Registers a handler. A changing request runs inside one transaction, `tx`. */
+export const serve = <const C extends Contract>(
+  made: C,
+  handle: (call: Call<C> & Inside<C>) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: made.method === 'GET' ? 'none' : 'each', handle })
+
+/** For the hot path: `tx` is there only when the request carries an Idempotency-Key. */
+export const serveFast = <const C extends Contract>(
+  made: C,
+  handle: (call: Call<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'keyed', handle })
+
+/** For what has no effect in our database, or answers by streaming. */
+export const serveOutside = <const C extends Contract>(
+  made: C,
+  handle: (call: Call<C>) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'none', handle })
+
+/** The answer of a request that was fulfilled. */
+export const ok = <const T extends object>(body: T) => ({ success: true as const, ...body })
+
+/** True for what counts as a call of an account: it is held to the account's pace and quota. */
+export const isMetered = ({ auth, url }: Pick<Contract, 'auth' | 'url'>): boolean =>
+  auth === 'account' && url.startsWith('/open/')
+
+const takesPhone = ({ params, query, body }: Contract): boolean =>
+  JSON.stringify([params, query, body]).includes('"format":"phone"')
+
+/** Every refusal that an endpoint can answer, with its description. */
+export const refusals = (made: Contract): Partial<Record<ProblemName, string>> => ({
+  ...(made.auth === 'none'
+    ? {}
+    : {
+        unauthorized: 'The key is missing or not valid',
+        internal: 'A fault of the server; the request_id finds it in the log',
+        unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
+      }),
+  ...(made.auth === 'account' ? { forbidden: 'The account is blocked' } : {}),
+  ...(isMetered(made)
+    ? {
+        balance: 'The quota of API calls is used up',
+        tooMany: 'More requests a minute than the account may make',
+      }
+    : {}),
+  ...(made.params || made.query || made.body
+    ? { invalid: 'A field is missing or has a wrong value; the message names it' }
+    : {}),
+  ...(made.body ? { tooLarge: 'The body is over 256 KiB', mediaType: 'The body is not application/json' } : {}),
+  ...(made.method === 'POST' ? { conflict: 'The Idempotency-Key was used with another body' } : {}),
+  ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
+  ...made.errors,
+})

@@ -1,0 +1,75 @@
+import { hash } from 'node:crypto'
+import type { Db, Sql, Tx } from '../db/sql.ts'
+import type { Seal } from '../lib/secret.ts'
+import { Problem } from './problem.ts'
+
+/** What makes two requests the same one. */
+export type RequestKey = { account: string; key: string; method: string; path: string; body: unknown }
+
+type Kept = { request_hash: Buffer; status: number; sealed_body: Buffer }
+
+/** Keyed requests that hold a connection at a time: half of the pool, so that what they wait for finds one. */
+const most = 8
+let running = 0
+const waiting: (() => void)[] = []
+
+const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+  if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
+  else running++
+  try {
+    return await work()
+  } finally {
+    const next = waiting.shift()
+    if (next) next()
+    else running--
+  }
+}
+
+/**
+ * Runs the work of a request at most once for its Idempotency-Key: the key, the effect and the answer are one
+ * transaction. A twin still in hand is waited for, because its row is locked until it commits or rolls back. Refusals
+ * roll back and are not kept. Keys live for 24 hours. Answers are kept sealed: some of them show a secret once.
+ */
+export const once = async (
+  db: Db,
+  seal: Seal,
+  request: RequestKey,
+  work: (tx: Tx) => Promise<{ status: number; body: string }>,
+): Promise<{ status: number; body: string; replayed: boolean }> => {
+  const { account, key, method, path } = request
+  if (key.length > 255) throw new Problem('invalid', 'Idempotency-Key must be at most 255 characters long')
+  const digest = hash('sha256', JSON.stringify(request.body ?? null), 'buffer')
+  return await inTurn(() =>
+    db.begin(async (tx) => {
+      const fresh = await tx.run`
+      insert into idempotency (account_id, key, method, path, request_hash)
+      values (${account}, ${key}, ${method}, ${path}, ${digest})
+      on conflict (account_id, key, method, path) do update
+        set request_hash = excluded.request_hash, status = null, sealed_body = null, created_at = app_now()
+        where idempotency.created_at < app_now() - interval '24 hours'`
+      if (fresh === 0) {
+        const kept = await tx.one<Kept>`
+        select request_hash, status, sealed_body from idempotency
+        where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}`
+        if (!kept.request_hash.equals(digest))
+          throw new Problem(
+            'conflict',
+            'This Idempotency-Key was used with another body: use a new key for a new request',
+            'idempotency_key_reused',
+          )
+        return { status: kept.status, body: seal.open(kept.sealed_body), replayed: true }
+      }
+      const answer = await work(tx)
+      await tx.run`
+      update idempotency set status = ${answer.status}, sealed_body = ${seal.close(answer.body)}
+      where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}`
+      return { ...answer, replayed: false }
+    }),
+  )
+}
+
+/** Forgets keys older than a day, a few at a time. */
+export const forgetKeys = (db: Sql): Promise<number> => db.run`
+  delete from idempotency where (account_id, key, method, path) in (
+    select account_id, key, method, path from idempotency
+    where created_at < app_now() - interval '24 hours' order by created_at limit 5000)`

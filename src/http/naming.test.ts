@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Fastify from 'fastify'
+import { makeNaming } from './naming.ts'
+
+const server = (alias: string | null) => {
+  const naming = makeNaming(alias)
+  const app = Fastify(naming.inbound ? { rewriteUrl: naming.inbound } : {})
+  naming.install(app)
+  app.post('/open/msgapp/check', (request) => ({
+    on_msgapp: true,
+    msgapp_info: { features: ['msgapp', 'voice'] },
+    got: request.body,
+  }))
+  app.get('/open/groups', () => ({
+    features: ['voice', 'msgapp', 'msgapp_business'],
+    is_msgapp_call: false,
+    text: 'msgapp',
+  }))
+  return app
+}
+
+test('a request in the second spelling is understood, and answered in it', async () => {
+  const app = server('chatapp')
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/open/chatapp/check',
+    payload: { event: 'chatapp.message.received', text: 'chatapp' },
+  })
+  assert.deepEqual(answer.json(), {
+    on_chatapp: true,
+    chatapp_info: { features: ['chatapp', 'voice'] },
+    got: { event: 'chatapp.message.received', text: 'chatapp' },
+  })
+})
+
+test('a request in the first spelling is answered in it', async () => {
+  const answer = await server('chatapp').inject({ method: 'POST', url: '/open/msgapp/check', payload: {} })
+  assert.deepEqual(answer.json(), { on_msgapp: true, msgapp_info: { features: ['msgapp', 'voice'] }, got: {} })
+})
+
+test('a request that spells neither gets names in both, and texts as they are', async () => {
+  const answer = await server('chatapp').inject({ url: '/open/groups' })
+  assert.deepEqual(answer.json(), {
+    features: ['voice', 'msgapp', 'chatapp', 'msgapp_business', 'chatapp_business'],
+    is_msgapp_call: false,
+    is_chatapp_call: false,
+    text: 'msgapp',
+  })
+})
+
+test('without a second spelling nothing is touched', async () => {
+  const app = server(null)
+  assert.equal((await app.inject({ method: 'POST', url: '/open/chatapp/check', payload: {} })).statusCode, 404)
+  assert.deepEqual((await app.inject({ url: '/open/groups' })).json().features, ['voice', 'msgapp', 'msgapp_business'])
+})

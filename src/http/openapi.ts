@@ -1,0 +1,162 @@
+import type { TSchema } from 'typebox'
+import { type Contract, refusals } from './endpoint.ts'
+import { problems, type Shape } from './problem.ts'
+
+type Json = Record<string, unknown>
+
+const keys: Record<Contract['auth'], string | null> = { account: 'accountKey', operator: 'operatorKey', none: null }
+
+/** The properties of an object, by name. */
+export const properties = (schema: TSchema | undefined): [string, TSchema][] =>
+  schema && 'properties' in schema ? Object.entries(schema.properties ?? {}) : []
+
+/** The names of the properties that an object must have. */
+export const required = (schema: TSchema | undefined): string[] =>
+  schema && 'required' in schema && Array.isArray(schema.required) ? schema.required : []
+
+const parameters = (schema: TSchema | undefined, where: 'path' | 'query'): Json[] =>
+  properties(schema).map(([name, property]) => {
+    const { description, ...rest } = { description: undefined, ...property }
+    return {
+      name,
+      in: where,
+      required: where === 'path' || required(schema).includes(name),
+      ...(description ? { description } : {}),
+      schema: rest,
+    }
+  })
+
+/** An example of what a schema allows, made of the examples of its parts. */
+export const exampleOf = (schema: TSchema): unknown => {
+  const node: Json = { ...schema }
+  if (Array.isArray(node.examples)) return node.examples[0]
+  if ('const' in node) return node.const
+  if ('default' in node) return node.default
+  if (Array.isArray(node.enum)) return node.enum[0]
+  if (node.format === 'date-time') return '2026-11-21T06:20:00Z'
+  if (Array.isArray(node.anyOf)) return exampleOf(node.anyOf[0])
+  switch (Array.isArray(node.type) ? node.type[0] : node.type) {
+    case 'object':
+      return Object.fromEntries(
+        properties(schema)
+          .filter(([name]) => required(schema).includes(name) || properties(schema).length <= 12)
+          .map(([name, property]) => [name, exampleOf(property)]),
+      )
+    case 'array':
+      return node.items && typeof node.items === 'object' ? [exampleOf(node.items)] : []
+    case 'integer':
+    case 'number':
+      return typeof node.minimum === 'number' ? Math.max(node.minimum, 1) : 1
+    case 'boolean':
+      return false
+    case 'null':
+      return null
+    default:
+      return 'text'
+  }
+}
+
+/** Schemas of the two shapes of a refusal. */
+const errorSchema = (shape: Shape): Json => ({
+  type: 'object',
+  required: [...(shape === 'full' ? ['success'] : []), 'error', 'error_message', 'error_code', 'request_id'],
+  properties: {
+    ...(shape === 'full' ? { success: { const: false } } : {}),
+    error: { const: true },
+    error_message: { type: 'string' },
+    error_code: { type: 'string', description: 'Stable, for programs' },
+    request_id: { type: 'string', description: 'Finds the request in the log of the server' },
+    ...(shape === 'full' ? { detail: { type: 'string', description: 'The message again; on 401' } } : {}),
+  },
+})
+
+const responses = (contract: Contract): Json => {
+  const { shape } = contract
+  const answers: Json = {
+    [contract.status]: {
+      description: 'Done',
+      content: { 'application/json': { schema: contract.reply, example: exampleOf(contract.reply) } },
+    },
+  }
+  for (const [name, description] of Object.entries(refusals(contract))) {
+    const entry = Object.entries(problems).find(([known]) => known === name)?.[1]
+    if (!entry) continue
+    const body = entry.status === 401 ? 'full' : shape
+    answers[entry.status] = {
+      description,
+      content: {
+        'application/json': {
+          schema: { $ref: `#/components/schemas/${body === 'full' ? 'Error' : 'BriefError'}` },
+          example: {
+            ...(body === 'full' ? { success: false } : {}),
+            error: true,
+            error_message: description,
+            error_code: entry.code,
+            request_id: 'req_Zk3x9Qa1b',
+          },
+        },
+      },
+    }
+  }
+  return answers
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'A repeated request with the same key and body within 24 hours has no second effect and gets the same answer',
+  schema: { type: 'string', maxLength: 255 },
+}
+
+const operation = (contract: Contract): Json => {
+  const { id, tag, summary, body, method } = contract
+  const key = keys[contract.auth]
+  const media = body && 'contentMediaType' in body ? String(body.contentMediaType) : 'application/json'
+  const inputs = [
+    ...parameters(contract.params, 'path'),
+    ...parameters(contract.query, 'query'),
+    ...(method === 'POST' && key !== null ? [idempotencyKey] : []),
+  ]
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
+    ...(inputs.length > 0 ? { parameters: inputs } : {}),
+    ...(body
+      ? { requestBody: { required: true, content: { [media]: { schema: body, example: exampleOf(body) } } } }
+      : {}),
+    responses: responses(contract),
+  }
+}
+
+/** The OpenAPI 3.1 document of the contracts. */
+export const openapi = (contracts: readonly Contract[], version: string): Json => {
+  const paths: Record<string, Json> = {}
+  for (const contract of contracts) {
+    const path = contract.url.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [contract.method.toLowerCase()]: operation(contract) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Trunkline',
+      version,
+      description:
+        'Phone numbers, SMS, voice, contacts, a messaging app and webhooks behind one interface, on a server of your own.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(contracts.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        accountKey: { type: 'apiKey', in: 'header', name: 'X-User-API-Key' },
+        operatorKey: { type: 'apiKey', in: 'header', name: 'X-Operator-Key' },
+      },
+      schemas: { Error: errorSchema('full'), BriefError: errorSchema('brief') },
+    },
+  }
+}

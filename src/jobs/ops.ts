@@ -1,0 +1,78 @@
+import type { Sql, Tx } from '../db/sql.ts'
+import { wake } from './queue.ts'
+
+/** A job that was given up. */
+export type DeadJob = {
+  id: string
+  account_id: string | null
+  kind: string
+  key: string | null
+  payload: unknown
+  attempts: number
+  created_at: Date
+  last_error: string | null
+  died_at: Date
+}
+
+/**
+ * The jobs that were given up, newest first.
+ * @param before the last one of the page before
+ */
+export const deadJobs = (
+  sql: Sql,
+  { kind, before, limit = 50 }: { kind?: string; before?: Pick<DeadJob, 'died_at' | 'id'>; limit?: number } = {},
+): Promise<DeadJob[]> =>
+  sql.many<DeadJob>`
+    select id, account_id, kind, key, payload, attempts, created_at, last_error, died_at from dead_jobs
+    where (${kind ?? null}::text is null or kind = ${kind ?? null})
+      and (${before?.id ?? null}::uuid is null
+        or (died_at, id) < (${before?.died_at ?? null}::timestamptz, ${before?.id ?? null}::uuid))
+    order by died_at desc, id desc limit ${limit}`
+
+/**
+ * Puts jobs that were given up back into the queue, due at once and with all their attempts.
+ * @returns how many of them there were
+ */
+export const requeue = async (tx: Tx, ids: readonly string[]): Promise<number> => {
+  const rows = await tx.many<{ kind: string }>`
+    with risen as (delete from dead_jobs where id = any (${ids}::uuid[]) returning *)
+    insert into jobs (id, account_id, kind, key, payload, run_at, fence, created_at, last_error)
+    select id, account_id, kind, key, payload, (select app_now()), fence, created_at, last_error from risen
+    returning kind`
+  for (const kind of new Set(rows.map((row) => row.kind))) tx.afterCommit(() => wake(kind))
+  return rows.length
+}
+
+/** Forgets jobs that were given up before this time. @returns how many */
+export const forgetDeadJobs = (sql: Sql, before: Date): Promise<number> =>
+  sql.run`delete from dead_jobs where died_at < ${before}`
+
+/** How things stand with one kind. */
+export type Depth = {
+  kind: string
+  /** May start now, but for room, or for a job of the same key before them. */
+  due: number
+  /** Wait for their time, or for their next attempt. */
+  delayed: number
+  leased: number
+  dead: number
+  /** Seconds since the oldest due job was due; 0 without one. */
+  oldest_seconds: number
+}
+
+/** For metrics. Reads the whole queue (about 0.2 s for 600,000 jobs): ask at most every few seconds. */
+export const queueDepth = (sql: Sql): Promise<Depth[]> =>
+  sql.many<Depth>`
+    select kind, sum(due)::integer as due, sum(delayed)::integer as delayed, sum(leased)::integer as leased,
+      sum(dead)::integer as dead, coalesce(max(oldest_seconds), 0)::double precision as oldest_seconds
+    from (
+      select kind,
+        count(*) filter (where leased_until is null and run_at <= now) as due,
+        count(*) filter (where leased_until is null and run_at > now) as delayed,
+        count(*) filter (where leased_until is not null) as leased,
+        0 as dead,
+        extract(epoch from max(now) - min(run_at) filter (where leased_until is null and run_at <= now)) as oldest_seconds
+      from jobs cross join (select app_now() as now offset 0) t group by kind
+      union all
+      select kind, 0, 0, 0, count(*), null from dead_jobs group by kind
+    ) k group by kind order by kind`

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { type TestDatabase, testDatabase } from '../../test/database.ts'
+import { connect } from '../db/sql.ts'
+import { type Kind, Later, Retry } from './kind.ts'
+import { enqueueAll } from './queue.ts'
+import { seeded, silent, until, work } from './testing.ts'
+
+const rounds = process.env.TRUNKLINE_TEST_LONG ? 100 : 3
+
+let db: TestDatabase
+before(async () => {
+  db = await testDatabase()
+  await db.raw('create table effects (job uuid, how text)')
+})
+
+/** Handlers, settlements and connections fail by chance, workers come and go: each job still takes effect exactly once. */
+const storm = async (seed: number): Promise<void> => {
+  const random = seeded(seed)
+  await db.run`delete from effects`
+  await db.run`delete from dead_jobs`
+  const kind: Kind<{ n: number }> = {
+    kind: 'storm',
+    concurrency: 60,
+    batch: 32,
+    leaseSeconds: 1,
+    maxAttempts: 4,
+    backoff: () => random() * 0.05,
+    run: async () => {
+      const chance = random()
+      if (chance < 0.1) throw new Error('no luck')
+      if (chance < 0.15) throw new Later('no room', random() * 0.05)
+      if (chance < 0.2) throw new Retry('not now', random() * 0.05)
+      if (chance < 0.5) await new Promise(setImmediate)
+    },
+    settle: async (tx, done) => {
+      await tx.run`insert into effects select id, 'done' from unnest(${done.map(({ job }) => job.id)}::uuid[]) d (id)`
+      const chance = random()
+      if (chance < 0.05) throw new Error('settle failed')
+      if (chance < 0.1) await tx.raw('select pg_terminate_backend(pg_backend_pid())')
+    },
+    failed: async (tx, job) => {
+      await tx.run`insert into effects values (${job.id}, 'dead')`
+      if (random() < 0.1) throw new Error('failed failed')
+    },
+  }
+  const pools = [1, 2].map(() => connect({ url: db.url, connections: 4 }))
+  const start = (i: number) => work({ db: pools[i % 2] ?? db, kinds: [kind], log: silent })
+  const workers = [0, 1].map(start)
+  const ids: string[] = []
+  for (let i = 0; i < 10; i++) {
+    const jobs = Array.from({ length: 50 }, (_, n) => ({ payload: { n } }))
+    ids.push(...(await db.begin((tx) => enqueueAll(tx, 'storm', jobs))))
+    if (random() < 0.3) {
+      // The deadline is none: what runs is put back in the middle of its work.
+      await workers.shift()?.stop(0)
+      workers.push(start(i))
+    }
+    if (random() < 0.3)
+      await db.run`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and random() < 0.5`
+  }
+  // A `failed` that fails puts its job off for up to an hour.
+  await until(
+    'all have ended',
+    async () => {
+      await db.run`update jobs set run_at = app_now() where run_at > app_now() + interval '1 minute'`
+      return (await db.one<{ n: number }>`select count(*) as n from jobs`).n === 0
+    },
+    30_000,
+  )
+  await Promise.all(workers.map((worker) => worker.stop()))
+  await Promise.all(pools.map((pool) => pool.end()))
+  const effects = await db.many<{ job: string; how: string }>`select job, how from effects order by job`
+  assert.deepEqual(
+    effects.map(({ job }) => job),
+    ids.sort(),
+  )
+  const dead = await db.many<{ id: string }>`select id from dead_jobs order by id`
+  assert.deepEqual(
+    effects.filter(({ how }) => how === 'dead').map(({ job }) => job),
+    dead.map(({ id }) => id),
+  )
+}
+
+test('each job takes effect exactly once, whatever fails', async (context) => {
+  const first = Number(process.env.SEED ?? Date.now() % 1e6)
+  for (let seed = first; seed < first + rounds; seed++) {
+    context.diagnostic(`SEED=${seed}`)
+    await storm(seed)
+  }
+})

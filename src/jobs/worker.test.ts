@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { onEachPostgres, type TestDatabase } from '../../test/database.ts'
+import { GiveUp, type Kind, Later, Retry } from './kind.ts'
+import { enqueue, enqueueAll } from './queue.ts'
+import { quiet, silent, until, work } from './testing.ts'
+
+const usual = { concurrency: 4, leaseSeconds: 30, maxAttempts: 3 }
+
+onEachPostgres((database) => {
+  let db: TestDatabase
+  before(async () => {
+    db = await database()
+  })
+  const left = async () => (await db.one<{ n: number }>`select count(*) as n from jobs`).n
+
+  test('a job runs as soon as the transaction that added it has committed, and never before', async () => {
+    let committed = 0
+    const delays: number[] = []
+    const kind: Kind = {
+      kind: 'now',
+      ...usual,
+      run: async () => {
+        assert.ok(committed > 0, 'it ran before the commit')
+        delays.push(performance.now() - committed)
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: quiet })
+    for (let n = 1; n <= 20; n++) {
+      committed = 0
+      await db.begin(async (tx) => {
+        await enqueue(tx, 'now', { n })
+        tx.afterCommit(() => {
+          committed = performance.now()
+        })
+      })
+      await until('the job runs', () => delays.length === n)
+    }
+    await worker.stop()
+    const [median = 0] = delays.sort((a, b) => a - b).slice(10)
+    assert.ok(median < 20, `woken after ${median} ms`)
+    assert.equal(await left(), 0)
+  })
+
+  test('a job whose transaction is rolled back never was', async () => {
+    await assert.rejects(
+      db.begin(async (tx) => {
+        await enqueue(tx, 'never', {})
+        throw new Error('no')
+      }),
+    )
+    assert.equal(await left(), 0)
+  })
+
+  test('the same id added twice is one job', async () => {
+    const id = await db.begin((tx) => enqueue(tx, 'twice', { n: 1 }))
+    await db.begin((tx) => enqueue(tx, 'twice', { n: 2 }, { id }))
+    assert.deepEqual(await db.many`select id, payload from jobs`, [{ id, payload: { n: 1 } }])
+    await db.run`delete from jobs`
+  })
+
+  test('jobs start in the order in which they were due, run once each, and settle with their results', async () => {
+    const seen: number[] = []
+    const settled: number[] = []
+    const kind: Kind<{ n: number }, number> = {
+      kind: 'many',
+      ...usual,
+      concurrency: 500,
+      run: async ({ payload }) => {
+        seen.push(payload.n)
+        return payload.n * 2
+      },
+      settle: async (_, done) => {
+        for (const { result } of done) settled.push(result)
+      },
+    }
+    const numbers = Array.from({ length: 2000 }, (_, n) => n)
+    await db.begin((tx) =>
+      enqueueAll(
+        tx,
+        'many',
+        numbers.map((n) => ({ payload: { n } })),
+      ),
+    )
+    const worker = work({ db, kinds: [kind], log: quiet })
+    await until('all are done', async () => (await left()) === 0)
+    await worker.stop()
+    assert.deepEqual(seen, numbers)
+    assert.deepEqual(
+      settled.sort((a, b) => a - b),
+      numbers.map((n) => n * 2),
+    )
+  })
+
+  test('no more run at a time than the kind allows', async () => {
+    let now = 0
+    let most = 0
+    const kind: Kind = {
+      kind: 'few',
+      ...usual,
+      concurrency: 3,
+      run: async () => {
+        most = Math.max(most, ++now)
+        await new Promise(setImmediate)
+        now--
+      },
+    }
+    await db.begin((tx) =>
+      enqueueAll(
+        tx,
+        'few',
+        Array.from({ length: 100 }, () => ({ payload: {} })),
+      ),
+    )
+    const worker = work({ db, kinds: [kind], log: quiet })
+    await until('all are done', async () => (await left()) === 0)
+    await worker.stop()
+    assert.equal(most, 3)
+  })
+
+  test('a failed job is tried again, one put off loses no attempt, one beyond its attempts is kept with its error', async () => {
+    const attempts: number[] = []
+    const given: string[] = []
+    const kind: Kind = {
+      kind: 'bad',
+      ...usual,
+      run: async ({ attempt }) => {
+        attempts.push(attempt)
+        if (attempts.length === 2) throw new Later('no room', 0.01)
+        throw new Retry('no luck\0', 0.01)
+      },
+      failed: async (tx, job, error) => {
+        given.push(error)
+        await tx.one`select 1 from dead_jobs where id = ${job.id}`
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: quiet })
+    const id = await db.begin((tx) => enqueue(tx, 'bad', { n: 1 }))
+    await until('it is given up', async () => (await left()) === 0)
+    await worker.stop()
+    assert.deepEqual(attempts, [1, 2, 2, 3])
+    assert.deepEqual(given, ['Error: no luck'])
+    assert.deepEqual(await db.many`select id, kind, payload, attempts, last_error from dead_jobs`, [
+      { id, kind: 'bad', payload: { n: 1 }, attempts: 3, last_error: 'Error: no luck' },
+    ])
+  })
+
+  test('a job for which trying again is of no use is given up at once', async () => {
+    let runs = 0
+    const kind: Kind = {
+      kind: 'hopeless',
+      ...usual,
+      run: async () => {
+        runs++
+        throw new GiveUp('no such number')
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: quiet })
+    await db.begin((tx) => enqueue(tx, 'hopeless', {}))
+    await until('it is given up', async () => (await left()) === 0)
+    await worker.stop()
+    assert.equal(runs, 1)
+  })
+
+  test('without room nothing is claimed and no attempt is lost; with room no more than there is', async () => {
+    let room = 0
+    let asked = 0
+    const attempts: number[] = []
+    const kind: Kind = {
+      kind: 'narrow',
+      ...usual,
+      concurrency: 100,
+      room: () => {
+        asked++
+        return room
+      },
+      run: async ({ attempt }) => {
+        room--
+        attempts.push(attempt)
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: quiet })
+    await db.begin((tx) =>
+      enqueueAll(
+        tx,
+        'narrow',
+        Array.from({ length: 30 }, () => ({ payload: {} })),
+      ),
+    )
+    await until('room is asked for', () => asked > 2)
+    assert.deepEqual(
+      await db.many`select attempts, fence, count(*) as n from jobs where kind = 'narrow' group by 1, 2`,
+      [{ attempts: 0, fence: 0, n: 30 }],
+    )
+    for (let turn = 1; turn <= 6; turn++) {
+      room = 5
+      worker.wake('narrow')
+      await until('the room is used', () => attempts.length >= turn * 5)
+      assert.equal(room, 0)
+    }
+    await until('all are done', async () => (await left()) === 0)
+    await worker.stop()
+    assert.deepEqual([...new Set(attempts)], [1])
+  })
+
+  test('a job starts within a second of its time, also when that comes by a move of the clock or a new worker', async () => {
+    const starts = new Map<string, number>()
+    const kind: Kind<{ name: string }> = {
+      kind: 'timed',
+      ...usual,
+      run: async ({ payload }) => {
+        starts.set(payload.name, performance.now())
+      },
+    }
+    const first = work({ db, kinds: [kind], log: quiet })
+    const began = performance.now()
+    await db.begin(async (tx) => {
+      const { now } = await tx.one<{ now: Date }>`select app_now() as now`
+      await enqueue(tx, 'timed', { name: 'soon' }, { runAt: new Date(now.getTime() + 300) })
+      await enqueue(tx, 'timed', { name: 'month' }, { runAt: new Date(now.getTime() + 30 * 86_400_000) })
+    })
+    await until('the near one runs', () => starts.has('soon'))
+    const late = (starts.get('soon') ?? 0) - began - 300
+    assert.ok(late > -5 && late < 700, `${late} ms late`)
+    await first.stop()
+
+    const second = work({ db, kinds: [kind], log: quiet })
+    const moved = performance.now()
+    await db.run`update clock set offset_seconds = offset_seconds + ${31 * 86_400}`
+    await until('the far one runs', () => starts.has('month'))
+    assert.ok((starts.get('month') ?? 0) - moved < 1000)
+    await second.stop()
+  })
+
+  test('a move of the clock ends no lease', async () => {
+    const go = Promise.withResolvers<void>()
+    let runs = 0
+    const kind: Kind = {
+      kind: 'clockwork',
+      ...usual,
+      run: async () => {
+        runs++
+        await go.promise
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: quiet })
+    await db.begin((tx) => enqueue(tx, 'clockwork', {}))
+    await until('it runs', () => runs === 1)
+    await db.run`update clock set offset_seconds = offset_seconds + ${365 * 86_400}`
+    await db.many`select jobs_poll(array['clockwork'])`
+    assert.deepEqual(await db.many`select leased_until > now() as leased, fence from jobs where kind = 'clockwork'`, [
+      { leased: true, fence: 1 },
+    ])
+    go.resolve()
+    await worker.stop()
+    assert.equal(runs, 1)
+  })
+
+  test('a stop lets what runs end; after its deadline the rest goes back to the queue and loses no attempt', async () => {
+    const go = Promise.withResolvers<void>()
+    const ended: number[] = []
+    const aborted: number[] = []
+    const kind: Kind<{ n: number }> = {
+      kind: 'slow',
+      ...usual,
+      concurrency: 2,
+      run: async ({ payload, attempt }, signal) => {
+        if (payload.n === 0) await go.promise
+        else
+          await new Promise((_, reject) => {
+            signal.addEventListener('abort', () => {
+              aborted.push(attempt)
+              reject(signal.reason)
+            })
+          })
+        ended.push(payload.n)
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: quiet })
+    await db.begin((tx) =>
+      enqueueAll(
+        tx,
+        'slow',
+        [0, 1, 2].map((n) => ({ payload: { n } })),
+      ),
+    )
+    await until('two run', () => worker.running('slow') === 2)
+    const stopped = worker.stop(200)
+    go.resolve()
+    await stopped
+    assert.deepEqual(ended, [0])
+    assert.deepEqual(aborted, [1])
+    assert.deepEqual(
+      await db.many`select payload, leased_until, owner, attempts from jobs order by id`,
+      [1, 2].map((n) => ({ payload: { n }, leased_until: null, owner: null, attempts: 0 })),
+    )
+    await db.run`delete from jobs`
+  })
+
+  test('when settle refuses one job of a batch, the others take effect and that one counts as failed', async () => {
+    const settled: number[] = []
+    const kind: Kind<{ n: number }, number> = {
+      kind: 'mixed',
+      ...usual,
+      concurrency: 200,
+      maxAttempts: 1,
+      run: async ({ payload }) => payload.n,
+      settle: async (tx, done) => {
+        for (const { result } of done) await tx.one`select 1 / ${result === 7 ? 0 : 1}::integer`
+        tx.afterCommit(() => settled.push(...done.map(({ result }) => result)))
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: silent })
+    await db.begin((tx) =>
+      enqueueAll(
+        tx,
+        'mixed',
+        Array.from({ length: 50 }, (_, n) => ({ payload: { n } })),
+      ),
+    )
+    await until('all are done', async () => (await left()) === 0)
+    await worker.stop()
+    assert.equal(settled.length, 49)
+    const dead = await db.many<{ n: number; error: string }>`
+      select (payload ->> 'n')::integer as n, last_error as error from dead_jobs where kind = 'mixed'`
+    assert.deepEqual(
+      dead.map(({ n }) => n),
+      [7],
+    )
+    assert.match(dead[0]?.error ?? '', /division by zero/)
+  })
+
+  test('a long queue of one account does not hold up another, where the kind asks for it', async () => {
+    const big = '00000000-0000-7000-8000-00000000000b'
+    const small = '00000000-0000-7000-8000-00000000000a'
+    const order: string[] = []
+    const kind: Kind = {
+      kind: 'fair',
+      ...usual,
+      concurrency: 16,
+      batch: 16,
+      fair: true,
+      run: async ({ account }) => {
+        order.push(account ?? 'none')
+      },
+    }
+    const jobs = (account: string | undefined, count: number) =>
+      Array.from({ length: count }, () => ({ payload: {}, ...(account ? { account } : {}) }))
+    await db.begin((tx) => enqueueAll(tx, 'fair', jobs(big, 5000)))
+    await db.begin((tx) => enqueueAll(tx, 'fair', [...jobs(small, 20), ...jobs(undefined, 1)]))
+    const worker = work({ db, kinds: [kind], log: quiet })
+    await until('the small account is served', () => order.filter((account) => account === small).length === 20)
+    assert.ok(order.length < 400, `after ${order.length} jobs`)
+    await until('all are done', async () => (await left()) === 0, 20_000)
+    await worker.stop()
+    assert.equal(order.length, 5021)
+  })
+})

@@ -1,0 +1,52 @@
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+const base62 = (value: bigint, width: number): string => {
+  let text = ''
+  for (let rest = value; rest > 0n; rest /= 62n) text = alphabet[Number(rest % 62n)] + text
+  return text.padStart(width, '0')
+}
+
+const checksum = (body: string): string => base62(BigInt(crc32(body)), 6)
+
+const ours = /^(UAK|OPK)[0-9A-Za-z]{43}([0-9A-Za-z]{6})$/
+
+/** A new key: prefix, 32 random bytes in base62, and a checksum that lets scanners and us refuse a false one unseen. */
+export const makeKey = (prefix: 'UAK' | 'OPK'): string => {
+  const body = prefix + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), 43)
+  return body + checksum(body)
+}
+
+/** True when the text has the form of a key of ours but a wrong checksum: no need to ask the database. */
+export const isFalseKey = (key: string): boolean => {
+  const match = ours.exec(key)
+  return match !== null && checksum(key.slice(0, -6)) !== match[2]
+}
+
+/** What is kept of a key: its SHA-256. */
+export const keyHash = (key: string): Buffer => hash('sha256', key, 'buffer')
+
+/** The same as text, for use in a Map. */
+export const keyDigest = (key: string): string => hash('sha256', key, 'base64')
+
+/** Seals secrets that must be read again (carrier passwords, signing keys): AES-256-GCM under the master key. */
+export type Seal = {
+  close(plain: string): Buffer
+  open(sealed: Buffer): string
+}
+
+/** @param master 32 bytes */
+export const makeSeal = (master: Buffer): Seal => ({
+  close: (plain) => {
+    const nonce = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', master, nonce)
+    return Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  },
+  open: (sealed) => {
+    const decipher = createDecipheriv('aes-256-gcm', master, sealed.subarray(0, 12))
+    decipher.setAuthTag(sealed.subarray(-16))
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString('utf8')
+  },
+})

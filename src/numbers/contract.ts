@@ -1,0 +1,281 @@
+import { Type } from 'typebox'
+import { contract } from '../http/endpoint.ts'
+import { Country, Enum, Id, Ok, Phone, paging, Time, Words } from '../http/schema.ts'
+import { groupTypes } from './rows.ts'
+import { Group, GroupId, GroupType, Requirement, Reservation, VirtualNumber } from './shapes.ts'
+
+const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
+
+const Integer = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
+const unknownGroup = 'There is no such number group'
+
+export const listCountries = contract({
+  ...open,
+  id: 'listNumberCountries',
+  method: 'GET',
+  url: '/open/numbers/countries',
+  summary: 'Countries that have numbers, with the types on offer',
+  status: 200,
+  reply: Ok({
+    data: Type.Object({
+      countries: Type.Array(
+        Type.Object({
+          iso_country_code: Country,
+          name: Type.String(),
+          prefix: Type.String({ description: 'Calling code', examples: ['44'] }),
+          did_types: Type.Array(GroupType),
+        }),
+      ),
+    }),
+  }),
+  errors: {},
+})
+
+export const listRegions = contract({
+  ...open,
+  id: 'listNumberRegions',
+  method: 'GET',
+  url: '/open/numbers/regions',
+  summary: 'Regions of a country: US, CA and GB have some',
+  query: Type.Object({ country: Country }),
+  status: 200,
+  reply: Ok({
+    data: Type.Object({
+      regions: Type.Array(Type.Object({ id: Type.Integer(), region_name: Type.String(), iso_country_code: Country })),
+    }),
+  }),
+  errors: { invalid: 'country is missing, or not one that has numbers' },
+})
+
+export const listCities = contract({
+  ...open,
+  id: 'listNumberCities',
+  method: 'GET',
+  url: '/open/numbers/cities',
+  summary: 'Cities of a country, or of one of its regions, that have numbers',
+  query: Type.Object({ country: Country, region: Type.Optional(Integer('Id of a region')) }),
+  status: 200,
+  reply: Ok({
+    data: Type.Object({
+      cities: Type.Array(Type.Object({ id: Type.Integer(), city_name: Type.String(), iso_country_code: Country })),
+    }),
+  }),
+  errors: { invalid: 'country is missing, or not one that has numbers' },
+})
+
+export const listTypes = contract({
+  ...open,
+  id: 'listNumberTypes',
+  method: 'GET',
+  url: '/open/numbers/did-types',
+  summary: 'Types of numbers',
+  status: 200,
+  reply: Ok({ data: Type.Object({ did_types: Type.Array(Type.Object({ id: Type.Integer(), name: GroupType })) }) }),
+  errors: {},
+})
+
+export const listRequirements = contract({
+  ...open,
+  id: 'listNumberRequirements',
+  method: 'GET',
+  url: '/open/numbers/requirements',
+  summary: 'What the regulator of a country asks of who takes a number',
+  query: Type.Object({
+    country: Country,
+    did_type: Type.Optional(Type.String({ maxLength: 20, description: 'Id or name of a type' })),
+  }),
+  status: 200,
+  reply: Ok({ data: Type.Object({ requirements: Type.Array(Requirement) }) }),
+  errors: { invalid: 'country is missing, or not one that has numbers' },
+})
+
+export const listGroups = contract({
+  ...open,
+  id: 'listNumberGroups',
+  method: 'GET',
+  url: '/open/numbers/groups',
+  summary: 'Groups of numbers by country, region, city, prefix and type',
+  query: Type.Object({
+    country: Country,
+    region_id: Type.Optional(Integer('Id of a region; the US wants this, a city or a prefix')),
+    city_id: Type.Optional(Integer('Id of a city')),
+    city_name_or_prefix: Type.Optional(
+      Type.String({ maxLength: 100, description: 'With or without accents; prefix with or without country code' }),
+    ),
+    did_type: Type.Optional(Enum([...groupTypes, 'all'])),
+    ...paging,
+  }),
+  status: 200,
+  reply: Ok({
+    count: Type.Integer(),
+    total: Type.Integer(),
+    data: Type.Object({
+      groups: Type.Array(Group),
+    }),
+  }),
+  errors: { invalid: 'country is missing or unknown; or it is the US, and neither region, city nor prefix is given' },
+})
+
+export const listAvailable = contract({
+  ...open,
+  id: 'listAvailableNumbers',
+  method: 'GET',
+  url: '/open/numbers/available',
+  summary: 'Free numbers of a group that lets one choose',
+  query: Type.Object({
+    group_id: GroupId,
+    number_contains: Type.Optional(
+      Type.String({ maxLength: 30, description: 'Digits, or letters as on a keypad', examples: ['TAXI'] }),
+    ),
+    ...paging,
+  }),
+  status: 200,
+  reply: Ok({
+    count: Type.Integer({ description: 'Rows in this page' }),
+    page: Type.Integer(),
+    total: Type.Integer({ description: 'All matches' }),
+    data: Type.Object({ numbers: Type.Array(Type.Object({ id: Type.String(), number: Type.String() })) }),
+  }),
+  errors: { invalid: 'The group does not let one choose a number', notFound: unknownGroup },
+})
+
+export const reserveNumber = contract({
+  ...open,
+  id: 'reserveNumber',
+  method: 'POST',
+  url: '/open/numbers/reservations',
+  summary: 'Hold a number for a while: the one named, or any free one of the group',
+  body: Type.Object({ group_id: GroupId, number: Type.Optional(Phone('A free number of the group')) }),
+  status: 201,
+  reply: Ok({
+    data: Type.Object({
+      reservation_details: Type.Object({
+        uuid: Type.String(),
+        number: Type.String(),
+        created_at: Time,
+        expires_at: Time,
+      }),
+    }),
+  }),
+  errors: {
+    notFound: unknownGroup,
+    conflict: 'The number, or any of the group, is not free',
+    unprocessable: 'number is not E.164',
+  },
+})
+
+export const listReservations = contract({
+  ...open,
+  id: 'listReservations',
+  method: 'GET',
+  url: '/open/numbers/reservations',
+  summary: 'Active reservations of the account',
+  status: 200,
+  reply: Ok({
+    data: Type.Object({
+      reservations: Type.Array(Reservation),
+    }),
+  }),
+  errors: {},
+})
+
+export const cancelReservation = contract({
+  ...open,
+  id: 'cancelReservation',
+  method: 'DELETE',
+  url: '/open/numbers/reservations/:reservation_uuid',
+  summary: 'Give a reserved number back',
+  params: Type.Object({ reservation_uuid: Type.String({ maxLength: 64 }) }),
+  status: 200,
+  reply: Ok({ message: Type.String() }),
+  errors: { notFound: 'No such reservation of the account', conflict: 'It has expired, or was purchased or cancelled' },
+})
+
+export const purchaseNumber = contract({
+  ...open,
+  id: 'purchaseNumber',
+  method: 'POST',
+  url: '/open/numbers/purchase',
+  summary: 'Buy a number: set-up and first month are charged in the same transaction',
+  body: Type.Object({
+    group_id: Type.Optional(GroupId),
+    number: Type.Optional(Phone('A number that is free or reserved by the account')),
+    friendly_name: Type.Optional(Words(100, 'Default: the number as people write it')),
+    requirements: Type.Optional(Type.Unknown({ description: 'Documents, where the group asks for some' })),
+  }),
+  status: 201,
+  reply: Ok({
+    purchased: Type.Array(Type.String()),
+    failed: Type.Array(Type.String()),
+    data: Type.Object({ numbers: Type.Array(VirtualNumber) }),
+  }),
+  errors: {
+    notFound: unknownGroup,
+    conflict: 'Nothing of what was asked for is free',
+    balance: 'The balance does not cover set-up and first month',
+    unprocessable: 'number is not E.164',
+  },
+})
+
+const unknownNumber = 'No such virtual number of the account'
+const numberParams = Type.Object({ virtual_number_uuid: Id('DID') })
+
+export const listVirtualNumbers = contract({
+  ...open,
+  id: 'listVirtualNumbers',
+  method: 'GET',
+  url: '/open/voip/virtual-numbers',
+  summary: 'The numbers of the account',
+  query: Type.Object({ ...paging }),
+  status: 200,
+  reply: Ok({
+    count: Type.Integer({ description: 'Rows in this page' }),
+    page: Type.Integer(),
+    total: Type.Integer(),
+    numbers: Type.Array(VirtualNumber),
+  }),
+  errors: {},
+})
+
+export const getVirtualNumber = contract({
+  ...open,
+  id: 'getVirtualNumber',
+  method: 'GET',
+  url: '/open/voip/virtual-numbers/:virtual_number_uuid',
+  summary: 'One number of the account',
+  params: numberParams,
+  status: 200,
+  reply: Ok({ number: VirtualNumber }),
+  errors: { notFound: unknownNumber },
+})
+
+export const changeVirtualNumber = contract({
+  ...open,
+  id: 'changeVirtualNumber',
+  method: 'PUT',
+  url: '/open/voip/virtual-numbers/:virtual_number_uuid',
+  summary: 'Change a number: its name, recording, time zone, and whose browser rings',
+  params: numberParams,
+  body: Type.Object({
+    friendly_name: Type.Optional(Words(100)),
+    record_inbound: Type.Optional(Type.Boolean()),
+    timezone: Type.Optional(Type.String({ maxLength: 64, description: 'IANA name' })),
+    inbound_user_uuid: Type.Optional(Type.Union([Id('USR'), Type.Null()], { description: 'null: nobody’s' })),
+  }),
+  status: 200,
+  reply: Ok({ number: VirtualNumber }),
+  errors: { notFound: 'No such virtual number, or no such active user, of the account' },
+})
+
+export const deleteVirtualNumber = contract({
+  ...open,
+  shape: 'brief',
+  id: 'deleteVirtualNumber',
+  method: 'DELETE',
+  url: '/open/voip/virtual-numbers/:virtual_number_uuid',
+  summary: 'Release a number at once, without refund',
+  params: numberParams,
+  status: 200,
+  reply: Ok({}),
+  errors: { notFound: unknownNumber },
+})

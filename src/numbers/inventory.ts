@@ -1,0 +1,146 @@
+import type { Sql, Tx } from '../db/sql.ts'
+import type { GroupType } from './rows.ts'
+
+export type State = 'free' | 'held' | 'owned' | 'quarantine' | 'withdrawn'
+
+/** A number with a lock on its row: nobody else can take it before the transaction ends. */
+export type Locked = { number: string; group_id: string; state: State; account_id: string | null }
+
+/** Waits for whoever has the row; null when there is no such number. */
+export const lock = (tx: Tx, number: string) => tx.maybe<Locked>`
+  select number, group_id, state, account_id from numbers where number = ${number} for update`
+
+const next = (tx: Tx, group: string, from: number) => tx.maybe<Locked>`
+  select number, group_id, state, account_id from numbers
+  where group_id = ${group} and state = 'free' and shuffle >= ${from}
+  order by shuffle limit 1 for update skip locked`
+
+const last = (tx: Tx, group: string) => tx.maybe<Locked>`
+  select number, group_id, state, account_id from numbers
+  where group_id = ${group} and state = 'free'
+  order by shuffle limit 1 for update`
+
+const least = -2_147_483_648
+
+/**
+ * Locks a free number of the group by chance. Numbers that others are taking at this moment are passed over; when there are
+ * no others, they are waited for: whoever takes one may still fail to pay for it. Null when there is none.
+ */
+export const lockFree = async (tx: Tx, group: string, random = Math.random): Promise<Locked | null> => {
+  const from = Math.floor(random() * 4_294_967_296) + least
+  return (await next(tx, group, from)) ?? (await next(tx, group, least)) ?? (await last(tx, group))
+}
+
+/** Locks the numbers that the account has reserved, of one group or of all, in the order of the numbers. */
+export const lockReserved = (tx: Tx, account: string, group: string | null) => tx.many<Locked>`
+  select n.number, n.group_id, n.state, n.account_id
+  from reservations r join numbers n on n.number = r.number
+  where r.account_id = ${account} and r.state = 'active' and r.expires_at > (select app_now())
+    and (${group}::text is null or r.group_id = ${group}) and n.state = 'held' and n.account_id = ${account}
+  order by n.number for update of n`
+
+/** True when the account's reservation of the number has not run out. */
+export const isReserved = async (tx: Tx, account: string, number: string): Promise<boolean> =>
+  (await tx.maybe`
+    select 1 from reservations
+    where account_id = ${account} and number = ${number} and state = 'active' and expires_at > (select app_now())`) !==
+  null
+
+export const setOwner = (tx: Tx, number: string, state: 'held' | 'owned', account: string) => tx.run`
+  update numbers set state = ${state}, account_id = ${account} where number = ${number}`
+
+export const setFree = (tx: Tx, numbers: readonly string[]) => tx.run`
+  update numbers set state = 'free', account_id = null, rests_until = null where number = any(${numbers}::text[])`
+
+/** A number rests for so many days before it is sold again. */
+export const setResting = (tx: Tx, number: string, days: number) => tx.one<{ rests_until: Date }>`
+  update numbers set state = 'quarantine', account_id = null, rests_until = app_now() + make_interval(days => ${days})
+  where number = ${number} returning rests_until`
+
+/** Locks the numbers of a list whose quarantine is over. */
+export const lockRested = (tx: Tx, numbers: readonly string[]) => tx.many<Locked>`
+  select number, group_id, state, account_id from numbers
+  where number = any(${numbers}::text[]) and state = 'quarantine' and rests_until <= (select app_now())
+  order by number for update`
+
+/** Changes the counts of free numbers. The last statement of a transaction: see the migration. */
+export const count = async (tx: Tx, changes: ReadonlyMap<string, number>): Promise<void> => {
+  const groups = [...changes].filter(([, by]) => by !== 0).sort(([a], [b]) => (a < b ? -1 : 1))
+  for (const [group, by] of groups) await tx.run`update number_stock set free = free + ${by} where group_id = ${group}`
+}
+
+export type ReservationRow = {
+  id: string
+  number: string
+  group_id: string
+  state: 'active' | 'purchased' | 'cancelled' | 'expired'
+  created_at: Date
+  expires_at: Date
+}
+
+export const addReservation = (tx: Tx, account: string, id: string, number: Locked, minutes: number) =>
+  tx.one<ReservationRow>`
+    insert into reservations (account_id, id, number, group_id, created_at, expires_at)
+    select ${account}, ${id}, ${number.number}, ${number.group_id}, t.now, t.now + make_interval(mins => ${minutes})
+    from (select app_now() as now) t
+    returning id, number, group_id, state, created_at, expires_at`
+
+export const cancelReservation = (tx: Tx, account: string, id: string) => tx.run`
+  update reservations set state = 'cancelled'
+  where account_id = ${account} and id = ${id} and state = 'active' and expires_at > (select app_now())`
+
+/** The reservation of a number that the account has bought. */
+export const useReservation = (tx: Tx, account: string, number: string) => tx.run`
+  update reservations set state = 'purchased'
+  where account_id = ${account} and number = ${number} and state = 'active'`
+
+export const reservation = (db: Sql, account: string, id: string) => db.maybe<ReservationRow>`
+  select id, number, group_id, state, created_at, expires_at from reservations where account_id = ${account} and id = ${id}`
+
+export type ListedReservation = ReservationRow & {
+  iso_country_code: string
+  type: GroupType
+  location: string
+  setup_price: string
+  monthly_price: string
+  ppm: string
+  needs_registration: boolean
+}
+
+export const reservations = (db: Sql, account: string) => db.many<ListedReservation>`
+  select r.id, r.number, r.group_id, r.state, r.created_at, r.expires_at, g.iso_country_code, g.type, g.location,
+    g.setup_price, g.monthly_price, g.ppm,
+    exists (select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type)
+      as needs_registration
+  from reservations r join number_groups g on g.id = r.group_id
+  where r.account_id = ${account} and r.state = 'active' and r.expires_at > (select app_now())
+  order by r.created_at, r.id`
+
+export type Expiring = { account: string; id: string; number: string }
+
+/** Ends those of the reservations whose time has come, after the locks on their numbers. */
+export const expire = async (tx: Tx, list: readonly Expiring[]): Promise<Locked[]> => {
+  await tx.run`
+    select from numbers where number = any(${list.map((one) => one.number)}::text[]) order by number for update`
+  return tx.many<Locked>`
+    with ended as (
+      update reservations r set state = 'expired'
+      from unnest(${list.map((one) => one.account)}::uuid[], ${list.map((one) => one.id)}::uuid[]) e (account_id, id)
+      where r.account_id = e.account_id and r.id = e.id and r.state = 'active' and r.expires_at <= (select app_now())
+      returning r.account_id, r.number
+    )
+    select n.number, n.group_id, n.state, n.account_id from numbers n
+    join ended e on e.number = n.number and n.state = 'held' and n.account_id = e.account_id`
+}
+
+/** Free numbers of a group, in an order that stays; `digits` somewhere among theirs. */
+export const available = (db: Sql, group: string, digits: string, limit: number, offset: number) => db.many<{
+  number: string
+}>`
+  select number from numbers
+  where group_id = ${group} and state = 'free' and (${digits} = '' or number like '%' || ${digits} || '%')
+  order by shuffle, number limit ${limit} offset ${offset}`
+
+export const countAvailable = (db: Sql, group: string, digits: string) => db.one<{ total: number }>`
+  select count(*) as total from numbers
+  where group_id = ${group} and state = 'free' and number like '%' || ${digits} || '%'`

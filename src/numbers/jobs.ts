@@ -1,0 +1,64 @@
+import type { Tx } from '../db/sql.ts'
+import type { Kind } from '../jobs/kind.ts'
+import type { Parts } from '../parts.ts'
+import * as inventory from './inventory.ts'
+import { type Due, renew } from './renewal.ts'
+
+const giveBack = async (tx: Tx, numbers: readonly inventory.Locked[]): Promise<void> => {
+  if (numbers.length === 0) return
+  await inventory.setFree(
+    tx,
+    numbers.map(({ number }) => number),
+  )
+  const stock = new Map<string, number>()
+  for (const { group_id } of numbers) stock.set(group_id, (stock.get(group_id) ?? 0) + 1)
+  await inventory.count(tx, stock)
+}
+
+/** Ends reservations when their time has come, and gives their numbers back. */
+const expireReservations: Kind<inventory.Expiring> = {
+  kind: 'numbers.expire',
+  concurrency: 256,
+  leaseSeconds: 30,
+  maxAttempts: 20,
+  settle: async (tx, done) =>
+    giveBack(
+      tx,
+      await inventory.expire(
+        tx,
+        done.map(({ job }) => job.payload),
+      ),
+    ),
+}
+
+/** Ends the quarantine of released numbers. */
+const endQuarantine: Kind<{ number: string }> = {
+  kind: 'numbers.rested',
+  concurrency: 256,
+  leaseSeconds: 30,
+  maxAttempts: 20,
+  settle: async (tx, done) =>
+    giveBack(
+      tx,
+      await inventory.lockRested(
+        tx,
+        done.map(({ job }) => job.payload.number),
+      ),
+    ),
+}
+
+/** Renews numbers at the end of their paid month. By account, as other statements lock balances. */
+const renewNumbers = ({ changes, config }: Parts): Kind<Due> => ({
+  kind: 'numbers.renew',
+  concurrency: 64,
+  batch: 16,
+  leaseSeconds: 30,
+  maxAttempts: 20,
+  settle: async (tx, done) => {
+    const due = done.map(({ job }) => job.payload).sort((a, b) => (a.account < b.account ? -1 : 1))
+    for (const one of due) await renew(tx, changes, one, config.quarantineDays)
+  },
+})
+
+/** The background work of this folder. */
+export const numberJobs = (parts: Parts): readonly Kind[] => [expireReservations, endQuarantine, renewNumbers(parts)]

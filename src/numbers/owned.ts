@@ -1,0 +1,113 @@
+import type { Sql, Tx } from '../db/sql.ts'
+import type { GroupType } from './rows.ts'
+
+export type StatusText =
+  | 'ACTIVE'
+  | 'AWAITING_REGISTRATION'
+  | 'PENDING_ACTIVATION'
+  | 'SUSPENDED'
+  | 'PENDING_CANCELLATION'
+  | 'RELEASED'
+
+export type NumberRow = {
+  account_id: string
+  id: string
+  number: string
+  group_id: string
+  iso_country_code: string
+  region_name: string
+  type: GroupType
+  friendly_name: string
+  record_inbound: boolean
+  timezone: string
+  inbound_user_id: string | null
+  monthly_price: string
+  ppm: string
+  status_text: StatusText
+  created_at: Date
+  updated_at: Date
+  expires_at: Date
+}
+
+export type NewNumber = Pick<
+  NumberRow,
+  | 'account_id'
+  | 'id'
+  | 'number'
+  | 'group_id'
+  | 'iso_country_code'
+  | 'region_name'
+  | 'type'
+  | 'friendly_name'
+  | 'monthly_price'
+  | 'ppm'
+  | 'status_text'
+>
+
+/** A virtual number with its first month. */
+export const add = (tx: Tx, n: NewNumber) => tx.one<NumberRow>`
+  insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
+    monthly_price, ppm, status_text, expires_at)
+  values (${n.account_id}, ${n.id}, ${n.number}, ${n.group_id}, ${n.iso_country_code}, ${n.region_name}, ${n.type},
+    ${n.friendly_name}, ${n.monthly_price}::numeric, ${n.ppm}::numeric, ${n.status_text}, app_now() + interval '1 month')
+  returning *`
+
+export const addChannel = (tx: Tx, n: NewNumber, id: string) => tx.run`
+  insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
+    supports_sms_in, supports_sms_out)
+  values (${n.account_id}, ${id}, ${n.id}, ${n.number}, ${n.friendly_name}, ${n.iso_country_code}, true, true)`
+
+export const addCallerId = (tx: Tx, n: NewNumber, id: string) => tx.run`
+  insert into caller_ids (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code, type, verified)
+  values (${n.account_id}, ${id}, ${n.id}, ${n.number}, ${n.friendly_name}, ${n.iso_country_code}, 'VN', true)`
+
+export const page = (db: Sql, account: string, limit: number, offset: number) => db.many<NumberRow>`
+  select * from virtual_numbers where account_id = ${account} and released_at is null
+  order by created_at, id limit ${limit} offset ${offset}`
+
+export const total = (db: Sql, account: string) => db.one<{ total: number }>`
+  select count(*) as total from virtual_numbers where account_id = ${account} and released_at is null`
+
+export const find = (db: Sql, account: string, id: string) => db.maybe<NumberRow>`
+  select * from virtual_numbers where account_id = ${account} and id = ${id} and released_at is null`
+
+export const lock = (tx: Tx, account: string, id: string) => tx.maybe<NumberRow>`
+  select * from virtual_numbers where account_id = ${account} and id = ${id} and released_at is null for update`
+
+type Changed = Pick<NumberRow, 'friendly_name' | 'record_inbound' | 'timezone' | 'inbound_user_id'>
+
+/** The name is that of the channel and of the caller id too. */
+export const change = async (tx: Tx, account: string, id: string, n: Changed): Promise<NumberRow> => {
+  await tx.run`
+    update sms_channels set friendly_name = ${n.friendly_name}, updated_at = app_now()
+    where account_id = ${account} and virtual_number_id = ${id} and friendly_name <> ${n.friendly_name}`
+  await tx.run`
+    update caller_ids set friendly_name = ${n.friendly_name}, updated_at = app_now()
+    where account_id = ${account} and virtual_number_id = ${id} and friendly_name <> ${n.friendly_name}`
+  return tx.one<NumberRow>`
+    update virtual_numbers set friendly_name = ${n.friendly_name}, record_inbound = ${n.record_inbound},
+      timezone = ${n.timezone}, inbound_user_id = ${n.inbound_user_id}, updated_at = app_now()
+    where account_id = ${account} and id = ${id}
+    returning *`
+}
+
+/** Takes the number out of use: its channel stays readable, and calls of the past still name its caller id. */
+export const release = async (tx: Tx, account: string, id: string): Promise<void> => {
+  await tx.run`
+    update virtual_numbers set status_text = 'RELEASED', released_at = app_now(), updated_at = app_now()
+    where account_id = ${account} and id = ${id}`
+  await tx.run`
+    update sms_channels set enabled = false, updated_at = app_now()
+    where account_id = ${account} and virtual_number_id = ${id}`
+  await tx.run`
+    update caller_ids set removed_at = app_now(), updated_at = app_now()
+    where account_id = ${account} and virtual_number_id = ${id} and removed_at is null`
+}
+
+/** Adds a month, counted from the end of the last one. @returns its end */
+export const prolong = async (tx: Tx, account: string, id: string): Promise<Date> => {
+  const row = await tx.one<{ expires_at: Date }>`
+    update virtual_numbers set expires_at = expires_at + interval '1 month', updated_at = app_now()
+    where account_id = ${account} and id = ${id} returning expires_at`
+  return row.expires_at
+}

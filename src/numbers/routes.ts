@@ -1,0 +1,246 @@
+import { ok, serve } from '../http/endpoint.ts'
+import { invalid, notFound } from '../http/problem.ts'
+import { pageOf } from '../http/schema.ts'
+import { phoneNumber } from '../http/validation.ts'
+import { iso } from '../lib/clock.ts'
+import { parse, print } from '../lib/id.ts'
+import { decimal, dollars, micros } from '../lib/money.ts'
+import { formatted } from '../lib/phone.ts'
+import type { Parts } from '../parts.ts'
+import { isActive } from '../users/ops.ts'
+import * as c from './contract.ts'
+import { features, flag, hasSms } from './features.ts'
+import { readWanted, vanityDigits } from './find.ts'
+import * as inventory from './inventory.ts'
+import { buy, cancel, release, reserve } from './ops.ts'
+import * as owned from './owned.ts'
+import { groupTypes } from './rows.ts'
+import * as store from './store.ts'
+
+const money = (numeric: string) => decimal(micros(numeric) ?? 0)
+const usd = (numeric: string) => dollars(micros(numeric) ?? 0)
+const shownRequirement = ({ type, ...row }: store.RequirementRow) => ({ ...row, did_type: type })
+
+const shownGroup = (row: store.GroupRow, requirements: store.RequirementRow[]) => ({
+  id: row.id,
+  prefix: row.prefix,
+  location: row.location,
+  price: { setup_price: money(row.setup_price), monthly_price: money(row.monthly_price), ppm: money(row.ppm) },
+  type: row.type,
+  iso_country_code: row.iso_country_code,
+  requirements: requirements.filter(({ type }) => type === row.type).map(shownRequirement),
+  allow_number_selection: row.allow_number_selection,
+  is_eligible_for_free_number: row.is_eligible_for_free_number,
+  available_count: row.free,
+  features: features(row.iso_country_code, row.type),
+})
+
+const statuses = {
+  ACTIVE: 1,
+  AWAITING_REGISTRATION: 2,
+  PENDING_ACTIVATION: 2,
+  SUSPENDED: 3,
+  PENDING_CANCELLATION: 4,
+  RELEASED: 4,
+}
+
+const shownNumber = (row: owned.NumberRow) => ({
+  uuid: print('DID', row.id),
+  account_uuid: print('ACC', row.account_id),
+  phone_number: row.number,
+  formatted_phone_number: formatted(row.number),
+  iso_country_code: row.iso_country_code,
+  region_name: row.region_name,
+  emoji: flag(row.iso_country_code),
+  friendly_name: row.friendly_name,
+  record_inbound: row.record_inbound,
+  is_toll_free: row.type === 'tollfree',
+  provider_type: row.type === 'sharedcost' ? ('shared-cost' as const) : row.type,
+  priced_per_minute: usd(row.ppm) > 0,
+  incoming_price_per_minute: usd(row.ppm),
+  ivr_uuid: null,
+  inbound_user_uuid: row.inbound_user_id ? print('USR', row.inbound_user_id) : null,
+  timezone: row.timezone,
+  status: statuses[row.status_text],
+  status_text: row.status_text,
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+  expires_at: iso(row.expires_at),
+})
+
+const shownReservation = (row: inventory.ListedReservation) => ({
+  uuid: row.id,
+  number: row.number,
+  did_group_id: row.group_id,
+  did_type: row.type,
+  iso_country_code: row.iso_country_code,
+  location: row.location,
+  setup_price: usd(row.setup_price),
+  monthly_price: usd(row.monthly_price),
+  ppm: usd(row.ppm),
+  reservation_date: iso(row.created_at),
+  reservation_end_date: iso(row.expires_at),
+  created_at: iso(row.created_at),
+  expires_at: iso(row.expires_at),
+  needs_registration: row.needs_registration,
+  supports_sms_in: hasSms(row.iso_country_code),
+  supports_sms_out: hasSms(row.iso_country_code),
+})
+
+/** A type by its id or name. */
+const typeOf = (given: string) =>
+  groupTypes.find((name, i) => name === given || String(i + 1) === given) ??
+  invalid(`did_type must be one of ${groupTypes.join(', ')}, or an id of the did-types endpoint`)
+
+const zone = (name: string) => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    return invalid('timezone must be an IANA name such as Europe/London')
+  }
+}
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+export const numberRoutes = ({ db, config, changes }: Parts) => {
+  const countryOf = async (given: string) => {
+    const code = given.toUpperCase()
+    return (await store.country(db, code)) ?? invalid(`country ${code} is not one that has numbers`, 'unknown_country')
+  }
+  const unknownNumber = (printed: string) => notFound(`There is no virtual number ${printed}`)
+  const numberId = (printed: string) => parse('DID', printed) ?? unknownNumber(printed)
+
+  return [
+    serve(c.listCountries, async () => {
+      const rows = await store.countries(db)
+      return ok({ data: { countries: rows.map(({ types, ...row }) => ({ ...row, did_types: types })) } })
+    }),
+
+    serve(c.listRegions, async ({ query }) => {
+      const country = await countryOf(query.country)
+      const rows = await store.regions(db, country.iso_country_code)
+      return ok({ data: { regions: rows.map(({ name, ...row }) => ({ ...row, region_name: name })) } })
+    }),
+
+    serve(c.listCities, async ({ query }) => {
+      const country = await countryOf(query.country)
+      const rows = await store.cities(db, country.iso_country_code, query.region ?? null)
+      return ok({ data: { cities: rows.map(({ name, ...row }) => ({ ...row, city_name: name })) } })
+    }),
+
+    serve(c.listTypes, async () => ok({ data: { did_types: groupTypes.map((name, i) => ({ id: i + 1, name })) } })),
+
+    serve(c.listRequirements, async ({ query }) => {
+      const country = await countryOf(query.country)
+      const type = query.did_type === undefined || query.did_type === 'all' ? null : typeOf(query.did_type)
+      const rows = await store.requirements(db, country.iso_country_code, type)
+      return ok({ data: { requirements: rows.map(shownRequirement) } })
+    }),
+
+    serve(c.listGroups, async ({ query }) => {
+      const country = await countryOf(query.country)
+      const { region_id, city_id, city_name_or_prefix, did_type } = query
+      const code = country.iso_country_code
+      if (code === 'US' && region_id === undefined && city_id === undefined && city_name_or_prefix === undefined)
+        invalid('A region is required for the US: give region_id, city_id or city_name_or_prefix', 'region_required')
+      const wanted = city_name_or_prefix === undefined ? null : readWanted(city_name_or_prefix, country.prefix)
+      if (city_name_or_prefix !== undefined && !wanted) return ok({ count: 0, total: 0, data: { groups: [] } })
+      const isPaged = [query.page, query.page_number, query.per_page, query.results_per_page].some(
+        (v) => v !== undefined,
+      )
+      const { limit, offset } = pageOf(query)
+      const rows = await store.groups(db, {
+        iso: code,
+        region: region_id ?? null,
+        city: city_id ?? null,
+        type: did_type === undefined || did_type === 'all' ? null : did_type,
+        wanted,
+        limit: isPaged ? limit : null,
+        offset: isPaged ? offset : 0,
+      })
+      const requirements = await store.requirements(db, code, null)
+      const groups = rows.map((row) => shownGroup(row, requirements))
+      return ok({ count: groups.length, total: rows[0]?.total ?? 0, data: { groups } })
+    }),
+
+    serve(c.listAvailable, async ({ query }) => {
+      const group = (await store.group(db, query.group_id)) ?? notFound(`There is no number group ${query.group_id}`)
+      if (!group.allow_number_selection)
+        invalid(`The group ${group.id} does not let one choose a number`, 'number_selection_not_allowed')
+      const { page, limit, offset } = pageOf(query)
+      const digits = vanityDigits(query.number_contains ?? '')
+      const rows = await inventory.available(db, group.id, digits, limit, offset)
+      const { total } = digits === '' ? { total: group.free } : await inventory.countAvailable(db, group.id, digits)
+      const numbers = rows.map((row) => ({ id: row.number.slice(1), number: row.number }))
+      return ok({ count: numbers.length, page, total, data: { numbers } })
+    }),
+
+    serve(c.reserveNumber, async ({ account, body, tx }) => {
+      const wish = { group: body.group_id, number: body.number === undefined ? null : phoneNumber(body.number) }
+      const made = await reserve(tx, account.id, wish, config.reservationMinutes)
+      const reservation_details = {
+        uuid: made.id,
+        number: made.number,
+        created_at: iso(made.created_at),
+        expires_at: iso(made.expires_at),
+      }
+      return ok({ data: { reservation_details } })
+    }),
+
+    serve(c.listReservations, async ({ account }) => {
+      const rows = await inventory.reservations(db, account.id)
+      return ok({ data: { reservations: rows.map(shownReservation) } })
+    }),
+
+    serve(c.cancelReservation, async ({ account, params, tx }) => {
+      const id = params.reservation_uuid
+      if (!uuidForm.test(id)) notFound(`There is no reservation ${id}`)
+      const ended = await cancel(tx, account.id, id.toLowerCase())
+      return ok({ message: `The reservation of ${ended.number} is cancelled` })
+    }),
+
+    serve(c.purchaseNumber, async ({ account, body, tx }) => {
+      const wish = { group: body.group_id ?? null, number: body.number === undefined ? null : phoneNumber(body.number) }
+      const { numbers, failed } = await buy(tx, account.id, wish, body.friendly_name ?? null)
+      return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(shownNumber) } })
+    }),
+
+    serve(c.listVirtualNumbers, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const [rows, { total }] = await Promise.all([
+        owned.page(db, account.id, limit, offset),
+        owned.total(db, account.id),
+      ])
+      return ok({ count: rows.length, page, total, numbers: rows.map(shownNumber) })
+    }),
+
+    serve(c.getVirtualNumber, async ({ account, params }) => {
+      const printed = params.virtual_number_uuid
+      const row = (await owned.find(db, account.id, numberId(printed))) ?? unknownNumber(printed)
+      return ok({ number: shownNumber(row) })
+    }),
+
+    serve(c.changeVirtualNumber, async ({ account, params, body, tx }) => {
+      const printed = params.virtual_number_uuid
+      const row = (await owned.lock(tx, account.id, numberId(printed))) ?? unknownNumber(printed)
+      const { inbound_user_uuid: user } = body
+      const userId = user ? parse('USR', user) : null
+      if (user && !(userId && (await isActive(tx, account.id, userId)))) notFound(`There is no active user ${user}`)
+      const changed = await owned.change(tx, account.id, row.id, {
+        friendly_name: body.friendly_name ?? row.friendly_name,
+        record_inbound: body.record_inbound ?? row.record_inbound,
+        timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
+        inbound_user_id: user === undefined ? row.inbound_user_id : userId,
+      })
+      await changes.announce(tx, 'numbers')
+      return ok({ number: shownNumber(changed) })
+    }),
+
+    serve(c.deleteVirtualNumber, async ({ account, params, tx }) => {
+      const printed = params.virtual_number_uuid
+      const released = await release(tx, changes, account.id, numberId(printed), config.quarantineDays)
+      if (!released) unknownNumber(printed)
+      return ok({})
+    }),
+  ]
+}

@@ -1,0 +1,57 @@
+/** The rows of the catalogue's data files (see catalogue/SOURCES.md): arrays, one to a line, so that a change of the data
+ *  reads well and the files stay small. */
+
+export const groupTypes = ['global', 'local', 'mobile', 'national', 'sharedcost', 'tollfree'] as const
+export type GroupType = (typeof groupTypes)[number]
+
+/** ISO 3166-1 alpha-2, name, calling code. */
+export type CountryRow = [iso: string, name: string, callingCode: string]
+
+/** Id, country, ISO 3166-2 code (or the ONS's, for the regions of England), name, id of the region that it is a part of. */
+export type RegionRow = [id: number, iso: string, code: string, name: string, parent: number | null]
+
+/** GeoNames id, country, region or null, name. */
+export type CityRow = [id: number, iso: string, region: number | null, name: string]
+
+/** National numbers of the group have `length` digits and begin with one of `starts`: every one of them is in plan. */
+export type GroupRow = [
+  iso: string,
+  type: GroupType,
+  prefix: string,
+  location: string,
+  region: number | null,
+  city: number | null,
+  price: number,
+  length: number,
+  starts: string[],
+]
+
+/** List prices in US dollars; groups name theirs by its place in the list. */
+export type PriceRow = [setup: string, monthly: string, perMinute: string]
+
+export type Catalogue = {
+  countries: CountryRow[]
+  regions: RegionRow[]
+  cities: CityRow[]
+  groups: GroupRow[]
+  prices: PriceRow[]
+}
+
+/** Lower case, accents gone, apostrophes and their like gone, the rest of punctuation as one space: for finding names. */
+export const fold = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f'’ʼ‘`]/g, '')
+    .toLowerCase()
+    .replace(/ł/g, 'l')
+    .replace(/ø/g, 'o')
+    .replace(/đ/g, 'd')
+    .replace(/ı/g, 'i')
+    .replace(/ß/g, 'ss')
+    .replace(/æ/g, 'ae')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
+
+/** The group's id, the same for as long as its type, prefix and location are: `US-local-213-los-angeles`. */
+export const groupId = ([iso, type, prefix, location]: GroupRow): string =>
+  `${iso}-${type}-${prefix}-${fold(location).replaceAll(' ', '-')}`

@@ -1,0 +1,105 @@
+import type { Sql } from '../db/sql.ts'
+import type { Wanted } from './find.ts'
+import type { GroupType } from './rows.ts'
+
+export type CountryRow = { iso_country_code: string; name: string; prefix: string; types: GroupType[] }
+
+/** Countries with groups that some supplier stocks. */
+export const countries = (db: Sql) => db.many<CountryRow>`
+  select c.iso_country_code, c.name, c.prefix, array_agg(distinct g.type order by g.type) as types
+  from number_countries c
+  join number_groups g on g.iso_country_code = c.iso_country_code and g.offered
+  join number_stock s on s.group_id = g.id
+  group by c.iso_country_code order by c.name`
+
+export const country = (db: Sql, iso: string) => db.maybe<Omit<CountryRow, 'types'>>`
+  select iso_country_code, name, prefix from number_countries where iso_country_code = ${iso}`
+
+export type PlaceRow = { id: number; name: string; iso_country_code: string }
+
+export const regions = (db: Sql, iso: string) => db.many<PlaceRow>`
+  select id, name, iso_country_code from number_regions where iso_country_code = ${iso} order by folded`
+
+/** Cities with groups that some supplier stocks; a region holds the cities of its parts too. */
+export const cities = (db: Sql, iso: string, region: number | null) => db.many<PlaceRow>`
+  select c.id, c.name, c.iso_country_code from number_cities c
+  where c.iso_country_code = ${iso}
+    and (${region}::integer is null or c.region_id in (
+      select r.id from number_regions r where r.id = ${region}::integer or r.parent_id = ${region}::integer))
+    and exists (
+      select from number_groups g join number_stock s on s.group_id = g.id
+      where g.iso_country_code = c.iso_country_code and g.city_id = c.id and g.offered)
+  order by c.folded, c.id`
+
+export type RequirementRow = {
+  id: number
+  type: GroupType
+  kind: 'identity' | 'address' | 'proof'
+  description: string
+  documents: string[]
+}
+
+export const requirements = (db: Sql, iso: string, type: GroupType | null) => db.many<RequirementRow>`
+  select id, type, kind, description, documents from number_requirements
+  where iso_country_code = ${iso} and (${type}::text is null or type = ${type}) order by type, id`
+
+export type GroupRow = {
+  id: string
+  iso_country_code: string
+  type: GroupType
+  prefix: string
+  location: string
+  region_name: string | null
+  setup_price: string
+  monthly_price: string
+  ppm: string
+  allow_number_selection: boolean
+  is_eligible_for_free_number: boolean
+  free: number
+  needs_registration: boolean
+}
+
+export const group = (db: Sql, id: string) => db.maybe<GroupRow>`
+  select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, g.setup_price, g.monthly_price,
+    g.ppm, g.allow_number_selection, g.is_eligible_for_free_number, s.free,
+    exists (select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type)
+      as needs_registration
+  from number_groups g
+  join number_stock s on s.group_id = g.id
+  left join number_regions r on r.id = g.region_id
+  where g.id = ${id} and g.offered`
+
+export type Search = {
+  iso: string
+  region: number | null
+  city: number | null
+  type: GroupType | null
+  wanted: Wanted | null
+  limit: number | null
+  offset: number
+}
+
+/** Groups that match, those whose whole name is the one looked for first, and how many there are in all. The cost is that
+ *  of the country's groups, however many numbers there are. */
+export const groups = (db: Sql, { iso, region, city, type, wanted, limit, offset }: Search) => {
+  const name = wanted && 'name' in wanted ? wanted.name : null
+  const prefixes = wanted && 'prefixes' in wanted ? wanted.prefixes : null
+  return db.many<GroupRow & { total: number }>`
+    select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, g.setup_price, g.monthly_price,
+      g.ppm, g.allow_number_selection, g.is_eligible_for_free_number, s.free, false as needs_registration,
+      count(*) over () as total
+    from number_groups g
+    join number_stock s on s.group_id = g.id
+    left join number_regions r on r.id = g.region_id
+    where g.iso_country_code = ${iso} and g.offered
+      and (${type}::text is null or g.type = ${type})
+      and (${region}::integer is null or g.region_id in (
+        select p.id from number_regions p where p.id = ${region}::integer or p.parent_id = ${region}::integer))
+      and (${city}::integer is null or g.city_id = ${city}::integer)
+      and (${name}::text is null or ' ' || g.folded like '% ' || ${name} || '%')
+      and (${prefixes}::text[] is null or exists (
+        select from unnest(${prefixes}::text[]) p
+        where ltrim(g.prefix, '0') like p || '%' or p like ltrim(g.prefix, '0') || '%'))
+    order by (g.folded = ${name}) desc nulls last, g.type, g.location, g.prefix, g.id
+    limit ${limit}::bigint offset ${offset}`
+}

@@ -1,0 +1,71 @@
+import type { Logger } from 'pino'
+import type { Config } from './config.ts'
+import { type Changes, watchChanges } from './db/changes.ts'
+import type { Db } from './db/sql.ts'
+import { type Auth, makeAuth } from './http/auth.ts'
+import { type Meter, makeMeter } from './http/limit.ts'
+import { type Metrics, makeMetrics } from './http/metrics.ts'
+import { wake } from './jobs/queue.ts'
+import { type Clock, makeClock } from './lib/clock.ts'
+import type { Seal } from './lib/secret.ts'
+import { makePrices, type Prices } from './prices/ops.ts'
+import { readOffset } from './sandbox/ops.ts'
+import type { Simulator } from './sandbox/simulator.ts'
+import { type Accept, makeAccept } from './sms/accept.ts'
+import { type Carriers, makeCarriers, submitKind } from './sms/carriers.ts'
+import { type Channels, makeChannels } from './sms/channels.ts'
+import { makeTokens, type Tokens } from './tokens/ops.ts'
+
+/** What comes from outside: made by main.ts, or by a test's world.ts. */
+export type Given = {
+  readonly config: Config
+  readonly version: string
+  readonly db: Db
+  readonly log: Logger
+  readonly seal: Seal
+  readonly simulator: Simulator
+  /** The address under which clients reach this installation. */
+  readonly publicUrl: () => string
+}
+
+/** What the program is built of, handed to every folder. */
+export type Parts = Given & {
+  readonly clock: Clock
+  readonly changes: Changes
+  readonly auth: Auth
+  readonly meter: Meter
+  readonly metrics: Metrics
+  readonly prices: Prices
+  readonly tokens: Tokens
+  readonly channels: Channels
+  readonly accept: Accept
+  readonly carriers: Carriers
+  /** How far this process has come. */
+  readonly life: { ready: boolean; stopping: boolean }
+}
+
+export const makeParts = async (given: Given): Promise<Parts> => {
+  const { db, log, seal } = given
+  const onError = (error: unknown) => log.error({ err: error }, 'a look at the database failed')
+  const changes = await watchChanges(db, onError)
+  const clock = makeClock()
+  const readClock = async () => clock.move(await readOffset(db))
+  changes.on('clock', () => void readClock().catch(onError))
+  await readClock()
+  const prices = makePrices(db, changes, clock, onError)
+  await prices.ready()
+  return {
+    ...given,
+    clock,
+    changes,
+    prices,
+    auth: makeAuth(db, changes),
+    meter: makeMeter(db, changes),
+    metrics: makeMetrics(),
+    tokens: makeTokens(db, seal, changes),
+    channels: makeChannels(db, changes),
+    accept: makeAccept(db, () => wake(submitKind)),
+    carriers: makeCarriers(db, seal, changes, log),
+    life: { ready: false, stopping: false },
+  }
+}

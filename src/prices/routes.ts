@@ -1,0 +1,67 @@
+import { parse as parseCsv } from 'csv-parse/sync'
+import { ok, serve } from '../http/endpoint.ts'
+import { unprocessable } from '../http/problem.ts'
+import { formats } from '../http/validation.ts'
+import { iso } from '../lib/clock.ts'
+import type { Parts } from '../parts.ts'
+import * as c from './contract.ts'
+import { setPrices } from './ops.ts'
+import * as store from './store.ts'
+
+const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in']
+const shownFaults = 20
+
+/** What is wrong with a line, or null. */
+const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Record<string, string>): string | null => {
+  if (!kinds.includes(kind)) return `kind must be one of ${kinds.join(', ')}, not "${kind}"`
+  if (!/^\d{0,15}$/.test(prefix)) return `prefix must be at most 15 digits, not "${prefix}"`
+  if (!/^\d{1,6}(\.\d{1,6})?$/.test(price)) return `price must be a decimal number such as 0.04, not "${price}"`
+  if (effective_at !== '' && !formats['date-time'](effective_at))
+    return `effective_at must be a time, not "${effective_at}"`
+  return null
+}
+
+const linesOf = (csv: string): Record<string, string>[] => {
+  try {
+    return parseCsv(csv, { columns: true, bom: true, skip_empty_lines: true, trim: true })
+  } catch (error) {
+    return unprocessable(`The CSV cannot be read: ${error instanceof Error ? error.message : error}`, 'invalid_csv')
+  }
+}
+
+export const priceRoutes = ({ db, changes }: Parts) => [
+  serve(c.listPrices, async () => {
+    const rows = await store.all(db)
+    return ok({ prices: rows.map((row) => ({ ...row, effective_at: iso(row.effective_at) })) })
+  }),
+
+  serve(c.setPrices, async ({ body, tx }) => {
+    const prices = body.prices.map(({ kind, prefix, price, effective_at = null }) => ({
+      kind,
+      prefix,
+      price,
+      effectiveAt: effective_at === null ? null : new Date(effective_at).toISOString(),
+    }))
+    return ok({ count: await setPrices(tx, changes, prices) })
+  }),
+
+  serve(c.importPrices, async ({ body, tx }) => {
+    const lines = linesOf(body)
+    const faults = lines.flatMap((line, i) => {
+      const wrong = fault(line)
+      return wrong ? [`line ${i + 2}: ${wrong}`] : []
+    })
+    if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+    if (faults.length > 0) {
+      const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
+      unprocessable(`Nothing was imported: ${faults.slice(0, shownFaults).join('; ')}${rest}`, 'invalid_csv')
+    }
+    const prices = lines.map(({ kind = '', prefix = '', price = '', effective_at = '' }) => ({
+      kind,
+      prefix,
+      price,
+      effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
+    }))
+    return ok({ count: await setPrices(tx, changes, prices) })
+  }),
+]

@@ -1,0 +1,90 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { makeEndpoints } from './endpoints.ts'
+import { forgetKeys } from './http/idempotency.ts'
+import { makeNaming } from './http/naming.ts'
+import { makeServer } from './http/server.ts'
+import { queueDepth } from './jobs/ops.ts'
+import { tick } from './jobs/tick.ts'
+import { startWorker, type Worker } from './jobs/worker.ts'
+import { numberJobs } from './numbers/jobs.ts'
+import type { Parts } from './parts.ts'
+import { installSite } from './site/routes.ts'
+import { forgetParts, receiptJob, submitJob } from './sms/jobs.ts'
+
+/** The figures of /metrics beside those of HTTP. */
+const installMetrics = ({ metrics, db, accept, carriers }: Parts) => {
+  metrics.gauge('trunkline_jobs', 'Jobs in the queue by kind and state', ['kind', 'state'], async () =>
+    (await queueDepth(db)).flatMap(({ kind, due, delayed, leased, dead }) =>
+      Object.entries({ due, delayed, leased, dead }).map(([state, value]) => ({ labels: { kind, state }, value })),
+    ),
+  )
+  metrics.gauge('trunkline_jobs_oldest_seconds', 'Age of the oldest job that is due', ['kind'], async () =>
+    (await queueDepth(db)).map(({ kind, oldest_seconds }) => ({ labels: { kind }, value: oldest_seconds })),
+  )
+  metrics.gauge('trunkline_sms_accepting', 'Messages that wait for their commit', [], () => [
+    { labels: {}, value: accept.depth() },
+  ])
+  metrics.gauge('trunkline_carriers_room', 'Parts that carriers can take at this moment', [], () => [
+    { labels: {}, value: carriers.room() },
+  ])
+  metrics.gauge('trunkline_database_connections', 'Connections of this process to the database', ['state'], () => {
+    const { total, idle, waiting } = db.load()
+    return Object.entries({ total, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }))
+  })
+}
+
+/** The HTTP server of these parts, ready to listen or to be injected into. */
+export const makeApp = async (
+  parts: Parts,
+  tls: { cert: Buffer; key: Buffer } | null = null,
+): Promise<FastifyInstance> => {
+  const { config } = parts
+  const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
+  const naming = makeNaming(config.msgappName)
+  const app = makeServer({ ...parts, tls, trustProxy, naming }, makeEndpoints(parts))
+  await installSite(app, parts)
+  installMetrics(parts)
+  return app
+}
+
+export type Running = {
+  readonly app: FastifyInstance
+  readonly port: number
+  /** Finishes what is in hand, and ends. */
+  stop(): Promise<void>
+}
+
+/** Starts the roles of this process. */
+export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null = null): Promise<Running> => {
+  const { config, db, log, carriers, auth, meter, changes, life } = parts
+  const onError = (error: unknown) => log.error({ err: error }, 'something that is done every so often failed')
+  const ticks = [tick(5_000, auth.flush, onError), tick(2_000, meter.flush, onError)]
+  const app = await makeApp(parts, tls)
+  await app.listen({ host: config.host, port: config.port })
+  const { port } = app.server.address() as AddressInfo // it listens on TCP
+  let worker: Worker | null = null
+  if (config.roles.includes('worker')) {
+    await carriers.start()
+    worker = startWorker({
+      db,
+      log,
+      kinds: [...numberJobs(parts), submitJob(carriers), receiptJob(db)],
+      schedules: [
+        { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
+        forgetParts,
+      ],
+    })
+  }
+  return {
+    app,
+    port,
+    stop: async () => {
+      life.stopping = true
+      await Promise.all([app.close(), worker?.stop(15_000)])
+      await carriers.close()
+      for (const one of ticks) await one.end()
+      changes.stop()
+    },
+  }
+}

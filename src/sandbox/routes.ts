@@ -1,0 +1,61 @@
+import { ok, serve, serveOutside } from '../http/endpoint.ts'
+import { invalid, notFound } from '../http/problem.ts'
+import { phoneNumber } from '../http/validation.ts'
+import { iso } from '../lib/clock.ts'
+import { print, timeOf } from '../lib/id.ts'
+import type { Parts } from '../parts.ts'
+import * as c from './contract.ts'
+import type { Item } from './simulator.ts'
+import * as store from './store.ts'
+
+export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
+  /** The items that belong to the account: while they came, the number at the other end was its own. */
+  const ownItems = async (account: string, items: Item[]): Promise<Item[]> => {
+    const peers = [...new Set(items.map(({ peer }) => peer))]
+    const tenures = await store.tenures(db, account, peers)
+    return items.filter(({ peer, at }) =>
+      tenures.some((tenure) => {
+        const time = Date.parse(at)
+        const { id, next } = tenure
+        return tenure.number === peer && time >= timeOf(id) && (next === null || time < timeOf(next))
+      }),
+    )
+  }
+
+  const shown = async (account: string, items: Item[]) => {
+    const own = await ownItems(account, items)
+    const ids = own.flatMap(({ carrier_id }) => carrier_id ?? [])
+    const messages = new Map((await store.byCarrierId(db, account, ids)).map((row) => [row.carrier_id, row.message_id]))
+    return own.map(({ direction, peer, text, at, carrier_id = '' }) => {
+      const message = messages.get(carrier_id)
+      return { direction, peer, text, at: iso(Date.parse(at)), ...(message ? { uuid: print('SMO', message) } : {}) }
+    })
+  }
+
+  return [
+    serve(c.getHandset, async ({ account, params }) => {
+      const handset = phoneNumber(params.number)
+      const { sms } = await simulator.handset(handset)
+      return { number: handset, sms: await shown(account.id, sms), msgapp: [], calls: [] }
+    }),
+
+    serveOutside(c.setHandset, async ({ params, body }) => {
+      const { sms, answers, on_msgapp, business } = body
+      await simulator.behave(phoneNumber(params.number), { sms, answers, on_msgapp, business })
+      return ok({})
+    }),
+
+    serveOutside(c.sendFromHandset, async ({ account, params, body }) => {
+      const to = phoneNumber(body.to)
+      if (!(await store.owns(db, account.id, to))) notFound(`${to} is no number of the account`)
+      await simulator.send(phoneNumber(params.number), to, body.text)
+      return ok({})
+    }),
+
+    serve(c.moveClock, async ({ body, tx }) => {
+      const moved = await store.advance(tx, body.advance_seconds)
+      await changes.announce(tx, 'clock')
+      return ok({ now: iso((moved ?? invalid('advance_seconds would move the clock over a century forward')).now) })
+    }),
+  ]
+}

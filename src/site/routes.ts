@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { contracts } from '../contracts.ts'
+import { openapi } from '../http/openapi.ts'
+import type { Parts } from '../parts.ts'
+
+const pages = join(import.meta.dirname, 'pages')
+
+/** No inline script, nothing from elsewhere. The renderer of the documentation sets styles in elements. */
+const policy =
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+const page = (reply: FastifyReply, html: string) =>
+  reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', policy)
+    .header('x-content-type-options', 'nosniff')
+    .header('referrer-policy', 'no-referrer')
+    .send(html)
+
+/** The contracts that this installation serves. */
+const servedContracts = (sandbox: boolean) => contracts.filter(({ url }) => sandbox || !url.startsWith('/sandbox'))
+
+/** What is looked at rather than called: documentation, console, metrics. */
+export const installSite = async (app: FastifyInstance, { config, metrics, version }: Parts): Promise<void> => {
+  const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+  const [docs, home] = ['docs.html', 'console.html'].map((name) => readFileSync(join(pages, name), 'utf8'))
+  await app.register(fastifyStatic, { root: pages, prefix: '/pages/', index: false, maxAge: 3_600_000 })
+  await app.register(fastifyStatic, {
+    root: renderer,
+    prefix: '/docs/assets/',
+    decorateReply: false,
+    index: false,
+    maxAge: 86_400_000,
+    allowedPath: (path) => /^\/swagger-ui(?:-bundle\.js|\.css)$/.test(path),
+  })
+  let document: string | null = null
+  app.get('/openapi.json', (_request, reply) => {
+    document ??= JSON.stringify(openapi(servedContracts(config.sandbox), version))
+    return reply.type('application/json; charset=utf-8').send(document)
+  })
+  app.get('/docs', (_request, reply) => page(reply, docs ?? ''))
+  if (config.roles.includes('console')) app.get('/console', (_request, reply) => page(reply, home ?? ''))
+  app.get('/', (_request, reply) => reply.redirect('/console'))
+  app.get('/metrics', async (_request, reply) =>
+    reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
+  )
+}

@@ -1,0 +1,146 @@
+import { Type } from 'typebox'
+import { contract } from '../http/endpoint.ts'
+import { Enum, Id, Ok, Phone, Time } from '../http/schema.ts'
+
+const sms = { auth: 'account', shape: 'brief', tag: 'SMS' } as const
+
+const Channel = Type.Object({
+  uuid: Id('SMS'),
+  account_uuid: Id('ACC'),
+  voip_number_setup_uuid: Id('DID'),
+  phone_number: Type.String({ examples: ['+447700900001'] }),
+  friendly_name: Type.String(),
+  iso_country_code: Type.String({ examples: ['GB'] }),
+  supports_sms_in: Type.Boolean(),
+  supports_sms_out: Type.Boolean(),
+  enabled: Type.Boolean(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+const Message = Type.Object({
+  uuid: Type.String({ description: 'SMI… inbound, SMO… outbound' }),
+  destination: Type.String(),
+  source: Type.String(),
+  text: Type.String(),
+  direction: Enum(['inbound', 'outbound']),
+  fragments: Type.Optional(Type.Integer({ description: 'Outbound only: segments' })),
+  price: Type.Number({ description: 'USD' }),
+  voip_number_setup_id: Type.Integer(),
+  status: Enum([
+    'received',
+    'scheduled',
+    'queued',
+    'sending',
+    'sent',
+    'delivered',
+    'undelivered',
+    'rejected',
+    'expired',
+    'failed',
+    'canceled',
+    'unknown',
+  ]),
+  sub_status: Type.Optional(Type.String()),
+  error_code: Type.Optional(Type.String()),
+  created_at: Time,
+  updated_at: Time,
+  timestamp: Type.Integer({ description: 'Unix seconds' }),
+})
+
+export const sendSms = contract({
+  ...sms,
+  id: 'sendSms',
+  method: 'POST',
+  url: '/open/sms/send',
+  summary: 'Send an SMS from a number of the account',
+  body: Type.Object({
+    from_number: Phone('A number of the account with SMS, E.164'),
+    to_number: Phone('The recipient, E.164'),
+    text: Type.String({
+      minLength: 1,
+      description: 'At most 1,600 UTF-16 units; 160 characters a segment in the GSM alphabet, 70 otherwise',
+      examples: ['Hello from Trunkline'],
+    }),
+  }),
+  status: 202,
+  reply: Ok({ message_uuid: Type.String({ examples: ['SMO01a1fcca-93ab-7cbc-9f10-be702f775479'] }) }),
+  errors: {
+    notFound: 'from_number is no number of the account with SMS',
+    unprocessable: 'A number is not E.164, or to_number is in the US (a2p_us_unsupported)',
+    forbidden: 'The account is blocked, or the number is suspended (number_suspended)',
+    balance: 'The balance does not cover the price',
+  },
+})
+
+const unknownChannel = 'The channel does not exist or is not the account’s'
+
+export const listSmsChannels = contract({
+  ...sms,
+  id: 'listSmsChannels',
+  method: 'GET',
+  url: '/open/sms/channels',
+  summary: 'The SMS channels of the account',
+  status: 200,
+  reply: Ok({ channels: Type.Array(Channel) }),
+  errors: {},
+})
+
+export const getSmsChannel = contract({
+  ...sms,
+  id: 'getSmsChannel',
+  method: 'GET',
+  url: '/open/sms/channel/:channel_uuid',
+  summary: 'One SMS channel',
+  params: Type.Object({ channel_uuid: Id('SMS') }),
+  status: 200,
+  reply: Ok({ channel: Channel }),
+  errors: { notFound: unknownChannel },
+})
+
+export const getSmsThread = contract({
+  ...sms,
+  id: 'getSmsThread',
+  method: 'GET',
+  url: '/open/sms/messages/:channel_uuid/:contact_number',
+  summary: 'The messages of a channel with a contact, oldest to newest',
+  params: Type.Object({ channel_uuid: Id('SMS'), contact_number: Phone('The contact, E.164') }),
+  query: Type.Object({
+    results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default 50' })),
+    per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
+    before_ts: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 99_999_999_999,
+        description: 'Unix seconds; only messages older than this. Pass the timestamp of the earliest message held',
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        maxLength: 200,
+        description: 'next_cursor of the page before; exact where several share a second',
+      }),
+    ),
+  }),
+  status: 200,
+  reply: Ok({
+    count: Type.Integer({ description: 'Messages in this answer' }),
+    messages: Type.Array(Message),
+    next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
+  }),
+  errors: { notFound: unknownChannel, unprocessable: 'contact_number is not E.164' },
+})
+
+export const getSmsMessage = contract({
+  ...sms,
+  id: 'getSmsMessage',
+  method: 'GET',
+  url: '/open/sms/message/:message_uuid',
+  summary: 'One SMS',
+  params: Type.Object({
+    message_uuid: Type.String({ pattern: '^SM[IO]', maxLength: 64, description: 'SMI… or SMO…' }),
+  }),
+  status: 200,
+  reply: Ok({ message: Message }),
+  errors: { notFound: 'No such message of the account' },
+})

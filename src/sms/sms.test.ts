@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld, type Tenant } from '../../test/world.ts'
+import type { SmsReceipt } from '../connectors/port.ts'
+import { uuid } from '../lib/id.ts'
+import { makeInbound } from './inbound.ts'
+import { makeReceipts } from './receipts.ts'
+import * as states from './states.ts'
+
+const { app, call, db, parts, tenant } = await makeWorld()
+const connection = uuid()
+const inbound = makeInbound(db, parts.log)
+const receipts = makeReceipts(db)
+
+await call('operator', 'PUT', '/operator/prices', {
+  prices: [
+    { kind: 'sms_out', prefix: '', price: '0.05' },
+    { kind: 'sms_out', prefix: '44', price: '0.04' },
+  ],
+})
+
+await parts.prices.ready()
+
+let numbers = 0
+
+/** Gives a tenant a British number with SMS, as a purchase would. */
+const giveNumber = async ({ id: account }: Tenant) => {
+  const number = `+4477001${String(10_000 + numbers++)}`
+  const [did, channel] = [uuid(), uuid()]
+  await db.run`
+    insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
+      monthly_price, ppm, status_text, expires_at)
+    values (${account}, ${did}, ${number}, 'g', 'GB', '', 'mobile', 'n', 1, 0, 'ACTIVE', 'infinity')`
+  await db.run`
+    insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
+      supports_sms_in, supports_sms_out)
+    values (${account}, ${channel}, ${did}, ${number}, 'n', 'GB', true, true)`
+  return { number, channel: `SMS${channel}`, did }
+}
+
+const contact = '+447911123456'
+const send = (who: Tenant, from: string, text: string, to = contact) =>
+  call(who, 'POST', '/open/sms/send', { from_number: from, to_number: to, text })
+
+/** A sent message whose parts a carrier took under these ids. */
+const sentMessage = async (who: Tenant, from: string, text: string, carrierIds: string[]) => {
+  const { body } = await send(who, from, text)
+  const message = body.message_uuid.slice(3)
+  const rows = carrierIds.map((carrierId, i) => ({ account: who.id, message, part: i + 1, connection, carrierId }))
+  await db.begin((tx) => states.sent(tx, rows))
+  return body.message_uuid
+}
+const receipt = (carrierId: string, state: SmsReceipt['state'], error: string | null = null) =>
+  receipts.add({ connection, carrierId, state, error })
+const messageOf = async (who: Tenant, printed: string) =>
+  (await call(who, 'GET', `/open/sms/message/${printed}`)).body.message
+
+test('an accepted SMS is priced by its segments and paid for exactly', async () => {
+  const who = await tenant({ balance: '1' })
+  const { number } = await giveNumber(who)
+  const { status, body } = await send(who, number, 'x'.repeat(161))
+  assert.equal(status, 202)
+  assert.match(body.message_uuid, /^SMO/)
+  const message = await messageOf(who, body.message_uuid)
+  assert.deepEqual([message.fragments, message.price, message.status], [2, 0.08, 'queued'])
+  assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '0.92')
+  const { transfers } = (await call('operator', 'GET', `/operator/accounts/${who.uuid}/ledger`)).body
+  assert.deepEqual([transfers[0].amount, transfers[0].reference], ['0.08', body.message_uuid])
+})
+
+test('of many sends at once just as many are accepted as the balance pays for', async () => {
+  const who = await tenant({ balance: '1' })
+  const { number } = await giveNumber(who)
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => send(who, number, `text ${i}`)))
+  assert.equal(answers.filter(({ status }) => status === 202).length, 25)
+  assert.equal(answers.filter(({ status }) => status === 402).length, 35)
+  assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '0.00')
+  const { count } = await db.one<{ count: number }>`select count(*) as count from jobs where account_id = ${who.id}`
+  assert.equal(count, 25)
+})
+
+test('a send repeated with its Idempotency-Key is one message and one charge', async () => {
+  const who = await tenant({ balance: '1' })
+  const { number } = await giveNumber(who)
+  const again = () =>
+    app.inject({
+      method: 'POST',
+      url: '/open/sms/send',
+      headers: { 'x-user-api-key': who.key, 'idempotency-key': 'k' },
+      payload: { from_number: number, to_number: contact, text: 'once' },
+    })
+  const answers = await Promise.all([again(), again(), again()])
+  assert.equal(new Set(answers.map(({ body }) => body)).size, 1)
+  assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '0.96')
+})
+
+test('a hundred keyed sends at once from an unknown number are refused quickly, and hold up nobody', async () => {
+  const who = await tenant()
+  const send = (i: number) =>
+    app.inject({
+      method: 'POST',
+      url: '/open/sms/send',
+      headers: { 'x-user-api-key': who.key, 'idempotency-key': `unknown ${i}` },
+      payload: { from_number: '+447700912345', to_number: contact, text: 'x' },
+    })
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => send(i)))
+  assert.deepEqual([...new Set(answers.map(({ statusCode }) => statusCode))], [404])
+})
+
+test('an inbound text with what PostgreSQL cannot hold is kept with a mark in its place', async () => {
+  const who = await tenant()
+  const { number, channel } = await giveNumber(who)
+  await inbound.add({ connection, source: contact, destination: number, text: 'a\u0000b\ud83d', concat: null })
+  const { messages } = (await call(who, 'GET', `/open/sms/messages/${channel}/${contact}`)).body
+  assert.equal(messages[0].text, 'a\ufffdb\ufffd')
+})
+
+test('US numbers are refused until the operator allows them; other +1 numbers are not', async () => {
+  const who = await tenant()
+  const { number } = await giveNumber(who)
+  const us = await send(who, number, 'x', '+12133734253')
+  assert.deepEqual([us.status, us.body.error_code, 'success' in us.body], [422, 'a2p_us_unsupported', false])
+  assert.equal((await send(who, number, 'x', '+14165550123')).status, 202)
+  await call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { a2p_us: true })
+  assert.equal((await send(who, number, 'x', '+12133734253')).status, 202)
+})
+
+test('a text has 1 to 1,600 UTF-16 units, and every character of it is kept', async () => {
+  const who = await tenant()
+  const { number, channel } = await giveNumber(who)
+  assert.equal((await send(who, number, '')).status, 400)
+  assert.equal((await send(who, number, 'x'.repeat(1601))).status, 400)
+  assert.equal((await send(who, number, '👋'.repeat(801))).status, 400)
+  assert.equal((await send(who, number, 'half \ud83d')).status, 400)
+  assert.equal((await send(who, number, 'zero \u0000')).status, 400)
+  const odd = '  \u200d\ufeffÅ€[]\n\r\t"\\\u2028👩‍👩‍👧‍👦 '
+  assert.equal((await send(who, number, odd)).status, 202)
+  const thread = await call(who, 'GET', `/open/sms/messages/${channel}/${contact}`)
+  assert.equal(thread.body.messages.at(-1).text, odd)
+})
+
+test('a number that is suspended, released, foreign or without SMS cannot send', async () => {
+  const [who, other] = [await tenant(), await tenant()]
+  const { number, did } = await giveNumber(who)
+  assert.equal((await send(other, number, 'x')).status, 404)
+  assert.equal((await send(who, '+447700999999', 'x')).status, 404)
+  await db.begin(async (tx) => {
+    await tx.run`update virtual_numbers set status_text = 'SUSPENDED' where id = ${did}`
+    await parts.changes.announce(tx, 'numbers')
+  })
+  const suspended = await send(who, number, 'x')
+  assert.deepEqual([suspended.status, suspended.body.error_code], [403, 'number_suspended'])
+  await db.begin(async (tx) => {
+    await tx.run`update sms_channels set enabled = false where virtual_number_id = ${did}`
+    await parts.changes.announce(tx, 'numbers')
+  })
+  assert.equal((await send(who, number, 'x')).status, 404)
+})
+
+test('a thread is read oldest to newest, page by page, and nothing is lost where many share a second', async () => {
+  const who = await tenant()
+  const { number, channel } = await giveNumber(who)
+  for (let i = 0; i < 25; i++) await send(who, number, `t${i}`)
+  const path = `/open/sms/messages/${channel}/${contact.slice(1)}?results_per_page=10`
+  const texts: string[] = []
+  let cursor: string | undefined
+  do {
+    const { body } = await call(who, 'GET', cursor ? `${path}&cursor=${cursor}` : path)
+    assert.equal(body.count, body.messages.length)
+    texts.unshift(...body.messages.map(({ text }: { text: string }) => text))
+    cursor = body.next_cursor
+  } while (cursor)
+  assert.deepEqual(
+    texts,
+    Array.from({ length: 25 }, (_, i) => `t${i}`),
+  )
+  const none = await call(who, 'GET', `${path}&before_ts=${Math.floor(Date.now() / 1000) - 60}`)
+  assert.deepEqual([none.body.count, none.body.messages], [0, []])
+  assert.equal((await call(who, 'GET', `${path}&cursor=nonsense`)).status, 400)
+  assert.equal((await call(who, 'GET', `${path.replace('=10', '=201')}`)).status, 400)
+})
+
+test('a message is delivered when all its parts are, in whatever order the receipts come', async () => {
+  const who = await tenant()
+  const { number } = await giveNumber(who)
+  const printed = await sentMessage(who, number, 'x'.repeat(400), ['a1', 'a2', 'a3'])
+  await Promise.all([receipt('a3', 'DELIVERED'), receipt('a1', 'DELIVERED'), receipt('a1', 'DELIVERED')])
+  assert.equal((await messageOf(who, printed)).status, 'sent')
+  await Promise.all([receipt('a2', 'DELIVERED'), receipt('a2', 'ENROUTE')])
+  assert.equal((await messageOf(who, printed)).status, 'delivered')
+})
+
+test('one failed part fails the message; a later delivery corrects it, and nothing else does', async () => {
+  const who = await tenant()
+  const { number } = await giveNumber(who)
+  const printed = await sentMessage(who, number, 'x', ['b1'])
+  await receipt('b1', 'ENROUTE')
+  assert.deepEqual(
+    [(await messageOf(who, printed)).status, (await messageOf(who, printed)).sub_status],
+    ['sent', 'enroute'],
+  )
+  await receipt('b1', 'UNDELIVERABLE', '042')
+  assert.deepEqual(
+    [(await messageOf(who, printed)).status, (await messageOf(who, printed)).error_code],
+    ['undelivered', '042'],
+  )
+  await receipt('b1', 'EXPIRED')
+  assert.equal((await messageOf(who, printed)).status, 'undelivered')
+  await receipt('b1', 'DELIVERED')
+  assert.equal((await messageOf(who, printed)).status, 'delivered')
+  await receipt('b1', 'REJECTED')
+  assert.equal((await messageOf(who, printed)).status, 'delivered')
+})
+
+test('a receipt that comes before its submit is written down waits in the queue', async () => {
+  assert.equal(await receipt('never seen', 'DELIVERED'), false)
+  const job = await db.maybe<{ payload: { carrierId: string } }>`select payload from jobs where kind = 'sms.receipt'`
+  assert.equal(job?.payload.carrierId, 'never seen')
+})
+
+test('a text that comes in parts is one message, whatever their order, and duplicates are dropped', async () => {
+  const who = await tenant()
+  const { number, channel } = await giveNumber(who)
+  const part = (n: number, text: string) =>
+    inbound.add({ connection, source: contact, destination: number, text, concat: { reference: 7, part: n, parts: 3 } })
+  await part(3, 'three')
+  await part(1, 'one ')
+  await part(1, 'one ')
+  assert.equal((await call(who, 'GET', `/open/sms/messages/${channel}/${contact}`)).body.count, 0)
+  await part(2, 'two ')
+  const { messages } = (await call(who, 'GET', `/open/sms/messages/${channel}/${contact}`)).body
+  assert.equal(messages.length, 1)
+  assert.deepEqual([messages[0].text, messages[0].direction, messages[0].price], ['one two three', 'inbound', 0])
+  assert.equal('fragments' in messages[0], false)
+})
+
+test('a text for a number that is nobody’s is taken from the carrier and dropped', async () => {
+  assert.equal(
+    await inbound.add({ connection, source: contact, destination: '+447700900000', text: 'x', concat: null }),
+    true,
+  )
+})
+
+test('a message that no carrier took is paid back, once', async () => {
+  const who = await tenant({ balance: '1' })
+  const { number } = await giveNumber(who)
+  const { submitJob } = await import('./jobs.ts')
+  const { body } = await send(who, number, 'x')
+  const job = await db.one<{ id: string; payload: { from: string; to: string; text: string } }>`
+    select id, payload from jobs where account_id = ${who.id}`
+  const kind = submitJob(parts.carriers)
+  const whole = {
+    ...job,
+    account: who.id,
+    kind: kind.kind,
+    key: null,
+    runAt: new Date(),
+    createdAt: new Date(),
+    attempt: 1,
+  }
+  const result = await kind.run?.(whole, AbortSignal.timeout(1000))
+  assert.deepEqual(result, { outcome: 'failed', code: 'no_route' })
+  for (let twice = 0; twice < 2; twice++) {
+    await db.begin(async (tx) => kind.settle?.(tx, [{ job: whole, result: { outcome: 'failed', code: 'no_route' } }]))
+  }
+  const message = await messageOf(who, body.message_uuid)
+  assert.deepEqual([message.status, message.error_code, message.price], ['failed', 'no_route', 0.04])
+  assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '1.00')
+})

@@ -1,0 +1,50 @@
+import type { SmsInbound } from '../connectors/port.ts'
+import type { Tx } from '../db/sql.ts'
+
+/** SQL over the parts of inbound texts that wait for the others. */
+
+export type Part = SmsInbound & { connection: string; concat: NonNullable<SmsInbound['concat']> }
+
+/** Keeps parts; one that is here already is a duplicate, or, after ten minutes, one of a text before: references come round. The receiving channels are locked, so that of two processes that
+ *  keep the last two parts of a text at once one sees both. */
+export const keep = async (tx: Tx, parts: readonly Part[]) => {
+  await tx.run`
+    select 1 from sms_channels where phone_number = any(${parts.map((p) => p.destination)}::text[]) and enabled
+    order by id for update`
+  await tx.run`
+    insert into sms_inbound_parts (connection_id, source, destination, reference, parts, part, text)
+    select * from unnest(${parts.map((p) => p.connection)}::uuid[], ${parts.map((p) => p.source)}::text[],
+      ${parts.map((p) => p.destination)}::text[], ${parts.map((p) => p.concat.reference)}::integer[],
+      ${parts.map((p) => p.concat.parts)}::smallint[], ${parts.map((p) => p.concat.part)}::smallint[],
+      ${parts.map((p) => p.text)}::text[])
+    on conflict (connection_id, source, destination, reference, parts, part) do update
+      set text = excluded.text, received_at = excluded.received_at
+      where sms_inbound_parts.received_at < app_now() - interval '10 minutes'`
+}
+
+export type Joined = { source: string; destination: string; texts: string[] }
+
+/** Takes out the texts of which every part has come. */
+export const takeWhole = (tx: Tx, parts: readonly Part[]) => tx.many<Joined>`
+  with whole as (
+    select w.connection_id, w.source, w.destination, w.reference, w.parts
+    from sms_inbound_parts w
+    where (w.connection_id, w.source, w.destination, w.reference, w.parts) in (select * from unnest(
+      ${parts.map((p) => p.connection)}::uuid[], ${parts.map((p) => p.source)}::text[],
+      ${parts.map((p) => p.destination)}::text[], ${parts.map((p) => p.concat.reference)}::integer[],
+      ${parts.map((p) => p.concat.parts)}::smallint[]))
+      and w.received_at > app_now() - interval '24 hours'
+    group by 1, 2, 3, 4, 5
+    having count(*) = w.parts
+  ), taken as (
+    delete from sms_inbound_parts w using whole
+    where w.connection_id = whole.connection_id and w.source = whole.source and w.destination = whole.destination
+      and w.reference = whole.reference and w.parts = whole.parts
+    returning w.*
+  )
+  select source, destination, array_agg(text order by part) as texts
+  from taken group by connection_id, source, destination, reference, parts`
+
+/** Forgets parts whose others did not come within a day. */
+export const forget = (tx: Tx) => tx.run`
+  delete from sms_inbound_parts where received_at < app_now() - interval '24 hours'`

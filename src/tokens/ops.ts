@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import { exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from 'jose'
+import type { Changes } from '../db/changes.ts'
+import type { Db, Sql, Tx } from '../db/sql.ts'
+import type { Seal } from '../lib/secret.ts'
+import * as store from './store.ts'
+
+/** RFC 8725, 3.11: a type of our own keeps these tokens from being taken for others. */
+const type = 'voice+jwt'
+const audience = 'voice'
+
+export type Claims = { user: string; account: string; label: string | null }
+
+export type Tokens = {
+  /** @param ttl seconds, already clamped */
+  mint(tx: Tx, claims: Claims, issuer: string, ttl: number): Promise<{ token: string; expiresAt: Date }>
+  /** The claims of a token that is ours, unspoilt and current; rejects otherwise. */
+  verify(token: string, issuer: string): Promise<Claims & { expiresAt: Date }>
+  rotate(tx: Tx): Promise<store.KeyRow>
+}
+
+/** Signs and checks voice tokens: EdDSA (Ed25519), the key chosen by `kid` among our own (RFC 8725, 3.1 and 3.10). Times
+ *  are the machine's own, not the sandbox's: others verify them by their clocks. */
+export const makeTokens = (db: Db, seal: Seal, changes: Changes): Tokens => {
+  let known: Promise<store.KeyRow[]> | null = null
+  changes.on('signing-keys', () => {
+    known = null
+  })
+
+  const rotate = async (tx: Tx) => {
+    const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })
+    const secret = seal.close(JSON.stringify(await exportJWK(privateKey)))
+    const row = await store.add(tx, randomBytes(9).toString('base64url'), await exportJWK(publicKey), secret)
+    await changes.announce(tx, 'signing-keys')
+    return row
+  }
+
+  const keys = (sql: Sql): Promise<store.KeyRow[]> => {
+    known ??= store.keys(sql).catch((error) => {
+      known = null
+      throw error
+    })
+    return known
+  }
+
+  const current = async (tx: Tx): Promise<store.KeyRow> => {
+    const [newest] = await keys(tx)
+    return newest && newest.retired_at === null ? newest : await rotate(tx)
+  }
+
+  return {
+    rotate,
+    mint: async (tx, { user, account, label }, issuer, ttl) => {
+      const key = await current(tx)
+      const now = Math.floor(Date.now() / 1000)
+      const token = await new SignJWT({ account_uuid: account, label })
+        .setProtectedHeader({ alg: 'EdDSA', kid: key.kid, typ: type })
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setSubject(user)
+        .setIssuedAt(now)
+        .setNotBefore(now)
+        .setExpirationTime(now + ttl)
+        .setJti(randomBytes(16).toString('base64url'))
+        .sign(await importJWK(JSON.parse(seal.open(key.sealed_private)), 'EdDSA'))
+      return { token, expiresAt: new Date((now + ttl) * 1000) }
+    },
+    verify: async (token, issuer) => {
+      const find = async ({ kid }: { kid?: string }) => {
+        const key = (await keys(db)).find((one) => one.kid === kid)
+        if (!key) throw new Error('unknown kid')
+        return importJWK(key.public_jwk, 'EdDSA')
+      }
+      const options = { algorithms: ['EdDSA'], typ: type, issuer, audience, requiredClaims: ['exp', 'sub', 'jti'] }
+      const { payload } = await jwtVerify<{ account_uuid?: string; label?: string | null }>(token, find, options)
+      const { sub, account_uuid, label = null, exp = 0 } = payload
+      if (!sub || !account_uuid) throw new Error('claims are missing')
+      return { user: sub, account: account_uuid, label, expiresAt: new Date(exp * 1000) }
+    },
+  }
+}

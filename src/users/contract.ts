@@ -1,0 +1,86 @@
+import { Type } from 'typebox'
+import { contract } from '../http/endpoint.ts'
+import { Enum, Id, Ok, Time, Words } from '../http/schema.ts'
+
+export const listActiveUsers = contract({
+  id: 'listActiveUsers',
+  method: 'GET',
+  url: '/open/users',
+  tag: 'Users',
+  summary: 'The active users of the account',
+  auth: 'account',
+  shape: 'full',
+  status: 200,
+  reply: Ok({
+    data: Type.Object({
+      users: Type.Array(
+        Type.Object({ uuid: Id('USR'), first_name: Type.String(), last_name: Type.String(), email: Type.String() }),
+      ),
+    }),
+  }),
+  errors: {},
+})
+
+const Status = Enum(['ACTIVE', 'PENDING_INVITE', 'SUSPENDED', 'DELETED'])
+const Name = Words(100)
+const Email = Type.String({ format: 'email', maxLength: 254, examples: ['ada@example.com'] })
+
+const User = Type.Object({
+  uuid: Id('USR'),
+  account_uuid: Id('ACC'),
+  first_name: Type.String({ examples: ['Ada'] }),
+  last_name: Type.String({ examples: ['Lovelace'] }),
+  email: Type.String(),
+  status: Status,
+  created_at: Time,
+  updated_at: Time,
+})
+
+const operator = { auth: 'operator', shape: 'full', tag: 'Operator: users' } as const
+const accountParams = Type.Object({ account_uuid: Id('ACC') })
+
+export const createUser = contract({
+  ...operator,
+  id: 'createUser',
+  method: 'POST',
+  url: '/operator/accounts/:account_uuid/users',
+  summary: 'Create a user of an account',
+  params: accountParams,
+  body: Type.Object({ first_name: Name, last_name: Name, email: Email, status: Type.Optional(Status) }),
+  status: 201,
+  reply: Ok({ user: User }),
+  errors: { notFound: 'No such account' },
+  cli: 'users create',
+})
+
+export const listUsers = contract({
+  ...operator,
+  id: 'listUsers',
+  method: 'GET',
+  url: '/operator/accounts/:account_uuid/users',
+  summary: 'The users of an account, of every status',
+  params: accountParams,
+  status: 200,
+  reply: Ok({ users: Type.Array(User) }),
+  errors: { notFound: 'No such account' },
+  cli: 'users list',
+})
+
+export const changeUser = contract({
+  ...operator,
+  id: 'changeUser',
+  method: 'PATCH',
+  url: '/operator/users/:user_uuid',
+  summary: 'Change a user: names, e-mail address, status',
+  params: Type.Object({ user_uuid: Id('USR') }),
+  body: Type.Object({
+    first_name: Type.Optional(Name),
+    last_name: Type.Optional(Name),
+    email: Type.Optional(Email),
+    status: Type.Optional(Status),
+  }),
+  status: 200,
+  reply: Ok({ user: User }),
+  errors: { notFound: 'No such user' },
+  cli: 'users change',
+})

@@ -1,0 +1,10 @@
+import type { Tx } from '../db/sql.ts'
+import { uuid } from '../lib/id.ts'
+import * as store from './store.ts'
+
+/** Adds a user to an account; null when there is no such account. */
+export const addUser = (tx: Tx, account: string, user: Parameters<typeof store.create>[3]) =>
+  store.create(tx, account, uuid(), user)
+
+/** True when the account has such a user, and the user is active. */
+export const isActive = store.isActive

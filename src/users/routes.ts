@@ -1,0 +1,54 @@
+import { ok, serve } from '../http/endpoint.ts'
+import { notFound } from '../http/problem.ts'
+import { iso } from '../lib/clock.ts'
+import { parse, print } from '../lib/id.ts'
+import type { Parts } from '../parts.ts'
+import * as c from './contract.ts'
+import { addUser } from './ops.ts'
+import * as store from './store.ts'
+
+const shown = (row: store.UserRow) => ({
+  uuid: print('USR', row.id),
+  account_uuid: print('ACC', row.account_id),
+  first_name: row.first_name,
+  last_name: row.last_name,
+  email: row.email,
+  status: row.status,
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+})
+
+const accountId = (printed: string) => parse('ACC', printed) ?? notFound(`No account ${printed}`)
+
+export const userRoutes = ({ db }: Parts) => [
+  serve(c.listActiveUsers, async ({ account }) => {
+    const rows = await store.active(db, account.id)
+    return ok({
+      data: {
+        users: rows.map(({ id, first_name, last_name, email }) => ({
+          uuid: print('USR', id),
+          first_name,
+          last_name,
+          email,
+        })),
+      },
+    })
+  }),
+
+  serve(c.createUser, async ({ params, body, tx }) => {
+    const { first_name, last_name, email, status = 'ACTIVE' } = body
+    const row = await addUser(tx, accountId(params.account_uuid), { first_name, last_name, email, status })
+    return ok({ user: shown(row ?? notFound(`No account ${params.account_uuid}`)) })
+  }),
+
+  serve(c.listUsers, async ({ params }) => {
+    const rows = await store.all(db, accountId(params.account_uuid))
+    return ok({ users: (rows ?? notFound(`No account ${params.account_uuid}`)).map(shown) })
+  }),
+
+  serve(c.changeUser, async ({ params, body, tx }) => {
+    const id = parse('USR', params.user_uuid)
+    const row = (id && (await store.find(tx, id))) || notFound(`No user ${params.user_uuid}`)
+    return ok({ user: shown(await store.change(tx, row.account_id, row.id, { ...row, ...body })) })
+  }),
+]

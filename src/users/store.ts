@@ -1,0 +1,44 @@
+import type { Sql, Tx } from '../db/sql.ts'
+
+export type Status = 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED'
+
+export type UserRow = {
+  account_id: string
+  id: string
+  first_name: string
+  last_name: string
+  email: string
+  status: Status
+  created_at: Date
+  updated_at: Date
+}
+
+type Names = { first_name: string; last_name: string; email: string; status: Status }
+
+/** Null when there is no such account. */
+export const create = (tx: Tx, account: string, id: string, user: Names) => tx.maybe<UserRow>`
+  insert into users (account_id, id, first_name, last_name, email, status)
+  select a.id, ${id}, ${user.first_name}, ${user.last_name}, ${user.email}, ${user.status}
+  from accounts a where a.id = ${account}
+  returning *`
+
+export const active = (db: Sql, account: string) => db.many<UserRow>`
+  select * from users where account_id = ${account} and status = 'ACTIVE' order by created_at, id`
+
+/** Null when there is no such account. */
+export const all = async (db: Sql, account: string): Promise<UserRow[] | null> => {
+  const known = await db.maybe`select 1 from accounts where id = ${account}`
+  return known ? db.many<UserRow>`select * from users where account_id = ${account} order by created_at, id` : null
+}
+
+/** For the operator, who sees every account. */
+export const find = (db: Sql, id: string) => db.maybe<UserRow>`select * from users where id = ${id}`
+
+export const change = (tx: Tx, account: string, id: string, user: Names) => tx.one<UserRow>`
+  update users set first_name = ${user.first_name}, last_name = ${user.last_name}, email = ${user.email},
+    status = ${user.status}, updated_at = app_now()
+  where account_id = ${account} and id = ${id}
+  returning *`
+
+export const isActive = async (db: Sql, account: string, id: string): Promise<boolean> =>
+  (await db.maybe`select 1 from users where account_id = ${account} and id = ${id} and status = 'ACTIVE'`) !== null

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { openapiFile, openapiText } from '../scripts/openapi.ts'
+import { packages } from './needs.ts'
+
+const root = join(import.meta.dirname, '..')
+
+/** Runs a tool of node_modules; all that it prints is the reason of the failure. */
+const passes = async (tool: string, ...flags: string[]) => {
+  const child = spawn(join(root, 'node_modules/.bin', tool), flags, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [said, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  assert.ok(child.exitCode === 0, `${tool} ${flags.join(' ')}\n${said}${errors}`)
+}
+
+test('types agree', () => passes('tsc', '-p', '.'))
+
+test('lint and format agree', () => passes('biome', 'check', '--error-on-warnings', '.'))
+
+test('nothing is dead: files, exports, dependencies', () => passes('knip', '--no-progress', '--no-config-hints'))
+
+test('docs/openapi.json is what the contracts say', () => {
+  const kept = readFileSync(openapiFile, 'utf8')
+  assert.ok(kept === openapiText(), 'run: node_modules/.bin/node scripts/openapi.ts')
+})
+
+test('.ci/run installs what tests want, and nothing else', () => {
+  const script = readFileSync(join(root, '.ci/run'), 'utf8')
+  const [, list = ''] = /^packages=\((.*)\)$/m.exec(script) ?? []
+  assert.deepEqual(list.split(' ').sort(), Object.values(packages).sort())
+})
+
+test('every program that tests may want is wanted by one', () => {
+  const files = globSync('{src,simulator,test,scripts}/**/*.ts', { cwd: root })
+  const tests = files.map((path) => readFileSync(join(root, path), 'utf8')).join('')
+  for (const name of Object.keys(packages)) assert.ok(tests.includes(`needs('${name}'`), `no test needs ${name}`)
+})

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { contracts } from '../src/contracts.ts'
+import { refusals } from '../src/http/endpoint.ts'
+import { type ProblemName, problems } from '../src/http/problem.ts'
+import { recipes } from './recipes/all.ts'
+import { answerFault } from './recipes/answer.ts'
+import { makeBrokenWorld, makeCutWorld } from './recipes/away.ts'
+import { refused, type Stages } from './recipes/generic.ts'
+import { makeScene, makeScenery } from './recipes/scene.ts'
+import { send } from './recipes/send.ts'
+
+const [world, broken, cut] = await Promise.all([makeScenery(), makeBrokenWorld(), makeCutWorld()])
+const stages: Stages = { scene: await makeScene(world, 'recipe'), broken, cut }
+
+const recipeOf = (id: string) => {
+  const recipe = recipes[id]
+  assert.ok(recipe, `${id} has no recipe: give it one in test/recipes`)
+  return recipe
+}
+
+test('every recipe is of an endpoint', () => {
+  assert.ok(contracts.length >= 50, `saw only ${contracts.length} contracts`)
+  const ids = new Set(contracts.map(({ id }) => id))
+  assert.equal(ids.size, contracts.length, 'two endpoints have one id')
+  assert.deepEqual(
+    Object.keys(recipes).filter((id) => !ids.has(id)),
+    [],
+  )
+})
+
+for (const contract of contracts) {
+  test(`${contract.id} answers ${contract.status}`, async () => {
+    const { scene } = stages
+    const answer = await send(scene.world, contract, scene.tenant, await recipeOf(contract.id).ok(scene))
+    assert.equal(answer.status, contract.status, answer.text)
+    assert.equal(answerFault(contract, answer), null)
+    assert.match(String(answer.headers['x-request-id']), /^req_/)
+  })
+
+  for (const name of Object.keys(refusals(contract)) as ProblemName[]) {
+    const { status } = problems[name]
+    test(`${contract.id} answers ${status}`, async () => {
+      const answer = await refused(stages, contract, recipeOf(contract.id), name)
+      assert.ok(answer, `${contract.id} has no recipe for ${name}: give it one in test/recipes`)
+      assert.equal(answer.status, status, answer.text)
+      assert.equal(answerFault(contract, answer), null)
+      if (status === 429) assert.match(String(answer.headers['retry-after']), /^\d+$/)
+    })
+  }
+}

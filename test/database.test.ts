@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { runChild } from './child.ts'
+import { onEachPostgres, testDatabase } from './database.ts'
+
+onEachPostgres((database) => {
+  test('a test database has the schema, and is nobody else’s', async () => {
+    const [one, other] = await Promise.all([database(), database()])
+    assert.notEqual(one.url, other.url)
+    await one.run`insert into facts (name, value) values ('mine', '1')`
+    assert.deepEqual(await other.many`select from facts where name = 'mine'`, [])
+  })
+
+  test('a test database can be ended twice', async () => {
+    const db = await database()
+    await db.end()
+    await db.end()
+  })
+})
+
+test('the two servers are the oldest and the newest that are supported', async () => {
+  const db = await testDatabase()
+  assert.deepEqual(await db.one`select current_setting('server_version_num')::int / 10000 as major`, { major: 18 })
+})
+
+test('a run that is killed leaves neither server nor folder', async () => {
+  const child = runChild(`
+    import { startServer } from ${JSON.stringify(import.meta.resolve('./servers.ts'))}
+    const { url } = await startServer()
+    console.log(url)
+    setInterval(() => {}, 1000)`)
+  const data = new URL(await child.line()).searchParams.get('host') ?? ''
+  const home = dirname(dirname(dirname(data)))
+  assert.match(home, /trunkline-test-\w+$/)
+  assert.ok(existsSync(data))
+  await child.kill('SIGKILL')
+  const end = Date.now() + 5_000
+  while (existsSync(home)) {
+    assert.ok(Date.now() < end, `${home} is still there`)
+    await pause(10)
+  }
+})

@@ -1,0 +1,179 @@
+import fc from 'fast-check'
+import type { Contract } from '../../src/http/endpoint.ts'
+import { fields, type Node, nodeOf } from '../recipes/schema.ts'
+import { hostileText, isChained, near, valid } from './values.ts'
+
+/** One request before its ids are filled in. */
+export type Input = {
+  /** Texts of the path's parts, not escaped yet. */
+  params: [string, unknown][]
+  /** In order; a name may stand twice. */
+  query: [string, unknown][]
+  body: unknown
+  /** Text that is sent instead of the body: what is not JSON at all, or not quite. */
+  raw: string | null
+  headers: Record<string, string>
+}
+
+const mostly = (node: Node): fc.Arbitrary<unknown> =>
+  fc.oneof({ weight: 5, arbitrary: valid(node) }, { weight: 3, arbitrary: near(node) })
+
+type Make = (node: Node) => fc.Arbitrary<unknown>
+
+/** How often each parameter stands in a request. */
+const once = fc.constant(1)
+const perhaps = fc.constantFrom(0, 1)
+const anyhow = fc.constantFrom(0, 1, 1, 1, 1, 1, 2)
+
+const pairs = (
+  schema: Contract['params'],
+  make: Make,
+  times: (name: string) => fc.Arbitrary<number>,
+): fc.Arbitrary<[string, unknown][]> => {
+  const given = fields(schema).map(([name, node]) =>
+    fc
+      .tuple(fc.constant(name), make(node), times(name))
+      .map(([name, value, times]): [string, unknown][] => Array.from({ length: times }, () => [name, value])),
+  )
+  return fc.tuple(...given).map((all) => all.flat())
+}
+
+const rawBodies = [
+  '',
+  ' ',
+  '{',
+  '{"a":',
+  '[]',
+  'null',
+  '0',
+  '"text"',
+  '{"__proto__":{"x":1}}',
+  '{"constructor":{"prototype":{"x":1}}}',
+  '{"a":1,"a":2}',
+  '\ufeff{}',
+  '{"a":1e999}',
+  "{'a':1}",
+  '{"a":NaN}',
+  '{}x',
+  '{"a":"\u0001"}',
+  '{"text":"\\ud800"}',
+  '{"text":"\\u0000"}',
+  `${'['.repeat(10_000)}${']'.repeat(10_000)}`,
+  `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`,
+  `{"padding":"${'x'.repeat(300_000)}"}`,
+  'kind,prefix,price\n"',
+  'kind\0,prefix\n',
+  'kind,prefix,price,effective_at\nsms_out,44,0.04,9999999\n',
+  'kind,prefix,price,effective_at\nsms_out,44,0.04,-000001-01-01\nsms_out,44,0.04,\n',
+  'kind,kind\nsms_out,sms_out\n',
+]
+
+const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant({}) },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom<Record<string, string>>(
+      { 'idempotency-key': 'k' },
+      { 'idempotency-key': 'x'.repeat(256) },
+      { 'idempotency-key': '\u00e9\u00ff' },
+      { 'content-type': 'application/json; charset=utf-16' },
+      { 'content-type': 'text/csv' },
+      { 'content-type': 'text/plain' },
+      { 'content-type': ';' },
+      { accept: 'text/html' },
+      { 'content-encoding': 'gzip' },
+      { expect: '200-ok' },
+      { 'x-forwarded-for': '1.2.3.4, \u00ff', 'x-forwarded-proto': 'https' },
+    ),
+  },
+)
+
+const line = fc.constantFrom('sms_out,44,0.04', 'call_in,,1', 'x,y,z', 'sms_in,5,0.1')
+const csv = fc.oneof(
+  fc.array(line, { maxLength: 5 }).map((lines) => ['kind,prefix,price', ...lines].join('\n')),
+  hostileText,
+)
+
+const bodyOf = ({ body }: Contract, make: Make): fc.Arbitrary<unknown> => {
+  if (body === undefined) return fc.constant(undefined)
+  return nodeOf(body).contentMediaType === undefined ? make(nodeOf(body)) : csv
+}
+
+/** Requests to an endpoint that its schema allows. */
+export const fairInputs = (contract: Contract): fc.Arbitrary<Input> => {
+  const required = nodeOf(contract.query).required ?? []
+  return fc.record({
+    params: pairs(contract.params, valid, () => once),
+    query: pairs(contract.query, valid, (name) => (required.includes(name) ? once : perhaps)),
+    body: bodyOf(contract, valid),
+    raw: fc.constant(null),
+    headers: fc.constant({}),
+  })
+}
+
+/** Requests to an endpoint: valid, nearly so, and hostile. */
+export const inputs = (contract: Contract): fc.Arbitrary<Input> => {
+  const foul: fc.Arbitrary<Input> = fc.record({
+    params: pairs(contract.params, mostly, () => once),
+    query: pairs(contract.query, mostly, () => anyhow),
+    body: bodyOf(contract, mostly),
+    raw:
+      contract.method === 'GET'
+        ? fc.constant(null)
+        : fc.oneof(
+            { weight: 9, arbitrary: fc.constant(null) },
+            { weight: 1, arbitrary: fc.constantFrom(...rawBodies) },
+          ),
+    headers,
+  })
+  return fc.oneof({ weight: 2, arbitrary: fairInputs(contract) }, { weight: 3, arbitrary: foul })
+}
+
+/** Ids by kind: those that answers have shown of late, and one that is surely there. */
+export type Pool = {
+  take(kind: string, nth: number): string
+  learn(text: string): void
+  pin(kind: string, id: string): void
+}
+
+const shown = /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|KEY|CNX|TRF)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
+const bare = /"(?:uuid|next_cursor|id)":"([^"]{1,120})"/g
+const numbers = /\+441632\d{6}/g
+
+/** @param closed ids that are never used, so that the run does not saw off the branch it sits on */
+export const makePool = (closed: ReadonlySet<string>): Pool => {
+  const kept = new Map<string, string[]>()
+  const pinned = new Map<string, string>()
+  const add = (kind: string, id: string) => {
+    if (closed.has(id)) return
+    const list = kept.get(kind) ?? []
+    kept.set(kind, list)
+    if (list.includes(id)) return
+    list.push(id)
+    if (list.length > 12) list.shift()
+  }
+  return {
+    take: (asked, nth) => {
+      const kind = asked === 'SMI' ? 'SMO' : asked
+      const sure = pinned.get(kind)
+      if (sure !== undefined && nth % 2 === 0) return sure
+      const list = kept.get(kind) ?? []
+      return list[nth % Math.max(1, list.length)] ?? `${kind}00000000-0000-0000-0000-000000000000`
+    },
+    pin: (kind, id) => pinned.set(kind, id),
+    learn: (text) => {
+      const part = text.slice(0, 20_000)
+      for (const [id] of part.matchAll(shown)) add(id.slice(0, 3), id)
+      for (const [, id = ''] of part.matchAll(bare)) add('any', id)
+      for (const [number] of part.matchAll(numbers)) add('number', number)
+    },
+  }
+}
+
+/** The value with ids of the pool in their places. */
+export const filled = (value: unknown, pool: Pool): unknown => {
+  if (isChained(value)) return pool.take(value.chained, value.nth)
+  if (Array.isArray(value)) return value.map((item) => filled(item, pool))
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(inner, pool)]))
+}

@@ -1,0 +1,75 @@
+import type { Contract } from '../../src/http/endpoint.ts'
+import { allows, answerFault, refusalFault } from '../recipes/answer.ts'
+import { fields, nodeOf } from '../recipes/schema.ts'
+import type { Raw } from '../recipes/send.ts'
+
+/** A request as it was sent, and as its schema is to judge it. */
+export type Sent = {
+  params: Record<string, string>
+  query: [string, string][]
+  /** Undefined where nothing was sent. */
+  body: unknown
+  /** True when the body is no JSON, or not the JSON that `body` says. */
+  isRaw: boolean
+}
+
+/** Refusals that may come before the endpoint has a say. */
+const edge = new Set([
+  'unknown_path',
+  'malformed_request',
+  'body_too_large',
+  'unsupported_media_type',
+  'invalid_request',
+])
+
+const isBad = (text: string) => text.includes('\0') || !text.isWellFormed()
+
+const holdsBad = (value: unknown): boolean => {
+  if (typeof value === 'string') return isBad(value)
+  if (value === null || typeof value !== 'object') return false
+  return Object.entries(value).some(([name, inner]) => isBad(name) || holdsBad(inner))
+}
+
+/** What texts of a query mean by their schema: empty is absent, twice is a list. */
+const queryOf = (contract: Contract, query: [string, string][]): Record<string, unknown> => {
+  const types = new Map(fields(contract.query).map(([name, node]) => [name, node.type]))
+  const read = (name: string, text: string): unknown => {
+    if (types.get(name) === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
+    if (types.get(name) === 'boolean') return /^(?:true|1)$/.test(text) || (/^(?:false|0)$/.test(text) ? false : text)
+    return text
+  }
+  const whole: Record<string, unknown> = {}
+  for (const [name, texts] of Map.groupBy(query, ([name]) => name)) {
+    const values = texts.map(([, text]) => text)
+    const [first = ''] = values
+    if (values.length > 1) whole[name] = values
+    else if (first !== '') whole[name] = read(name, first)
+  }
+  return whole
+}
+
+/** Why an answer is wrong, or null. @param took milliseconds */
+export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number): string | null => {
+  const { status, text, body } = answer
+  if (status >= 500) return `status ${status}: ${text.slice(0, 300)}`
+  if (took > 2000) return `it took ${Math.round(took)} ms`
+  if (status >= 400) {
+    const code = body !== null && typeof body === 'object' && 'error_code' in body ? String(body.error_code) : ''
+    // Where the path itself cannot be read, no route is known yet.
+    if (code === 'unknown_path' || code === 'malformed_request') {
+      const whole = refusalFault(null, answer)
+      return whole && code === 'malformed_request' ? refusalFault(contract, answer) : whole
+    }
+    return edge.has(code) ? refusalFault(contract, answer) : answerFault(contract, answer)
+  }
+  const wrong = answerFault(contract, answer)
+  if (wrong) return wrong
+  if (holdsBad(sent.params) || holdsBad(sent.query) || holdsBad(sent.body))
+    return 'text that cannot be kept was accepted'
+  if (!allows(nodeOf(contract.params), sent.params)) return 'params outside the schema were accepted'
+  if (contract.query && !allows(nodeOf(contract.query), queryOf(contract, sent.query)))
+    return 'a query outside the schema was accepted'
+  if (contract.body && !sent.isRaw && !allows(nodeOf(contract.body), sent.body))
+    return 'a body outside the schema was accepted'
+  return null
+}

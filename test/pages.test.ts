@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { needs } from './needs.ts'
+import { makeWorld } from './world.ts'
+
+// The pages as a person sees them, in a real browser against a server that listens. Each page is opened once: to draw
+// all operations takes a second and more where two cores do everything.
+
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
+const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
+
+const world = await makeWorld()
+const url = await world.app.listen({ host: '127.0.0.1', port: 0 })
+
+describe('pages', needs('chromium'), () => {
+  let browser: Browser
+  let docs: Page
+  let home: Page
+  /** Everything about the pages that should not be. */
+  let faults: string[] = []
+
+  const open = async (path: string): Promise<Page> => {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: 'light' })
+    page.setDefaultTimeout(20_000)
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) faults.push(message.text())
+    })
+    page.on('pageerror', ({ message }) => faults.push(message))
+    page.on('request', (request) => {
+      const address = request.url()
+      if (!address.startsWith(`${url}/`) && !address.startsWith('data:')) faults.push(`foreign: ${address}`)
+    })
+    page.on('response', (response) => {
+      if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`)
+    })
+    await page.goto(url + path)
+    return page
+  }
+
+  before(async () => {
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
+    docs = await open('/docs')
+    home = await open('/console')
+    await docs.locator('.opblock').first().waitFor()
+  })
+  after(() => browser?.close())
+  afterEach(() => {
+    const found = faults
+    faults = []
+    assert.deepEqual(found, [], 'an error, a breach of the policy, or a request that leaves the server')
+  })
+
+  test('/docs lists the operations, customers’ first, each with an example', async () => {
+    const ids = await docs.locator('.opblock').evaluateAll((all) => all.map(({ id }) => id))
+    assert.ok(ids.length >= 40, `saw only ${ids.length} operations`)
+    assert.match(ids[0] ?? '', /Account-getInfo$/)
+    assert.equal(await docs.locator('.topbar').count(), 0)
+    await docs.locator('.opblock[id$="-sendSms"] .opblock-summary-control').click()
+    const example = await docs.locator('.opblock[id$="-sendSms"] textarea').inputValue()
+    assert.equal(typeof JSON.parse(example), 'object')
+  })
+
+  test('an operation is tried from /docs, with and without a key', async () => {
+    const answer = async (operation: string) => {
+      const block = docs.locator(`.opblock[id$="-${operation}"]`)
+      await block.locator('.opblock-summary-control').click()
+      await block.locator('.execute').click()
+      return await block.locator('.live-responses-table .response .response-col_status').innerText()
+    }
+    assert.match(await answer('ping'), /^200/)
+    const { key } = await world.tenant()
+    await docs.locator('.btn.authorize').click()
+    await docs.locator('.modal-ux input').first().fill(key)
+    await docs.locator('.modal-ux button[type=submit]').first().click()
+    await docs.locator('.close-modal').click()
+    assert.match(await answer('getInfo'), /^200/)
+  })
+
+  test('/console says what is running', async () => {
+    await home.getByText('Everything is running.').waitFor()
+    assert.equal(await home.locator('#version').innerText(), '0.0.0-test')
+    assert.match(await home.locator('#database').innerText(), /^up, \d+ migrations$/)
+    assert.match(await home.locator('#roles').innerText(), /api, worker/)
+  })
+
+  for (const scheme of ['light', 'dark'] as const)
+    test(`pages are ${scheme} where that is wanted, and fit a telephone`, async () => {
+      for (const page of [docs, home]) {
+        await page.setViewportSize({ width: 390, height: 800 })
+        await page.emulateMedia({ colorScheme: scheme })
+        const ground = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+        const [red = 0] = (ground.match(/\d+/g) ?? []).map(Number)
+        assert.ok(scheme === 'dark' ? red < 60 : red > 200, `${page.url()}: ${ground}`)
+        const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+        assert.ok(width <= 390, `${page.url()} is ${width} wide`)
+      }
+    })
+
+  test('pages forbid scripts and requests that are not ours', async () => {
+    for (const path of ['/docs', '/console']) {
+      const { headers } = await fetch(url + path)
+      const policy = headers.get('content-security-policy') ?? ''
+      assert.match(policy, /default-src 'self'/)
+      assert.match(policy, /script-src 'self';/)
+      assert.match(policy, /frame-ancestors 'none'/)
+    }
+  })
+})

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from './servers.ts'
+
+/** The whole program as a process of its own, on a home of its own: what a person starts. */
+export type Platform = {
+  readonly home: string
+  readonly url: string
+  readonly pid: number
+  readonly smppPort: number
+  /** Everything that it has printed. */
+  output(): string
+  /** Calls with the account's key, or with the operator's for /operator. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Sends a signal and waits for its end. */
+  end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape
+export type Answer = { status: number; body: any }
+
+export const apiKey = 'an api key for these tests'
+const operatorKey = 'an operator key for these tests'
+
+const main = join(import.meta.dirname, '../src/main.ts')
+
+const isReady = (child: ChildProcess, output: () => string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    child.stdout?.on('data', () => output().includes('is ready') && resolve())
+    child.on('exit', (code, signal) => reject(new Error(`ended at its start (${signal ?? code}): ${output()}`)))
+  })
+
+/** @param home of an earlier start, to go on with it */
+export const startPlatform = async (home = temporaryFolder(), env: Record<string, string> = {}): Promise<Platform> => {
+  const readyFile = join(home, 'ready.json')
+  rmSync(readyFile, { force: true })
+  const child = spawn(process.execPath, [main], {
+    cwd: home,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH ?? '',
+      TRUNKLINE_HOME: home,
+      TRUNKLINE_PORT: '0',
+      TRUNKLINE_API_KEY: apiKey,
+      TRUNKLINE_OPERATOR_KEY: operatorKey,
+      TRUNKLINE_READY_FILE: readyFile,
+      ...env,
+    },
+  })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      text += part
+    })
+  }
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
+    child.on('exit', (code, signal) => resolve(signal ?? code))
+  })
+  await isReady(child, () => text)
+  const { url, pid, smpp_port } = JSON.parse(readFileSync(readyFile, 'utf8'))
+  return {
+    home,
+    url,
+    pid,
+    smppPort: smpp_port,
+    output: () => text,
+    call: async (method, path, body, headers = {}) => {
+      const key: Record<string, string> = path.startsWith('/operator')
+        ? { 'x-operator-key': operatorKey }
+        : { 'x-user-api-key': apiKey }
+      const answer = await fetch(url + path, {
+        method,
+        headers: { ...key, ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      })
+      return { status: answer.status, body: await answer.json() }
+    },
+    end: (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return ended
+    },
+  }
+}
+
+/** Buys a British mobile number. */
+export const buyNumber = async ({ call }: Pick<Platform, 'call'>): Promise<{ number: string; channel: string }> => {
+  const groups = await call('GET', '/open/numbers/groups?country=GB&did_type=mobile')
+  const bought = await call('POST', '/open/numbers/purchase', { group_id: groups.body.data.groups[0].id })
+  const [number] = bought.body.purchased
+  const { channels } = (await call('GET', '/open/sms/channels')).body
+  const channel = channels.find((one: { phone_number: string }) => one.phone_number === number)
+  return { number, channel: channel.uuid }
+}
+
+/** Waits for a condition. @throws Error when it does not come true in time */
+export const until = async <T>(look: () => Promise<T | null | undefined | false>, seconds = 20): Promise<T> => {
+  const end = Date.now() + seconds * 1000
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (Date.now() > end) throw new Error(`did not come true within ${seconds} s`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}

@@ -1,0 +1,47 @@
+import { uuid } from '../../src/lib/id.ts'
+import type { Recipes } from './recipe.ts'
+import { type Scene, unique } from './scene.ts'
+
+const account = ({ tenant }: Scene) => ({ account_uuid: tenant.uuid })
+const person = ({ mark }: Scene) => ({
+  first_name: mark,
+  last_name: mark,
+  email: `${unique('person').replace(' ', '.')}@example.com`,
+})
+
+export const accountRecipes: Recipes = {
+  getInfo: { ok: () => ({}) },
+  createAccount: { ok: ({ mark }) => ({ body: { name: mark } }) },
+  listAccounts: { ok: () => ({}) },
+  getAccount: { ok: (scene) => ({ params: account(scene) }) },
+  changeAccount: { ok: (scene) => ({ params: account(scene), body: { name: scene.mark } }) },
+  createKey: { ok: (scene) => ({ params: account(scene), body: { label: scene.mark } }) },
+  listKeys: { ok: (scene) => ({ params: account(scene) }) },
+  revokeKey: { ok: async (scene) => ({ params: { ...account(scene), key_uuid: await scene.key() } }) },
+
+  listActiveUsers: { ok: () => ({}) },
+  createUser: { ok: (scene) => ({ params: account(scene), body: person(scene) }) },
+  listUsers: { ok: (scene) => ({ params: account(scene) }) },
+  changeUser: { ok: async (scene) => ({ params: { user_uuid: await scene.user() }, body: person(scene) }) },
+
+  mintToken: {
+    ok: async (scene) => ({ body: { user_uuid: await scene.user(), label: scene.mark } }),
+    notFound: () => ({ body: { user_uuid: `USR${uuid()}` } }),
+  },
+  listSigningKeys: { ok: () => ({}) },
+  rotateSigningKey: { ok: () => ({}) },
+
+  creditAccount: { ok: (scene) => ({ params: account(scene), body: { amount: '1.5', note: scene.mark } }) },
+  getLedger: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
+
+  listPrices: { ok: () => ({}) },
+  setPrices: { ok: () => ({ body: { prices: [{ kind: 'sms_in', prefix: '999', price: '0.01' }] } }) },
+  importPrices: {
+    ok: () => ({ body: 'kind,prefix,price\nsms_in,998,0.01\n' }),
+    unprocessable: () => ({ body: 'kind,prefix,price\nletter,998,0.01\n' }),
+  },
+
+  ping: { ok: () => ({}) },
+  alive: { ok: () => ({}) },
+  readiness: { ok: () => ({}) },
+}

@@ -1,0 +1,63 @@
+import Format from 'typebox/format'
+import { Compile } from 'typebox/schema'
+import { type Contract, refusals } from '../../src/http/endpoint.ts'
+import { type ProblemName, problems } from '../../src/http/problem.ts'
+import { formats } from '../../src/http/validation.ts'
+import { nodeOf } from './schema.ts'
+import type { Raw } from './send.ts'
+
+// TypeBox checks here what Ajv checks in the server: two readers of the same schema.
+for (const [name, check] of Object.entries(formats)) Format.Set(name, check)
+
+type Check = { Check(value: unknown): boolean; Errors(value: unknown): unknown }
+const checks = new Map<object, Check>()
+
+const checkOf = (schema: object): Check => {
+  const known = checks.get(schema)
+  if (known) return known
+  const made = Compile(schema)
+  checks.set(schema, made)
+  return made
+}
+
+/** True when a schema allows a value. */
+export const allows = (schema: object | undefined, value: unknown): boolean =>
+  schema === undefined || checkOf(schema).Check(value)
+
+const errorKeys = ['detail', 'error', 'error_code', 'error_message', 'request_id', 'success']
+
+/** What is wrong with the body of a refusal, or null. */
+export const refusalFault = (
+  contract: Pick<Contract, 'shape'> | null,
+  { status, body, headers }: Raw,
+): string | null => {
+  if (!/^application\/json/.test(String(headers['content-type']))) return `content-type ${headers['content-type']}`
+  if (body === null || typeof body !== 'object') return 'no JSON object'
+  const fields = new Map<string, unknown>(Object.entries(body))
+  const odd = [...fields.keys()].filter((name) => !errorKeys.includes(name))
+  if (odd.length > 0) return `unknown fields ${odd.join(', ')}`
+  if (fields.get('error') !== true) return 'error is not true'
+  for (const name of ['error_message', 'error_code', 'request_id'])
+    if (typeof fields.get(name) !== 'string' || fields.get(name) === '') return `${name} is no text`
+  if (!/^[a-z0-9_]+$/.test(String(fields.get('error_code')))) return 'error_code is not in snake case'
+  const isFull = contract?.shape !== 'brief' || status === 401
+  if (fields.get('success') !== (isFull ? false : undefined)) return `success is ${fields.get('success')}`
+  const detail = status === 401 ? fields.get('error_message') : undefined
+  return fields.get('detail') === detail ? null : 'detail is not the message of a 401, or stands in another refusal'
+}
+
+/** Statuses that an endpoint may answer with. */
+export const statusesOf = (contract: Contract): Set<number> =>
+  new Set([
+    contract.status,
+    ...Object.keys(refusals(contract)).map((name) => problems[name as ProblemName].status), // keys of problems
+  ])
+
+/** What is wrong with an answer by its contract, or null. */
+export const answerFault = (contract: Contract, answer: Raw): string | null => {
+  const { status, body, text } = answer
+  if (!statusesOf(contract).has(status)) return `status ${status} is not of the contract: ${text.slice(0, 300)}`
+  if (status >= 400) return refusalFault(contract, answer)
+  if (allows(nodeOf(contract.reply), body)) return null
+  return `the body breaks the schema: ${JSON.stringify(checkOf(nodeOf(contract.reply)).Errors(body)).slice(0, 500)}`
+}

@@ -1,0 +1,30 @@
+import type { Recipes } from './recipe.ts'
+import { unique } from './scene.ts'
+
+const settings = { host: '127.0.0.1', port: 9, system_id: 'recipe', password: 'recipe' }
+
+export const connectionRecipes: Recipes = {
+  createConnection: {
+    ok: ({ mark }) => ({ body: { kind: 'smpp', name: unique(mark), settings, enabled: false } }),
+  },
+  listConnections: { ok: () => ({}) },
+  getConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
+  changeConnection: {
+    ok: async (scene) => ({
+      params: { connection_uuid: await scene.connection() },
+      body: { name: unique(scene.mark) },
+    }),
+    conflict: async (scene) => {
+      const name = unique(scene.mark)
+      await scene.world.call('operator', 'POST', '/operator/connections', {
+        kind: 'smpp',
+        name,
+        settings,
+        enabled: false,
+      })
+      return { params: { connection_uuid: await scene.connection() }, body: { name } }
+    },
+  },
+  deleteConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
+  testConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { after } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import pino from 'pino'
+import { issueKey } from '../../src/accounts/ops.ts'
+import { type Carrier, startCarrier } from '../../src/sandbox/child.ts'
+import { makeSimulator } from '../../src/sandbox/simulator.ts'
+import { temporaryFolder } from '../servers.ts'
+import { makeWorld, type Tenant, type World } from '../world.ts'
+
+/** The group of numbers that recipes buy from. */
+export const group = { id: 'GB-local-20-london', name: 'Sceneton', free: 8000, region: 44, city: 4401 }
+
+/** A country with one region, one city, one requirement and one group of numbers. */
+const furnish = async ({ db, call, parts }: World) => {
+  await db.run`insert into number_countries values ('GB', 'United Kingdom', '44'), ('US', 'United States', '1')`
+  await db.run`
+    insert into number_regions (id, iso_country_code, code, name, folded)
+    values (${group.region}, 'GB', 'SCN', 'Sceneshire', 'sceneshire')`
+  await db.run`
+    insert into number_cities (id, iso_country_code, region_id, name, folded)
+    values (${group.city}, 'GB', ${group.region}, ${group.name}, 'sceneton')`
+  await db.run`
+    insert into number_requirements (id, iso_country_code, type, kind, description, documents, source, source_date)
+    values (1, 'GB', 'local', 'address', 'An address', ${['bill']}, 'test', '2026-01-01')`
+  for (const [id, chosen] of [
+    [group.id, true],
+    ['GB-local-1632-blind', false],
+  ] as const)
+    await db.run`
+      insert into number_groups (id, iso_country_code, type, prefix, location, region_id, city_id, folded, setup_price,
+        monthly_price, ppm, allow_number_selection, is_eligible_for_free_number, supplier)
+      values (${id}, 'GB', 'local', '1632', ${group.name}, ${group.region}, ${group.city}, 'sceneton', 1, 1.5, 0.005,
+        ${chosen}, false, 'test')`
+  await db.run`
+    insert into numbers (number, group_id, shuffle)
+    select '+441632' || (100000 + n), ${group.id}, (random() * 2147483647)::integer
+    from generate_series(1, ${group.free}::integer) n`
+  await db.run`insert into number_stock (group_id, free) values (${group.id}, ${group.free}), ('GB-local-1632-blind', 0)`
+  const prices = ['sms_out', 'call_out'].map((kind) => ({ kind, prefix: '', price: '0.05' }))
+  await call('operator', 'PUT', '/operator/prices', { prices })
+  // The process hears of them a moment later.
+  while (parts.prices.of('sms_out', '+447700900123') === null) await setImmediate()
+}
+
+/** An installation in which every endpoint can be fulfilled: a catalogue, prices, and sandbox carriers. */
+export const makeScenery = async (options: { log?: pino.Logger } = {}): Promise<World & { carrier: Carrier }> => {
+  const carrier = await startCarrier(temporaryFolder(), 0, pino({ level: 'silent' }))
+  const simulator = makeSimulator(() => ({ port: carrier.controlPort, token: carrier.token }))
+  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' }, {}, { simulator, ...options })
+  after(carrier.stop)
+  await furnish(world)
+  return { ...world, carrier }
+}
+
+/**
+ * A tenant on the stage, and how to make things that are its own. Every call makes a new thing, through the interface
+ * wherever that can.
+ */
+export type Scene = {
+  readonly world: World
+  readonly tenant: Tenant
+  /** Stands in every text that the scene writes. */
+  readonly mark: string
+  user(): Promise<string>
+  key(): Promise<string>
+  connection(): Promise<string>
+  /** A bought number with its SMS channel. */
+  number(): Promise<{ uuid: string; number: string; channel: string }>
+  /** An accepted message from a number of the tenant. */
+  message(): Promise<{ uuid: string; channel: string; from: string; to: string }>
+  reservation(): Promise<{ uuid: string; number: string }>
+}
+
+let made = 0
+/** A text that no other one equals. */
+export const unique = (mark: string): string => `${mark} ${++made}`
+
+export const makeScene = async (world: World, mark: string, given?: Tenant): Promise<Scene> => {
+  const tenant = given ?? (await world.tenant({ balance: '1000000' }))
+  const must = async (who: Tenant | 'operator', method: 'GET' | 'POST', url: string, body?: object) => {
+    const answer = await world.call(who, method, url, body)
+    assert.ok(answer.status < 300, `${method} ${url}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  const account = `/operator/accounts/${tenant.uuid}`
+  const channelOf = async (number: string): Promise<string> => {
+    const { channels } = await must(tenant, 'GET', '/open/sms/channels')
+    return channels.find((one: { phone_number: string }) => one.phone_number === number).uuid
+  }
+
+  const scene: Scene = {
+    world,
+    tenant,
+    mark,
+    user: async () => {
+      const email = `${unique('user').replace(' ', '.')}.${mark}@example.com`
+      const user = { first_name: unique(mark), last_name: mark, email }
+      return (await must('operator', 'POST', `${account}/users`, user)).user.uuid
+    },
+    key: async () => (await world.db.begin((tx) => issueKey(tx, tenant.id, unique(mark)))).uuid,
+    connection: async () => {
+      const settings = { host: '127.0.0.1', port: 9, system_id: mark.slice(0, 15), password: `${mark}-password` }
+      const body = { kind: 'smpp', name: unique(mark), settings, enabled: false }
+      return (await must('operator', 'POST', '/operator/connections', body)).connection.uuid
+    },
+    number: async () => {
+      const body = { group_id: group.id, friendly_name: unique(mark) }
+      const { data } = await must(tenant, 'POST', '/open/numbers/purchase', body)
+      const { uuid, phone_number: number } = data.numbers[0]
+      return { uuid, number, channel: await channelOf(number) }
+    },
+    message: async () => {
+      const { number: from, channel } = await scene.number()
+      const to = '+447700900123'
+      const body = { from_number: from, to_number: to, text: unique(mark) }
+      return { uuid: (await must(tenant, 'POST', '/open/sms/send', body)).message_uuid, channel, from, to }
+    },
+    reservation: async () => {
+      const { data } = await must(tenant, 'POST', '/open/numbers/reservations', { group_id: group.id })
+      const { uuid, number } = data.reservation_details
+      return { uuid, number }
+    },
+  }
+  return scene
+}

@@ -1,0 +1,63 @@
+import type { InjectOptions } from 'fastify'
+import type { Contract } from '../../src/http/endpoint.ts'
+import type { Tenant, World } from '../world.ts'
+import type { Request } from './recipe.ts'
+import { nodeOf } from './schema.ts'
+
+/** An answer as it came: its text, and what that says. */
+export type Raw = { status: number; text: string; body: unknown; headers: Record<string, unknown> }
+
+/** What differs from the plain call. `key`: instead of the one that the contract wants; null for none. */
+export type Change = { headers?: Record<string, string>; payload?: string | Buffer; key?: string | null }
+
+/** The address of a call: parameters escaped, the query in its order. */
+export const addressOf = (contract: Contract, { params = {}, query = {} }: Request): string => {
+  const path = contract.url.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** Calls an endpoint. */
+export const send = (
+  world: Pick<World, 'app' | 'operatorKey'>,
+  contract: Contract,
+  who: Tenant,
+  request: Request,
+  change: Change = {},
+): Promise<Raw> => {
+  const wanted = nodeOf(contract.body).contentMediaType
+  const isText = wanted !== undefined && typeof request.body === 'string'
+  const headers = { 'content-type': isText ? wanted : 'application/json', ...change.headers }
+  const payload = change.payload ?? (isText ? String(request.body) : JSON.stringify(request.body))
+  const url = addressOf(contract, request)
+  return sendTo(world, contract, who, url, payload === undefined ? change : { ...change, payload, headers })
+}
+
+/** Calls an endpoint at an address that is already made, with the payload as it is. */
+export const sendTo = async (
+  { app, operatorKey }: Pick<World, 'app' | 'operatorKey'>,
+  contract: Contract,
+  who: Tenant,
+  url: string,
+  { headers = {}, payload, key }: Change,
+): Promise<Raw> => {
+  const header = contract.auth === 'operator' ? 'x-operator-key' : 'x-user-api-key'
+  const own = contract.auth === 'operator' ? operatorKey : contract.auth === 'account' ? who.key : null
+  const used = key === undefined ? own : key
+  const options: InjectOptions = {
+    method: contract.method,
+    url,
+    headers: { ...(used === null ? {} : { [header]: used }), ...headers },
+    ...(payload === undefined ? {} : { payload }),
+  }
+  const answer = await app.inject(options)
+  return { status: answer.statusCode, text: answer.body, body: read(answer.body), headers: answer.headers }
+}
+
+const read = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

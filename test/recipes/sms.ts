@@ -1,0 +1,36 @@
+import type { Recipes } from './recipe.ts'
+import { unique } from './scene.ts'
+
+const contact = '+447700900123'
+
+export const smsRecipes: Recipes = {
+  sendSms: {
+    ok: async (scene) => ({
+      body: { from_number: (await scene.number()).number, to_number: contact, text: unique(scene.mark) },
+    }),
+    notFound: () => ({ body: { from_number: contact, to_number: contact, text: 'x' } }),
+  },
+  listSmsChannels: { ok: async (scene) => scene.number().then(() => ({})) },
+  getSmsChannel: { ok: async (scene) => ({ params: { channel_uuid: (await scene.number()).channel } }) },
+  getSmsThread: {
+    ok: async (scene) => {
+      const { channel, to } = await scene.message()
+      return { params: { channel_uuid: channel, contact_number: to }, query: { results_per_page: 2 } }
+    },
+  },
+  getSmsMessage: {
+    ok: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
+    notFound: () => ({ params: { message_uuid: 'SMO01a1fcca-93ab-7cbc-9f10-be702f775479' } }),
+  },
+
+  getHandset: { ok: () => ({ params: { number: contact } }), invalid: () => ({ params: { number: '4'.repeat(41) } }) },
+  setHandset: { ok: () => ({ params: { number: '+447700900999' }, body: { sms: 'deliver' } }) },
+  sendFromHandset: {
+    ok: async (scene) => ({
+      params: { number: contact },
+      body: { to: (await scene.number()).number, text: unique(scene.mark) },
+    }),
+    notFound: () => ({ params: { number: contact }, body: { to: '+441632999998', text: 'x' } }),
+  },
+  moveClock: { ok: () => ({ body: { advance_seconds: 0 } }) },
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { test } from 'node:test'
+
+// The house rules about the repository itself. Each guard says how much it saw: one that passes when blind is worse than
+// none.
+
+const root = join(import.meta.dirname, '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+const out = new Set(['node_modules', 'data', '.git', '.cache', 'dist'])
+const all = globSync(['**/*', '.*', '.ci/*'], { cwd: root, exclude: ({ name }) => out.has(name), withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => posix.relative(root, posix.join(entry.parentPath, entry.name)))
+  .sort()
+
+const sources = all.filter((path) => /\.tsx?$/.test(path) && !path.endsWith('.d.ts'))
+const isTest = (path: string) => /\.(?:test|conformance)\.tsx?$/.test(path) || path.endsWith('/testing.ts')
+
+type Import = { from: string; to: string; isType: boolean; isExport: boolean }
+
+/** Formatted by Biome, every import begins a line; a dynamic one may stand anywhere. */
+const statement = /^(import|export) (type )?(?:[^'";]*? from )?'([^']+)'|\bimport\('([^']+)'\)/gm
+
+const imports: Import[] = sources.flatMap((from) =>
+  [...read(from).matchAll(statement)].map(([, word, type, fixed, dynamic]) => {
+    const target = fixed ?? dynamic ?? ''
+    const to = target.startsWith('.') ? posix.join(posix.dirname(from), target) : target
+    return { from, to, isType: type !== undefined, isExport: word === 'export' }
+  }),
+)
+const own = imports.filter(({ to }) => sources.includes(to))
+
+/** `src/sms/store.ts` → `sms`; a file of src itself → its own name. */
+const folder = (path: string) => (path.startsWith('src/') ? (path.split('/')[1] ?? '') : '')
+const top = (path: string) => path.split('/')[0] ?? ''
+
+/** Puts the program together, and so sees everything. */
+const assembly = ['main', 'cli/main', 'run', 'parts', 'endpoints', 'first', 'contracts'].map((name) => `src/${name}.ts`)
+const base: Record<string, string[]> = { lib: [], db: ['lib'], http: ['lib', 'db'], jobs: ['lib', 'db'] }
+const settings = ['src/config.ts', 'src/keys.ts', 'src/log.ts']
+
+/** Why an import is not allowed, or null. */
+const fault = ({ from, to, isType }: Import): string | null => {
+  if (to === 'src/main.ts') return 'nothing imports main'
+  if (isTest(to) && !isTest(from) && top(from) === 'src') return 'the program does not import its tests'
+  if (isTest(from) || top(from) === 'test' || top(from) === 'bench' || top(from) === 'scripts') return null
+  if (top(from) === 'simulator')
+    return top(to) === 'simulator' || /^src\/(?:lib\/|connectors\/\w+\/codec)/.test(to)
+      ? null
+      : 'the simulator knows lib and the connectors’ codecs'
+  if (top(to) !== 'src') return 'the program imports only its own'
+  if (assembly.includes(from)) {
+    if (/\/store\.ts$/.test(to)) return 'store.ts is private to its folder'
+    if (/\/routes\.ts$/.test(to) && !['src/endpoints.ts', 'src/run.ts'].includes(from)) return 'routes.ts is private'
+    return null
+  }
+  const [here, there] = [folder(from), folder(to)]
+  if (here === there) {
+    const [ours, theirs] = [from.split('/')[2], to.split('/')[2]]
+    const isCommon = theirs === 'port.ts' || ours === 'registry.ts'
+    return here !== 'connectors' || ours === theirs || isCommon ? null : 'connectors do not know each other'
+  }
+  if (settings.includes(from))
+    return base.http?.includes(there) || settings.includes(to) ? null : 'settings know lib and db'
+  const below = base[here]
+  if (below) return below.includes(there) ? null : `${here} knows ${below.join(', ') || 'nothing of ours'}`
+  if (here === 'connectors') return there === 'lib' ? null : 'connectors know lib and port.ts'
+  // Below here: the domains.
+  if (there in base) return null
+  if (to === 'src/connectors/port.ts') return isType ? null : 'port.ts is types only'
+  // The one place of a domain that turns stored connections into running ones.
+  if (there === 'connectors') return from.endsWith('/carriers.ts') ? null : 'a domain knows connectors by port.ts'
+  // The site shows the document of the interface.
+  if (to === 'src/contracts.ts' && here === 'site') return null
+  if ([...settings, 'src/parts.ts'].includes(to)) return isType ? null : 'the parts are handed over: import their type'
+  return /\/(?:contract|ops)\.ts$/.test(to) ? null : 'another folder shows its contract.ts and ops.ts only'
+}
+
+test('only those import whom the house allows to', () => {
+  assert.ok(sources.length >= 150, `saw only ${sources.length} files`)
+  assert.ok(own.length >= 400, `saw only ${own.length} imports`)
+  const faults = own.flatMap((one) => {
+    const why = fault(one)
+    return why ? [`${one.from} imports ${one.to}: ${why}`] : []
+  })
+  assert.deepEqual(faults, [])
+})
+
+test('values are imported without cycles', () => {
+  const next = Map.groupBy(
+    own.filter(({ isType }) => !isType),
+    ({ from }) => from,
+  )
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const walk = (path: string, trail: string[]) => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+    if (done.has(path) || trail.includes(path)) return
+    for (const { to } of next.get(path) ?? []) walk(to, [...trail, path])
+    done.add(path)
+  }
+  for (const path of sources) walk(path, [])
+  assert.deepEqual(cycles, [])
+})
+
+test('no file passes on what another one exports, and none has a default export', () => {
+  const passed = imports.filter(({ isExport }) => isExport).map(({ from }) => from)
+  const defaults = sources.filter((path) => /^export default\b/m.test(read(path)) && !path.endsWith('vite.config.ts'))
+  assert.deepEqual([...passed, ...defaults], [])
+})
+
+/** The few that are long, and why they may be. */
+const long: Record<string, string> = {
+  'src/connectors/smpp/session.ts': 'one life, from bind to unbind',
+  'src/jobs/lane.ts': 'one life, from claim to settlement',
+}
+
+test('files are small: hardly any over 300 lines, the median about 100', () => {
+  const lengths = sources.map((path) => [path, read(path).split('\n').length] as const)
+  const over = lengths.filter(([path, lines]) => lines > (isTest(path) ? 401 : 301) && !(path in long))
+  assert.deepEqual(over, [])
+  assert.ok(Object.keys(long).length <= 6, 'a list of exceptions is short')
+  for (const path of Object.keys(long)) assert.ok(sources.includes(path), `${path} is gone: take it off the list`)
+  const ordered = lengths.map(([, lines]) => lines).sort((a, b) => a - b)
+  assert.ok((ordered[ordered.length >> 1] ?? 0) <= 140)
+})
+
+const texts = all.filter((path) => /\.(?:tsx?|mjs|js|json|sql|md|sh|css|html|ya?ml|npmrc)$|^\.|^bin\//.test(path))
+
+test('nothing tells of the machine on which it was written', () => {
+  assert.ok(texts.length >= 200, `saw only ${texts.length} files`)
+  const home = /(?:^|[\s"'`(=])\/(?:work|home|root|Users|tmp)\/[\w.]+\//m
+  const registry =
+    /"resolved": "(?!https:\/\/registry\.npmjs\.org\/)|\/\/(?:[\w-]+\.)*(?:artifactory|nexus|jfrog|verdaccio)\b/
+  const found = texts.filter((path) => {
+    if (path === 'test/repository.test.ts') return false
+    const text = read(path)
+    return home.test(text) || registry.test(text)
+  })
+  assert.deepEqual(found, [])
+})
+
+test('nothing is left for later, and no type is waved through', () => {
+  const marks = new RegExp(`\\b(?:TO${'DO'}|FIX${'ME'})\\b`)
+  const waved = /@ts-(?:ignore|nocheck|expect-error)|biome-ignore lint\/suspicious\/noExplicitAny/
+  /** A test looks into bodies of every shape. Biome refuses every other `any`. */
+  const anys = new Set(['test/world.ts', 'test/platform.ts', 'test/repository.test.ts'])
+  assert.deepEqual(
+    sources.filter((path) => path !== 'test/repository.test.ts' && marks.test(read(path))),
+    [],
+  )
+  assert.deepEqual(
+    sources.filter((path) => !anys.has(path) && waved.test(read(path))),
+    [],
+  )
+})
+
+type Manifest = { dependencies: Record<string, string>; [part: string]: Record<string, string> }
+
+test('dependencies are few, pinned exactly, and under licences that let one use them', () => {
+  const manifest: Manifest = JSON.parse(read('package.json'))
+  const { dependencies, devDependencies = {}, optionalDependencies = {} } = manifest
+  assert.ok(Object.keys(dependencies).length <= 18)
+  const versions = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
+  assert.ok(versions.length >= 20)
+  assert.deepEqual(
+    versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)),
+    [],
+  )
+  const permissive = /^(?:MIT|ISC|Apache-2\.0|BSD-[23]-Clause|0BSD|BlueOak-1\.0\.0|Unlicense|PostgreSQL)$/
+  const lock: { packages: Record<string, { license?: string; dev?: boolean; optional?: boolean }> } = JSON.parse(
+    read('package-lock.json'),
+  )
+  const run = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev)
+  assert.ok(run.length >= 50, `saw only ${run.length} packages`)
+  const odd = run.filter(([path, { license = 'none' }]) => {
+    const choices = license.replace(/[()]/g, '').split(' OR ')
+    return !choices.some((choice) => choice.split(' AND ').every((each) => permissive.test(each))) && path
+  })
+  assert.deepEqual(
+    odd.map(([path, { license }]) => `${path}: ${license}`),
+    [],
+  )
+})
