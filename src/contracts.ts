@@ -4,6 +4,7 @@ import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
 import * as numbers from './numbers/contract.ts'
+import * as operators from './operators/contract.ts'
 import * as prices from './prices/contract.ts'
 import * as sandbox from './sandbox/contract.ts'
 import * as sms from './sms/contract.ts'
@@ -13,6 +14,7 @@ import * as users from './users/contract.ts'
 /** Every endpoint of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
 export const contracts: readonly Contract[] = [
   accounts,
+  operators,
   users,
   tokens,
   numbers,

@@ -4,6 +4,7 @@ import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
+import { operatorRoutes } from './operators/routes.ts'
 import type { Parts } from './parts.ts'
 import { priceRoutes } from './prices/routes.ts'
 import { sandboxRoutes } from './sandbox/routes.ts'
@@ -14,6 +15,7 @@ import { userRoutes } from './users/routes.ts'
 /** Every contract with the function that fulfils it. */
 export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...accountRoutes(parts),
+  ...operatorRoutes(parts),
   ...userRoutes(parts),
   ...tokenRoutes(parts),
   ...numberRoutes(parts),

@@ -1,9 +1,10 @@
-import { issueKey, issueOperatorKey, openAccount } from './accounts/ops.ts'
+import { issueKey, openAccount } from './accounts/ops.ts'
 import type { Config } from './config.ts'
 import type { Db, Tx } from './db/sql.ts'
 import { deposit } from './ledger/ops.ts'
 import { micros } from './lib/money.ts'
 import { loadCatalogue, stockSandbox } from './numbers/catalogue.ts'
+import { issueOperatorKey } from './operators/ops.ts'
 import { listPrices } from './prices/ops.ts'
 import { addUser } from './users/ops.ts'
 
@@ -43,7 +44,8 @@ const firstKeys = async (tx: Tx, account: string, config: Config): Promise<First
   await tx.run`delete from api_keys where account_id = ${account} and label = 'first'`
   await tx.run`delete from operator_keys where label = 'first'`
   const { key } = await issueKey(tx, account, 'first', config.apiKey ?? undefined)
-  return { apiKey: key, operatorKey: await issueOperatorKey(tx, 'first', config.operatorKey ?? undefined) }
+  const operator = await issueOperatorKey(tx, 'first', config.operatorKey ?? undefined)
+  return { apiKey: key, operatorKey: operator.key }
 }
 
 /** Notes that a person has been shown the first keys: from now on they stay. */

@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import pino, { type Logger } from 'pino'
-import { issueKey, issueOperatorKey, openAccount } from '../src/accounts/ops.ts'
+import { issueKey, openAccount } from '../src/accounts/ops.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { deposit } from '../src/ledger/ops.ts'
 import { micros } from '../src/lib/money.ts'
 import { makeSeal } from '../src/lib/secret.ts'
+import { issueOperatorKey } from '../src/operators/ops.ts'
 import { makeParts, type Parts } from '../src/parts.ts'
 import { makeApp } from '../src/run.ts'
 import { makeSimulator, type Simulator } from '../src/sandbox/simulator.ts'
@@ -50,7 +51,7 @@ export const makeWorld = async (
   parts.life.ready = true
   const app = await makeApp(parts)
   await app.ready()
-  const operatorKey = await db.begin((tx) => issueOperatorKey(tx, 'test'))
+  const { key: operatorKey } = await db.begin((tx) => issueOperatorKey(tx, 'test'))
 
   const end = async () => {
     parts.changes.stop()

@@ -36,9 +36,3 @@ export const issueKey = async (tx: Tx, account: string, label: string, key = mak
   await store.addKey(tx, account, id, label, keyHash(key), key.slice(-4))
   return { uuid: print('KEY', id), label, key }
 }
-
-/** Gives the operator a key: a new one, or the one that the settings name. */
-export const issueOperatorKey = async (tx: Tx, label: string, key = makeKey('OPK')): Promise<string> => {
-  await store.addOperatorKey(tx, uuid(), label, keyHash(key), key.slice(-4))
-  return key
-}

@@ -76,7 +76,3 @@ export const keys = (db: Sql, account: string) => db.many<KeyRow>`
 
 export const revoke = (tx: Tx, account: string, id: string) => tx.run`
   update api_keys set revoked_at = app_now() where account_id = ${account} and id = ${id} and revoked_at is null`
-
-export const addOperatorKey = (tx: Tx, id: string, label: string, hash: Buffer, lastFour: string) => tx.run`
-  insert into operator_keys (id, label, hash, last_four) values (${id}, ${label}, ${hash}, ${lastFour})
-  on conflict (hash) do nothing`

@@ -1,4 +1,6 @@
 import { uuid } from '../../src/lib/id.ts'
+import { issueOperatorKey } from '../../src/operators/ops.ts'
+import type { World } from '../world.ts'
 import type { Recipes } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
 
@@ -9,6 +11,8 @@ const person = ({ mark }: Scene) => ({
   email: `${unique('person').replace(' ', '.')}@example.com`,
 })
 
+const newOperatorKey = ({ db }: World) => db.begin((tx) => issueOperatorKey(tx, unique('operator')))
+
 export const accountRecipes: Recipes = {
   getInfo: { ok: () => ({}) },
   createAccount: { ok: ({ mark }) => ({ body: { name: mark } }) },
@@ -18,6 +22,16 @@ export const accountRecipes: Recipes = {
   createKey: { ok: (scene) => ({ params: account(scene), body: { label: scene.mark } }) },
   listKeys: { ok: (scene) => ({ params: account(scene) }) },
   revokeKey: { ok: async (scene) => ({ params: { ...account(scene), key_uuid: await scene.key() } }) },
+
+  createOperatorKey: { ok: ({ mark }) => ({ body: { label: mark } }) },
+  listOperatorKeys: { ok: () => ({}) },
+  revokeOperatorKey: {
+    ok: async ({ world }) => ({ params: { key_uuid: (await newOperatorKey(world)).uuid } }),
+    conflict: async ({ world }) => {
+      const { keys } = (await world.call('operator', 'GET', '/operator/keys')).body
+      return { params: { key_uuid: keys.find(({ current }: { current: boolean }) => current).uuid } }
+    },
+  },
 
   listActiveUsers: { ok: () => ({}) },
   createUser: { ok: (scene) => ({ params: account(scene), body: person(scene) }) },
