@@ -10,6 +10,7 @@ import { hasSms } from './features.ts'
 import * as inventory from './inventory.ts'
 import * as owned from './owned.ts'
 import * as store from './store.ts'
+import { tell } from './told.ts'
 
 /** What an account asks to hold or buy. Without a number any free one; without a group, what it has reserved. */
 export type Wish = { group: string | null; number: string | null }
@@ -111,6 +112,7 @@ const buyOne = async (
   await inventory.setOwner(tx, number, 'owned', account)
   await inventory.useReservation(tx, account, number)
   await planRenewal(tx, row, row.expires_at)
+  await tell(tx, 'number.purchased', row)
   return row
 }
 
@@ -143,19 +145,24 @@ export const buy = async (tx: Tx, account: string, wish: Wish, name: string | nu
   return bought
 }
 
+/** Why a number was released: by its owner's wish, or because its next month was not paid. */
+type ReleaseReason = 'requested' | 'unpaid'
+
 /** Releases a number at once: it rests before it is sold again. Null when the account has no such number. */
 export const release = async (
   tx: Tx,
   changes: Changes,
   account: string,
   id: string,
+  reason: ReleaseReason,
   restDays: number,
 ): Promise<owned.NumberRow | null> => {
   const found = await owned.lock(tx, account, id)
   if (!found) return null
-  await owned.release(tx, account, id)
+  const released = await owned.release(tx, account, id)
   const { rests_until } = await inventory.setResting(tx, found.number, restDays)
   await enqueue(tx, 'numbers.rested', { number: found.number }, { runAt: rests_until })
+  await tell(tx, 'number.released', released, reason)
   await changes.announce(tx, 'numbers')
-  return found
+  return released
 }

@@ -92,16 +92,18 @@ export const change = async (tx: Tx, account: string, id: string, n: Changed): P
 }
 
 /** Takes the number out of use: its channel stays readable, and calls of the past still name its caller id. */
-export const release = async (tx: Tx, account: string, id: string): Promise<void> => {
-  await tx.run`
+export const release = async (tx: Tx, account: string, id: string): Promise<NumberRow> => {
+  const row = await tx.one<NumberRow>`
     update virtual_numbers set status_text = 'RELEASED', released_at = app_now(), updated_at = app_now()
-    where account_id = ${account} and id = ${id}`
+    where account_id = ${account} and id = ${id}
+    returning *`
   await tx.run`
     update sms_channels set enabled = false, updated_at = app_now()
     where account_id = ${account} and virtual_number_id = ${id}`
   await tx.run`
     update caller_ids set removed_at = app_now(), updated_at = app_now()
     where account_id = ${account} and virtual_number_id = ${id} and removed_at is null`
+  return row
 }
 
 /** Adds a month, counted from the end of the last one. @returns its end */

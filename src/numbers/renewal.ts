@@ -29,7 +29,8 @@ export const renew = async (tx: Tx, changes: Changes, { account, id }: Due, rest
   } catch (error) {
     if (!(error instanceof Problem) || error.problem !== 'balance') throw error
     const day = 86_400_000
-    if (now.getTime() >= found.expires_at.getTime() + graceDays * day) await release(tx, changes, account, id, restDays)
+    if (now.getTime() >= found.expires_at.getTime() + graceDays * day)
+      await release(tx, changes, account, id, 'unpaid', restDays)
     else await planRenewal(tx, found, new Date(now.getTime() + day))
     return
   }

@@ -3,18 +3,18 @@ import { invalid, notFound } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
-import { parse, print } from '../lib/id.ts'
+import { parse } from '../lib/id.ts'
 import { decimal, dollars, micros } from '../lib/money.ts'
-import { formatted } from '../lib/phone.ts'
 import type { Parts } from '../parts.ts'
 import { isActive } from '../users/ops.ts'
 import * as c from './contract.ts'
-import { features, flag, hasSms } from './features.ts'
+import { features, hasSms } from './features.ts'
 import { readWanted, vanityDigits } from './find.ts'
 import * as inventory from './inventory.ts'
 import { buy, cancel, release, reserve } from './ops.ts'
 import * as owned from './owned.ts'
 import { groupTypes } from './rows.ts'
+import { shownNumber } from './shown.ts'
 import * as store from './store.ts'
 
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
@@ -33,39 +33,6 @@ const shownGroup = (row: store.GroupRow, requirements: store.RequirementRow[]) =
   is_eligible_for_free_number: row.is_eligible_for_free_number,
   available_count: row.free,
   features: features(row.iso_country_code, row.type),
-})
-
-const statuses = {
-  ACTIVE: 1,
-  AWAITING_REGISTRATION: 2,
-  PENDING_ACTIVATION: 2,
-  SUSPENDED: 3,
-  PENDING_CANCELLATION: 4,
-  RELEASED: 4,
-}
-
-const shownNumber = (row: owned.NumberRow) => ({
-  uuid: print('DID', row.id),
-  account_uuid: print('ACC', row.account_id),
-  phone_number: row.number,
-  formatted_phone_number: formatted(row.number),
-  iso_country_code: row.iso_country_code,
-  region_name: row.region_name,
-  emoji: flag(row.iso_country_code),
-  friendly_name: row.friendly_name,
-  record_inbound: row.record_inbound,
-  is_toll_free: row.type === 'tollfree',
-  provider_type: row.type === 'sharedcost' ? ('shared-cost' as const) : row.type,
-  priced_per_minute: usd(row.ppm) > 0,
-  incoming_price_per_minute: usd(row.ppm),
-  ivr_uuid: null,
-  inbound_user_uuid: row.inbound_user_id ? print('USR', row.inbound_user_id) : null,
-  timezone: row.timezone,
-  status: statuses[row.status_text],
-  status_text: row.status_text,
-  created_at: iso(row.created_at),
-  updated_at: iso(row.updated_at),
-  expires_at: iso(row.expires_at),
 })
 
 const shownReservation = (row: inventory.ListedReservation) => ({
@@ -238,7 +205,7 @@ export const numberRoutes = ({ db, config, changes }: Parts) => {
 
     serve(c.deleteVirtualNumber, async ({ account, params, tx }) => {
       const printed = params.virtual_number_uuid
-      const released = await release(tx, changes, account.id, numberId(printed), config.quarantineDays)
+      const released = await release(tx, changes, account.id, numberId(printed), 'requested', config.quarantineDays)
       if (!released) unknownNumber(printed)
       return ok({})
     }),
