@@ -91,12 +91,23 @@ export const change = async (tx: Tx, account: string, id: string, n: Changed): P
     returning *`
 }
 
+export const setStatus = (
+  tx: Tx,
+  account: string,
+  id: string,
+  status: Exclude<StatusText, 'RELEASED'>,
+) => tx.one<NumberRow>`
+  update virtual_numbers set status_text = ${status}, updated_at = app_now()
+  where account_id = ${account} and id = ${id}
+  returning *`
+
 /** Takes the number out of use: its channel stays readable, and calls of the past still name its caller id. */
 export const release = async (tx: Tx, account: string, id: string): Promise<NumberRow> => {
   const row = await tx.one<NumberRow>`
     update virtual_numbers set status_text = 'RELEASED', released_at = app_now(), updated_at = app_now()
     where account_id = ${account} and id = ${id}
     returning *`
+  await tx.run`delete from number_suspensions where account_id = ${account} and virtual_number_id = ${id}`
   await tx.run`
     update sms_channels set enabled = false, updated_at = app_now()
     where account_id = ${account} and virtual_number_id = ${id}`
