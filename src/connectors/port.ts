@@ -1,3 +1,5 @@
+import type { LongMode } from '../lib/segments.ts'
+
 /**
  * The ports to the outside world: types only. A connector (smpp/, sip/, didww/ …) implements one of them and knows
  * nothing of the database, of HTTP or of a domain; what it needs kept is handed to it through the port.
@@ -16,6 +18,10 @@ export type SmsPart = {
   readonly encoding: 'gsm7' | 'ucs2'
   /** Reference shared by the parts of one message (3GPP TS 23.040, 9.2.3.24.1): 0 to 255. */
   readonly reference: number
+  /** How the parts of this message are tied, where it is not as the connection's settings say: they were planned so. */
+  readonly long?: LongMode
+  /** Seconds for which the carrier may go on trying; as long as it likes unless told (SMPP 3.4, 5.2.16). */
+  readonly validSeconds?: number
 }
 
 /** What the carrier said to a submit_sm. */
@@ -40,6 +46,9 @@ export type SmsReceipt = {
     | 'REJECTED'
   /** The network's error code, as the carrier wrote it. */
   readonly error: string | null
+  /** The handset that the message went to and the number that it came from, as far as the carrier says. */
+  readonly handset?: string
+  readonly number?: string
 }
 
 /** A short message from a handset, possibly one part of a long one. */
@@ -49,6 +58,9 @@ export type SmsInbound = {
   readonly text: string
   /** Present when the handset sent the text in parts. */
   readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
+  /** The life of the link that it came over: another one after every bind. What a carrier sends again after a cut link
+   *  comes over another one than before. */
+  readonly link?: string
 }
 
 export type LinkState = {

@@ -177,10 +177,12 @@ test('a message reaches another implementation, is accepted, reported and answer
   const carrier = await connect(t, await listen(t, server), seen)
   assert.deepEqual(await carrier.submit(part()), { outcome: 'accepted', carrierId: 'id of Hello' })
   await seen.until(() => seen.inbound.length === 1 && seen.receipts.length === 1)
+  const [inbound] = seen.inbound
   assert.deepEqual(seen.inbound, [
-    { source: '+33612345678', destination: '+447911123456', text: 'Thanks', concat: null },
+    { source: '+33612345678', destination: '+447911123456', text: 'Thanks', concat: null, link: inbound?.link },
   ])
-  assert.deepEqual(seen.receipts, [{ carrierId: '77', state: 'DELIVERED', error: null }])
+  assert.match(inbound?.link ?? '', /./)
+  assert.deepEqual(seen.receipts, [{ carrierId: '77', state: 'DELIVERED', error: null, handset: '', number: '' }])
 })
 
 test('no more than the window is unanswered, and its room is told', async (t) => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { LinkState, SmsCarrier, SmsEvents, SmsPart, SubmitResult } from '../port.ts'
@@ -15,7 +16,7 @@ import {
 import { isReceipt, readReceipt } from './codec/receipt.ts'
 import { Pace } from './pace.ts'
 import type { SmppSettings } from './settings.ts'
-import { inboundOf, submitOf } from './short-message.ts'
+import { inboundOf, numberOf, submitOf } from './short-message.ts'
 
 /** What is worth a line in the log: an event's name and its details. */
 export type SmppLog = (event: string, details: Record<string, string | number>) => void
@@ -70,6 +71,8 @@ class Session implements SmsCarrier {
   private refill: NodeJS.Timeout | null = null
   private drained: (() => void) | null = null
   private nextDelay: number | null = null
+  /** Names this bind among all binds there ever were. */
+  private life = ''
 
   constructor(settings: SmppSettings, events: SmsEvents, log: SmppLog) {
     this.settings = settings
@@ -207,6 +210,7 @@ class Session implements SmsCarrier {
       return
     }
     this.link = link
+    this.life = randomUUID()
     this.lastError = null
     this.log('smpp.bound', { host: this.settings.host, port: this.settings.port })
     this.enter('bound')
@@ -304,8 +308,9 @@ class Session implements SmsCarrier {
 
   private async keep(pdu: Message | Data): Promise<void> {
     const receipt = isReceipt(pdu) ? readReceipt(pdu) : null
-    if (receipt) await this.events.receipt(receipt)
-    else if (!isReceipt(pdu)) await this.events.inbound(inboundOf(pdu))
+    const [handset, number] = [numberOf(pdu.source), numberOf(pdu.destination)]
+    if (receipt) await this.events.receipt({ ...receipt, handset, number })
+    else if (!isReceipt(pdu)) await this.events.inbound({ ...inboundOf(pdu), link: this.life })
     else this.log('smpp.receipt-without-id', { from: pdu.source.address })
   }
 

@@ -23,7 +23,8 @@ export const numberOf = ({ ton, address }: Address): string => {
 }
 
 /** The submit_sm of a part. In the mode `payload` a part is the whole text. */
-export const submitOf = (part: SmsPart, sequence: number, long: SmppSettings['long'] = 'udh8'): Message => {
+export const submitOf = (part: SmsPart, sequence: number, setting: SmppSettings['long'] = 'udh8'): Message => {
+  const long = part.long ?? setting
   const text = encodeText(part.text, part.encoding)
   const isLong = part.parts > 1
   const hasHeader = isLong && (long === 'udh8' || long === 'udh16')
