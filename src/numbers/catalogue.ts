@@ -21,9 +21,12 @@ const insertPlaces = async (tx: Tx, { countries, regions, cities }: Catalogue): 
   const column = <Row extends readonly unknown[], I extends number>(rows: Row[], i: I) =>
     rows.map((row): Row[I] => row[i])
   await tx.run`
-    insert into number_countries (iso_country_code, name, prefix)
-    select * from unnest(${column(countries, 0)}::text[], ${column(countries, 1)}::text[], ${column(countries, 2)}::text[])
-    on conflict (iso_country_code) do update set name = excluded.name, prefix = excluded.prefix`
+    insert into number_countries (iso_country_code, name, prefix, timezone)
+    select * from unnest(
+      ${column(countries, 0)}::text[], ${column(countries, 1)}::text[], ${column(countries, 2)}::text[],
+      ${column(countries, 3)}::text[])
+    on conflict (iso_country_code) do update set name = excluded.name, prefix = excluded.prefix,
+      timezone = excluded.timezone`
   await tx.run`
     insert into number_regions (id, iso_country_code, code, name, parent_id, folded)
     select * from unnest(
@@ -47,15 +50,15 @@ const home = new Set(['US', 'CA', 'GB'])
 const insertGroups = async (tx: Tx, { cities, groups, prices }: Catalogue): Promise<void> => {
   const names = new Map(cities.map(([id, , , name]) => [id, name]))
   const rows = groups.map((row) => {
-    const [iso, type, prefix, location, region, city, price] = row
+    const [iso, type, prefix, location, region, city, price, , , zone] = row
     const [setup = '0', monthly = '0', ppm = '0'] = prices[price] ?? []
     const words = new Set([fold(location), fold(names.get(city ?? 0) ?? '')])
     const folded = [...words].filter(Boolean).join(' ')
-    return { id: groupId(row), iso, type, prefix, location, region, city, folded, setup, monthly, ppm }
+    return { id: groupId(row), iso, type, prefix, location, region, city, folded, setup, monthly, ppm, zone }
   })
   await tx.run`
     insert into number_groups (id, iso_country_code, type, prefix, location, region_id, city_id, folded, setup_price,
-      monthly_price, ppm, allow_number_selection, is_eligible_for_free_number, supplier)
+      monthly_price, ppm, allow_number_selection, is_eligible_for_free_number, timezone, supplier)
     select *, ${supplier} from unnest(
       ${rows.map((r) => r.id)}::text[], ${rows.map((r) => r.iso)}::text[], ${rows.map((r) => r.type)}::text[],
       ${rows.map((r) => r.prefix)}::text[], ${rows.map((r) => r.location)}::text[],
@@ -63,9 +66,11 @@ const insertGroups = async (tx: Tx, { cities, groups, prices }: Catalogue): Prom
       ${rows.map((r) => r.folded)}::text[], ${rows.map((r) => r.setup)}::numeric[],
       ${rows.map((r) => r.monthly)}::numeric[], ${rows.map((r) => r.ppm)}::numeric[],
       ${rows.map((r) => selectable.has(r.type))}::boolean[],
-      ${rows.map((r) => r.type === 'local' && home.has(r.iso))}::boolean[])
+      ${rows.map((r) => r.type === 'local' && home.has(r.iso))}::boolean[],
+      ${rows.map((r) => r.zone)}::text[])
     on conflict (id) do update set prefix = excluded.prefix, location = excluded.location,
-      region_id = excluded.region_id, city_id = excluded.city_id, folded = excluded.folded, offered = true`
+      region_id = excluded.region_id, city_id = excluded.city_id, folded = excluded.folded,
+      timezone = excluded.timezone, offered = true`
   await tx.run`
     update number_groups set offered = false
     where supplier = ${supplier} and id <> all (${rows.map((r) => r.id)}::text[])`

@@ -16,7 +16,7 @@ import { tell } from './told.ts'
 export type Wish = { group: string | null; number: string | null }
 
 /** The group by its id. @throws the 404 Problem */
-export const groupOf = async (tx: Tx, id: string): Promise<store.GroupRow> =>
+export const groupOf = async (tx: Tx, id: string): Promise<store.PlacedGroup> =>
   (await store.group(tx, id)) ?? notFound(`There is no number group ${id}`)
 
 const unavailable = (number: string) => conflict(`${number} is not available`, 'number_unavailable')
@@ -87,7 +87,7 @@ const buyOne = async (
   tx: Tx,
   account: string,
   { number }: inventory.Locked,
-  group: store.GroupRow,
+  group: store.PlacedGroup,
   name: string | null,
 ) => {
   const [setup, month] = [micros(group.setup_price) ?? 0, micros(group.monthly_price) ?? 0]
@@ -102,6 +102,7 @@ const buyOne = async (
     region_name: group.region_name ?? group.location,
     type: group.type,
     friendly_name: name ?? formatted(number),
+    timezone: group.timezone,
     monthly_price: group.monthly_price,
     ppm: group.ppm,
     status_text: group.needs_registration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const),

@@ -64,6 +64,17 @@ test('what is bought is charged, listed, and has its SMS channel and its caller 
   assert.deepEqual(callerIds, [{ phone_number: number, type: 'VN', verified: true }])
 })
 
+test('a number keeps the time of its place: of its group, else of its country', async () => {
+  const ada = await shop.customer('1000')
+  await shop.group('timeless', 1, 'JP')
+  for (const [group_id, zone] of [
+    ['US-local-213-los-angeles', 'America/Los_Angeles'],
+    ['BR-local-11-sao-paulo', 'America/Sao_Paulo'],
+    ['timeless', 'Asia/Tokyo'],
+  ])
+    assert.equal(((await buy(ada, { group_id })).body.data as { numbers: Row[] }).numbers[0]?.timezone, zone)
+})
+
 test('a US number has no SMS channel', async () => {
   const ada = await shop.customer()
   assert.equal((await buy(ada, { group_id: 'US-local-213-los-angeles' })).status, 201)

@@ -4,8 +4,8 @@
 export const groupTypes = ['global', 'local', 'mobile', 'national', 'sharedcost', 'tollfree'] as const
 export type GroupType = (typeof groupTypes)[number]
 
-/** ISO 3166-1 alpha-2, name, calling code. */
-export type CountryRow = [iso: string, name: string, callingCode: string]
+/** ISO 3166-1 alpha-2, name, calling code, the time zone in which the most people live. */
+export type CountryRow = [iso: string, name: string, callingCode: string, zone: string]
 
 /** Id, country, ISO 3166-2 code (or the ONS's, for the regions of England), name, id of the region that it is a part of. */
 export type RegionRow = [id: number, iso: string, code: string, name: string, parent: number | null]
@@ -13,7 +13,8 @@ export type RegionRow = [id: number, iso: string, code: string, name: string, pa
 /** GeoNames id, country, region or null, name. */
 export type CityRow = [id: number, iso: string, region: number | null, name: string]
 
-/** National numbers of the group have `length` digits and begin with one of `starts`: every one of them is in plan. */
+/** National numbers of the group have `length` digits and begin with one of `starts`: every one of them is in plan. `zone` is
+ *  a name of the tz database. */
 export type GroupRow = [
   iso: string,
   type: GroupType,
@@ -24,6 +25,7 @@ export type GroupRow = [
   price: number,
   length: number,
   starts: string[],
+  zone: string,
 ]
 
 /** List prices in US dollars; groups name theirs by its place in the list. */

@@ -59,14 +59,19 @@ export type GroupRow = {
   needs_registration: boolean
 }
 
-export const group = (db: Sql, id: string) => db.maybe<GroupRow>`
+/** A group with the time zone of its place. */
+export type PlacedGroup = GroupRow & { timezone: string }
+
+export const group = (db: Sql, id: string) => db.maybe<PlacedGroup>`
   select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, g.setup_price, g.monthly_price,
     g.ppm, g.allow_number_selection, g.is_eligible_for_free_number, s.free,
     exists (select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type)
-      as needs_registration
+      as needs_registration,
+    coalesce(g.timezone, c.timezone, 'UTC') as timezone
   from number_groups g
   join number_stock s on s.group_id = g.id
   left join number_regions r on r.id = g.region_id
+  left join number_countries c on c.iso_country_code = g.iso_country_code
   where g.id = ${id} and g.offered`
 
 export type Search = {
