@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { nearest } from './lib/nearest.ts'
+import { readNetwork } from './lib/outbound-address.ts'
 
 /** A setting that a person got wrong. The message names it and says what it wants. */
 export class SettingError extends Error {}
@@ -54,6 +55,11 @@ const address = (value: string): string => {
   if (!url || !/^https?:$/.test(url.protocol))
     throw new SettingError('wants an address such as https://sms.example.com')
   return url.href.replace(/\/$/, '')
+}
+
+const network = (value: string): string => {
+  if (!readNetwork(value)) throw new SettingError('wants networks such as 10.1.0.0/16 or fd12::/48')
+  return value
 }
 
 const setting = <T>(name: string, fallback: string, about: string, read: (text: string) => T): Setting<T> => ({
@@ -133,8 +139,20 @@ export const settings = {
   allowPrivateHooks: setting(
     'TRUNKLINE_ALLOW_PRIVATE_HOOKS',
     '',
-    'Webhooks to private addresses. Default: as TRUNKLINE_SANDBOX. For webhooks, which are to come.',
+    'Webhooks to loopback and private addresses. Default: as TRUNKLINE_SANDBOX.',
     optional(flag),
+  ),
+  allowHttpHooks: setting(
+    'TRUNKLINE_ALLOW_HTTP_HOOKS',
+    '',
+    'Webhooks over plain HTTP. Default: as TRUNKLINE_SANDBOX.',
+    optional(flag),
+  ),
+  allowHookNetworks: setting(
+    'TRUNKLINE_ALLOW_HOOK_NETWORKS',
+    '',
+    'Networks that webhooks may reach whatever they are, such as 10.1.0.0/16, separated by commas.',
+    list(network),
   ),
   optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Honour STOP and its kin. For opt-out, which is to come.', flag),
   mediaStore: setting(

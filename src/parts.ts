@@ -7,6 +7,7 @@ import { type Meter, makeMeter } from './http/limit.ts'
 import { type Metrics, makeMetrics } from './http/metrics.ts'
 import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
+import { makeOutbound, type Outbound } from './lib/outbound.ts'
 import type { Seal } from './lib/secret.ts'
 import { makePrices, type Prices } from './prices/ops.ts'
 import { readOffset } from './sandbox/ops.ts'
@@ -40,12 +41,14 @@ export type Parts = Given & {
   readonly channels: Channels
   readonly accept: Accept
   readonly carriers: Carriers
+  /** The only way in which addresses that tenants name are called. */
+  readonly outbound: Outbound
   /** How far this process has come. */
   readonly life: { ready: boolean; stopping: boolean }
 }
 
 export const makeParts = async (given: Given): Promise<Parts> => {
-  const { db, log, seal } = given
+  const { db, log, seal, config } = given
   const onError = (error: unknown) => log.error({ err: error }, 'a look at the database failed')
   const changes = await watchChanges(db, onError)
   const clock = makeClock()
@@ -66,6 +69,11 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     channels: makeChannels(db, changes),
     accept: makeAccept(db, () => wake(submitKind)),
     carriers: makeCarriers(db, seal, changes, log),
+    outbound: makeOutbound({
+      allowPrivate: config.allowPrivateHooks ?? config.sandbox,
+      http: config.allowHttpHooks ?? config.sandbox,
+      allow: config.allowHookNetworks,
+    }),
     life: { ready: false, stopping: false },
   }
 }

@@ -57,7 +57,7 @@ export type Running = {
 
 /** Starts the roles of this process. */
 export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null = null): Promise<Running> => {
-  const { config, db, log, carriers, auth, meter, changes, life } = parts
+  const { config, db, log, carriers, auth, meter, changes, outbound, life } = parts
   const onError = (error: unknown) => log.error({ err: error }, 'something that is done every so often failed')
   const ticks = [tick(5_000, auth.flush, onError), tick(2_000, meter.flush, onError)]
   const app = await makeApp(parts, tls)
@@ -83,6 +83,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
       life.stopping = true
       await Promise.all([app.close(), worker?.stop(15_000)])
       await carriers.close()
+      outbound.close()
       for (const one of ticks) await one.end()
       changes.stop()
     },

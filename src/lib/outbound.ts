@@ -1,0 +1,140 @@
+import { type AddressPolicy, makeAddressJudge } from './outbound-address.ts'
+import { exchange, type Judged, judged, makeAgents, OutboundError } from './outbound-exchange.ts'
+import { makeNames } from './outbound-names.ts'
+import { makeRoom } from './outbound-room.ts'
+import { readTarget, type Target } from './outbound-target.ts'
+
+export type OutboundPolicy = AddressPolicy & {
+  /** Takes `http:` addresses too; as `allowPrivate` unless told. */
+  readonly http?: boolean
+  /** DNS servers instead of those of the machine. */
+  readonly dns?: readonly string[]
+  /** Exchanges at a time: with one receiver, and in all. Others wait. */
+  readonly most?: { readonly each: number; readonly all: number }
+}
+
+export type Post = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** From the connection to the last byte of the answer, in milliseconds; names are resolved before, in 5 s at most. */
+  readonly timeoutMs: number
+  /** Of the answer. */
+  readonly maxBytes: number
+  readonly signal?: AbortSignal
+}
+
+export type Posted = {
+  readonly status: number
+  readonly retryAfter: string | null
+  /** The beginning of the answer's body: as text that a database keeps, whatever the bytes were. */
+  readonly excerpt: string
+  readonly ms: number
+}
+
+/** Fetches what tenants name, and nothing within our own network: the only way in which their addresses are called. */
+export type Outbound = {
+  /** Why an address is refused, to be put after its name; null when nothing speaks against it now. A name that cannot be
+   *  resolved at this moment is not held against it: it is judged again whenever it is called. */
+  judge(url: string): Promise<string | null>
+  /** @throws OutboundError when there was no answer */
+  post(post: Post): Promise<Posted>
+  close(): void
+}
+
+const mostKnown = 5_000
+
+const excerptOf = (body: Buffer): string =>
+  // As a stream: a character that is cut at the end is left out.
+  new TextDecoder().decode(body, { stream: true }).replaceAll('\0', '\ufffd')
+
+/** @throws TypeError when the policy names something that is no network */
+export const makeOutbound = (policy: OutboundPolicy): Outbound => {
+  const { allowPrivate, http = allowPrivate, most = { each: 64, all: 1_024 } } = policy
+  const faultOf = makeAddressJudge(policy)
+  const names = makeNames(policy.dns)
+  const agents = makeAgents()
+  const room = makeRoom(most)
+  const targets = new Map<string, Target | string>()
+  const links = new Map<string, Judged>()
+  let closed = false
+
+  const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
+    if (map.size >= mostKnown) map.clear()
+    map.set(key, value)
+    return value
+  }
+
+  const targetOf = (url: string) => targets.get(url) ?? remember(targets, url, readTarget(url, { allowPrivate, http }))
+
+  /** Of all its addresses: one bad one among good ones is a trap. */
+  const addressFault = ({ host, isAddress }: Target, addresses: readonly string[]): string | null => {
+    for (const address of addresses) {
+      const fault = faultOf(address)
+      if (fault) return isAddress ? `leads to ${fault}` : `leads to ${fault}, by the name ${host}`
+    }
+    return null
+  }
+
+  const linkOf = (target: Target, addresses: readonly string[]): Judged => {
+    const key = `${target.isSecure} ${target.hostHeader} ${target.path} ${addresses.join()}`
+    const known = links.get(key)
+    if (known) return known
+    const fault = addressFault(target, addresses)
+    if (fault) throw new OutboundError('refused', fault)
+    return remember(links, key, judged(target, addresses))
+  }
+
+  const resolve = async (target: Target): Promise<Judged> => {
+    const addresses = await names.resolve(target.host).catch((error: unknown) => {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+      throw new OutboundError('dns', `${target.host} cannot be resolved (${code})`)
+    })
+    if (addresses.length === 0) throw new OutboundError('dns', `there is no host ${target.host}`)
+    return linkOf(target, addresses)
+  }
+
+  const link = (target: Target): Judged | Promise<Judged> =>
+    target.isAddress ? linkOf(target, [target.host]) : resolve(target)
+
+  const post = async ({ url, ...given }: Post): Promise<Posted> => {
+    const target = targetOf(url)
+    if (typeof target === 'string') throw new OutboundError('refused', target)
+    const way = await link(target)
+    const wait = room.enter(way.receiver)
+    if (wait) await wait
+    const began = performance.now()
+    try {
+      if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
+      const { status, headers, body } = await exchange(agents, way, {
+        ...given,
+        method: 'POST',
+        headers: { ...given.headers, 'content-length': String(Buffer.byteLength(given.body)) },
+      })
+      const retryAfter = headers['retry-after'] ?? null
+      return { status, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }
+    } finally {
+      room.leave(way.receiver)
+    }
+  }
+
+  return {
+    judge: async (url) => {
+      const target = targetOf(url)
+      if (typeof target === 'string') return target
+      try {
+        await link(target)
+        return null
+      } catch (error) {
+        if (!(error instanceof OutboundError)) throw error
+        return error.code === 'refused' ? error.message : null
+      }
+    },
+    post,
+    close: () => {
+      closed = true
+      names.close()
+      agents.destroy()
+    },
+  }
+}
