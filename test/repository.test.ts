@@ -113,7 +113,6 @@ test('no file passes on what another one exports, and none has a default export'
 
 /** The few that are long, and why they may be. */
 const long: Record<string, string> = {
-  'src/connectors/smpp/session.ts': 'one life, from bind to unbind',
   'src/jobs/lane.ts': 'one life, from claim to settlement',
 }
 

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
 import type { SmsCarrier, SmsInbound, SmsReceipt } from '../src/connectors/port.ts'
-import { connectSmpp } from '../src/connectors/smpp/session.ts'
+import { connectSmpp } from '../src/connectors/smpp/carrier.ts'
 import type { SmppSettings } from '../src/connectors/smpp/settings.ts'
 import { type LongMode, segment } from '../src/lib/segments.ts'
 

@@ -8,25 +8,45 @@ const Kind = Enum(['smpp'], { description: 'What the connection speaks' })
 
 const count = (minimum: number, maximum: number, description: string) => Type.Integer({ minimum, maximum, description })
 
+const rate = (description: string) => Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description })
+
+/** A C-octet string. */
+const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$' })
+
 /** Settings of an SMPP connection (SMPP 3.4); names as carriers write them. */
 const Smpp = Type.Object({
   host: Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] }),
   port: Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] }),
   system_id: Type.String({ maxLength: 64, examples: ['esme'] }),
   password: Type.String({ maxLength: 64, description: 'Sealed at rest and never shown again', examples: ['secret'] }),
-  system_type: Type.Optional(Type.String({ maxLength: 12 })),
-  bind: Type.Optional(Enum(['transceiver', 'transmitter', 'receiver'], { description: 'Default transceiver' })),
+  system_type: Type.Optional(Ascii(12)),
+  interface_version: Type.Optional(Enum(['3.3', '3.4', '5.0'], { description: 'What a bind says; default 3.4' })),
+  address_range: Type.Optional(Ascii(40)),
+  bind: Type.Optional(
+    Enum(['transceiver', 'transmitter', 'receiver', 'pair'], {
+      description: 'Default transceiver; pair is a transmitter and a receiver',
+    }),
+  ),
+  binds: Type.Optional(count(1, 20, 'How many binds, or pairs of them; default 1')),
   tls: Type.Optional(Type.Boolean()),
   tls_ca: Type.Optional(
     Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' }),
   ),
   tls_server_name: Type.Optional(Type.String({ maxLength: 253 })),
-  window: Type.Optional(count(1, 1000, 'Unanswered submits at a time; default 10')),
-  tps: Type.Optional(
-    Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description: 'Parts a second; default no limit' }),
-  ),
+  window: Type.Optional(count(1, 1000, 'Unanswered submits of a bind at a time; default 10')),
+  tps: Type.Optional(rate('Parts a second over all binds; default no limit')),
+  tps_per_sender: Type.Optional(rate('Parts a second of one sending number; default no limit')),
   long: Type.Optional(
     Enum(['udh8', 'udh16', 'sar', 'payload'], { description: 'How long texts are tied; default udh8' }),
+  ),
+  service_type: Type.Optional(Ascii(5)),
+  source_ton: Type.Optional(count(0, 6, 'Type of the sending number; default by the number')),
+  source_npi: Type.Optional(count(0, 18, 'Numbering plan of the sending number; default by the number')),
+  destination_ton: Type.Optional(count(0, 6, 'Type of the destination; default by the number')),
+  destination_npi: Type.Optional(count(0, 18, 'Numbering plan of the destination; default by the number')),
+  gsm_data_coding: Type.Optional(count(0, 255, 'data_coding of texts in the GSM alphabet; default 0')),
+  alphabet: Type.Optional(
+    Enum(['gsm7', 'latin1'], { description: 'What data_coding 0 means in texts that come in; default gsm7' }),
   ),
   response_seconds: Type.Optional(count(1, 300, 'How long a request waits for its answer; default 10')),
   enquire_seconds: Type.Optional(
@@ -45,6 +65,15 @@ const Smpp = Type.Object({
   ),
 })
 
+const link = {
+  state: Enum(['connecting', 'bound', 'down', 'closed']),
+  since: Time,
+  last_error: Type.Optional(Type.String({ examples: ['bind refused: ESME_RINVPASWD'] })),
+  fatal: Type.Boolean({ description: 'The account itself was refused: it is tried again only after five minutes' }),
+  in_flight: Type.Integer(),
+  submitted: Type.Integer({ description: 'Parts submitted since the start' }),
+}
+
 const Connection = Type.Object({
   uuid: Id('CNX'),
   kind: Kind,
@@ -54,11 +83,8 @@ const Connection = Type.Object({
   state: Type.Optional(
     Type.Object(
       {
-        state: Enum(['connecting', 'bound', 'down', 'closed']),
-        since: Time,
-        last_error: Type.Optional(Type.String()),
-        in_flight: Type.Integer(),
-        submitted: Type.Integer({ description: 'Parts submitted since the start' }),
+        ...link,
+        binds: Type.Array(Type.Object({ bind: Enum(['transceiver', 'transmitter', 'receiver']), ...link })),
       },
       { description: 'Live, of the process that answers; absent when it does not run the connection' },
     ),

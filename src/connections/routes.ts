@@ -1,4 +1,4 @@
-import type { LinkState } from '../connectors/port.ts'
+import type { BindState, CarrierState } from '../connectors/port.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { conflict, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
@@ -10,12 +10,18 @@ import * as store from './store.ts'
 
 const testSeconds = 10
 
-const shownState = (state: LinkState) => ({
-  state: state.state,
-  since: iso(state.since),
-  ...(state.lastError ? { last_error: state.lastError } : {}),
-  in_flight: state.inFlight,
-  submitted: state.submitted,
+const shownLink = (link: Omit<BindState, 'bind'>) => ({
+  state: link.state,
+  since: iso(link.since),
+  ...(link.lastError ? { last_error: link.lastError } : {}),
+  fatal: link.fatal,
+  in_flight: link.inFlight,
+  submitted: link.submitted,
+})
+
+const shownState = (state: CarrierState) => ({
+  ...shownLink(state),
+  binds: state.binds.map((one) => ({ bind: one.bind, ...shownLink(one) })),
 })
 
 const unknown = (printed: string) => notFound(`No connection ${printed}`)

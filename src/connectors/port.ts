@@ -27,8 +27,10 @@ export type SmsPart = {
 /** What the carrier said to a submit_sm. */
 export type SubmitResult =
   | { readonly outcome: 'accepted'; readonly carrierId: string }
-  /** `retry`: congestion, the same submit may succeed later; `refused`: it never will. */
-  | { readonly outcome: 'retry' | 'refused'; readonly status: number; readonly reason: string }
+  /** Congestion, or nothing was sent (status 0): the same submit may succeed after so many seconds. */
+  | { readonly outcome: 'retry'; readonly status: number; readonly reason: string; readonly seconds: number }
+  /** The same submit will never succeed. */
+  | { readonly outcome: 'refused'; readonly status: number; readonly reason: string }
   /** The link broke, or the answer did not come: the carrier may or may not have the message. */
   | { readonly outcome: 'unknown'; readonly reason: string }
 
@@ -58,7 +60,7 @@ export type SmsInbound = {
   readonly text: string
   /** Present when the handset sent the text in parts. */
   readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
-  /** The life of the link that it came over: another one after every bind. What a carrier sends again after a cut link
+  /** The life of the link that it came over: another one after every bind that broke. What a carrier sends again after a cut link
    *  comes over another one than before. */
   readonly link?: string
 }
@@ -71,6 +73,16 @@ export type LinkState = {
   readonly inFlight: number
   readonly submitted: number
 }
+
+/** One bind of a connection. */
+export type BindState = LinkState & {
+  readonly bind: 'transceiver' | 'transmitter' | 'receiver'
+  /** The carrier refuses the account itself (a wrong password, say): it is asked again only after minutes. */
+  readonly fatal: boolean
+}
+
+/** A carrier is `bound` while one of its binds can send (for receivers: receive); counts are those of all its binds. */
+export type CarrierState = LinkState & { readonly fatal: boolean; readonly binds: readonly BindState[] }
 
 /** What a carrier asks of us. It answers its peer only after the promise resolves: the thing is kept then. A rejection
  *  makes it answer with a temporary error, so that the peer sends again. */
@@ -85,7 +97,7 @@ export type SmsCarrier = {
   /** How many more parts the carrier can take at this moment: 0 while the link is down. */
   room(): number
   submit(part: SmsPart): Promise<SubmitResult>
-  state(): LinkState
+  state(): CarrierState
   /** Unbinds after what is in flight, 5 s at most. */
   close(): Promise<void>
 }

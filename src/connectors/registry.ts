@@ -1,4 +1,4 @@
-import type { LinkState, SmsCarrier } from './port.ts'
+import type { CarrierState, SmsCarrier } from './port.ts'
 
 /** A stored connection, as far as running it goes. `revision` changes with every change of it. */
 export type Wanted = { readonly id: string; readonly name: string; readonly revision: string }
@@ -10,7 +10,7 @@ export type Registry<W extends Wanted> = {
   /** Brings what runs in line with what is wanted; what did not change keeps running. */
   apply(wanted: readonly W[]): Promise<void>
   running(): readonly Running<W>[]
-  state(id: string): LinkState | null
+  state(id: string): CarrierState | null
   close(): Promise<void>
 }
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import { type Connection, enabledConnections } from '../connections/ops.ts'
-import type { LinkState, SmsCarrier } from '../connectors/port.ts'
+import type { CarrierState, SmsCarrier } from '../connectors/port.ts'
 import { makeRegistry } from '../connectors/registry.ts'
-import { connectSmpp } from '../connectors/smpp/session.ts'
+import { connectSmpp } from '../connectors/smpp/carrier.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
 import { wake } from '../jobs/queue.ts'
@@ -17,9 +17,9 @@ export type Carriers = {
   room(): number
   /** The carrier that is to take a text to this number: null when none is up, `none` when none carries there at all. */
   route(destination: string): { id: string; carrier: SmsCarrier; settings: Connection['settings'] } | null | 'none'
-  state(id: string): LinkState | null
+  state(id: string): CarrierState | null
   /** The state once it is bound or has failed, or after so many seconds. */
-  settled(id: string, seconds: number): Promise<LinkState | null>
+  settled(id: string, seconds: number): Promise<CarrierState | null>
   start(): Promise<void>
   close(): Promise<void>
 }

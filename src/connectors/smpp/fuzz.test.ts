@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { encode } from './codec/encode.ts'
 import { type Message, noTlvs, tags } from './codec/pdu.ts'
-import { connectSmpp } from './session.ts'
+import { connectSmpp } from './carrier.ts'
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
 

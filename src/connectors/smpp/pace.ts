@@ -53,10 +53,10 @@ export class Pace {
     return Math.ceil(((1 - this.tokens) / this.rate) * 1_000)
   }
 
-  take(now: number): void {
+  take(now: number, parts = 1): void {
     this.advance(now)
-    this.tokens -= 1
-    this.taken++
+    this.tokens -= parts
+    this.taken += parts
   }
 
   /** The carrier refused one for congestion. */

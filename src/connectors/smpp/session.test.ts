@@ -8,7 +8,7 @@ import type { SmsCarrier, SmsEvents, SmsInbound, SmsPart, SmsReceipt } from '../
 import { encode } from './codec/encode.ts'
 import { Link } from './codec/link.ts'
 import { type Message, noTlvs, type Pdu, statuses } from './codec/pdu.ts'
-import { connectSmpp } from './session.ts'
+import { connectSmpp } from './carrier.ts'
 import type { SmppSettings } from './settings.ts'
 
 const part = (fields: Partial<SmsPart> = {}): SmsPart => ({

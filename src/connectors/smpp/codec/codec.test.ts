@@ -232,7 +232,7 @@ const malformed: [name: string, frame: Buffer, fault: number][] = [
   [
     'an optional parameter that overruns',
     Buffer.concat([encode(message()), hex('0424 0005 6162')]),
-    statuses.ESME_RINVTLVLEN,
+    statuses.ESME_RINVPARLEN,
   ],
   [
     'an optional parameter cut short',

@@ -21,8 +21,8 @@ export type LinkEvents = {
   closed(reason: string): void
 }
 
-/** No answer: the link broke or the time was up. */
-export type Lost = { readonly command: 'lost'; readonly reason: string }
+/** No answer: the link broke or the time was up. What was not even written cannot have reached the peer. */
+export type Lost = { readonly command: 'lost'; readonly reason: string; readonly written: boolean }
 
 type Waiting = { readonly deadline: number; resolve(answer: Pdu | Lost): void }
 
@@ -46,6 +46,8 @@ export class Link {
   private readonly waiting = new Map<number, Waiting>()
   private outbox: Buffer[] = []
   private sequence = 0
+  /** The first request in the outbox. */
+  private unwritten = Number.POSITIVE_INFINITY
   private reason = 'closed by the peer'
   private open = true
   private heard = true
@@ -93,9 +95,10 @@ export class Link {
 
   /** Sends a request and gives its answer, generic_nack included; never rejects. */
   request(make: (sequence: number) => Pdu): Promise<Pdu | Lost> {
-    if (!this.open) return Promise.resolve({ command: 'lost', reason: this.reason })
+    if (!this.open) return Promise.resolve({ command: 'lost', reason: this.reason, written: false })
     this.sequence = this.sequence === lastSequence ? 1 : this.sequence + 1
     const sequence = this.sequence
+    if (this.unwritten === Number.POSITIVE_INFINITY) this.unwritten = sequence
     this.send(make(sequence))
     return new Promise((resolve) => {
       this.waiting.set(sequence, { deadline: performance.now() + this.settings.responseMs, resolve })
@@ -118,7 +121,6 @@ export class Link {
   }
 
   private read(chunk: Buffer): void {
-    this.heard = true
     if (!this.frames.push(chunk)) {
       this.refuse(null, 0, statuses.ESME_RINVCMDLEN)
       this.socket.removeAllListeners('data')
@@ -128,6 +130,7 @@ export class Link {
 
   private take(frame: Buffer): void {
     if (!this.open) return
+    this.heard = true
     const pdu = decode(frame)
     if (isMalformed(pdu)) this.takeMalformed(pdu)
     else if (isReply(pdu)) this.settle(pdu.sequence, pdu)
@@ -161,7 +164,7 @@ export class Link {
         this.sweep = setTimeout(() => this.expire(), deadline - now)
         break
       }
-      this.settle(sequence, { command: 'lost', reason: 'no answer in time' })
+      this.settle(sequence, { command: 'lost', reason: 'no answer in time', written: true })
     }
   }
 
@@ -182,6 +185,7 @@ export class Link {
     this.events.write()
     const octets = this.outbox.length === 1 ? first : Buffer.concat(this.outbox)
     this.outbox = []
+    this.unwritten = Number.POSITIVE_INFINITY
     this.socket.write(octets)
     if (this.socket.writableLength > highWater) this.socket.pause()
   }
@@ -192,7 +196,12 @@ export class Link {
     this.outbox = []
     clearInterval(this.enquiry)
     if (this.sweep) clearTimeout(this.sweep)
-    for (const sequence of this.waiting.keys()) this.settle(sequence, { command: 'lost', reason: this.reason })
+    // In their order: from the first unwritten one on, none was.
+    let written = true
+    for (const sequence of this.waiting.keys()) {
+      written &&= sequence !== this.unwritten
+      this.settle(sequence, { command: 'lost', reason: this.reason, written })
+    }
     this.events.closed(this.reason)
   }
 }

@@ -31,7 +31,7 @@ export const commandIds = {
 
 export type CommandName = keyof typeof commandIds
 
-/** command_status (5.1.3): those that a session here gives or treats apart. */
+/** command_status (5.1.3). */
 export const statuses = {
   ESME_ROK: 0x00,
   ESME_RINVMSGLEN: 0x01,
@@ -39,6 +39,8 @@ export const statuses = {
   ESME_RINVCMDID: 0x03,
   ESME_RINVBNDSTS: 0x04,
   ESME_RALYBND: 0x05,
+  ESME_RINVPRTFLG: 0x06,
+  ESME_RINVREGDLVFLG: 0x07,
   ESME_RSYSERR: 0x08,
   ESME_RINVSRCADR: 0x0a,
   ESME_RINVDSTADR: 0x0b,
@@ -49,14 +51,36 @@ export const statuses = {
   ESME_RCANCELFAIL: 0x11,
   ESME_RREPLACEFAIL: 0x13,
   ESME_RMSGQFUL: 0x14,
+  ESME_RINVSERTYP: 0x15,
+  ESME_RINVNUMDESTS: 0x33,
+  ESME_RINVDLNAME: 0x34,
+  ESME_RINVDESTFLAG: 0x40,
+  ESME_RINVSUBREP: 0x42,
   ESME_RINVESMCLASS: 0x43,
+  ESME_RCNTSUBDL: 0x44,
   ESME_RSUBMITFAIL: 0x45,
+  ESME_RINVSRCTON: 0x48,
+  ESME_RINVSRCNPI: 0x49,
+  ESME_RINVDSTTON: 0x50,
+  ESME_RINVDSTNPI: 0x51,
+  ESME_RINVSYSTYP: 0x53,
+  ESME_RINVREPFLAG: 0x54,
+  ESME_RINVNUMMSGS: 0x55,
   ESME_RTHROTTLED: 0x58,
+  ESME_RINVSCHED: 0x61,
+  ESME_RINVEXPIRY: 0x62,
+  ESME_RINVDFTMSGID: 0x63,
   ESME_RX_T_APPN: 0x64,
   ESME_RX_P_APPN: 0x65,
-  ESME_RINVOPTPARSTREAM: 0xc0,
+  ESME_RX_R_APPN: 0x66,
   ESME_RQUERYFAIL: 0x67,
-  ESME_RINVTLVLEN: 0xc2,
+  ESME_RINVOPTPARSTREAM: 0xc0,
+  ESME_ROPTPARNOTALLWD: 0xc1,
+  ESME_RINVPARLEN: 0xc2,
+  ESME_RMISSINGOPTPARAM: 0xc3,
+  ESME_RINVOPTPARAMVAL: 0xc4,
+  ESME_RDELIVERYFAILURE: 0xfe,
+  ESME_RUNKNOWNERR: 0xff,
 } as const
 
 const statusNames = new Map<number, string>(Object.entries(statuses).map(([name, status]) => [status, name]))

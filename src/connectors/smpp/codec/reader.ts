@@ -76,7 +76,7 @@ export class Reader {
       const length = this.frame.readUInt16BE(this.offset + 2)
       this.offset += 4
       if (length > this.left) {
-        this.fail(statuses.ESME_RINVTLVLEN)
+        this.fail(statuses.ESME_RINVPARLEN)
         break
       }
       found.set(tag, this.octets(length))
