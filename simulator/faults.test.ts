@@ -14,7 +14,7 @@ test('every fault shows in the session as what it is', async (t) => {
   const bound = () => until(() => carrier.state().state === 'bound')
 
   await fault({ kind: 'refuse', status: 8 })
-  assert.deepEqual(await submit(), { outcome: 'retry', status: 8, reason: 'ESME_RSYSERR' })
+  assert.deepEqual(await submit(), { outcome: 'retry', status: 8, reason: 'ESME_RSYSERR', seconds: 0.5 })
   await fault({ kind: 'mute' })
   assert.deepEqual(await submit(), { outcome: 'unknown', reason: 'no answer in time' })
   await fault({ kind: 'slow', ms: 50 })

@@ -1,37 +1,22 @@
-import type { BindState, CarrierState, SmsCarrier, SmsEvents, SmsPart, SubmitResult } from '../port.ts'
-import { BackOff, spread } from './backoff.ts'
+import type { CarrierState, SmsCarrier, SmsEvents, SmsPart, SubmitResult } from '../port.ts'
+import { Binds } from './binds.ts'
 import type { Link, Lost } from './codec/link.ts'
-import { type Malformed, type Pdu, statuses, statusName } from './codec/pdu.ts'
+import { type Pdu, statuses, statusName } from './codec/pdu.ts'
 import { Intake, type SmppLog } from './intake.ts'
 import { Pace } from './pace.ts'
 import { Senders } from './senders.ts'
-import { Session } from './session.ts'
+import type { Session } from './session.ts'
 import type { SmppSettings } from './settings.ts'
 import { partsOf, submitOf } from './short-message.ts'
 
 /** How long a closing connection waits for what is in flight. */
 const drainMs = 4_000
 
-/** How long a bind must have lasted for the next failure to count as the first. */
-const steadyMs = 10_000
-
-/** A carrier that refuses the account is not asked again soon: it may block the address. */
-const refusedMs = 300_000
-
-/** Between the binds of a connection when they start together. */
-const nextBindMs = 20
-
 /** Refusals after which the same submit may succeed later; those of congestion slow us down too. */
 const congestionStatuses: ReadonlySet<number> = new Set([statuses.ESME_RTHROTTLED, statuses.ESME_RMSGQFUL])
 
 /** Seconds after which a submit that found a system error, or no link, is worth another try. */
 const retrySeconds = 0.5
-
-/** The binds that settings ask for. */
-const bindsOf = ({ bind = 'transceiver', binds = 1 }: SmppSettings): BindState['bind'][] => {
-  const one = bind === 'pair' ? (['transmitter', 'receiver'] as const) : [bind]
-  return Array.from({ length: binds }, () => one).flat()
-}
 
 /** Parts of one destination under way keep to one bind, so that they cannot overtake each other. */
 type UnderWay = { readonly session: Session; parts: number }
@@ -44,11 +29,7 @@ class Carrier implements SmsCarrier {
   private readonly pace: Pace
   private readonly senders: Senders
   private readonly intake: Intake
-  private readonly sessions: readonly Session[]
-  private readonly backOffs: ReadonlyMap<Session, BackOff>
-  /** For the attempts made while no bind stands. */
-  private readonly backOff: BackOff
-  private readonly timers = new Map<Session, NodeJS.Timeout>()
+  private readonly binds: Binds
   private readonly underWay = new Map<string, UnderWay>()
   private since = Date.now()
   private wasBound = false
@@ -66,25 +47,24 @@ class Carrier implements SmsCarrier {
     this.log = log
     this.intake = new Intake(settings, events, log, () => this.drained?.())
     this.senders = new Senders(settings.tps_per_sender)
-    const { host, port, reconnect_seconds: most } = settings
-    const binds = {
-      request: (link: Link, pdu: Pdu) => this.request(link, pdu),
-      malformed: ({ fault, frame }: Malformed) =>
+    const { host, port } = settings
+    this.binds = new Binds(settings, {
+      request: (link, pdu) => this.request(link, pdu),
+      malformed: ({ fault, frame }) =>
         log('malformed', { host, port, fault: statusName(fault), pdu: frame.toString('hex', 0, 1_024) }),
       changed: () => this.changed(),
-      bound: () => this.startOthers(),
-      down: (session: Session, lasted: number) => this.down(session, lasted),
-    }
-    this.sessions = bindsOf(settings).map((bind) => new Session(bind, settings, binds))
-    this.backOff = new BackOff(host, most)
-    this.backOffs = new Map(this.sessions.map((session) => [session, new BackOff(host, most)]))
-    const sending = this.sessions.filter(({ bind }) => bind !== 'receiver').length
+      down: ({ bind, lastError }, lasted) => {
+        if (lasted > 0) this.intake.renew()
+        if (!this.closing) log('down', { host, port, bind, reason: lastError ?? '' })
+      },
+    })
+    const sending = this.binds.sessions.filter(({ bind }) => bind !== 'receiver').length
     this.pace = new Pace(settings.tps, (settings.window ?? 10) * sending, performance.now())
-    this.sessions[0]?.connect()
+    this.binds.start()
   }
 
   state(): CarrierState {
-    const binds = this.sessions.map(({ state }) => state)
+    const binds = this.binds.sessions.map(({ state }) => state)
     const main = binds.filter(({ bind }) => bind !== 'receiver' || this.settings.bind === 'receiver')
     const first = main[0]
     const state = (['bound', 'connecting', 'down'] as const).find((one) => main.some((bind) => bind.state === one))
@@ -103,9 +83,9 @@ class Carrier implements SmsCarrier {
   room(): number {
     if (this.closing) return 0
     const now = performance.now()
-    const windows = this.sessions.reduce((sum, session) => sum + session.room, 0)
+    const windows = this.binds.sessions.reduce((sum, session) => sum + session.room, 0)
     const room = Math.max(0, Math.min(windows, this.pace.window(now) - this.inFlight, this.pace.available(now)))
-    if (room === 0 && this.sessions.some(({ isBound }) => isBound)) this.awaitRoom(now)
+    if (room === 0 && this.binds.anyBound) this.awaitRoom(now)
     return room
   }
 
@@ -133,10 +113,10 @@ class Carrier implements SmsCarrier {
   }
 
   private async leave(): Promise<void> {
-    for (const timer of this.timers.values()) clearTimeout(timer)
+    this.binds.stop()
     if (this.refill) clearTimeout(this.refill)
-    if (this.sessions.some(({ isBound }) => isBound)) await this.drain()
-    await Promise.all(this.sessions.map((session) => session.leave()))
+    if (this.binds.anyBound) await this.drain()
+    await this.binds.leave()
   }
 
   /** Waits for what is in flight, both ways. */
@@ -154,7 +134,7 @@ class Carrier implements SmsCarrier {
 
   /** Why the part cannot go now, or null. */
   private early({ source }: SmsPart): SubmitResult | null {
-    if (this.closing || !this.sessions.some(({ isBound }) => isBound)) return this.later('the link is down', 0)
+    if (this.closing || !this.binds.anyBound) return this.later('the link is down', 0)
     const now = performance.now()
     if (this.room() === 0) return this.later('the window is full', this.pace.wait(now))
     const wait = this.senders.wait(source, now)
@@ -170,7 +150,7 @@ class Carrier implements SmsCarrier {
     const held = this.underWay.get(destination)?.session
     if (held?.isBound) return held.room > 0 ? held : null
     let best: Session | null = null
-    for (const session of this.sessions) if (session.room > (best?.room ?? 0)) best = session
+    for (const session of this.binds.sessions) if (session.room > (best?.room ?? 0)) best = session
     return best
   }
 
@@ -222,45 +202,6 @@ class Carrier implements SmsCarrier {
       this.wasBound = isBound
     }
     this.events.changed()
-  }
-
-  /** Once one bind stands, the others may try too, one after the other. */
-  private startOthers(): void {
-    let delay = 0
-    for (const session of this.sessions) {
-      if (session.isBound || this.timers.has(session)) continue
-      this.schedule(session, spread(delay))
-      delay += nextBindMs
-    }
-  }
-
-  /**
-   * While no bind stands, one at a time tries, each in its turn: ten binds with a wrong password are one wrong password,
-   * and a carrier that comes back is not met by all of them at once.
-   */
-  private down(session: Session, lasted: number): void {
-    if (this.closing) return
-    const { host, port } = this.settings
-    if (lasted > 0) this.intake.renew()
-    const { lastError, fatal } = session.state
-    this.log('down', { host, port, bind: session.bind, reason: lastError ?? '' })
-    const alone = !this.sessions.some(({ isBound }) => isBound)
-    const backOff = alone ? this.backOff : (this.backOffs.get(session) ?? this.backOff)
-    if (lasted > steadyMs) backOff.reset()
-    const delay = fatal ? spread(refusedMs) : backOff.next()
-    if (!alone) return this.schedule(session, delay)
-    for (const timer of this.timers.values()) clearTimeout(timer)
-    this.timers.clear()
-    this.schedule(this.sessions[(this.sessions.indexOf(session) + 1) % this.sessions.length] ?? session, delay)
-  }
-
-  private schedule(session: Session, delay: number): void {
-    const attempt = () => {
-      this.timers.delete(session)
-      session.connect()
-    }
-    clearTimeout(this.timers.get(session))
-    this.timers.set(session, setTimeout(attempt, delay))
   }
 
   private awaitRoom(now: number): void {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { connectSmpp } from './carrier.ts'
 import { encode } from './codec/encode.ts'
 import { type Message, noTlvs, tags } from './codec/pdu.ts'
-import { connectSmpp } from './carrier.ts'
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
 

@@ -5,10 +5,10 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import smpp, { type SmppSession } from 'smpp'
 import type { SmsCarrier, SmsEvents, SmsInbound, SmsPart, SmsReceipt } from '../port.ts'
+import { connectSmpp } from './carrier.ts'
 import { encode } from './codec/encode.ts'
 import { Link } from './codec/link.ts'
 import { type Message, noTlvs, type Pdu, statuses } from './codec/pdu.ts'
-import { connectSmpp } from './carrier.ts'
 import type { SmppSettings } from './settings.ts'
 
 const part = (fields: Partial<SmsPart> = {}): SmsPart => ({
@@ -261,9 +261,15 @@ test('congestion asks for another try, other refusals are final', async (t) => {
     await seen.until(() => carrier.room() > 0)
     return carrier.submit(part())
   }
-  assert.deepEqual(await submit(), { outcome: 'retry', status: 0x58, reason: 'ESME_RTHROTTLED' })
-  assert.deepEqual(await submit(), { outcome: 'retry', status: 0x14, reason: 'ESME_RMSGQFUL' })
-  assert.deepEqual(await submit(), { outcome: 'retry', status: 0x08, reason: 'ESME_RSYSERR' })
+  for (const [status, reason] of [
+    [0x58, 'ESME_RTHROTTLED'],
+    [0x14, 'ESME_RMSGQFUL'],
+    [0x08, 'ESME_RSYSERR'],
+  ]) {
+    const result = await submit()
+    assert.ok(result.outcome === 'retry' && result.seconds > 0 && result.seconds <= 0.5)
+    assert.deepEqual(result, { outcome: 'retry', status, reason, seconds: result.seconds })
+  }
   assert.deepEqual(await submit(), { outcome: 'refused', status: 0x0b, reason: 'ESME_RINVDSTADR' })
 })
 

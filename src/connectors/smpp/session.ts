@@ -12,7 +12,7 @@ export type SessionEvents = {
   malformed(bad: Malformed): void
   changed(): void
   bound(): void
-  /** The bind ended, or could not be had. `lasted` is how long it stood, ms. */
+  /** The bind ended, or could not be had. `lasted` is how long it stood, ms; 0 when it never did. */
   down(session: Session, lasted: number): void
 }
 
@@ -174,7 +174,7 @@ export class Session {
 
   private down(reason: string): void {
     if (this.phase === 'closed') return
-    const lasted = this.phase === 'bound' ? Date.now() - this.since : 0
+    const lasted = this.phase === 'bound' ? Math.max(1, Date.now() - this.since) : 0
     this.link = null
     this.lastError = reason
     this.enter('down')

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createServer } from 'node:tls'
 import { needs } from '../../../test/needs.ts'
+import { connectSmpp } from './carrier.ts'
 import { encode } from './codec/encode.ts'
 import { noTlvs } from './codec/pdu.ts'
-import { connectSmpp } from './carrier.ts'
 
 /** A self-signed certificate for 127.0.0.1 and its key, PEM. */
 const certificate = (): { cert: string; key: string } => {
