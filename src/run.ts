@@ -7,6 +7,7 @@ import { makeServer } from './http/server.ts'
 import { queueDepth } from './jobs/ops.ts'
 import { tick } from './jobs/tick.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
+import { lowBalances } from './ledger/jobs.ts'
 import { numberJobs } from './numbers/jobs.ts'
 import type { Parts } from './parts.ts'
 import { installSite } from './site/routes.ts'
@@ -73,6 +74,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
         forgetParts,
+        lowBalances,
       ],
     })
   }

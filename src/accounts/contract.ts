@@ -44,6 +44,9 @@ const Account = Type.Object({
   max_number_check_count: Type.Optional(Type.Integer()),
   a2p_us: Type.Boolean({ description: 'May send SMS to US numbers' }),
   balance: Decimal,
+  low_balance: Type.Optional(
+    Type.String({ description: 'balance.low is recorded when the balance falls below', examples: ['5.00'] }),
+  ),
   created_at: Time,
   updated_at: Time,
   expires_at: Type.Optional(Time),
@@ -119,6 +122,11 @@ export const changeAccount = contract({
       Type.Union([count, Type.Null()], { description: 'null takes the quota away' }),
     ),
     a2p_us: Type.Optional(Type.Boolean()),
+    low_balance: Type.Optional(
+      Type.Union([Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['5.00'] }), Type.Null()], {
+        description: 'USD, above 0: the event balance.low comes when the balance falls below; null: never',
+      }),
+    ),
   }),
   status: 200,
   reply: Ok({ account: Account }),

@@ -1,5 +1,5 @@
 import { ok, serve } from '../http/endpoint.ts'
-import { notFound } from '../http/problem.ts'
+import { invalid, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
@@ -21,6 +21,7 @@ const shown = (row: store.AccountRow) => ({
   ...(row.max_number_checks === null ? {} : { max_number_check_count: row.max_number_checks }),
   a2p_us: row.a2p_us,
   balance: balanceOf(row),
+  ...(row.low_balance === null ? {} : { low_balance: decimal(micros(row.low_balance) ?? 0) }),
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),
   ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
@@ -72,7 +73,11 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
   serve(c.changeAccount, async ({ params, body, tx }) => {
     const id = idOf(params.account_uuid)
     const row = (await store.find(tx, id)) ?? unknown(params.account_uuid)
-    const { max_api_request_count, max_number_check_count, ...given } = body
+    const { max_api_request_count, max_number_check_count, low_balance, ...given } = body
+    if (low_balance !== undefined) {
+      if (low_balance !== null && micros(low_balance) === 0) invalid('low_balance must be above 0, or null for never')
+      await store.setLowBalance(tx, id, low_balance)
+    }
     await store.change(tx, id, {
       ...row,
       ...given,

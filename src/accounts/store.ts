@@ -14,6 +14,7 @@ export type AccountRow = {
   updated_at: Date
   expires_at: Date | null
   balance: string
+  low_balance: string | null
   api_requests: number
   number_checks: number
 }
@@ -37,12 +38,12 @@ export const create = async (tx: Tx, a: NewAccount): Promise<void> => {
 }
 
 export const find = (db: Sql, id: string) => db.maybe<AccountRow>`
-  select a.*, b.balance, m.api_requests, m.number_checks
+  select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks
   from accounts a join balances b on b.account_id = a.id join meters m on m.account_id = a.id
   where a.id = ${id}`
 
 export const all = (db: Sql) => db.many<AccountRow>`
-  select a.*, b.balance, m.api_requests, m.number_checks
+  select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks
   from accounts a join balances b on b.account_id = a.id join meters m on m.account_id = a.id
   order by a.created_at, a.id`
 
@@ -63,6 +64,10 @@ export const change = (tx: Tx, id: string, a: Changed) => tx.run`
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
     max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, updated_at = app_now()
   where id = ${id}`
+
+/** @param limit null: the account is not told of a low balance */
+export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`
+  update balances set low_balance = ${limit}::numeric where account_id = ${id}`
 
 export type KeyRow = { id: string; label: string; last_four: string; created_at: Date; last_used_at: Date | null }
 

@@ -1,7 +1,8 @@
+import type { Sql } from '../db/sql.ts'
 import { ok, serve } from '../http/endpoint.ts'
 import { invalid, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
-import { readCursor, writeCursor } from '../lib/cursor.ts'
+import { type Cursor, readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
@@ -18,39 +19,71 @@ const amountOf = (given: string | number) => {
   return amount
 }
 
+const money = (numeric: string) => decimal(micros(numeric) ?? 0)
+
+const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
+
+/** An account that exists, with its money. */
+const purseOf = async (db: Sql, printed: string) => {
+  const unknown = `No account ${printed}`
+  const account = parse('ACC', printed) ?? notFound(unknown)
+  return { account, ...((await store.balance(db, account)) ?? notFound(unknown)) }
+}
+
+/** A page by cursor: one row more is asked for, which says whether another page follows. */
+const pageBy = async <Row extends { at: string; id: string }>(
+  { cursor, results_per_page: size = 50 }: { cursor?: string; results_per_page?: number },
+  read: (after: Cursor | null, limit: number) => Promise<Row[]>,
+) => {
+  const after = cursor ? (readCursor(cursor) ?? invalid('cursor must be a next_cursor of this list')) : null
+  const found = await read(after, size + 1)
+  const last = found.length > size ? found[size - 1] : undefined
+  return { rows: found.slice(0, size), next: last ? { next_cursor: writeCursor({ time: last.at, id: last.id }) } : {} }
+}
+
 export const ledgerRoutes = ({ db }: Parts) => [
   serve(c.creditAccount, async ({ params, body, tx }) => {
-    const unknown = `No account ${params.account_uuid}`
-    const account = parse('ACC', params.account_uuid) ?? notFound(unknown)
-    if (!(await store.balance(tx, account))) notFound(unknown)
+    const { account } = await purseOf(tx, params.account_uuid)
     const balance = await deposit(tx, account, amountOf(body.amount), { kind: 'credit', note: body.note ?? null })
     return ok({ balance: decimal(balance ?? invalid('amount would take the balance above 9,000,000,000')) })
   }),
 
   serve(c.getLedger, async ({ params, query }) => {
-    const unknown = `No account ${params.account_uuid}`
-    const account = parse('ACC', params.account_uuid) ?? notFound(unknown)
-    const after = query.cursor
-      ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
-      : null
-    const { balance } = (await store.balance(db, account)) ?? notFound(unknown)
-    const limit = query.results_per_page ?? 50
-    const rows = await store.page(db, account, after, limit + 1)
-    const last = rows.length > limit ? rows[limit - 1] : undefined
+    const { account, balance, held } = await purseOf(db, params.account_uuid)
+    const filter = { kind: query.kind ?? null, since: timeOf(query.since), until: timeOf(query.until) }
+    const { rows, next } = await pageBy(query, (after, limit) => store.page(db, account, filter, after, limit))
     return ok({
-      balance: decimal(micros(balance) ?? 0),
-      count: Math.min(rows.length, limit),
-      transfers: rows.slice(0, limit).map((row) => ({
+      balance: money(balance),
+      held: money(held),
+      count: rows.length,
+      transfers: rows.map((row) => ({
         uuid: print('TRF', row.id),
         kind: row.kind,
         debit: row.debit,
         credit: row.credit,
-        amount: decimal(micros(row.amount) ?? 0),
+        amount: money(row.amount),
         ...(row.reference ? { reference: row.reference } : {}),
         ...(row.note ? { note: row.note } : {}),
         created_at: iso(row.created_at),
       })),
-      ...(last ? { next_cursor: writeCursor({ time: last.at, id: last.id }) } : {}),
+      ...next,
+    })
+  }),
+
+  serve(c.listHolds, async ({ params, query }) => {
+    const { account, held } = await purseOf(db, params.account_uuid)
+    const { rows, next } = await pageBy(query, (after, limit) => store.holds(db, account, after, limit))
+    return ok({
+      held: money(held),
+      count: rows.length,
+      holds: rows.map((row) => ({
+        uuid: print('HLD', row.id),
+        kind: row.kind,
+        reference: row.reference,
+        amount: money(row.amount),
+        created_at: iso(row.created_at),
+      })),
+      ...next,
     })
   }),
 ]

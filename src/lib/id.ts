@@ -12,6 +12,7 @@ export type Prefix =
   | 'KEY' // an API key's record
   | 'CNX' // a connection to the outside world
   | 'TRF' // a transfer in the ledger
+  | 'HLD' // money set aside
 
 let lastMs = ''
 let sequence = 0

@@ -46,6 +46,7 @@ export const accountRecipes: Recipes = {
   rotateSigningKey: { ok: () => ({}) },
 
   creditAccount: { ok: (scene) => ({ params: account(scene), body: { amount: '1.5', note: scene.mark } }) },
+  listHolds: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
   getLedger: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
 
   listPrices: { ok: () => ({}) },

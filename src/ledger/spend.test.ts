@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testDatabase } from '../../test/database.ts'
+import { openAccount } from '../accounts/ops.ts'
+import type { Tx } from '../db/sql.ts'
+import { Problem } from '../http/problem.ts'
+import { decimal, micros } from '../lib/money.ts'
+import { capture, charge, deposit, extend, hold, refund, release } from './ops.ts'
+
+/** The ledger against a simple model, by 64 spenders at a time. The long form is a million operations. */
+const long = process.env.TRUNKLINE_TEST_LONG === '1'
+const operations = long ? 1_000_000 : 4_000
+const spenders = 64
+
+const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? Date.now() % 1_000_000)
+let state = seed
+/** A whole number below `limit`. */
+const chance = (limit: number): number => {
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+  return Math.floor((state / 2 ** 32) * limit)
+}
+const pick = <T>(list: readonly T[]): T => {
+  const one = list[chance(list.length)]
+  assert.ok(one !== undefined)
+  return one
+}
+
+/** What an account ought to have, in micro-dollars. */
+type Model = { id: string; balance: number; holds: Map<string, number>; sold: number; cash: number }
+type Operation = 'deposit' | 'charge' | 'refund' | 'hold' | 'extend' | 'capture' | 'release'
+
+const mix: Operation[] = [
+  ...(['deposit', 'charge', 'charge', 'charge', 'refund', 'hold', 'hold', 'extend', 'capture', 'release'] as const),
+]
+
+const db = await testDatabase()
+
+const open = (): Promise<Model> =>
+  db.begin(async (tx) => ({ id: await openAccount(tx, { name: 'S' }), balance: 0, holds: new Map(), sold: 0, cash: 0 }))
+
+/** A hold of the account, or, one time in ten, one of another account: which must not be found. */
+const anyHold = (account: Model, all: Model[]): string | undefined => {
+  const ids = [...(chance(10) === 0 ? pick(all) : account).holds.keys()]
+  return ids.length === 0 ? undefined : pick(ids)
+}
+
+/** Tries one operation. @returns the way to do it in the model too, or null when the ledger refused it for good reason */
+const attempt = async (tx: Tx, one: Model, all: Model[], what: Operation): Promise<(() => void) | null> => {
+  const amount = 1 + chance(3_000_000)
+  if (what === 'deposit') {
+    await deposit(tx, one.id, amount, { kind: what })
+    return () => {
+      one.balance += amount
+      one.cash += amount
+    }
+  }
+  if (what === 'charge') {
+    await charge(tx, one.id, amount, 'sms', { kind: what })
+    return () => {
+      one.balance -= amount
+      one.sold += amount
+    }
+  }
+  if (what === 'refund') {
+    await refund(tx, one.id, amount, 'sms', { kind: what })
+    return () => {
+      one.balance += amount
+      one.sold -= amount
+    }
+  }
+  if (what === 'hold') {
+    const id = await hold(tx, one.id, amount, 'calls', { kind: 'call', reference: 'a call' })
+    return () => {
+      one.balance -= amount
+      one.holds.set(id, amount)
+    }
+  }
+  const id = anyHold(one, all)
+  if (id === undefined) return null
+  // Several may be at the same hold: the model asks what it holds once the ledger has answered.
+  if (what === 'extend')
+    return (await extend(tx, one.id, id, amount))
+      ? () => {
+          one.balance -= amount
+          one.holds.set(id, (one.holds.get(id) ?? 0) + amount)
+        }
+      : null
+  const part = what === 'release' ? 0 : chance(one.holds.get(id) ?? 1)
+  const ended = what === 'release' ? await release(tx, one.id, id) : await capture(tx, one.id, id, part)
+  return ended
+    ? () => {
+        one.balance += (one.holds.get(id) ?? Number.NaN) - part
+        one.sold += part
+        one.holds.delete(id)
+      }
+    : null
+}
+
+/** What each account's money comes to by the transfers, by the balance and by the holds: seen at one moment. */
+const books = () => db.many<{
+  account_id: string
+  balance: string
+  held: string
+  summed: string
+  set_aside: string
+  all_books: string
+}>`
+  select b.account_id, b.balance, coalesce(h.held, 0)::text as held, coalesce(t.summed, 0)::text as summed,
+    coalesce(t.set_aside, 0)::text as set_aside,
+    (b.balance + coalesce(h.held, 0) + coalesce(t.sold, 0) - coalesce(t.cash, 0))::text as all_books
+  from balances b
+  left join (select account_id, sum(amount) as held from holds group by account_id) h using (account_id)
+  left join (
+    select account_id,
+      sum(case when credit = 'balance' then amount when debit = 'balance' then -amount end) as summed,
+      sum(case when credit = 'held' then amount when debit = 'held' then -amount end) as set_aside,
+      sum(case when credit in ('sms', 'calls') then amount when debit in ('sms', 'calls') then -amount end) as sold,
+      sum(amount) filter (where debit = 'cash') as cash
+    from transfers group by account_id) t using (account_id)`
+
+const check = async (): Promise<void> => {
+  for (const row of await books()) {
+    assert.equal(micros(row.summed), micros(row.balance), `seed ${seed}: the transfers make ${row.summed}`)
+    assert.equal(micros(row.set_aside), micros(row.held), `seed ${seed}: the transfers set ${row.set_aside} aside`)
+    assert.equal(Number(row.all_books), 0, `seed ${seed}`)
+    assert.ok(Number(row.balance) >= 0, row.balance)
+  }
+}
+
+test(`${operations} random operations of ${spenders} spenders: the books sum to zero, and are what a simple model says (seed ${seed})`, async (t) => {
+  const accounts = await Promise.all(Array.from({ length: 12 }, open))
+  const counts = { done: 0, refused: 0, void: 0 }
+  let left = operations
+  const spend = async () => {
+    while (left-- > 0) {
+      const one = pick(accounts)
+      const what = pick(mix)
+      try {
+        const apply = await db.begin((tx) => attempt(tx, one, accounts, what))
+        apply?.()
+        if (apply) counts.done++
+        else counts.void++
+      } catch (error) {
+        const isExcess = error instanceof Error && /^the hold .* has /.test(error.message)
+        assert.ok(isExcess || (error instanceof Problem && error.status === 402), `seed ${seed}: ${error}`)
+        counts.refused++
+      }
+      if (left % Math.ceil(operations / 40) === 0) await check()
+    }
+  }
+  const began = performance.now()
+  await Promise.all(Array.from({ length: spenders }, spend))
+  await check()
+  for (const { account_id, balance, held } of await books()) {
+    const model = accounts.find(({ id }) => id === account_id)
+    assert.ok(model)
+    const modelHeld = [...model.holds.values()].reduce((sum, one) => sum + one, 0)
+    assert.equal(balance, Number(decimal(model.balance)).toFixed(6), `seed ${seed}`)
+    assert.equal(micros(held), modelHeld, `seed ${seed}`)
+    assert.equal(model.balance + modelHeld + model.sold - model.cash, 0, `seed ${seed}`)
+  }
+  assert.ok(counts.refused > operations / 100 && counts.done > operations / 2, JSON.stringify(counts))
+  t.diagnostic(`${JSON.stringify(counts)} in ${Math.round((performance.now() - began) / 1000)} s, seed ${seed}`)
+})
