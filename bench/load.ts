@@ -25,10 +25,10 @@ const lane = (port: number, next: () => Buffer, answered: (status: number, ms: n
     socket.on('error', reject)
     let status = 0
     socket.on('data', (data: Buffer) => {
-      // An answer is small and its body a JSON object: it begins with the status line and ends with the brace. Anything
-      // finer would cost the cores that are measured.
+      // An answer is small: it begins with the status line, and what is not the end of its headers is the end of its body.
+      // Anything finer would cost the cores that are measured.
       if (status === 0) status = (data[9] ?? 0) * 100 + (data[10] ?? 0) * 10 + (data[11] ?? 0) - 5328
-      if (data[data.length - 1] !== 0x7d) return
+      if (data[data.length - 1] === 0x0a) return
       const answer = status
       status = 0
       if (answered(answer, performance.now() - began)) send()
@@ -63,3 +63,43 @@ export const post = (path: string, headers: Record<string, string>, body: string
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('')}\r\n${body}`,
   )
+
+/**
+ * Open-loop load: so many requests a second for so many seconds, each on a connection that is free, whatever the answers
+ * take.
+ * @returns when the n-th request was answered with success, in nanoseconds of the machine's clock
+ */
+export const paced = async (
+  port: number,
+  connections: number,
+  perSecond: number,
+  seconds: number,
+  request: (n: number) => Buffer,
+): Promise<Map<number, bigint>> => {
+  const answered = new Map<number, bigint>()
+  const total = perSecond * seconds
+  const began = performance.now()
+  let n = 0
+  const worker = async () => {
+    const socket: Socket = connect(port, '127.0.0.1')
+    socket.setNoDelay(true)
+    while (n < total) {
+      const mine = n++
+      const wait = began + (mine * 1000) / perSecond - performance.now()
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
+      await new Promise<void>((resolve, reject) => {
+        const take = (data: Buffer) => {
+          if (data[9] === 0x32) answered.set(mine, process.hrtime.bigint())
+          if (data[data.length - 1] === 0x0a) return
+          socket.off('data', take).off('error', reject)
+          resolve()
+        }
+        socket.on('data', take).on('error', reject)
+        socket.write(request(mine))
+      })
+    }
+    socket.destroy()
+  }
+  await Promise.all(Array.from({ length: connections }, worker))
+  return answered
+}

@@ -1,6 +1,7 @@
 /** `npm run bench -- sms --rounds 5`: runs one bench with its own options. */
 const benches: Record<string, () => Promise<unknown>> = {
   queue: () => import('./queue.ts'),
+  relay: () => import('./relay.ts'),
   sms: () => import('./sms.ts'),
 }
 

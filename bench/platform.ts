@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { startEmbedded } from '../src/db/embedded.ts'
+import { connect, type Db } from '../src/db/sql.ts'
+import { uuid } from '../src/lib/id.ts'
+
+// The platform as a process of its own on a database of its own, with an account that may do as much as it can.
+
+export const key = `bench-${'x'.repeat(40)}`
+export const operatorKey = `bench-operator-${'x'.repeat(30)}`
+/** The account's number. */
+export const from = '+447700900001'
+
+const quiet = { info: () => {}, warn: () => {}, error: console.error }
+
+export const child = (file: string, env: NodeJS.ProcessEnv = {}, flags: string[] = []) =>
+  spawn(process.execPath, [...flags, join(import.meta.dirname, file)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH, ...env },
+  })
+
+/** An account that may do as much as it can, with a number to send from. */
+const furnish = async (db: Db) => {
+  const { account } = await db.one<{ account: string }>`select id as account from accounts limit 1`
+  const [number, channel] = [uuid(), uuid()]
+  await db.run`update accounts set requests_per_minute = 100000000 where id = ${account}`
+  await db.run`update balances set balance = 1000000 where account_id = ${account}`
+  await db.run`insert into prices (kind, prefix, price) values ('sms_out', '', 0.04)`
+  await db.run`
+    insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
+      monthly_price, ppm, status_text, expires_at)
+    values (${account}, ${number}, ${from}, 'bench', 'GB', '', 'mobile', 'bench', 1, 0, 'ACTIVE', 'infinity')`
+  await db.run`
+    insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
+      supports_sms_in, supports_sms_out)
+    values (${account}, ${channel}, ${number}, ${from}, 'bench', 'GB', true, true)`
+  await db.run`insert into changes (topic) values ('accounts'), ('prices'), ('numbers') on conflict (topic) do update set version = changes.version + 1`
+  await new Promise((resolve) => setTimeout(resolve, 1500)) // the platform looks for changes twice a second
+  return { account, channel }
+}
+
+export type Platform = {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  readonly postgres: number
+  readonly db: Db
+  readonly account: string
+  /** `SMS…` of the number. */
+  readonly channel: string
+  /** Calls the operator API. */
+  operator(method: string, path: string, body?: object): Promise<unknown>
+  stop(): Promise<void>
+}
+
+export const startPlatform = async (env: NodeJS.ProcessEnv = {}, flags: string[] = []): Promise<Platform> => {
+  const home = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
+  const server = await startEmbedded({ home, log: quiet })
+  const db = connect({ url: server.url, connections: 4 })
+  const readyFile = join(home, 'ready.json')
+  const settings = {
+    DATABASE_URL: server.url,
+    TRUNKLINE_HOME: join(home, 'platform'),
+    TRUNKLINE_PORT: '0',
+    TRUNKLINE_API_KEY: key,
+    TRUNKLINE_OPERATOR_KEY: operatorKey,
+    TRUNKLINE_LOG: 'warn',
+    TRUNKLINE_READY_FILE: readyFile,
+    ...env,
+  }
+  const process: ChildProcess & { stdout: NodeJS.ReadableStream } = child('../src/main.ts', settings, flags)
+  for await (const line of createInterface(process.stdout)) if (line.includes('is ready')) break
+  const { url }: { url: string } = JSON.parse(readFileSync(readyFile, 'utf8'))
+  const { account, channel } = await furnish(db)
+
+  return {
+    url,
+    port: Number(new URL(url).port),
+    pid: process.pid ?? 0,
+    postgres: server.pid(),
+    db,
+    account,
+    channel: `SMS${channel}`,
+    operator: async (method, path, body) => {
+      const headers = { 'x-operator-key': operatorKey, 'content-type': 'application/json' }
+      const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+      if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+      return answer.json()
+    },
+    stop: async () => {
+      process.kill()
+      await once(process, 'exit')
+      await db.end()
+      await server.stop()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}

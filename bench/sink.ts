@@ -1,0 +1,138 @@
+import { createServer } from 'node:http'
+import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net'
+
+/**
+ * The other end of a message's way, in a process of its own: an SMSC that takes everything at once, and a receiver of
+ * callbacks. Reads PDUs by hand (SMPP 3.4, parts 3.2 and 4), so that it costs the contestants as little as it can.
+ *
+ * Its parent says `{ reset: { receipts } }` before a round and `{ report: true }` to hear how far it is.
+ */
+
+const commands = { genericNack: 0x80000000, submit: 4, deliver: 5, unbind: 6, enquire: 0x15 }
+const response = 0x80000000
+
+/** Nanoseconds of the clock that all processes of the machine share. */
+const now = () => process.hrtime.bigint()
+
+/** When each message came, by the last eight digits of its destination. */
+let arrivals = new Map<number, bigint>()
+let receipts = false
+let called = 0
+let lastCall = 0n
+
+/** Receipts that may be unanswered at a time. */
+const window = 100
+let written = 0
+let lastId = 0
+
+const cString = (text: string) => Buffer.from(`${text}\0`, 'latin1')
+
+const pdu = (command: number, sequence: number, body: Buffer): Buffer => {
+  const header = Buffer.alloc(16)
+  header.writeUInt32BE(16 + body.length, 0)
+  header.writeUInt32BE(command, 4)
+  header.writeUInt32BE(sequence, 12)
+  return Buffer.concat([header, body])
+}
+
+/** deliver_sm with a receipt in its text (appendix B): esm_class 4. */
+const receiptOf = (id: number, source: Buffer, destination: Buffer): Buffer => {
+  const text = `id:${id} sub:001 dlvrd:001 submit date:2611210000 done date:2611210000 stat:DELIVRD err:000 text:`
+  const body = Buffer.concat([
+    Buffer.from([0, 1, 1]),
+    destination,
+    Buffer.from([1, 1]),
+    source,
+    Buffer.from([4, 0, 0, 0, 0, 0, 0, 0, 0, text.length]),
+    Buffer.from(text, 'latin1'),
+  ])
+  return pdu(commands.deliver, ++written, body)
+}
+
+/** Addresses of a submit_sm, with their closing zero octets. */
+const addresses = (body: Buffer): [source: Buffer, destination: Buffer] => {
+  const source = body.indexOf(0) + 3
+  const sourceEnd = body.indexOf(0, source) + 1
+  const destination = sourceEnd + 2
+  return [body.subarray(source, sourceEnd), body.subarray(destination, body.indexOf(0, destination) + 1)]
+}
+
+const serve = (socket: Socket) => {
+  socket.setNoDelay(true)
+  let rest: Buffer = Buffer.alloc(0)
+  let unanswered = 0
+  const waiting: Buffer[] = []
+  const out: Buffer[] = []
+
+  const pump = () => {
+    while (unanswered < window) {
+      const next = waiting.shift()
+      if (!next) break
+      unanswered++
+      out.push(next)
+    }
+  }
+
+  const take = (command: number, sequence: number, body: Buffer) => {
+    if (command === commands.submit) {
+      const id = ++lastId
+      out.push(pdu(command + response, sequence, cString(String(id))))
+      const [source, destination] = addresses(body)
+      arrivals.set(Number(destination.toString('latin1', destination.length - 9, destination.length - 1)), now())
+      if (receipts) waiting.push(receiptOf(id, source, destination))
+    } else if (command === commands.deliver + response) unanswered--
+    else if (command < response) {
+      const isBind = command === 1 || command === 2 || command === 9
+      out.push(pdu(command + response, sequence, isBind ? cString('sink') : Buffer.alloc(0)))
+    }
+  }
+
+  socket.on('data', (data: Buffer) => {
+    rest = rest.length === 0 ? data : Buffer.concat([rest, data])
+    let at = 0
+    while (rest.length - at >= 16) {
+      const length = rest.readUInt32BE(at)
+      if (rest.length - at < length) break
+      take(rest.readUInt32BE(at + 4), rest.readUInt32BE(at + 12), rest.subarray(at + 16, at + length))
+      at += length
+    }
+    rest = rest.subarray(at)
+    pump()
+    if (out.length > 0) socket.write(Buffer.concat(out.splice(0)))
+  })
+  socket.on('error', () => {})
+}
+
+const smsc = createNetServer(serve).listen(0, '127.0.0.1')
+const callbacks = createServer((request, reply) => {
+  request.resume()
+  request.on('end', () => {
+    called++
+    lastCall = now()
+    reply.end('ok')
+  })
+}).listen(0, '127.0.0.1')
+
+const portOf = (server: { address(): AddressInfo | string | null }) => (server.address() as AddressInfo).port // TCP
+
+export type Command = { reset?: { receipts: boolean }; report?: { arrivals: boolean } }
+export type Report = {
+  arrived: number
+  called: number
+  lastCall: string
+  /** Number and nanoseconds, where they were asked for. */
+  arrivals?: [number, string][]
+}
+
+process.on('message', ({ reset, report }: Command) => {
+  if (reset) {
+    arrivals = new Map()
+    receipts = reset.receipts
+    called = 0
+  }
+  const full = report?.arrivals ? { arrivals: [...arrivals].map(([n, at]) => [n, String(at)]) } : {}
+  process.send?.({ arrived: arrivals.size, called, lastCall: String(lastCall), ...full })
+})
+process.on('disconnect', () => process.exit())
+
+callbacks.once('listening', () => process.send?.({ smsc: portOf(smsc), callbacks: portOf(callbacks) }))
