@@ -17,11 +17,16 @@ export const from = '+447700900001'
 
 const quiet = { info: () => {}, warn: () => {}, error: console.error }
 
-export const child = (file: string, env: NodeJS.ProcessEnv = {}, flags: string[] = []) =>
-  spawn(process.execPath, [...flags, join(import.meta.dirname, file)], {
+/** A program that goes when the bench does. */
+export const child = (file: string, env: NodeJS.ProcessEnv = {}, flags: string[] = []) => {
+  const started = spawn(process.execPath, [...flags, join(import.meta.dirname, file)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH, ...env },
   })
+  process.once('exit', () => started.kill())
+  return started
+}
+process.once('SIGTERM', () => process.exit(1))
 
 /** An account that may do as much as it can, with a number to send from. */
 const furnish = async (db: Db) => {
