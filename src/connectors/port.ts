@@ -66,7 +66,7 @@ export type SmsInbound = {
 }
 
 export type LinkState = {
-  readonly state: 'connecting' | 'bound' | 'down' | 'closed'
+  readonly state: 'connecting' | 'bound' | 'up' | 'down' | 'closed'
   /** When it entered that state, Unix milliseconds by the real clock. */
   readonly since: number
   readonly lastError: string | null
@@ -100,4 +100,87 @@ export type SmsCarrier = {
   state(): CarrierState
   /** Unbinds after what is in flight, 5 s at most. */
   close(): Promise<void>
+}
+
+/** What a supplier said. */
+export type Asked<T> =
+  | { readonly outcome: 'done'; readonly value: T }
+  /** It never will; the reason is in the supplier's words. */
+  | { readonly outcome: 'refused'; readonly reason: string }
+  /** Nothing has happened there: it may be asked again after so many seconds. */
+  | { readonly outcome: 'later'; readonly seconds: number; readonly reason: string }
+  /** The answer was lost: the supplier may or may not have done it. Only of what changes something there. */
+  | { readonly outcome: 'unknown'; readonly reason: string }
+
+/** A way to buy from a group: prices in US dollars, decimal, each month again, and the calls at a time that are in them. */
+export type SupplierOffer = {
+  readonly sku: string
+  readonly setup: string
+  readonly monthly: string
+  readonly channels: number
+}
+
+/** Numbers that share country, area and type. Ids are the supplier's. */
+export type SupplierGroup = {
+  readonly id: string
+  /** ISO 3166-1 alpha-2, and the calling code. */
+  readonly country: string
+  readonly callingCode: string
+  readonly type: 'global' | 'local' | 'mobile' | 'national' | 'sharedcost' | 'tollfree'
+  /** Digits after the calling code. */
+  readonly prefix: string
+  readonly area: string
+  /** `code` is the subdivision's of ISO 3166-2, without the country. */
+  readonly region: { readonly name: string; readonly code: string | null } | null
+  readonly city: string | null
+  /** In the supplier's words, such as `voice_in`, `sms_in`. */
+  readonly features: readonly string[]
+  readonly available: number
+  /** True when a number may be chosen; else any one of the group is sold. */
+  readonly selectable: boolean
+  /** What the regulator asks of who takes a number; null when it asks for nothing. */
+  readonly registration: string | null
+  readonly offers: readonly SupplierOffer[]
+}
+
+/** A number that can be had; `number` is E.164. */
+export type SupplierNumber = { readonly id: string; readonly group: string | null; readonly number: string }
+
+/** `until` by the real clock, Unix milliseconds. */
+export type SupplierReservation = { readonly id: string; readonly until: number }
+
+export type SupplierOrder = { readonly id: string; readonly state: 'pending' | 'completed' | 'canceled' }
+
+export type SupplierDelivery = { readonly id: string; readonly number: string; readonly awaitsRegistration: boolean }
+
+/** Who sells numbers to us. Nothing here throws; every wait is bounded. */
+export type NumberSupplier = {
+  /** A page of the groups, from 1; `next` is null on the last one. */
+  groups(page: number): Promise<Asked<{ groups: readonly SupplierGroup[]; next: number | null }>>
+  /** Some free numbers by chance: of a group, with these digits in them. */
+  available(group: string | null, digits: string): Promise<Asked<readonly SupplierNumber[]>>
+  /** Holds a number for us, under an id of ours by which `reservation` finds it. */
+  reserve(number: string, ours: string): Promise<Asked<SupplierReservation>>
+  reservation(ours: string): Promise<Asked<SupplierReservation | null>>
+  cancelReservation(id: string): Promise<Asked<null>>
+  /** Orders one number, never one that is out of stock. After `unknown` ask `findOrder` before it is asked again. */
+  order(order: {
+    /** Ours, at most 100 characters. */
+    readonly reference: string
+    readonly sku: string
+    readonly item: { readonly number: string } | { readonly reservation: string } | 'any'
+    /** Where it tells that the order has ended. */
+    readonly callback: string | null
+  }): Promise<Asked<SupplierOrder>>
+  findOrder(reference: string): Promise<Asked<SupplierOrder | null>>
+  orderState(id: string): Promise<Asked<SupplierOrder>>
+  /** The numbers of a completed order. */
+  delivered(order: string): Promise<Asked<readonly SupplierDelivery[]>>
+  /** The number is not renewed any more. Asking twice changes nothing. */
+  end(id: string): Promise<Asked<null>>
+  /** Asks for something small; says what it heard. */
+  check(): Promise<Asked<string>>
+  /** True when a callback to this address with these parameters was signed by the supplier. */
+  isGenuine(url: string, parameters: ReadonlyMap<string, string>, signature: string): boolean
+  state(): LinkState
 }
