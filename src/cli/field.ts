@@ -50,6 +50,22 @@ export const kindOf = (schema: TSchema): Kind => {
 /** A long text, such as a certificate: given as a file. */
 export const isDocument = (schema: TSchema): boolean => Number(keywords(schema).maxLength ?? 0) > 1000
 
+const conditions = (schema: TSchema | undefined): { property: string; word: unknown; then: TSchema }[] => {
+  const all = schema && keywords(schema).allOf
+  return (Array.isArray(all) ? all : []).filter(isSchema).flatMap((one) => {
+    const { if: condition, then } = keywords(one)
+    if (!isSchema(condition) || !isSchema(then)) return []
+    return properties(condition).map(([property, schema]) => ({ property, word: keywords(schema).const, then }))
+  })
+}
+
+/** The fields that are wanted because a property holds a certain word: those of the kind of a connection. */
+export const calledFor = (schema: TSchema | undefined, made: Readonly<Record<string, unknown>>): Field[] =>
+  conditions(schema)
+    .filter(({ property, word }) => made[property] === word)
+    .flatMap(({ then }) => properties(then).flatMap(([name, part]) => fieldsOf(part, 'body', [name])))
+    .filter(({ required }) => required)
+
 /** How a name of the interface is typed as an option. */
 export const optionOf = (path: readonly string[]): string => path.join('.').replaceAll('_', '-')
 

@@ -1,7 +1,7 @@
 import { exampleOf } from '../http/openapi.ts'
 import { common } from './args.ts'
 import type { Command } from './command.ts'
-import { type Field, isDocument, isNullable, itemsOf, keywords, kindOf, present } from './field.ts'
+import { calledFor, type Field, isDocument, isNullable, itemsOf, keywords, kindOf, present } from './field.ts'
 import { wordsOf } from './request.ts'
 
 const program = 'trunkline'
@@ -95,7 +95,9 @@ export const exampleCommand = ({ name, contract, ids, fields, file }: Command): 
   const params = contract.params ? exampleOf(contract.params) : {}
   const values = new Map(typeof params === 'object' && params !== null ? Object.entries(params) : [])
   const simple = fields.filter(({ kind, where }) => kind !== 'object' && kind !== 'rows' && where === 'body')
-  const needed = simple.filter(({ required }) => required)
+  const example: unknown = contract.body ? exampleOf(contract.body) : {}
+  const calling = typeof example === 'object' && example !== null ? { ...example } : {}
+  const needed = [...simple.filter(({ required }) => required), ...calledFor(contract.body, calling)]
   const shown = needed.length > 0 || file ? needed : simple.slice(0, 1)
   const extension = file?.holds === 'text' ? 'csv' : 'json'
   return [

@@ -1,6 +1,6 @@
 import { type Typed, UsageError } from './args.ts'
 import type { Command } from './command.ts'
-import type { Field } from './field.ts'
+import { calledFor, type Field } from './field.ts'
 import { parseJson, type Read, readValue } from './value.ts'
 
 type Json = Record<string, unknown>
@@ -96,7 +96,7 @@ export const requestOf = (command: Command, typed: Typed, read: Read): Request =
   } else if (contract.body) {
     const kept = file ? fromFile(read(given[ids.length] ?? ''), file.list) : {}
     const made = { ...kept, ...collect(inBody, typed, read) }
-    needed(made, inBody)
+    needed(made, [...inBody, ...calledFor(contract.body, made)])
     body = JSON.stringify(made)
     headers['content-type'] = 'application/json'
   }

@@ -1,77 +1,19 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Id, Ok, Time, Words } from '../http/schema.ts'
+import { AnySettings, kindNames, settingsByKind } from './kinds.ts'
 
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: connections' } as const
 
-const Kind = Enum(['smpp'], { description: 'What the connection speaks' })
-
-const count = (minimum: number, maximum: number, description: string) => Type.Integer({ minimum, maximum, description })
-
-const rate = (description: string) => Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description })
-
-/** A C-octet string. */
-const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$' })
-
-/** Settings of an SMPP connection (SMPP 3.4); names as carriers write them. */
-const Smpp = Type.Object({
-  host: Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] }),
-  port: Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] }),
-  system_id: Type.String({ maxLength: 64, examples: ['esme'] }),
-  password: Type.String({ maxLength: 64, description: 'Sealed at rest and never shown again', examples: ['secret'] }),
-  system_type: Type.Optional(Ascii(12)),
-  interface_version: Type.Optional(Enum(['3.3', '3.4', '5.0'], { description: 'What a bind says; default 3.4' })),
-  address_range: Type.Optional(Ascii(40)),
-  bind: Type.Optional(
-    Enum(['transceiver', 'transmitter', 'receiver', 'pair'], {
-      description: 'Default transceiver; pair is a transmitter and a receiver',
-    }),
-  ),
-  binds: Type.Optional(count(1, 20, 'How many binds, or pairs of them; default 1')),
-  tls: Type.Optional(Type.Boolean()),
-  tls_ca: Type.Optional(
-    Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' }),
-  ),
-  tls_server_name: Type.Optional(Type.String({ maxLength: 253 })),
-  window: Type.Optional(count(1, 1000, 'Unanswered submits of a bind at a time; default 10')),
-  tps: Type.Optional(rate('Parts a second over all binds; default no limit')),
-  tps_per_sender: Type.Optional(rate('Parts a second of one sending number; default no limit')),
-  long: Type.Optional(
-    Enum(['udh8', 'udh16', 'sar', 'payload'], { description: 'How long texts are tied; default udh8' }),
-  ),
-  service_type: Type.Optional(Ascii(5)),
-  source_ton: Type.Optional(count(0, 6, 'Type of the sending number; default by the number')),
-  source_npi: Type.Optional(count(0, 18, 'Numbering plan of the sending number; default by the number')),
-  destination_ton: Type.Optional(count(0, 6, 'Type of the destination; default by the number')),
-  destination_npi: Type.Optional(count(0, 18, 'Numbering plan of the destination; default by the number')),
-  gsm_data_coding: Type.Optional(count(0, 255, 'data_coding of texts in the GSM alphabet; default 0')),
-  alphabet: Type.Optional(
-    Enum(['gsm7', 'latin1'], { description: 'What data_coding 0 means in texts that come in; default gsm7' }),
-  ),
-  response_seconds: Type.Optional(count(1, 300, 'How long a request waits for its answer; default 10')),
-  enquire_seconds: Type.Optional(
-    count(1, 3600, 'Silence after which the carrier is asked whether it lives; default 30'),
-  ),
-  reconnect_seconds: Type.Optional(count(1, 3600, 'The longest wait between attempts to connect; default 60')),
-  prefixes: Type.Optional(
-    Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
-      maxItems: 5000,
-      description: 'Leading digits of the destinations that it carries; empty: every destination',
-    }),
-  ),
-  priority: Type.Optional(count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')),
-  sandbox: Type.Optional(
-    Type.Boolean({ description: 'No real carrier: carries only what no other connection has prefixes for' }),
-  ),
-})
+const Kind = Enum(kindNames, { description: 'What the connection speaks' })
 
 const link = {
-  state: Enum(['connecting', 'bound', 'down', 'closed']),
+  state: Enum(['connecting', 'bound', 'up', 'down', 'closed']),
   since: Time,
   last_error: Type.Optional(Type.String({ examples: ['bind refused: ESME_RINVPASWD'] })),
   fatal: Type.Boolean({ description: 'The account itself was refused: it is tried again only after five minutes' }),
   in_flight: Type.Integer(),
-  submitted: Type.Integer({ description: 'Parts submitted since the start' }),
+  submitted: Type.Integer({ description: 'Parts submitted, or requests made, since the start' }),
 }
 
 const Connection = Type.Object({
@@ -84,7 +26,9 @@ const Connection = Type.Object({
     Type.Object(
       {
         ...link,
-        binds: Type.Array(Type.Object({ bind: Enum(['transceiver', 'transmitter', 'receiver']), ...link })),
+        binds: Type.Optional(
+          Type.Array(Type.Object({ bind: Enum(['transceiver', 'transmitter', 'receiver']), ...link })),
+        ),
       },
       { description: 'Live, of the process that answers; absent when it does not run the connection' },
     ),
@@ -102,8 +46,11 @@ export const createConnection = contract({
   id: 'createConnection',
   method: 'POST',
   url: '/operator/connections',
-  summary: 'Connect a carrier; it takes effect at once',
-  body: Type.Object({ kind: Kind, name: Words(100), settings: Smpp, enabled: Type.Optional(Type.Boolean()) }),
+  summary: 'Connect a carrier or a supplier of numbers; it takes effect at once',
+  body: Type.Object(
+    { kind: Kind, name: Words(100), settings: AnySettings, enabled: Type.Optional(Type.Boolean()) },
+    settingsByKind,
+  ),
   status: 201,
   reply: Ok({ connection: Connection }),
   errors: settingsErrors,
@@ -144,7 +91,7 @@ export const changeConnection = contract({
   params,
   body: Type.Object({
     name: Type.Optional(Words(100)),
-    settings: Type.Optional(Type.Partial(Smpp)),
+    settings: Type.Optional(AnySettings),
     enabled: Type.Optional(Type.Boolean()),
   }),
   status: 200,

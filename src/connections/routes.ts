@@ -1,10 +1,12 @@
 import type { BindState, CarrierState } from '../connectors/port.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { conflict, notFound } from '../http/problem.ts'
+import { checkPart } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
+import { changes as changesOf } from './kinds.ts'
 import { opened, sealed } from './ops.ts'
 import * as store from './store.ts'
 
@@ -46,7 +48,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers }: Parts) => {
   return [
     serve(c.createConnection, async ({ body, tx }) => {
       const { kind, name, settings, enabled = true } = body
-      const row = await store.create(tx, uuid(), kind, { name, enabled, ...sealed(settings, seal) })
+      const row = await store.create(tx, uuid(), kind, { name, enabled, ...sealed(kind, settings, seal) })
       await changes.announce(tx, 'connections')
       return ok({ connection: shown(row ?? taken(name)) })
     }),
@@ -58,11 +60,12 @@ export const connectionRoutes = ({ db, seal, changes, carriers }: Parts) => {
       return ok({ connection: shown(row ?? unknown(params.connection_uuid)) })
     }),
 
-    serve(c.changeConnection, async ({ params, body, tx }) => {
+    serve(c.changeConnection, async ({ params, body, request, tx }) => {
       const row = (await store.find(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
       const { name = row.name, enabled = row.enabled } = body
       if (await store.isTaken(tx, name, row.id)) taken(name)
-      const content = sealed({ ...opened(row, seal), ...body.settings }, seal)
+      checkPart(request, changesOf[row.kind], body.settings ?? {}, 'settings')
+      const content = sealed(row.kind, { ...opened(row, seal), ...body.settings }, seal)
       const changed = await store.change(tx, row.id, { name, enabled, ...content })
       await changes.announce(tx, 'connections')
       return ok({ connection: shown(changed) })

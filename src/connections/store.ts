@@ -1,6 +1,5 @@
 import type { Sql, Tx } from '../db/sql.ts'
-
-export type Kind = 'smpp'
+import type { Kind } from './kinds.ts'
 
 export type ConnectionRow = {
   id: string

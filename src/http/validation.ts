@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import type { TSchema } from 'typebox'
 import { e164 } from '../lib/phone.ts'
@@ -73,6 +74,14 @@ export const validationProblem = (errors: FastifySchemaValidationError[], where:
     `${field} ${wants(error)}`,
     isPhone ? 'invalid_phone_number' : undefined,
   )
+}
+
+/** Checks a part of a body whose schema is known only to the handler. @throws the 400 Problem that names the field */
+export const checkPart = (request: FastifyRequest, schema: TSchema, value: unknown, name: string): void => {
+  const validate = request.getValidationFunction(schema) ?? request.compileValidationSchema(schema)
+  if (validate(value)) return
+  const errors = (validate.errors ?? []).map((error) => ({ ...error, instancePath: `/${name}${error.instancePath}` }))
+  throw validationProblem(errors, 'body')
 }
 
 /** Makes of a query's texts what its schema calls for; a parameter without a value counts as absent. */

@@ -16,7 +16,9 @@ export type Carriers = {
   /** Parts that they can take at this moment. */
   room(): number
   /** The carrier that is to take a text to this number: null when none is up, `none` when none carries there at all. */
-  route(destination: string): { id: string; carrier: SmsCarrier; settings: Connection['settings'] } | null | 'none'
+  route(
+    destination: string,
+  ): { id: string; carrier: SmsCarrier; settings: Connection<'smpp'>['settings'] } | null | 'none'
   state(id: string): CarrierState | null
   /** The state once it is bound or has failed, or after so many seconds. */
   settled(id: string, seconds: number): Promise<CarrierState | null>
@@ -32,7 +34,7 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger):
   const waiting = new Set<() => void>()
   let started = false
 
-  const registry = makeRegistry<Connection>(({ id, name, settings }) =>
+  const registry = makeRegistry<Connection<'smpp'>>(({ id, name, settings }) =>
     connectSmpp(
       settings,
       {
@@ -52,7 +54,7 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger):
   const refresh = () => {
     refreshing = refreshing.then(async () => {
       if (!started) return
-      await registry.apply(await enabledConnections(db, seal))
+      await registry.apply(await enabledConnections(db, seal, 'smpp'))
       wake(submitKind)
     })
     refreshing = refreshing.catch((error) => log.error({ err: error }, 'the connections could not be read anew'))

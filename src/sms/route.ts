@@ -1,6 +1,6 @@
-import type { Settings } from '../connections/ops.ts'
+import type { Connection } from '../connections/ops.ts'
 
-type Fit = { readonly settings: Pick<Settings, 'prefixes' | 'priority' | 'sandbox' | 'bind'> }
+type Fit = { readonly settings: Pick<Connection<'smpp'>['settings'], 'prefixes' | 'priority' | 'sandbox' | 'bind'> }
 
 const defaultPriority = 100
 

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld } from '../../test/world.ts'
+import { kinds } from './kinds.ts'
+
+const { call } = await makeWorld()
+const operator = 'operator' as const
+const create = (body: object) => call(operator, 'POST', '/operator/connections', body)
+const didww = { api_key: 'key of the supplier', callback_secret: 'secret of callbacks', countries: ['GB'] }
+
+test('each kind wants its own settings, and the refusal names the field', async () => {
+  const missing = await create({ kind: 'didww', name: 'a', settings: {} })
+  assert.deepEqual([missing.status, missing.body.error_message], [400, 'settings.api_key is required'])
+  const wrong = await create({ kind: 'didww', name: 'a', settings: { ...didww, requests_per_second: 20 } })
+  assert.deepEqual([wrong.status, wrong.body.error_message], [400, 'settings.requests_per_second must be at most 19'])
+  const smpp = await create({ kind: 'smpp', name: 'a', settings: { host: 'h', system_id: 's', password: 'p' } })
+  assert.deepEqual([smpp.status, smpp.body.error_message], [400, 'settings.port is required'])
+  const none = await create({ kind: 'pigeon', name: 'a', settings: {} })
+  assert.match(none.body.error_message, /^kind must be one of smpp, didww/)
+})
+
+test('secrets are kept over changes and never shown; what a kind does not know is not kept', async () => {
+  const made = await create({ kind: 'didww', name: 'supplier', settings: { ...didww, host: 'x' }, enabled: false })
+  assert.equal(made.status, 201)
+  assert.deepEqual(made.body.connection.settings, { countries: ['GB'] })
+  const { uuid } = made.body.connection
+  const url = `/operator/connections/${uuid}`
+  const wrong = await call(operator, 'PATCH', url, { settings: { countries: ['Britain'] } })
+  assert.deepEqual([wrong.status, wrong.body.error_message], [400, 'settings.countries.0 must match ^[A-Z]{2}$'])
+  const changed = await call(operator, 'PATCH', url, { settings: { markup_percent: 25 } })
+  assert.deepEqual(changed.body.connection.settings, { countries: ['GB'], markup_percent: 25 })
+  assert.ok(!JSON.stringify((await call(operator, 'GET', url)).body).includes('secret of callbacks'))
+})
+
+test('a setting that several kinds have is the same one in each', () => {
+  const seen = new Map<string, string>()
+  for (const { settings } of Object.values(kinds))
+    for (const [name, schema] of Object.entries(settings.properties)) {
+      const text = JSON.stringify(schema)
+      assert.equal(seen.get(name) ?? text, text, name)
+      seen.set(name, text)
+    }
+})

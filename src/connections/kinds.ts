@@ -1,0 +1,143 @@
+import { type Static, type TProperties, type TSchema, Type } from 'typebox'
+import { Enum } from '../http/schema.ts'
+
+const count = (minimum: number, maximum: number, description: string) => Type.Integer({ minimum, maximum, description })
+
+const rate = (description: string) => Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description })
+
+/** A C-octet string. */
+const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$' })
+
+const secret = (maxLength: number, description: string) =>
+  Type.String({ minLength: 1, maxLength, description: `${description}; sealed at rest and never shown again` })
+
+/** Settings of an SMPP connection (SMPP 3.4); names as carriers write them. */
+const Smpp = Type.Object({
+  host: Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] }),
+  port: Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] }),
+  system_id: Type.String({ maxLength: 64, examples: ['esme'] }),
+  password: Type.String({ maxLength: 64, description: 'Sealed at rest and never shown again', examples: ['secret'] }),
+  system_type: Type.Optional(Ascii(12)),
+  interface_version: Type.Optional(Enum(['3.3', '3.4', '5.0'], { description: 'What a bind says; default 3.4' })),
+  address_range: Type.Optional(Ascii(40)),
+  bind: Type.Optional(
+    Enum(['transceiver', 'transmitter', 'receiver', 'pair'], {
+      description: 'Default transceiver; pair is a transmitter and a receiver',
+    }),
+  ),
+  binds: Type.Optional(count(1, 20, 'How many binds, or pairs of them; default 1')),
+  tls: Type.Optional(Type.Boolean()),
+  tls_ca: Type.Optional(
+    Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' }),
+  ),
+  tls_server_name: Type.Optional(Type.String({ maxLength: 253 })),
+  window: Type.Optional(count(1, 1000, 'Unanswered submits of a bind at a time; default 10')),
+  tps: Type.Optional(rate('Parts a second over all binds; default no limit')),
+  tps_per_sender: Type.Optional(rate('Parts a second of one sending number; default no limit')),
+  long: Type.Optional(
+    Enum(['udh8', 'udh16', 'sar', 'payload'], { description: 'How long texts are tied; default udh8' }),
+  ),
+  service_type: Type.Optional(Ascii(5)),
+  source_ton: Type.Optional(count(0, 6, 'Type of the sending number; default by the number')),
+  source_npi: Type.Optional(count(0, 18, 'Numbering plan of the sending number; default by the number')),
+  destination_ton: Type.Optional(count(0, 6, 'Type of the destination; default by the number')),
+  destination_npi: Type.Optional(count(0, 18, 'Numbering plan of the destination; default by the number')),
+  gsm_data_coding: Type.Optional(count(0, 255, 'data_coding of texts in the GSM alphabet; default 0')),
+  alphabet: Type.Optional(
+    Enum(['gsm7', 'latin1'], { description: 'What data_coding 0 means in texts that come in; default gsm7' }),
+  ),
+  response_seconds: Type.Optional(count(1, 300, 'How long a request waits for its answer; default 10')),
+  enquire_seconds: Type.Optional(
+    count(1, 3600, 'Silence after which the carrier is asked whether it lives; default 30'),
+  ),
+  reconnect_seconds: Type.Optional(count(1, 3600, 'The longest wait between attempts to connect; default 60')),
+  prefixes: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
+      maxItems: 5000,
+      description: 'Leading digits of the destinations that it carries; empty: every destination',
+    }),
+  ),
+  priority: Type.Optional(count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')),
+  sandbox: Type.Optional(
+    Type.Boolean({ description: 'No real carrier: carries only what no other connection has prefixes for' }),
+  ),
+})
+
+/** Settings of an account at DIDWW (API 3, version 2026-04-16). */
+const Didww = Type.Object({
+  api_key: secret(200, 'Key of API 3, from the user panel'),
+  callback_secret: Type.Optional(
+    secret(200, 'The callback secret that is enabled in the user panel; without one orders are only polled'),
+  ),
+  base_url: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^\\s?#]+$',
+      maxLength: 300,
+      description: 'Default https://api.didww.com/v3; the sandbox is https://sandbox-api.didww.com/v3',
+    }),
+  ),
+  countries: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[A-Z]{2}$' }), {
+      maxItems: 100,
+      description: 'ISO 3166-1 alpha-2 of the countries that are offered; default all',
+    }),
+  ),
+  requests_per_second: Type.Optional(count(1, 19, 'Of each process; the supplier allows 20 for a key; default 10')),
+  markup_percent: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 10_000, description: 'Added to the prices of the supplier; default 0' }),
+  ),
+  ppm: Type.Optional(
+    Type.String({
+      pattern: '^\\d{1,6}(\\.\\d{1,6})?$',
+      maxLength: 13,
+      description: 'Price of an inbound minute in US dollars; default 0.00',
+      examples: ['0.01'],
+    }),
+  ),
+})
+
+type Kinds = {
+  readonly [kind: string]: {
+    readonly settings: TSchema & { properties: TProperties }
+    readonly secrets: readonly string[]
+  }
+}
+
+/** What connections speak: the settings of each kind, and which of them are secrets. A name means the same in every kind. */
+export const kinds = {
+  smpp: { settings: Smpp, secrets: ['password'] },
+  didww: { settings: Didww, secrets: ['api_key', 'callback_secret'] },
+} as const satisfies Kinds
+
+export type Kind = keyof typeof kinds
+
+export type SettingsOf = { [K in Kind]: Static<(typeof kinds)[K]['settings']> }
+
+// Object.keys forgets the names' types.
+export const kindNames = Object.keys(kinds) as [Kind, ...Kind[]]
+
+const every: TProperties = Object.assign({}, ...Object.values(kinds).map(({ settings }) => settings.properties))
+
+/** The settings of every kind in one, none of them wanted: for the options of the command line, and for documentation. */
+export const AnySettings = Type.Object(
+  Object.fromEntries(Object.entries(every).map(([name, schema]) => [name, Type.Optional(schema)])),
+  {
+    description: 'Of the kind of connection; others are ignored',
+    examples: [{ host: 'smsc.example.net', port: 2775, system_id: 'me', password: 'secret' }],
+  },
+)
+
+/** Keywords of JSON Schema for an object with `kind` and `settings`: the settings are those of the kind. */
+export const settingsByKind = {
+  allOf: Object.entries(kinds).map(([kind, { settings }]) => ({
+    if: { properties: { kind: { const: kind } }, required: ['kind'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { properties: { settings } },
+  })),
+}
+
+/** The schema of a change: nothing is wanted. */
+export const changes: { readonly [K in Kind]: TSchema } = {
+  smpp: Type.Partial(Smpp),
+  didww: Type.Partial(Didww),
+}
