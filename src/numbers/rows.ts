@@ -31,6 +31,19 @@ export type GroupRow = [
 /** List prices in US dollars; groups name theirs by its place in the list. */
 export type PriceRow = [setup: string, monthly: string, perMinute: string]
 
+/** What a regulator asks; `documents` is empty where words are enough. `source` is the title of a regulation or of a page. */
+export type RequirementRow = [
+  id: number,
+  iso: string,
+  type: GroupType,
+  kind: 'identity' | 'address' | 'proof',
+  description: string,
+  documents: string[],
+  source: string,
+  address: string,
+  date: string,
+]
+
 export type Catalogue = {
   countries: CountryRow[]
   regions: RegionRow[]

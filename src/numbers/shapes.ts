@@ -10,7 +10,12 @@ export const Requirement = Type.Object({
   did_type: GroupType,
   description: Type.String(),
   kind: Enum(['identity', 'address', 'proof']),
-  documents: Type.Array(Type.String()),
+  documents: Type.Array(Type.String(), {
+    description: 'Any one of them will do, uploaded as a document; empty: the words themselves are wanted',
+    examples: [['Utility bill']],
+  }),
+  source: Type.String({ description: 'Regulation or page, with its address' }),
+  source_date: Type.String({ description: 'When it was read or published', examples: ['2026-11-21'] }),
 })
 
 export const VirtualNumber = Type.Object({

@@ -67,15 +67,25 @@ test('cities of a region are among those of its country, and each leads to group
   assert.ok((await groups(`country=GB&region_id=${england?.id}`)).some((row) => row.location === 'London'))
 })
 
-test('the six types are listed, and requirements are empty where none are known', async () => {
+test('the six types are listed', async () => {
   const types = await rows('/open/numbers/did-types', 'did_types')
   assert.deepEqual(
     types.map((row) => row.name),
     ['global', 'local', 'mobile', 'national', 'sharedcost', 'tollfree'],
   )
+})
+
+test('requirements are those of the country and type, with their source; there are none for the US and for mobile numbers of GB', async () => {
   assert.deepEqual(await rows('/open/numbers/requirements?country=US', 'requirements'), [])
   assert.deepEqual(await rows('/open/numbers/requirements?country=GB&did_type=3', 'requirements'), [])
   assert.equal((await open.call('GET', '/open/numbers/requirements?country=GB&did_type=9')).status, 400)
+  const german = await rows('/open/numbers/requirements?country=DE', 'requirements')
+  const local = await rows('/open/numbers/requirements?country=DE&did_type=local', 'requirements')
+  assert.deepEqual(local.map((row) => row.kind).sort(), ['address', 'identity', 'proof'])
+  assert.ok(german.length > local.length)
+  for (const row of german) assert.match(`${row.source} ${row.source_date}`, /https:\S+ \d{4}-\d\d-\d\d$/)
+  const [berlin] = await groups('country=DE&city_name_or_prefix=Berlin&did_type=local')
+  assert.deepEqual(berlin?.requirements, local)
 })
 
 test('the US wants a region, a city or a prefix', async () => {

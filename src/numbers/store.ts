@@ -37,10 +37,12 @@ export type RequirementRow = {
   kind: 'identity' | 'address' | 'proof'
   description: string
   documents: string[]
+  source: string
+  source_date: string
 }
 
 export const requirements = (db: Sql, iso: string, type: GroupType | null) => db.many<RequirementRow>`
-  select id, type, kind, description, documents from number_requirements
+  select id, type, kind, description, documents, source, source_date::text as source_date from number_requirements
   where iso_country_code = ${iso} and (${type}::text is null or type = ${type}) order by type, id`
 
 export type GroupRow = {
