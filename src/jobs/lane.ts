@@ -1,5 +1,6 @@
 import { type Db, isUnavailable } from '../db/sql.ts'
-import { backoff, type Done, type Kind, type Log } from './kind.ts'
+import type { Berth } from './berth.ts'
+import { backoff, type Done, type Job, type Kind, type Log } from './kind.ts'
 import { type Held, isPassing, judge, type Outcome, textOf } from './outcome.ts'
 import { bury, extend, type Leased, putBack, type Return, reclaim, type Turn, turn } from './store.ts'
 
@@ -13,11 +14,11 @@ const spared = 5
 const first = '00000000-0000-0000-0000-000000000000'
 
 /** One kind's life in one worker: claims, runs, and writes down how it ended. */
-export class Lane {
+export class Lane implements Berth {
   readonly #kind: Kind
   readonly #db: Db
   readonly #log: Log
-  readonly #worker: string
+  readonly worker: string
   readonly #batch: number
   /** Leased to us, until the end is committed. */
   readonly #held = new Set<Held>()
@@ -25,6 +26,8 @@ export class Lane {
   /** Outcomes of a batch that the database refused: each is written alone, so that one bad row fails alone. */
   #alone: Outcome[] = []
   #running = 0
+  /** Places granted to jobs that are being added. */
+  #reserved = 0
   #turns = 0
   #claiming = 0
   #due = true
@@ -41,7 +44,7 @@ export class Lane {
     this.#kind = kind
     this.#db = db
     this.#log = log
-    this.#worker = worker
+    this.worker = worker
     this.#batch = Math.min(kind.batch ?? 128, 1000)
   }
 
@@ -52,6 +55,32 @@ export class Lane {
   /** Jobs whose handler runs in this process. */
   get running(): number {
     return this.#running
+  }
+
+  get leaseSeconds(): number {
+    return this.#kind.leaseSeconds
+  }
+
+  reserve(count: number): number {
+    const isBehind = this.#due || this.#claiming > 0 || this.#doubtful || this.#pause !== undefined
+    if (isBehind || this.#state !== 'open') return 0
+    const granted = Math.min(count, this.#free())
+    this.#reserved += granted
+    return granted
+  }
+
+  take(granted: number, jobs: readonly Job[]): void {
+    this.#reserved -= granted
+    const leased = jobs.map((job) => ({ job, fence: 1 }))
+    if (this.#state === 'closed') void this.#release(leased)
+    else for (const one of leased) this.#start(one)
+    this.look()
+  }
+
+  forsake(granted: number, doubtful: boolean): void {
+    this.#reserved -= granted
+    this.#doubtful ||= doubtful
+    this.wake()
   }
 
   /** There may be jobs to do. */
@@ -127,7 +156,8 @@ export class Lane {
       if (outcomes.length === 0 && wanted === 0) break
       void this.#turn(outcomes, wanted)
     }
-    if (this.#state === 'closing' && this.#held.size === 0 && this.#turns === 0) this.#onIdle?.()
+    const isIdle = this.#held.size === 0 && this.#turns === 0 && this.#reserved === 0
+    if (this.#state === 'closing' && isIdle) this.#onIdle?.()
   }
 
   #wanted(): number {
@@ -136,9 +166,15 @@ export class Lane {
     if (this.#claiming > 0) return 0
     // The database is slower than the handlers.
     if (this.#outcomes.length > 4 * this.#batch) return 0
-    const free = Math.min(this.#batch, this.#kind.concurrency - this.#running)
-    if (free <= 0) return 0
-    return this.#kind.room ? Math.max(0, Math.min(free, Math.floor(this.#kind.room()))) : free
+    // What this worker holds beyond what it knows of is taken back first: not what is being added.
+    if (this.#doubtful && this.#reserved > 0) return 0
+    return Math.min(this.#batch, this.#free())
+  }
+
+  /** How many more jobs could start at this moment. */
+  #free(): number {
+    const most = Math.min(this.#kind.concurrency - this.#running, this.#kind.room?.() ?? Number.POSITIVE_INFINITY)
+    return Math.max(0, Math.floor(most) - this.#reserved)
   }
 
   async #turn(outcomes: Outcome[], wanted: number): Promise<void> {
@@ -170,7 +206,7 @@ export class Lane {
   async #settleDoubts(): Promise<void> {
     await reclaim(
       this.#db,
-      this.#worker,
+      this.worker,
       this.kind,
       [...this.#held].map(({ job }) => job.id),
     )
@@ -180,7 +216,7 @@ export class Lane {
   /** In one statement where that will do, else in one transaction. */
   #write(outcomes: Outcome[], count: number): Promise<Turn> {
     const { leaseSeconds, settle, failed } = this.#kind
-    const wanted = { kind: this.kind, count, worker: this.#worker, leaseSeconds, after: this.#after }
+    const wanted = { kind: this.kind, count, worker: this.worker, leaseSeconds, after: this.#after }
     const done: (Leased & Done)[] = []
     const back: Return[] = []
     const dead: (Leased & { error: string })[] = []

@@ -1,5 +1,6 @@
 import type { Db } from '../db/sql.ts'
 import { uuid } from '../lib/id.ts'
+import { openBerth } from './berth.ts'
 import type { Kind, Log } from './kind.ts'
 import { Lane } from './lane.ts'
 import { onWake } from './queue.ts'
@@ -39,7 +40,10 @@ export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): 
   const id = uuid()
   const lanes = new Map(kinds.map((kind) => [kind.kind, new Lane(kind, db, log, id)]))
   if (lanes.size !== kinds.length) throw new Error('two handlers for one kind of job')
-  const silence = [...lanes.values()].map((lane) => onWake(lane.kind, () => lane.wake()))
+  const silence = [...lanes.values()].flatMap((lane) => [
+    onWake(lane.kind, () => lane.wake()),
+    openBerth(lane.kind, lane),
+  ])
   const timers = new Set<NodeJS.Timeout>()
   let closing = false
   let stopped = false

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { type TestDatabase, testDatabase } from '../../test/database.ts'
+import { uuid } from '../lib/id.ts'
+import { berthOf } from './berth.ts'
+import type { Job, Kind } from './kind.ts'
+import { enqueue, enqueueAll } from './queue.ts'
+import { silent, until, work } from './testing.ts'
+
+let db: TestDatabase
+before(async () => {
+  db = await testDatabase()
+})
+
+const jobOf = (kind: string, id: string): Job => {
+  const now = new Date()
+  return { id, account: null, kind, key: null, payload: {}, runAt: now, createdAt: now, attempt: 1 }
+}
+
+/** Adds so many jobs leased to the worker, as a statement on a hot path does. */
+const add = async (kind: string, owner: string, count: number): Promise<string[]> => {
+  const ids = Array.from({ length: count }, () => uuid())
+  await db.run`
+    insert into jobs (id, kind, payload, run_at, created_at, leased_until, owner, fence, attempts)
+    select id, ${kind}, '{}', (select app_now()), (select app_now()), clock_timestamp() + interval '30 s', ${owner}, 1, 1
+    from unnest(${ids}::uuid[]) j (id)`
+  return ids
+}
+
+const left = async (kind: string) => (await db.many`select 1 from jobs where kind = ${kind}`).length
+
+test('jobs that are added leased run once, end, and are never claimed', async () => {
+  const ran: string[] = []
+  const kind: Kind = {
+    kind: 'born',
+    concurrency: 100,
+    leaseSeconds: 30,
+    maxAttempts: 3,
+    run: async ({ id, attempt }) => void ran.push(`${id} ${attempt}`),
+  }
+  const worker = work({ db, kinds: [kind], log: silent })
+  const berth = berthOf('born')
+  assert.ok(berth)
+  const grants: number[] = []
+  await until('the first look at the queue is over', () => grants.push(berth.reserve(250)) > 0 && grants.at(-1) !== 0)
+  const granted = grants.at(-1) ?? 0
+  assert.equal(granted, 100, 'no more than may run at once')
+  assert.equal(berth.reserve(1), 0, 'nothing beyond')
+  const ids = await add('born', berth.worker, 3)
+  berth.take(
+    granted,
+    ids.map((id) => jobOf('born', id)),
+  )
+  await until('they ended', async () => (await left('born')) === 0)
+  assert.deepEqual(ran.sort(), ids.map((id) => `${id} 1`).sort())
+  await worker.stop()
+  assert.equal(berthOf('born'), undefined, 'a worker that has stopped takes none')
+})
+
+test('no place is granted while older jobs wait', async () => {
+  const gate = Promise.withResolvers<void>()
+  const kind: Kind = { kind: 'busy', concurrency: 2, leaseSeconds: 30, maxAttempts: 3, run: () => gate.promise }
+  await db.begin((tx) =>
+    enqueueAll(
+      tx,
+      'busy',
+      [1, 2, 3].map((n) => ({ payload: { n } })),
+    ),
+  )
+  const worker = work({ db, kinds: [kind], log: silent })
+  await until('two run', () => worker.running('busy') === 2)
+  assert.equal(berthOf('busy')?.reserve(1), 0)
+  gate.resolve()
+  await until('all ended', async () => (await left('busy')) === 0)
+  await until('there is room', () => (berthOf('busy')?.reserve(1) ?? 0) === 1)
+  berthOf('busy')?.forsake(1, false)
+  await worker.stop()
+})
+
+test('what was committed without an answer is found, and runs once', async () => {
+  const ran: string[] = []
+  const kind: Kind = {
+    kind: 'lost',
+    concurrency: 10,
+    leaseSeconds: 3600,
+    maxAttempts: 3,
+    run: async ({ id }) => void ran.push(id),
+  }
+  const worker = work({ db, kinds: [kind], log: silent })
+  const berth = berthOf('lost')
+  assert.ok(berth)
+  await until('there is room', () => berth.reserve(5) === 5)
+  const ids = await add('lost', berth.worker, 5)
+  // Jobs of others are claimed meanwhile; what is being added is not taken for lost.
+  await db.begin((tx) => enqueue(tx, 'lost', {}))
+  await until('the other one ran', () => ran.length === 1)
+  berth.forsake(5, true)
+  await until('all ended', async () => (await left('lost')) === 0)
+  assert.equal(ran.length, 6)
+  assert.deepEqual(new Set(ran.slice(1)), new Set(ids))
+  await worker.stop()
+})
