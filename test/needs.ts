@@ -6,6 +6,10 @@ export const packages = {
   'PostgreSQL 15': 'postgresql-15',
   chromium: 'chromium',
   openssl: 'openssl',
+  bearerbox: 'kannel',
+  drive_smpp: 'kannel-extras',
+  tshark: 'tshark',
+  'Net::SMPP': 'libnet-smpp-perl',
 } as const
 
 type Program = keyof typeof packages

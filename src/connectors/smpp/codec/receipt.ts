@@ -29,12 +29,6 @@ export const receiptClass = 0x04
 const typeBits = 0x3c
 const intermediate = 0x20
 
-/** True when a deliver_sm or data_sm tells of a message sent, not of one received. */
-export const isReceipt = (pdu: Message | Data): boolean => {
-  const type = pdu.esmClass & typeBits
-  return type === receiptClass || type === intermediate || pdu.tlvs.has(tags.receipted_message_id)
-}
-
 const idForm = /\bid\s*:\s*([^\s:]+)(?=\s|$)/i
 const statForm = /\bstat\s*:\s*([a-z]+)/i
 const errForm = /\berr\s*:\s*([^\s:]+)(?=\s|$)/i
@@ -59,6 +53,15 @@ export const readReceipt = (pdu: Message | Data): Receipt | null => {
   const state = (code === undefined ? undefined : byCode.get(code)) ?? stateOf(statForm.exec(text)?.[1] ?? '')
   const error = errForm.exec(text)?.[1] ?? networkError(pdu.tlvs.get(tags.network_error_code))
   return { carrierId, state: state ?? 'UNKNOWN', error: error === null || /^0*$/.test(error) ? null : error }
+}
+
+/** True when a deliver_sm or data_sm tells of a message sent, not of one received. Some carriers leave esm_class at 0: then a
+ *  message id with a state says so, and an id without one is a text all the same. */
+export const isReceipt = (pdu: Message | Data): boolean => {
+  const type = pdu.esmClass & typeBits
+  if (type === receiptClass || type === intermediate) return true
+  if (!pdu.tlvs.has(tags.receipted_message_id)) return false
+  return pdu.tlvs.has(tags.message_state) || statForm.test(readUserData(pdu).text)
 }
 
 const stamp = (at: Date): string => at.toISOString().slice(2, 16).replace(/[-T:]/g, '')
