@@ -20,8 +20,9 @@ import { numberRoutes } from './routes.ts'
 
 type Answer = { status: number; body: { [key: string]: unknown } }
 
-/** The shop with its catalogue over a real database, and the worker of its jobs. */
-export const openShop = async () => {
+/** The shop with its catalogue over a real database, and the worker of its jobs.
+ *  @param seal that of another process on the same database */
+export const openShop = async (seal = makeSeal(randomBytes(32))) => {
   const db = await testDatabase()
   await loadCatalogue(db)
   await db.begin(stockSandbox)
@@ -31,7 +32,7 @@ export const openShop = async () => {
     version: 'test',
     db,
     log,
-    seal: makeSeal(randomBytes(32)),
+    seal,
     simulator: makeSimulator(() => null),
     publicUrl: () => 'http://127.0.0.1',
   })
@@ -47,18 +48,23 @@ export const openShop = async () => {
       if (amount > 0) await deposit(tx, id, amount, { kind: 'credit' })
       return { id, key: (await issueKey(tx, id, 'test')).key }
     })
-    const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, body?: object): Promise<Answer> => {
+    const call = async (
+      method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+      url: string,
+      body?: object,
+      headers: Record<string, string> = {},
+    ): Promise<Answer> => {
       const answer = await app.inject({
         method,
         url,
-        headers: { 'x-user-api-key': key },
+        headers: { 'x-user-api-key': key, ...headers },
         ...(body ? { payload: body } : {}),
       })
       return { status: answer.statusCode, body: answer.json() }
     }
     const balanceNow = async () =>
       (await db.one<{ balance: string }>`select balance from balances where account_id = ${id}`).balance
-    return { id, call, balance: balanceNow }
+    return { id, key, call, balance: balanceNow }
   }
 
   let made = 100_000
@@ -83,6 +89,7 @@ export const openShop = async () => {
 
   return {
     db,
+    parts,
     customer,
     group,
     advance,
