@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { after, test } from 'node:test'
+import { startSupplier } from '../../../test/didww/supplier.ts'
+import { done, supplierSuite } from '../suppliers.conformance.ts'
+import { isSigned, sign } from './codec/signature.ts'
+import { connectDidww } from './supplier.ts'
+
+const makeLab = async () => {
+  const simulator = await startSupplier('--complete-ms', '50')
+  return {
+    simulator,
+    supplier: connectDidww(simulator.settings),
+    loseAnswer: () => simulator.fault('lose-answer', { method: 'POST' }),
+    cancelOrder: () => simulator.fault('cancel-order'),
+    sellAway: () => simulator.fault('number-gone', { method: 'POST' }),
+    orders: async () =>
+      (await simulator.log()).filter(({ method, path }) => method === 'POST' && path === '/orders').length,
+  }
+}
+
+supplierSuite(makeLab)
+
+test('it says which version it speaks, and never lets an order wait for stock', async () => {
+  const { simulator, supplier } = await makeLab()
+  const order = { reference: 'ours', sku: 'none', item: 'any', callback: 'http://127.0.0.1/callback' } as const
+  assert.deepEqual(await supplier.order(order), { outcome: 'refused', reason: 'Sku is invalid' })
+  const [asked] = await simulator.log()
+  assert.equal(asked?.version, '2026-04-16')
+  assert.deepEqual(asked?.body, {
+    data: {
+      type: 'orders',
+      attributes: {
+        allow_back_ordering: false,
+        external_reference_id: 'ours',
+        callback_url: 'http://127.0.0.1/callback',
+        callback_method: 'post',
+        items: [{ type: 'did_order_items', attributes: { sku_id: 'none', qty: 1 } }],
+      },
+    },
+  })
+})
+
+test('it stays below 20 requests a second, however many are asked for at once', async () => {
+  const { simulator, supplier } = await makeLab()
+  const asked = await Promise.all(Array.from({ length: 45 }, () => supplier.check()))
+  assert.ok(asked.every(({ outcome }) => outcome === 'done'))
+  const times = (await simulator.log()).map(({ at }) => at)
+  for (const [i, at] of times.entries()) assert.ok((times[i + 20] ?? Infinity) - at >= 1000, `request ${i}`)
+})
+
+test('after 429 it waits as long as it is told, and asks nothing meanwhile', async () => {
+  const { simulator, supplier } = await makeLab()
+  await simulator.fault('too-many')
+  assert.deepEqual(await supplier.check(), { outcome: 'later', seconds: 1, reason: 'Too many requests' })
+  done(await supplier.check())
+  const [first, second] = await simulator.log()
+  assert.ok((second?.at ?? 0) - (first?.at ?? 0) >= 1000)
+})
+
+test('each way to fail is told by what it means', async () => {
+  const { simulator, supplier } = await makeLab()
+  const order = { reference: 'a', sku: 'b', item: 'any', callback: null } as const
+  for (const kind of ['broken', 'garbled', 'lose-request'] as const) {
+    await simulator.fault(kind)
+    assert.equal((await supplier.check()).outcome, 'later', kind)
+  }
+  done(await connectDidww(simulator.settings).check())
+  await simulator.fault('broken')
+  const other = connectDidww(simulator.settings)
+  assert.equal((await other.order(order)).outcome, 'unknown')
+  const stranger = connectDidww({ ...simulator.settings, api_key: 'no key' })
+  assert.deepEqual(await stranger.check(), { outcome: 'refused', reason: 'Unauthorized' })
+  assert.match(stranger.state().lastError ?? '', /key is refused/)
+  const nobody = connectDidww({ ...simulator.settings, base_url: 'http://127.0.0.1:3/v3' })
+  assert.equal((await nobody.order(order)).outcome, 'later', 'nothing was sent')
+})
+
+test('a supplier that is dead costs three attempts, and then nothing for a while', async () => {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  after(() => server.close())
+  const address = server.address()
+  const port = address && typeof address === 'object' ? address.port : 0
+  const supplier = connectDidww({ api_key: 'k', base_url: `http://127.0.0.1:${port}`, requests_per_second: 19 })
+  for (let i = 0; i < 20; i++) assert.equal((await supplier.check()).outcome, 'later')
+  assert.ok(connections <= 3 + 3, `${connections} connections`)
+  assert.equal(supplier.state().state, 'down')
+})
+
+/** Published by the provider with its SDKs. */
+const order = new Map([
+  ['status', 'completed'],
+  ['id', '1dd7a68b-e235-402b-8912-fe73ee14243a'],
+  ['type', 'orders'],
+])
+
+test('callbacks are believed by their signature alone', () => {
+  const vectors = [
+    ['http://example.com/callbacks', 'fe99e416c3547f2f59002403ec856ea386d05b2f'],
+    ['http://foo.com/bar', '4d1ce2be656d20d064183bec2ab98a2ff3981f73'],
+    ['http://foo.com:80/bar', '4d1ce2be656d20d064183bec2ab98a2ff3981f73'],
+    ['http://foo.com:8182/bar', 'eb8fcfb3d7ed4b4c2265d73cf93c31ba614384d1'],
+    ['https://foo.com/bar', 'f26a771c302319a7094accbe2989bad67fff2928'],
+    ['https://foo.com/bar?qwe=asd', '4a0e98ddf286acadd1d5be1b0ed85a4e541c3137'],
+    ['https://qwe:asd@foo.com/bar', '7a8cd4a6c349910dfecaf9807e56a63787250bbd'],
+  ] as const
+  for (const [url, signature] of vectors) {
+    assert.equal(sign('SOMEAPIKEY', url, order), signature, url)
+    assert.ok(isSigned('SOMEAPIKEY', url, order, signature))
+    assert.ok(!isSigned('OTHERKEY', url, order, signature))
+    assert.ok(!isSigned('SOMEAPIKEY', url, new Map([...order, ['status', 'canceled']]), signature))
+  }
+  for (const signature of ['', 'x', 'é'.repeat(20)])
+    assert.ok(!isSigned('SOMEAPIKEY', 'http://foo.com/bar', order, signature))
+  assert.ok(!connectDidww({ api_key: 'SOMEAPIKEY' }).isGenuine('http://foo.com/bar', order, ''))
+})
