@@ -19,6 +19,15 @@ declare module 'smpp' {
     message_payload?: SmppUserData
     message_state?: number
     receipted_message_id?: string
+    system_type?: string
+    interface_version?: number
+    address_range?: string
+    service_type?: string
+    source_addr_ton?: number
+    source_addr_npi?: number
+    dest_addr_ton?: number
+    dest_addr_npi?: number
+    validity_period?: string | Date
     response(fields?: Record<string, unknown>): SmppPdu
     toBuffer(): Buffer
   }
@@ -34,6 +43,7 @@ declare module 'smpp' {
   }
   const smpp: {
     createServer(listener: (session: SmppSession) => void): Server
+    createServer(options: { key: string; cert: string }, listener: (session: SmppSession) => void): Server
     connect(options: { host: string; port: number }, connected?: () => void): SmppSession
     PDU: new (command: string | Buffer, fields?: Record<string, unknown>) => SmppPdu
   }

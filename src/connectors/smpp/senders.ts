@@ -22,6 +22,10 @@ export class Senders {
     this.interval = rate === undefined ? 0 : 1_000 / rate
   }
 
+  get size(): number {
+    return this.turns.size
+  }
+
   /** Milliseconds after which to come back; 0 when a part may go now. */
   wait(sender: string, now: number): number {
     const turns = this.turns.get(sender)

@@ -1,31 +1,12 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { createServer } from 'node:tls'
+import { certificate } from '../../../test/certificate.ts'
 import { needs } from '../../../test/needs.ts'
 import { connectSmpp } from './carrier.ts'
 import { encode } from './codec/encode.ts'
 import { noTlvs } from './codec/pdu.ts'
-
-/** A self-signed certificate for 127.0.0.1 and its key, PEM. */
-const certificate = (): { cert: string; key: string } => {
-  const folder = mkdtempSync(join(tmpdir(), 'tls-'))
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const subject = ['-subj', '/CN=carrier', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:carrier.test']
-  const made = spawnSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-    ...subject,
-    ...['-keyout', key, '-out', cert],
-  ])
-  assert.equal(made.status, 0, String(made.stderr))
-  const pair = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
-  rmSync(folder, { recursive: true })
-  return pair
-}
 
 test('a bind over TLS is made with the right authority and refused with any other', needs('openssl'), async (t) => {
   const right = certificate()

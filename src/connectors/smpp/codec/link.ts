@@ -74,6 +74,11 @@ export class Link {
     return this.waiting.size
   }
 
+  /** Octets that the peer has not taken yet. */
+  get unread(): number {
+    return this.socket.writableLength
+  }
+
   get isOpen(): boolean {
     return this.open
   }
@@ -181,7 +186,8 @@ export class Link {
 
   private flush(): void {
     const [first] = this.outbox
-    if (first === undefined || !this.open) return
+    // Not once it is ended or broken: what is left was never written.
+    if (first === undefined || !this.socket.writable) return
     this.events.write()
     const octets = this.outbox.length === 1 ? first : Buffer.concat(this.outbox)
     this.outbox = []
