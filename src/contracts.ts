@@ -1,5 +1,6 @@
 import * as accounts from './accounts/contract.ts'
 import * as connections from './connections/contract.ts'
+import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
@@ -23,5 +24,6 @@ export const contracts: readonly Contract[] = [
   prices,
   connections,
   sandbox,
+  events,
   health,
 ].flatMap((folder) => Object.values<Contract>(folder))

@@ -1,5 +1,6 @@
 import { accountRoutes } from './accounts/routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
+import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
@@ -23,6 +24,6 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),
   ...connectionRoutes(parts),
-  ...(parts.config.sandbox ? sandboxRoutes(parts) : []),
+  ...(parts.config.sandbox ? [...sandboxRoutes(parts), ...eventRoutes(parts)] : []),
   ...healthRoutes(parts),
 ]

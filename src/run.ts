@@ -12,6 +12,7 @@ import { numberJobs } from './numbers/jobs.ts'
 import type { Parts } from './parts.ts'
 import { installSite } from './site/routes.ts'
 import { forgetParts, receiptJob, submitJob } from './sms/jobs.ts'
+import { makeTunnel } from './tunnel/routes.ts'
 
 /** The figures of /metrics beside those of HTTP. */
 const installMetrics = ({ metrics, db, accept, carriers }: Parts) => {
@@ -35,19 +36,21 @@ const installMetrics = ({ metrics, db, accept, carriers }: Parts) => {
   })
 }
 
-/** The HTTP server of these parts, ready to listen or to be injected into. */
-export const makeApp = async (
-  parts: Parts,
-  tls: { cert: Buffer; key: Buffer } | null = null,
-): Promise<FastifyInstance> => {
+/** The HTTP server of these parts, ready to listen or to be injected into, and what tells laptops of events. */
+const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null) => {
   const { config } = parts
   const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
   const naming = makeNaming(config.msgappName)
-  const app = makeServer({ ...parts, tls, trustProxy, naming }, makeEndpoints(parts))
+  const tunnel = makeTunnel(parts, naming)
+  const app = makeServer({ ...parts, tls, trustProxy, naming }, makeEndpoints(parts), [tunnel.upgrade])
+  app.addHook('preClose', tunnel.close)
   await installSite(app, parts)
   installMetrics(parts)
-  return app
+  return { app, tunnel }
 }
+
+/** The HTTP server alone. */
+export const makeApp = async (parts: Parts): Promise<FastifyInstance> => (await assemble(parts, null)).app
 
 export type Running = {
   readonly app: FastifyInstance
@@ -61,7 +64,8 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
   const { config, db, log, carriers, auth, meter, changes, outbound, life } = parts
   const onError = (error: unknown) => log.error({ err: error }, 'something that is done every so often failed')
   const ticks = [tick(5_000, auth.flush, onError), tick(2_000, meter.flush, onError)]
-  const app = await makeApp(parts, tls)
+  const { app, tunnel } = await assemble(parts, tls)
+  ticks.push(tick(500, tunnel.look, onError), tick(15_000, tunnel.beat, onError))
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo // it listens on TCP
   let worker: Worker | null = null

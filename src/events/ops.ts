@@ -1,6 +1,8 @@
 import type { Tx } from '../db/sql.ts'
+import { invalid } from '../http/problem.ts'
 import { uuid } from '../lib/id.ts'
-import type { EventName } from './names.ts'
+import { nearest } from '../lib/nearest.ts'
+import { type EventName, eventNames } from './names.ts'
 import * as store from './store.ts'
 
 /** Something that happened to an account. */
@@ -26,3 +28,11 @@ export const record = async (tx: Tx, events: readonly Event[]): Promise<void> =>
     }),
   )
 }
+
+/** The event of a name. @throws Problem 400 that suggests the nearest */
+export const eventOf = (name: string): EventName =>
+  eventNames.find((known) => known === name) ??
+  invalid(
+    `There is no event ${name.slice(0, 60)}; did you mean ${nearest(name.slice(0, 60), eventNames)}?`,
+    'unknown_event',
+  )

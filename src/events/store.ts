@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Db, Tx } from '../db/sql.ts'
 
 export type EventRow = {
   account: string
@@ -17,3 +17,8 @@ export const insert = (tx: Tx, events: readonly EventRow[]) => tx.run`
     ${events.map((e) => e.channel)}::uuid[], ${events.map((e) => e.conversation)}::text[],
     ${events.map((e) => JSON.stringify(e.payload))}::text[]
   ) e (account_id, id, name, channel_id, conversation, payload)`
+
+/** An SMS channel of an account that can receive, or null. */
+export const smsChannel = (db: Db, account: string) => db.maybe<{ id: string; phone_number: string }>`
+  select id, phone_number from sms_channels where account_id = ${account} and enabled and supports_sms_in
+  order by id limit 1`

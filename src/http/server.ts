@@ -18,6 +18,7 @@ import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
 import { errorBody, Problem, type ProblemName, type Shape } from './problem.ts'
 import { json, refuseExpectation, refuseSocket } from './socket.ts'
+import { makeUpgrades, type Upgrade } from './upgrade.ts'
 import { badBody, formats, queryReader, validationProblem } from './validation.ts'
 
 declare module 'fastify' {
@@ -42,6 +43,7 @@ export type ServerParts = {
   tls: { cert: Buffer; key: Buffer } | null
   trustProxy: boolean | string
   naming: Naming
+  life: { readonly stopping: boolean }
 }
 
 const noAccount = '00000000-0000-0000-0000-000000000000'
@@ -211,7 +213,12 @@ const registerOthers = (app: FastifyInstance, endpoints: readonly Endpoint[]) =>
 }
 
 /** The HTTP server over the endpoints: hardened, and with every refusal in the shapes of the interface. */
-export const makeServer = (parts: ServerParts, endpoints: readonly Endpoint[]): FastifyInstance => {
+export const makeServer = (
+  parts: ServerParts,
+  endpoints: readonly Endpoint[],
+  upgrades: readonly Upgrade[] = [],
+): FastifyInstance => {
+  const { wanted, open } = makeUpgrades(upgrades, parts)
   const { log, version, tls } = parts
   const run = randomBytes(6).toString('base64url')
   let requests = 0
@@ -242,7 +249,7 @@ export const makeServer = (parts: ServerParts, endpoints: readonly Endpoint[]): 
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500 },
-    http: { headersTimeout: 10_000, maxHeaderSize: 16_384, requireHostHeader: false },
+    http: { headersTimeout: 10_000, maxHeaderSize: 16_384, requireHostHeader: false, shouldUpgradeCallback: wanted },
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, strict: false, formats },
     },
@@ -252,6 +259,7 @@ export const makeServer = (parts: ServerParts, endpoints: readonly Endpoint[]): 
     },
   })
   app.server.on('checkExpectation', refuseExpectation)
+  app.server.on('upgrade', open)
   app.server.maxConnections = 10_000
   app.server.maxHeadersCount = 100
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { errorBody, Problem } from './problem.ts'
 
 // Refusals of what never becomes a request of Fastify's.
@@ -16,15 +17,25 @@ const unread: Record<string, () => Problem> = {
   ERR_HTTP_REQUEST_TIMEOUT: () => new Problem('timedOut', 'The request took too long to arrive'),
 }
 
+/** Answers a refusal on a bare socket, and ends it. */
+export const refuseWith = (problem: Problem, socket: Duplex): void => {
+  const { status, headers } = problem
+  const body = bodyOf(problem)
+  const fields = {
+    ...headers,
+    'content-type': json,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  }
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`)
+}
+
 /** Answers on a socket whose bytes are no HTTP request. */
 export const refuseSocket = (error: Error & { code?: string }, socket: Socket): void => {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const known = unread[error.code ?? '']
-  const problem = known ? known() : new Problem('invalid', 'The request is not valid HTTP', 'malformed_request')
-  const { status } = problem
-  const body = bodyOf(problem)
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${json}\r\ncontent-length: ${Buffer.byteLength(body)}`
-  socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`)
+  refuseWith(known ? known() : new Problem('invalid', 'The request is not valid HTTP', 'malformed_request'), socket)
 }
 
 /** Answers an Expect that nobody knows, which Node would do without a body. */

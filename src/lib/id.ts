@@ -13,6 +13,7 @@ export type Prefix =
   | 'CNX' // a connection to the outside world
   | 'TRF' // a transfer in the ledger
   | 'HLD' // money set aside
+  | 'EVT' // something that happened, as webhooks tell it
 
 let lastMs = ''
 let sequence = 0

@@ -1,8 +1,15 @@
 import { accountRecipes } from './accounts.ts'
 import { connectionRecipes } from './connections.ts'
+import { eventRecipes } from './events.ts'
 import { numberRecipes } from './numbers.ts'
 import type { Recipes } from './recipe.ts'
 import { smsRecipes } from './sms.ts'
 
 /** The recipes of every endpoint. A new domain adds its file here. */
-export const recipes: Recipes = { ...accountRecipes, ...connectionRecipes, ...numberRecipes, ...smsRecipes }
+export const recipes: Recipes = {
+  ...accountRecipes,
+  ...connectionRecipes,
+  ...eventRecipes,
+  ...numberRecipes,
+  ...smsRecipes,
+}
