@@ -154,7 +154,7 @@ export const settings = {
     'Networks that webhooks may reach whatever they are, such as 10.1.0.0/16, separated by commas.',
     list(network),
   ),
-  optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Honour STOP and its kin. For opt-out, which is to come.', flag),
+  optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Honour STOP and its kin: no text goes to a contact who sent it.', flag),
   mediaStore: setting(
     'TRUNKLINE_MEDIA_STORE',
     '',

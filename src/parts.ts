@@ -15,6 +15,9 @@ import type { Simulator } from './sandbox/simulator.ts'
 import { type Accept, makeAccept } from './sms/accept.ts'
 import { type Carriers, makeCarriers, submitKind } from './sms/carriers.ts'
 import { type Channels, makeChannels } from './sms/channels.ts'
+import { makeInbound } from './sms/inbound.ts'
+import { makeReceipts, type Receipts } from './sms/receipts.ts'
+import { makeRouting, type Routing } from './sms/routing.ts'
 import { makeTokens, type Tokens } from './tokens/ops.ts'
 
 /** What comes from outside: made by main.ts, or by a test's world.ts. */
@@ -40,6 +43,8 @@ export type Parts = Given & {
   readonly tokens: Tokens
   readonly channels: Channels
   readonly accept: Accept
+  readonly routing: Routing
+  readonly receipts: Receipts
   readonly carriers: Carriers
   /** The only way in which addresses that tenants name are called. */
   readonly outbound: Outbound
@@ -56,7 +61,10 @@ export const makeParts = async (given: Given): Promise<Parts> => {
   changes.on('clock', () => void readClock().catch(onError))
   await readClock()
   const prices = makePrices(db, changes, clock, onError)
-  await prices.ready()
+  const routing = makeRouting(db, seal, changes, onError)
+  await Promise.all([prices.ready(), routing.ready()])
+  const inbound = makeInbound(db, { log, prices })
+  const receipts = makeReceipts(db)
   return {
     ...given,
     clock,
@@ -67,8 +75,10 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     metrics: makeMetrics(),
     tokens: makeTokens(db, seal, changes),
     channels: makeChannels(db, changes),
-    accept: makeAccept(db, () => wake(submitKind)),
-    carriers: makeCarriers(db, seal, changes, log),
+    routing,
+    receipts,
+    accept: makeAccept(db, config.optOut, () => wake(submitKind)),
+    carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     outbound: makeOutbound({
       allowPrivate: config.allowPrivateHooks ?? config.sandbox,
       http: config.allowHttpHooks ?? config.sandbox,

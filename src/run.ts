@@ -11,7 +11,7 @@ import { lowBalances } from './ledger/jobs.ts'
 import { numberJobs } from './numbers/jobs.ts'
 import type { Parts } from './parts.ts'
 import { installSite } from './site/routes.ts'
-import { forgetParts, receiptJob, submitJob } from './sms/jobs.ts'
+import { smsJobs, smsSchedules } from './sms/jobs.ts'
 import { makeTunnel } from './tunnel/routes.ts'
 
 /** The figures of /metrics beside those of HTTP. */
@@ -74,10 +74,10 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
     worker = startWorker({
       db,
       log,
-      kinds: [...numberJobs(parts), submitJob(carriers), receiptJob(db)],
+      kinds: [...numberJobs(parts), ...smsJobs(parts)],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
-        forgetParts,
+        ...smsSchedules(parts),
         lowBalances,
       ],
     })

@@ -7,7 +7,7 @@ import { contracts } from '../src/contracts.ts'
 import { startWorker } from '../src/jobs/worker.ts'
 import { makeLog } from '../src/log.ts'
 import { numberJobs } from '../src/numbers/jobs.ts'
-import { receiptJob, submitJob } from '../src/sms/jobs.ts'
+import { smsJobs } from '../src/sms/jobs.ts'
 import { recipes } from './recipes/all.ts'
 import { makeScene, makeScenery } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
@@ -36,7 +36,7 @@ const sandbox = await db.begin((tx) =>
   keepConnection(tx, parts.seal, parts.changes, 'sandbox', { ...settings, sandbox: true }),
 )
 await parts.carriers.start()
-const worker = startWorker({ db, log, kinds: [...numberJobs(parts), submitJob(parts.carriers), receiptJob(db)] })
+const worker = startWorker({ db, log, kinds: [...numberJobs(parts), ...smsJobs(parts)] })
 after(async () => {
   await worker.stop()
   await parts.carriers.close()

@@ -58,6 +58,18 @@ const Smpp = Type.Object({
     }),
   ),
   priority: Type.Optional(count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')),
+  weight: Type.Optional(
+    count(1, 1000, 'Its share of the texts among connections of the same prefix and priority; default 1'),
+  ),
+  policy: Type.Optional(
+    Enum(['resubmit', 'hold', 'at_most_once'], {
+      description:
+        'When the answer to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never again',
+    }),
+  ),
+  validity_seconds: Type.Optional(
+    count(60, 604_800, 'How long a text may be tried, by us and by the carrier; default 48 hours, by us alone'),
+  ),
   sandbox: Type.Optional(
     Type.Boolean({ description: 'No real carrier: carries only what no other connection has prefixes for' }),
   ),

@@ -76,3 +76,7 @@ export const queueDepth = (sql: Sql): Promise<Depth[]> =>
       union all
       select kind, 0, 0, 0, count(*), null from dead_jobs group by kind
     ) k group by kind order by kind`
+
+/** Takes a job out of the queue, unless a worker has it in hand. @returns true when it will not run */
+export const withdraw = async (tx: Tx, id: string): Promise<boolean> =>
+  (await tx.run`delete from jobs where id = ${id} and leased_until is null`) === 1

@@ -10,7 +10,7 @@ export const tenures = (db: Db, account: string, numbers: readonly string[]) => 
   ) as next
   from virtual_numbers v where v.account_id = ${account} and v.number = any(${numbers}::text[])`
 
-/** The messages of an account by the ids that carriers gave their first parts. */
+/** The messages of an account by the ids that carriers gave their first parts, as the index has them. */
 export const byCarrierId = (db: Db, account: string, carrierIds: readonly string[]) => db.many<{
   carrier_id: string
   message_id: string
@@ -18,7 +18,8 @@ export const byCarrierId = (db: Db, account: string, carrierIds: readonly string
   select p.carrier_id, p.message_id from sms_parts p
   join sms_messages m on m.account_id = p.account_id and m.id = p.message_id
   where p.connection_id in (select id from connections where name = 'sandbox')
-    and p.carrier_id = any(${carrierIds}::text[]) and p.account_id = ${account}`
+    and ltrim(lower(p.carrier_id), '0') = any(${carrierIds.map((id) => id.toLowerCase().replace(/^0+/, ''))}::text[])
+    and p.account_id = ${account}`
 
 /** True while the number is the account's. */
 export const owns = async (db: Db, account: string, number: string): Promise<boolean> =>

@@ -7,18 +7,22 @@ import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
 import { wake } from '../jobs/queue.ts'
 import type { Seal } from '../lib/secret.ts'
-import { makeInbound } from './inbound.ts'
-import { makeReceipts } from './receipts.ts'
-import { routesFor } from './route.ts'
+import type { CarrierInbound } from './inbound.ts'
+import type { CarrierReceipt } from './receipts.ts'
+import { makeUnwritten, type Unwritten } from './unwritten.ts'
 
 /** The carriers that this process is connected to. */
 export type Carriers = {
-  /** Parts that they can take at this moment. */
+  /** Parts that they can take at this moment, all together. */
   room(): number
-  /** The carrier that is to take a text to this number: null when none is up, `none` when none carries there at all. */
-  route(
-    destination: string,
-  ): { id: string; carrier: SmsCarrier; settings: Connection<'smpp'>['settings'] } | null | 'none'
+  /** Parts that one of them can take at this moment. */
+  roomOf(id: string): number
+  /** Resolves with true once that one has room, with false after so many milliseconds or when the signal says so. */
+  whenRoom(id: string, milliseconds: number, signal: AbortSignal): Promise<boolean>
+  /** The carrier, while it is connected. */
+  bound(id: string): SmsCarrier | null
+  /** What carriers took and the database does not know yet. */
+  readonly unwritten: Unwritten
   state(id: string): CarrierState | null
   /** The state once it is bound or has failed, or after so many seconds. */
   settled(id: string, seconds: number): Promise<CarrierState | null>
@@ -26,24 +30,37 @@ export type Carriers = {
   close(): Promise<void>
 }
 
+/** Where what comes from carriers is kept. */
+export type Intake = {
+  inbound(message: CarrierInbound): Promise<unknown>
+  receipt(receipt: CarrierReceipt): Promise<unknown>
+}
+
 export const submitKind = 'sms.submit'
 
-export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger): Carriers => {
-  const inbound = makeInbound(db, log)
-  const receipts = makeReceipts(db)
-  const waiting = new Set<() => void>()
+type Waiter = { readonly id: string; readonly look: () => boolean }
+
+export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, intake: Intake): Carriers => {
+  const watching = new Set<() => void>()
+  /** In the order in which they came. */
+  const waiters = new Set<Waiter>()
   let started = false
+
+  /** A link went up or down, or there is room again. */
+  const changed = () => {
+    for (const look of watching) look()
+    for (const { look } of waiters) look()
+    wake(submitKind)
+  }
+  const unwritten = makeUnwritten(changed)
 
   const registry = makeRegistry<Connection<'smpp'>>(({ id, name, settings }) =>
     connectSmpp(
       settings,
       {
-        inbound: async (message) => void (await inbound.add({ ...message, connection: id })),
-        receipt: async (receipt) => void (await receipts.add({ ...receipt, connection: id })),
-        changed: () => {
-          for (const look of waiting) look()
-          wake(submitKind)
-        },
+        inbound: async (message) => void (await intake.inbound({ ...message, connection: id })),
+        receipt: async (receipt) => void (await intake.receipt({ ...receipt, connection: id })),
+        changed,
       },
       (event, details) => log.info({ connection: name, ...details }, `smpp ${event}`),
     ),
@@ -55,30 +72,52 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger):
     refreshing = refreshing.then(async () => {
       if (!started) return
       await registry.apply(await enabledConnections(db, seal, 'smpp'))
-      wake(submitKind)
+      changed()
     })
     refreshing = refreshing.catch((error) => log.error({ err: error }, 'the connections could not be read anew'))
     return refreshing
   }
   changes.on('connections', () => void refresh())
 
+  const carrierOf = (id: string) => registry.running().find(({ wanted }) => wanted.id === id)?.carrier ?? null
+  const roomIn = (id: string, carrier: SmsCarrier) => Math.max(0, carrier.room() - unwritten.count(id))
+  const roomOf = (id: string) => {
+    const carrier = carrierOf(id)
+    return carrier ? roomIn(id, carrier) : 0
+  }
+
   return {
-    room: () => registry.running().reduce((sum, { carrier }) => sum + carrier.room(), 0),
-    route: (destination) => {
-      const links = registry
-        .running()
-        .map(({ wanted, carrier }) => ({ id: wanted.id, settings: wanted.settings, carrier }))
-      const routes = routesFor(links, destination)
-      if (routes.length === 0) return 'none'
-      return routes.find(({ carrier }) => carrier.state().state === 'bound') ?? null
+    room: () => registry.running().reduce((sum, { wanted, carrier }) => sum + roomIn(wanted.id, carrier), 0),
+    roomOf,
+    whenRoom: (id, milliseconds, signal) =>
+      new Promise((resolve) => {
+        const end = (found: boolean) => {
+          clearTimeout(timer)
+          signal.removeEventListener('abort', stop)
+          waiters.delete(waiter)
+          resolve(found)
+          return found
+        }
+        const stop = () => void end(false)
+        const waiter: Waiter = { id, look: () => roomOf(id) > 0 && end(true) }
+        const timer = setTimeout(stop, milliseconds)
+        signal.addEventListener('abort', stop)
+        waiters.add(waiter)
+        if (signal.aborted) stop()
+        else waiter.look()
+      }),
+    bound: (id) => {
+      const carrier = carrierOf(id)
+      return carrier?.state().state === 'bound' ? carrier : null
     },
+    unwritten,
     state: registry.state,
     settled: async (id, seconds) => {
       await refreshing
       return new Promise((resolve) => {
         const end = () => {
           clearTimeout(timer)
-          waiting.delete(look)
+          watching.delete(look)
           resolve(registry.state(id))
         }
         const look = () => {
@@ -86,7 +125,7 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger):
           if (!state || state.state === 'bound' || (state.state === 'down' && state.lastError)) end()
         }
         const timer = setTimeout(end, seconds * 1000)
-        waiting.add(look)
+        watching.add(look)
         look()
       })
     },

@@ -41,12 +41,26 @@ const Message = Type.Object({
     'canceled',
     'unknown',
   ]),
-  sub_status: Type.Optional(Type.String()),
+  sub_status: Type.Optional(
+    Type.String({
+      description:
+        'Sent: what the last receipt said (enroute, accepted, unknown), or no_receipt. Received: incomplete when parts never came',
+    }),
+  ),
   error_code: Type.Optional(Type.String()),
+  send_at: Type.Optional(Time),
   created_at: Time,
   updated_at: Time,
   timestamp: Type.Integer({ description: 'Unix seconds' }),
 })
+
+const Text = Type.String({
+  minLength: 1,
+  description: 'At most 1,600 UTF-16 units; 160 characters a segment in the GSM alphabet, 70 otherwise',
+  examples: ['Hello from Trunkline'],
+})
+
+const refusedDestination = 'A number is not E.164, to_number is in the US (a2p_us_unsupported), or has no price'
 
 export const sendSms = contract({
   ...sms,
@@ -57,20 +71,45 @@ export const sendSms = contract({
   body: Type.Object({
     from_number: Phone('A number of the account with SMS, E.164'),
     to_number: Phone('The recipient, E.164'),
-    text: Type.String({
-      minLength: 1,
-      description: 'At most 1,600 UTF-16 units; 160 characters a segment in the GSM alphabet, 70 otherwise',
-      examples: ['Hello from Trunkline'],
-    }),
+    text: Text,
+    send_at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'Not before this time, at most a year ahead; one that has passed is now',
+        examples: ['2026-11-21T09:00:00Z'],
+      }),
+    ),
   }),
   status: 202,
   reply: Ok({ message_uuid: Type.String({ examples: ['SMO01a1fcca-93ab-7cbc-9f10-be702f775479'] }) }),
   errors: {
     notFound: 'from_number is no number of the account with SMS',
-    unprocessable: 'A number is not E.164, or to_number is in the US (a2p_us_unsupported)',
-    forbidden: 'The account is blocked, or the number is suspended (number_suspended)',
+    unprocessable: refusedDestination,
+    forbidden:
+      'The account is blocked, the number is suspended (number_suspended), or the recipient answered STOP to it (opted_out)',
     balance: 'The balance does not cover the price',
   },
+})
+
+export const previewSms = contract({
+  ...sms,
+  id: 'previewSms',
+  method: 'POST',
+  url: '/open/sms/preview',
+  summary: 'What a text would be sent as, and cost; nothing is sent',
+  body: Type.Object({ to_number: Phone('The recipient, E.164'), text: Text }),
+  status: 200,
+  reply: Ok({
+    encoding: Enum(['gsm7', 'ucs2'], { description: 'The GSM 7-bit alphabet, or UCS-2 for all others' }),
+    forced_by: Type.Optional(
+      Type.String({ description: 'The first character outside the GSM alphabet', examples: ['я'] }),
+    ),
+    fragments: Type.Integer({ description: 'Segments that it is sent and paid as' }),
+    parts: Type.Array(Type.String(), { description: 'The text of each segment' }),
+    price: Type.Number({ description: 'USD' }),
+    price_per_fragment: Type.Number({ description: 'USD' }),
+  }),
+  errors: { unprocessable: refusedDestination },
 })
 
 const unknownChannel = 'The channel does not exist or is not the account’s'
@@ -143,4 +182,72 @@ export const getSmsMessage = contract({
   status: 200,
   reply: Ok({ message: Message }),
   errors: { notFound: 'No such message of the account' },
+})
+
+export const cancelSms = contract({
+  ...sms,
+  id: 'cancelSms',
+  method: 'DELETE',
+  url: '/open/sms/message/:message_uuid',
+  summary: 'Take back an SMS whose time (send_at) has not come; its price is paid back',
+  params: Type.Object({ message_uuid: Id('SMO') }),
+  status: 200,
+  reply: Ok({ message: Message }),
+  errors: {
+    notFound: 'No such message of the account',
+    conflict: 'It is not scheduled any more: its time has come, or it was canceled',
+  },
+})
+
+const Candidate = Type.Object({
+  connection_uuid: Id('CNX'),
+  name: Type.String(),
+  prefix: Type.String({ description: 'The leading digits by which it was chosen; empty is every destination' }),
+  priority: Type.Integer(),
+  weight: Type.Integer(),
+})
+
+export const inspectMessage = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: messages',
+  id: 'inspectMessage',
+  method: 'GET',
+  url: '/operator/messages/:message_uuid',
+  summary: 'One SMS of any account: which way it went and why, its parts, and what carriers answered',
+  params: Type.Object({
+    message_uuid: Type.String({ pattern: '^SM[IO]', maxLength: 64, description: 'SMI… or SMO…' }),
+  }),
+  status: 200,
+  reply: Ok({
+    account_uuid: Id('ACC'),
+    channel_uuid: Id('SMS'),
+    message: Message,
+    candidates: Type.Array(Candidate, {
+      description: 'Connections that could carry it when it was accepted: longest prefix first, then lowest priority',
+    }),
+    parts: Type.Array(
+      Type.Object({
+        part: Type.Integer(),
+        connection_uuid: Id('CNX'),
+        carrier_id: Type.Optional(Type.String({ description: 'As the carrier wrote it' })),
+        status: Type.String(),
+        error_code: Type.Optional(Type.String()),
+        sent_at: Time,
+        updated_at: Time,
+      }),
+    ),
+    attempts: Type.Array(
+      Type.Object({
+        part: Type.Integer(),
+        connection_uuid: Id('CNX'),
+        outcome: Enum(['retry', 'refused', 'unknown']),
+        reason: Type.String({ examples: ['ESME_RINVDSTADR'] }),
+        at: Time,
+      }),
+      { description: 'Submits that did not end with the carrier taking the part' },
+    ),
+  }),
+  errors: { notFound: 'No such message' },
+  cli: 'messages show',
 })

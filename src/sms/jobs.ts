@@ -1,83 +1,47 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import type { SmsPart } from '../connectors/port.ts'
-import type { Db, Tx } from '../db/sql.ts'
-import { GiveUp, type Job, type Kind, Later, Retry } from '../jobs/kind.ts'
+import type { Tx } from '../db/sql.ts'
+import { type Done, GiveUp, type Kind, Retry } from '../jobs/kind.ts'
 import type { Schedule } from '../jobs/schedule.ts'
-import { refund } from '../ledger/ops.ts'
-import { print } from '../lib/id.ts'
-import { micros } from '../lib/money.ts'
-import { segment } from '../lib/segments.ts'
+import type { Parts } from '../parts.ts'
 import { type Carriers, submitKind } from './carriers.ts'
-import { applyReceipt, type CarrierReceipt } from './receipts.ts'
+import { makeCourier } from './courier.ts'
+import { endUnsent } from './endings.ts'
+import { makeHealth } from './health.ts'
+import { receiveIncomplete } from './inbound.ts'
+import { makeOrder } from './order.ts'
+import { forgetReferences } from './pieces.ts'
+import type { CarrierReceipt, Receipts } from './receipts.ts'
+import { forgetSeen } from './seen.ts'
+import { tell } from './shown.ts'
 import * as states from './states.ts'
-import * as waiting from './waiting.ts'
+import { makeSteps } from './steps.ts'
+import { defaultValidSeconds, makeSubmit, type Outcome, type Submission } from './submit.ts'
 
-type Submission = { from: string; to: string; text: string }
+type Ended = Done<Submission, Outcome>
 
-type Outcome = { outcome: 'sent'; connection: string; carrierIds: string[] } | { outcome: 'failed'; code: string }
-
-const accountOf = ({ id, account }: Job): string => {
-  if (account === null) throw new Error(`job ${id} has no account`)
-  return account
+/** Writes down how submissions ended. */
+const settle = async (tx: Tx, done: readonly Ended[]): Promise<void> => {
+  const messages: { account: string; id: string }[] = []
+  const parts: states.Sent[] = []
+  const ended: states.Ended[] = []
+  for (const { job, result } of done) {
+    const { id, account } = job
+    if (account === null || result.outcome === 'gone') continue
+    if (result.outcome === 'sent') {
+      messages.push({ account, id })
+      for (const taken of result.taken) parts.push({ account, message: id, ...taken })
+    } else ended.push({ account, id, status: result.outcome, code: result.code })
+  }
+  if (messages.length > 0) await tell(tx, await states.sent(tx, messages, parts))
+  await endUnsent(tx, ended)
 }
 
-/** References of long messages (3GPP TS 23.040, 9.2.3.24.1), counted by destination, so that no two that a handset gets
- *  within minutes share one. */
-const makeReferences = () => {
-  const next = new Map<string, number>()
-  return (destination: string): number => {
-    const reference = ((next.get(destination) ?? Math.floor(Math.random() * 256)) + 1) & 0xff
-    if (next.size > 100_000) next.clear()
-    next.set(destination, reference)
-    return reference
+/** Carries accepted texts to their carriers. At least once: a submit whose answer was lost is made again, unless the
+ *  connection's policy says otherwise. */
+const submitJob = (carriers: Carriers, run: ReturnType<typeof makeSubmit>): Kind<Submission, Outcome> => {
+  const written = (tx: Tx, done: readonly Ended[]) => {
+    const ids = done.map(({ job }) => job.id)
+    tx.afterCommit(() => carriers.unwritten.clear(ids))
   }
-}
-
-/** Carries accepted messages to their carriers. At least once: a submit whose answer was lost is made again. */
-export const submitJob = (carriers: Carriers): Kind<Submission, Outcome> => {
-  const referenceFor = makeReferences()
-
-  const run = async ({ id, payload: { from, to, text } }: Job<Submission>, signal: AbortSignal): Promise<Outcome> => {
-    const route = carriers.route(to)
-    if (route === 'none') return { outcome: 'failed', code: 'no_route' }
-    if (!route) throw new Later('no carrier for it is bound', 1)
-    const { encoding, parts } = segment(text, route.settings.long)
-    const reference = parts.length > 1 ? referenceFor(to) : 0
-    const carrierIds: string[] = []
-    for (const [i, part] of parts.entries()) {
-      const submission: SmsPart = {
-        message: id,
-        part: i + 1,
-        parts: parts.length,
-        source: from,
-        destination: to,
-        text: part,
-        encoding,
-        reference,
-      }
-      let result = await route.carrier.submit(submission)
-      // The parts before it are at the carrier already: this one waits for room, and they are not sent again.
-      while (result.outcome === 'retry' && i > 0 && !signal.aborted && route.carrier.state().state === 'bound') {
-        await pause(100)
-        result = await route.carrier.submit(submission)
-      }
-      if (result.outcome === 'accepted') carrierIds.push(result.carrierId)
-      else if (result.outcome === 'refused') return { outcome: 'failed', code: result.reason }
-      else if (result.outcome === 'retry') throw new Later(result.reason, 0.5 + Math.random())
-      else throw new Retry(result.reason, 0)
-    }
-    return { outcome: 'sent', connection: route.id, carrierIds }
-  }
-
-  const fail = async (tx: Tx, messages: states.Failed[]) => {
-    // In the order in which acceptance locks balances too.
-    const failed = (await states.fail(tx, messages)).sort((a, b) => (a.account_id < b.account_id ? -1 : 1))
-    for (const row of failed) {
-      const reference = print('SMO', row.id)
-      await refund(tx, row.account_id, micros(row.price) ?? 0, 'sms', { kind: 'sms_refund', reference })
-    }
-  }
-
   return {
     kind: submitKind,
     concurrency: 512,
@@ -87,43 +51,66 @@ export const submitJob = (carriers: Carriers): Kind<Submission, Outcome> => {
     room: carriers.room,
     run,
     settle: async (tx, done) => {
-      const sent: states.Sent[] = []
-      const failed: states.Failed[] = []
-      for (const { job, result } of done) {
-        if (result.outcome === 'failed') failed.push({ account: accountOf(job), id: job.id, code: result.code })
-        else
-          for (const [i, carrierId] of result.carrierIds.entries())
-            sent.push({
-              account: job.account ?? '',
-              message: job.id,
-              part: i + 1,
-              connection: result.connection,
-              carrierId,
-            })
-      }
-      if (sent.length > 0) await states.sent(tx, sent)
-      if (failed.length > 0) await fail(tx, failed)
+      written(tx, done)
+      await settle(tx, done)
     },
-    failed: (tx, job) => fail(tx, [{ account: accountOf(job), id: job.id, code: 'carrier_unreachable' }]),
+    failed: async (tx, { id, account }) => {
+      tx.afterCommit(() => carriers.unwritten.clear([id]))
+      if (account !== null) await endUnsent(tx, [{ account, id, status: 'failed', code: 'carrier_unreachable' }])
+    },
   }
 }
 
-/** Receipts that came before the answer to their submit was written down. */
-export const receiptJob = (db: Db): Kind<CarrierReceipt, void> => ({
+/** Receipts that came before the answer to their submit was written down: 0.3, 1, 2, 4 … s later, a minute in all. */
+const receiptJob = (receipts: Receipts): Kind<CarrierReceipt, void> => ({
   kind: 'sms.receipt',
   concurrency: 16,
   leaseSeconds: 30,
-  maxAttempts: 6,
+  maxAttempts: 8,
   run: async ({ payload, attempt }) => {
-    if (await applyReceipt(db, payload)) return
-    if (attempt === 6) throw new GiveUp('no part has this id')
-    throw new Retry('no part has this id yet', 2 ** attempt)
+    if (await receipts.early(payload)) return
+    if (attempt === 8) throw new GiveUp('no part has this id')
+    throw new Retry('no part has this id yet', 2 ** (attempt - 1))
   },
 })
 
-/** Parts of inbound texts whose others never came. */
-export const forgetParts: Schedule = {
-  name: 'forget-inbound-parts',
-  every: 3600,
-  run: async (tx) => void (await waiting.forget(tx)),
+/** The background work of this folder. */
+export const smsJobs = (parts: Parts): Kind[] => {
+  const { db, carriers, routing, clock, config, receipts } = parts
+  const run = makeSubmit({
+    routing,
+    clock,
+    courier: makeCourier(carriers, makeHealth()),
+    order: makeOrder(),
+    steps: makeSteps(db, carriers.unwritten, config.optOut),
+  })
+  return [submitJob(carriers, run), receiptJob(receipts)]
 }
+
+/** After the validity has ended, how long receipts may still be under way. */
+const graceSeconds = 3_600
+
+/** The background work of this folder that comes round. */
+export const smsSchedules = ({ routing, log, prices }: Parts): Schedule[] => [
+  {
+    name: 'receive-incomplete-texts',
+    every: 600,
+    run: (tx) => receiveIncomplete(tx, { log, prices }),
+  },
+  {
+    name: 'mark-missing-receipts',
+    every: 60,
+    run: async (tx) => {
+      for (const { connection, validSeconds } of routing.connections())
+        await states.markMissing(tx, connection, (validSeconds ?? defaultValidSeconds) + graceSeconds)
+    },
+  },
+  {
+    name: 'forget-sms-traces',
+    every: 600,
+    run: async (tx) => {
+      await forgetSeen(tx)
+      await forgetReferences(tx)
+    },
+  },
+]

@@ -1,7 +1,9 @@
 import type { SmsReceipt } from '../connectors/port.ts'
-import { type Batcher, makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/sql.ts'
+import { makeBatcher } from '../db/batch.ts'
+import type { Db, Tx } from '../db/sql.ts'
 import { enqueueAll } from '../jobs/queue.ts'
+import { adopt, type Found, type Matcher, makeMatcher } from './matching.ts'
+import { tell } from './shown.ts'
 import * as states from './states.ts'
 
 /** A receipt with the connection that it came over. */
@@ -21,52 +23,72 @@ const statusOf: Record<SmsReceipt['state'], string> = {
 
 const isFinal = (state: SmsReceipt['state']) => !['ENROUTE', 'ACCEPTED', 'UNKNOWN'].includes(state)
 
-/** Of several receipts for one part the last final one counts, else the last. */
-const latest = (found: states.PartState[], receipts: readonly CarrierReceipt[]): states.PartChange[] => {
-  const changes = new Map<string, states.PartChange & { final: boolean }>()
+/** Of several receipts for one part a delivery counts, else the last final one, else the last. */
+const latest = (found: readonly Found[], receipts: readonly CarrierReceipt[]): states.PartChange[] => {
+  const changes = new Map<string, states.PartChange & { rank: number }>()
   for (const { n, account_id, message_id, part } of found) {
     const receipt = receipts[n]
     if (!receipt) continue
     const key = `${message_id} ${part}`
-    const final = isFinal(receipt.state)
-    if (changes.get(key)?.final && !final) continue
+    const rank = receipt.state === 'DELIVERED' ? 2 : isFinal(receipt.state) ? 1 : 0
+    if ((changes.get(key)?.rank ?? 0) > rank) continue
     const status = statusOf[receipt.state]
-    changes.set(key, { account: account_id, message: message_id, part, status, error: receipt.error, final })
+    changes.set(key, { account: account_id, message: message_id, part, status, error: receipt.error, rank })
   }
   return [...changes.values()]
 }
 
-const apply = async (db: Db, receipts: readonly CarrierReceipt[], keepUnknown: boolean): Promise<boolean[]> =>
+const applyFound = async (tx: Tx, found: readonly Found[], receipts: readonly CarrierReceipt[]): Promise<void> => {
+  if (found.length === 0) return
+  const messages = [...new Map(found.map((part) => [part.message_id, part])).values()].map(
+    ({ account_id, message_id }) => ({ account: account_id, id: message_id }),
+  )
+  await states.lock(tx, messages)
+  await states.changeParts(tx, latest(found, receipts))
+  await tell(tx, await states.fold(tx, messages))
+}
+
+const earlyKind = 'sms.receipt'
+/** Submit and receipt race: a receipt waits this long for its part before it is looked for again. */
+const firstWaitMs = 300
+
+type How = { readonly db: Db; readonly matcher: Matcher; readonly keepsUnknown: boolean }
+
+/** Gives for each receipt whether its part is known. */
+const apply = ({ db, matcher, keepsUnknown }: How, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
   db.begin(async (tx) => {
-    const found = await states.partsOf(tx, receipts)
+    const found = await matcher.find(tx, receipts)
     const known = new Set(found.map(({ n }) => n))
-    if (found.length > 0) {
-      const messages = [...new Map(found.map((part) => [part.message_id, part])).values()].map(
-        ({ account_id, message_id }) => ({
-          account: account_id,
-          id: message_id,
-        }),
-      )
-      await states.lock(tx, messages)
-      await states.changeParts(tx, latest(found, receipts))
-      await states.fold(tx, messages)
-    }
+    const missing = receipts.map((receipt, n) => ({ ...receipt, n })).filter(({ n }) => !known.has(n))
+    const adopted = missing.length > 0 ? await adopt(tx, missing) : []
+    for (const { n } of adopted) known.add(n)
+    await applyFound(tx, [...found, ...adopted], receipts)
     const early = receipts.filter((_, n) => !known.has(n))
-    if (keepUnknown && early.length > 0) {
-      const runAt = new Date(Date.now() + 1000)
+    if (keepsUnknown && early.length > 0) {
+      const runAt = new Date(Date.now() + firstWaitMs)
       await enqueueAll(
         tx,
-        'sms.receipt',
+        earlyKind,
         early.map((payload) => ({ payload: { ...payload }, runAt })),
       )
     }
     return receipts.map((_, n) => known.has(n))
   })
 
-/** Takes receipts in, many to a transaction. One whose part is not known yet waits in the queue: submit and receipt race. */
-export const makeReceipts = (db: Db): Batcher<CarrierReceipt, boolean> =>
-  makeBatcher((receipts) => apply(db, receipts, true))
+export type Receipts = {
+  /** Takes a receipt in, many to a transaction. One whose part is not known yet waits in the queue. False for those. */
+  add(receipt: CarrierReceipt): Promise<boolean>
+  /** Applies one that came early; false when its part is still not known. */
+  early(receipt: CarrierReceipt): Promise<boolean>
+}
 
-/** Applies one receipt that came early; false when its part is still not known. */
-export const applyReceipt = async (db: Db, receipt: CarrierReceipt): Promise<boolean> =>
-  (await apply(db, [receipt], false))[0] ?? false
+export const makeReceipts = (db: Db): Receipts => {
+  const matcher = makeMatcher()
+  const batcher = makeBatcher<CarrierReceipt, boolean>((receipts) =>
+    apply({ db, matcher, keepsUnknown: true }, receipts),
+  )
+  return {
+    add: batcher.add,
+    early: async (receipt) => (await apply({ db, matcher, keepsUnknown: false }, [receipt]))[0] ?? false,
+  }
+}

@@ -1,31 +1,74 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { routesFor } from './route.ts'
+import { inOrder, makeTable } from './route.ts'
 
-const connection = (name: string, settings: Parameters<typeof routesFor>[0][number]['settings']) => ({ name, settings })
-const names = (connections: { name: string }[]) => connections.map(({ name }) => name)
+const connection = (name: string, settings: Parameters<typeof makeTable>[0][number]['settings']) => ({
+  id: `id of ${name}`,
+  name,
+  settings,
+})
+const names = (candidates: readonly { name: string }[]) => candidates.map(({ name }) => name)
 
 const all = [
   connection('sandbox', { sandbox: true, priority: 0 }),
   connection('everywhere', {}),
   connection('spare', { priority: 200 }),
   connection('britain', { prefixes: ['44'] }),
-  connection('mobile', { prefixes: ['447', '49'], priority: 500 }),
+  connection('mobile', { prefixes: ['447', '49', '44'], priority: 500 }),
   connection('listens', { bind: 'receiver' }),
 ]
 
 test('the longest prefix carries, then the lowest priority number', () => {
-  assert.deepEqual(names(routesFor(all, '+447700900123')), ['mobile', 'britain', 'everywhere', 'spare'])
-  assert.deepEqual(names(routesFor(all, '+442079460958')), ['britain', 'everywhere', 'spare'])
-  assert.deepEqual(names(routesFor(all, '+33612345678')), ['everywhere', 'spare'])
+  const decide = makeTable(all)
+  assert.deepEqual(names(decide('+447700900123').candidates), ['mobile', 'britain', 'everywhere', 'spare'])
+  assert.deepEqual(names(decide('+442079460958').candidates), ['britain', 'mobile', 'everywhere', 'spare'])
+  assert.deepEqual(names(decide('+33612345678').candidates), ['everywhere', 'spare'])
+  assert.equal(decide('+447700900123').candidates[0]?.prefix, '447')
 })
 
 test('the sandbox carries only what no real connection has prefixes for', () => {
-  const some = [connection('sandbox', { sandbox: true }), connection('britain', { prefixes: ['44'] })]
-  assert.deepEqual(names(routesFor(some, '+447700900123')), ['britain'])
-  assert.deepEqual(names(routesFor(some, '+33612345678')), ['sandbox'])
+  const decide = makeTable([connection('sandbox', { sandbox: true }), connection('britain', { prefixes: ['44'] })])
+  assert.deepEqual(names(decide('+447700900123').candidates), ['britain'])
+  assert.deepEqual(names(decide('+33612345678').candidates), ['sandbox'])
 })
 
 test('without a connection that fits there is no route', () => {
-  assert.deepEqual(routesFor([connection('britain', { prefixes: ['44'] })], '+33612345678'), [])
+  assert.deepEqual(makeTable([connection('britain', { prefixes: ['44'] })])('+33612345678').candidates, [])
+})
+
+test('a decision has the same id in every process, and another one when a connection changed', () => {
+  const id = (priority: number) => makeTable([connection('one', { priority })])('+447700900123').id
+  assert.equal(id(1), id(1))
+  assert.notEqual(id(1), id(2))
+  assert.match(id(1), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+})
+
+test('texts are cut for the longer header where any connection that may carry them needs it', () => {
+  const cut = (...modes: ('udh8' | 'udh16' | 'sar' | 'payload')[]) =>
+    makeTable(modes.map((long, i) => connection(String(i), { long })))('+447700900123').long
+  assert.equal(cut('udh8'), 'udh8')
+  assert.equal(cut('udh8', 'payload'), 'udh8')
+  assert.equal(cut('udh8', 'sar'), 'udh16')
+  assert.equal(cut('payload', 'udh16'), 'udh16')
+})
+
+test('equals share by weight, and priority comes before weight', () => {
+  const { candidates } = makeTable([
+    connection('one', { weight: 1 }),
+    connection('three', { weight: 3 }),
+    connection('spare', { priority: 101, weight: 1000 }),
+  ])('+447700900123')
+  let seed = 7
+  const random = () => {
+    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+    return (seed + 1) / 2 ** 32
+  }
+  const first = new Map<string, number>()
+  for (let i = 0; i < 4_000; i++) {
+    const order = names(inOrder(candidates, random))
+    assert.equal(order[2], 'spare')
+    first.set(order[0] ?? '', (first.get(order[0] ?? '') ?? 0) + 1)
+  }
+  const share = (first.get('three') ?? 0) / 4_000
+  assert.ok(share > 0.71 && share < 0.79, `the weight of 3 in 4 carried ${share}`)
 })

@@ -1,17 +1,22 @@
-import { ok, serve, serveFast } from '../http/endpoint.ts'
-import { forbidden, invalid, notFound, unprocessable } from '../http/problem.ts'
+import { ok, serve, serveFast, serveOutside } from '../http/endpoint.ts'
+import { conflict, forbidden, invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
-import { iso, seconds } from '../lib/clock.ts'
+import { withdraw } from '../jobs/ops.ts'
+import { iso } from '../lib/clock.ts'
 import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print, uuid } from '../lib/id.ts'
-import { dollars, micros } from '../lib/money.ts'
-import { isUs } from '../lib/phone.ts'
+import { dollars } from '../lib/money.ts'
 import { countParts, isGsm } from '../lib/segments.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
+import { cancel } from './endings.ts'
+import { planFor, previewOf } from './plan.ts'
+import { shownMessage } from './shown.ts'
 import * as store from './store.ts'
+import * as ways from './ways.ts'
 
 const longest = 1600
+const longestAheadMs = 366 * 86_400_000
 
 const shownChannel = (row: store.ChannelRow) => ({
   uuid: print('SMS', row.id),
@@ -27,27 +32,27 @@ const shownChannel = (row: store.ChannelRow) => ({
   updated_at: iso(row.updated_at),
 })
 
-const shownMessage = (row: store.MessageRow) => {
-  const outbound = row.direction === 'outbound'
-  return {
-    uuid: print(outbound ? 'SMO' : 'SMI', row.id),
-    destination: outbound ? row.contact : row.number,
-    source: outbound ? row.number : row.contact,
-    text: row.text,
-    direction: row.direction,
-    ...(outbound ? { fragments: row.fragments } : {}),
-    price: dollars(micros(row.price) ?? 0),
-    voip_number_setup_id: row.voip_number_setup_id,
-    status: row.status,
-    ...(row.sub_status ? { sub_status: row.sub_status } : {}),
-    ...(row.error_code ? { error_code: row.error_code } : {}),
-    created_at: iso(row.created_at),
-    updated_at: iso(row.updated_at),
-    timestamp: seconds(row.created_at),
-  }
-}
+/** The id of a message, whichever way it went. */
+const messageId = (printed: string): string =>
+  parse('SMO', printed) ?? parse('SMI', printed) ?? notFound(`SMS ${printed} does not exist`)
 
-export const smsRoutes = ({ db, accept, channels, prices }: Parts) => {
+/** The message, if it went the way that the printed id says. */
+const asPrinted = <Row extends store.MessageRow>(row: Row | null, printed: string): Row =>
+  row && shownMessage(row).uuid.slice(0, 3) === printed.slice(0, 3) ? row : notFound(`SMS ${printed} does not exist`)
+
+const checked = (text: string): string =>
+  text.length <= longest ? text : invalid(`text must have at most ${longest} UTF-16 units, and has ${text.length}`)
+
+export const smsRoutes = ({ db, accept, channels, prices, routing, clock }: Parts) => {
+  /** Null for at once. */
+  const timeOf = (given: string | undefined): Date | null => {
+    if (given === undefined) return null
+    const at = new Date(given)
+    const ahead = at.getTime() - clock.now()
+    if (ahead > longestAheadMs) invalid('send_at must be at most a year ahead')
+    return ahead > 0 ? at : null
+  }
+
   const channelOf = async (account: string, printed: string) => {
     const id = parse('SMS', printed)
     return (id && (await store.channel(db, account, id))) || notFound(`SMS channel ${printed} does not exist`)
@@ -55,12 +60,11 @@ export const smsRoutes = ({ db, accept, channels, prices }: Parts) => {
 
   return [
     serveFast(c.sendSms, async ({ account, body, tx }) => {
-      const { text } = body
-      if (text.length > longest) invalid(`text must have at most ${longest} UTF-16 units, and has ${text.length}`)
+      const text = checked(body.text)
+      const sendAt = timeOf(body.send_at)
       const from = phoneNumber(body.from_number)
       const to = phoneNumber(body.to_number)
-      if (!account.a2pUs && isUs(to))
-        unprocessable('to_number is in the US: A2P messaging to US numbers is not supported', 'a2p_us_unsupported')
+      const { decision, each } = planFor({ routing, prices }, account, to)
 
       const known = channels.of(account.id, from, tx ?? db)
       const channel =
@@ -68,9 +72,9 @@ export const smsRoutes = ({ db, accept, channels, prices }: Parts) => {
       if (channel.suspended) forbidden(`${from} is suspended`, 'number_suspended')
       if (!channel.supports_sms_out) notFound(`${from} cannot send SMS`)
 
-      const fragments = countParts(text)
-      const each =
-        prices.of('sms_out', to) ?? unprocessable(`There is no price for SMS to ${to}`, 'destination_not_priced')
+      const keeping = routing.kept(decision)
+      if (keeping) await keeping
+      const fragments = countParts(text, decision.long)
       const id = uuid()
       await accept.message(
         {
@@ -83,10 +87,26 @@ export const smsRoutes = ({ db, accept, channels, prices }: Parts) => {
           encoding: isGsm(text) ? 'gsm7' : 'ucs2',
           fragments,
           price: each * fragments,
+          sendAt,
+          decision: decision.id,
+          long: decision.long,
         },
         tx,
       )
       return ok({ message_uuid: print('SMO', id) })
+    }),
+
+    serveOutside(c.previewSms, async ({ account, body }) => {
+      const plan = planFor({ routing, prices }, account, phoneNumber(body.to_number))
+      const { encoding, parts, forcedBy, price, each } = previewOf(checked(body.text), plan)
+      return ok({
+        encoding,
+        ...(forcedBy === null ? {} : { forced_by: forcedBy }),
+        fragments: parts.length,
+        parts,
+        price: dollars(price),
+        price_per_fragment: dollars(each),
+      })
     }),
 
     serve(c.listSmsChannels, async ({ account }) => {
@@ -116,13 +136,51 @@ export const smsRoutes = ({ db, accept, channels, prices }: Parts) => {
       })
     }),
 
-    serve(c.getSmsMessage, async ({ account, params }) => {
-      const unknown = `SMS ${params.message_uuid} does not exist`
-      const id = parse('SMO', params.message_uuid) ?? parse('SMI', params.message_uuid) ?? notFound(unknown)
-      const row = (await store.message(db, account.id, id)) ?? notFound(unknown)
-      const shown = shownMessage(row)
-      if (!params.message_uuid.startsWith(shown.uuid.slice(0, 3))) notFound(unknown)
-      return ok({ message: shown })
+    serve(c.getSmsMessage, async ({ account, params: { message_uuid: printed } }) =>
+      ok({ message: shownMessage(asPrinted(await store.message(db, account.id, messageId(printed)), printed)) }),
+    ),
+
+    serve(c.cancelSms, async ({ account, params: { message_uuid: printed }, tx }) => {
+      const id = messageId(printed)
+      asPrinted(await store.message(tx, account.id, id), printed)
+      // A worker that has it in hand goes on with it.
+      const isOurs = await withdraw(tx, id)
+      const canceled = isOurs && (await cancel(tx, account.id, id))
+      if (!canceled) conflict(`${printed} is not scheduled any more`, 'not_scheduled')
+      return ok({ message: shownMessage(asPrinted(await store.message(tx, account.id, id), printed)) })
+    }),
+
+    serve(c.inspectMessage, async ({ params: { message_uuid: printed } }) => {
+      const row = asPrinted(await ways.find(db, messageId(printed)), printed)
+      const [parts, attempts] = await Promise.all([ways.parts(db, row), ways.attempts(db, row)])
+      return ok({
+        account_uuid: print('ACC', row.account_id),
+        channel_uuid: print('SMS', row.channel_id),
+        message: shownMessage(row),
+        candidates: (row.candidates ?? []).map(({ connection, name, prefix, priority, weight }) => ({
+          connection_uuid: print('CNX', connection),
+          name,
+          prefix,
+          priority,
+          weight,
+        })),
+        parts: parts.map((part) => ({
+          part: part.part,
+          connection_uuid: print('CNX', part.connection_id),
+          ...(part.carrier_id === null ? {} : { carrier_id: part.carrier_id }),
+          status: part.status,
+          ...(part.error_code === null ? {} : { error_code: part.error_code }),
+          sent_at: iso(part.sent_at),
+          updated_at: iso(part.updated_at),
+        })),
+        attempts: attempts.map(({ part, connection_id, outcome, reason, at }) => ({
+          part,
+          connection_uuid: print('CNX', connection_id),
+          outcome,
+          reason,
+          at: iso(at),
+        })),
+      })
     }),
   ]
 }

@@ -3,14 +3,15 @@ import { test } from 'node:test'
 import { makeWorld, type Tenant } from '../../test/world.ts'
 import type { SmsReceipt } from '../connectors/port.ts'
 import { uuid } from '../lib/id.ts'
+import { endUnsent } from './endings.ts'
 import { makeInbound } from './inbound.ts'
-import { makeReceipts } from './receipts.ts'
+import * as pieces from './pieces.ts'
 import * as states from './states.ts'
 
 const { app, call, db, parts, tenant } = await makeWorld()
 const connection = uuid()
-const inbound = makeInbound(db, parts.log)
-const receipts = makeReceipts(db)
+const inbound = makeInbound(db, parts)
+const { receipts } = parts
 
 await call('operator', 'PUT', '/operator/prices', {
   prices: [
@@ -46,8 +47,17 @@ const send = (who: Tenant, from: string, text: string, to = contact) =>
 const sentMessage = async (who: Tenant, from: string, text: string, carrierIds: string[]) => {
   const { body } = await send(who, from, text)
   const message = body.message_uuid.slice(3)
-  const rows = carrierIds.map((carrierId, i) => ({ account: who.id, message, part: i + 1, connection, carrierId }))
-  await db.begin((tx) => states.sent(tx, rows))
+  const parts = carrierIds.length
+  const taken = carrierIds.map((carrierId, i) => ({
+    account: who.id,
+    message,
+    part: i + 1,
+    parts,
+    connection,
+    carrierId,
+  }))
+  await pieces.put(db, taken)
+  await db.begin((tx) => states.sent(tx, [{ account: who.id, id: message }], []))
   return body.message_uuid
 }
 const receipt = (carrierId: string, state: SmsReceipt['state'], error: string | null = null) =>
@@ -244,25 +254,10 @@ test('a text for a number that is nobody’s is taken from the carrier and dropp
 test('a message that no carrier took is paid back, once', async () => {
   const who = await tenant({ balance: '1' })
   const { number } = await giveNumber(who)
-  const { submitJob } = await import('./jobs.ts')
   const { body } = await send(who, number, 'x')
-  const job = await db.one<{ id: string; payload: { from: string; to: string; text: string } }>`
-    select id, payload from jobs where account_id = ${who.id}`
-  const kind = submitJob(parts.carriers)
-  const whole = {
-    ...job,
-    account: who.id,
-    kind: kind.kind,
-    key: null,
-    runAt: new Date(),
-    createdAt: new Date(),
-    attempt: 1,
-  }
-  const result = await kind.run?.(whole, AbortSignal.timeout(1000))
-  assert.deepEqual(result, { outcome: 'failed', code: 'no_route' })
-  for (let twice = 0; twice < 2; twice++) {
-    await db.begin(async (tx) => kind.settle?.(tx, [{ job: whole, result: { outcome: 'failed', code: 'no_route' } }]))
-  }
+  const id = body.message_uuid.slice(3)
+  for (let twice = 0; twice < 2; twice++)
+    await db.begin((tx) => endUnsent(tx, [{ account: who.id, id, status: 'failed', code: 'no_route' }]))
   const message = await messageOf(who, body.message_uuid)
   assert.deepEqual([message.status, message.error_code, message.price], ['failed', 'no_route', 0.04])
   assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '1.00')

@@ -1,47 +1,52 @@
 import type { Tx } from '../db/sql.ts'
+import type { EventRow } from './store.ts'
 
-/** SQL that moves messages and their parts from state to state. */
+/** SQL that moves messages and their parts from state to state. Each gives the messages whose state it changed. */
 
+/** Columns of sms_messages `m` that an event tells of. */
 export type Sent = { account: string; message: string; part: number; connection: string; carrierId: string }
 
-/** Parts that a carrier took, and with them their messages. */
-export const sent = (tx: Tx, parts: readonly Sent[]) => tx.run`
-  with given as materialized (
-    select *, (select app_now()) as at from unnest(
-      ${parts.map((p) => p.account)}::uuid[], ${parts.map((p) => p.message)}::uuid[], ${parts.map((p) => p.part)}::smallint[],
-      ${parts.map((p) => p.connection)}::uuid[], ${parts.map((p) => p.carrierId)}::text[]
-    ) as g (account_id, message_id, part, connection_id, carrier_id)
-  ), message as (
-    update sms_messages m set status = 'sent', updated_at = g.at
-    from given g where m.account_id = g.account_id and m.id = g.message_id and g.part = 1 and m.status = 'queued'
+/** Messages that carriers took, with those of their parts that are not written down yet. */
+export const sent = (
+  tx: Tx,
+  messages: readonly { account: string; id: string }[],
+  parts: readonly Sent[],
+) => tx.many<EventRow>`
+  with part as (
+    insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
+    select g.*, 'sent', (select app_now()), (select app_now()) from unnest(
+      ${parts.map((p) => p.account)}::uuid[], ${parts.map((p) => p.message)}::uuid[],
+      ${parts.map((p) => p.part)}::smallint[], ${parts.map((p) => p.connection)}::uuid[],
+      ${parts.map((p) => p.carrierId)}::text[]) as g
+    on conflict (account_id, message_id, part) do update
+      set connection_id = excluded.connection_id, carrier_id = excluded.carrier_id, status = 'sent',
+        sent_at = excluded.sent_at
+      where sms_parts.status in ('sending', 'doubtful')
   )
-  insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
-  select account_id, message_id, part, connection_id, carrier_id, 'sent', at, at from given
-  on conflict (account_id, message_id, part) do update
-    set connection_id = excluded.connection_id, carrier_id = excluded.carrier_id, sent_at = excluded.sent_at`
+  update sms_messages m set status = 'sent', updated_at = (select app_now())
+  from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
+  where m.account_id = g.account_id and m.id = g.id and m.status in ('queued', 'scheduled', 'sending')
+  returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
+    m.sub_status, m.error_code, m.created_at, m.updated_at`
 
-export type Failed = { account: string; id: string; code: string }
+export type Ended = { account: string; id: string; status: 'failed' | 'expired' | 'unknown'; code: string }
 
-/** Messages that no carrier took; gives those that were not final yet, to be refunded. */
-export const fail = (tx: Tx, messages: readonly Failed[]) => tx.many<{ account_id: string; id: string; price: string }>`
-  update sms_messages m set status = 'failed', error_code = g.code, updated_at = (select app_now())
+/** Messages that end without having been sent; `is_untouched` when no carrier has any part of them. */
+export const end = (tx: Tx, messages: readonly Ended[]) => tx.many<EventRow & { is_untouched: boolean }>`
+  update sms_messages m set status = g.status, error_code = g.code, updated_at = (select app_now())
   from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[],
-    ${messages.map((m) => m.code)}::text[]) as g (account_id, id, code)
-  where m.account_id = g.account_id and m.id = g.id and m.status = 'queued'
-  returning m.account_id, m.id, m.price`
+    ${messages.map((m) => m.status)}::text[], ${messages.map((m) => m.code)}::text[]) as g (account_id, id, status, code)
+  where m.account_id = g.account_id and m.id = g.id and m.status in ('queued', 'scheduled', 'sending')
+  returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
+    m.sub_status, m.error_code, m.created_at, m.updated_at,
+    not exists (select from sms_parts p where p.account_id = m.account_id and p.message_id = m.id) as is_untouched`
 
-export type PartState = { n: number; account_id: string; message_id: string; part: number }
-
-/** The parts that receipts speak of: of several with one id at a carrier, the newest. */
-export const partsOf = (tx: Tx, receipts: readonly { connection: string; carrierId: string }[]) => tx.many<PartState>`
-  select g.n::int - 1 as n, p.account_id, p.message_id, p.part
-  from unnest(${receipts.map((r) => r.connection)}::uuid[], ${receipts.map((r) => r.carrierId)}::text[])
-    with ordinality as g (connection_id, carrier_id, n)
-  cross join lateral (
-    select account_id, message_id, part from sms_parts
-    where connection_id = g.connection_id and carrier_id = g.carrier_id
-    order by sent_at desc limit 1
-  ) p`
+/** Takes back a text whose time has not come; null when it has, or there is none. */
+export const cancel = (tx: Tx, account: string, id: string) => tx.maybe<EventRow>`
+  update sms_messages m set status = 'canceled', updated_at = (select app_now())
+  where m.account_id = ${account} and m.id = ${id} and m.status = 'scheduled'
+  returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
+    m.sub_status, m.error_code, m.created_at, m.updated_at`
 
 /** Locks messages in one order, so that receipts for two parts of one message see each other. */
 export const lock = (tx: Tx, messages: readonly { account: string; id: string }[]) => tx.run`
@@ -61,26 +66,59 @@ export const changeParts = (tx: Tx, parts: readonly PartChange[]) => tx.run`
   where p.account_id = g.account_id and p.message_id = g.message_id and p.part = g.part
     and (p.status in ('sent', 'enroute', 'accepted', 'unknown') or (g.status = 'delivered' and p.status <> 'delivered'))`
 
-/** Makes each message's state of those of its parts: one that failed fails it, and all must be delivered. */
-export const fold = (tx: Tx, messages: readonly { account: string; id: string }[]) => tx.run`
-  update sms_messages m set
-    status = case
-      when f.failed is not null then f.failed
-      when f.delivered = f.parts then 'delivered'
-      else 'sent' end,
-    sub_status = case when f.failed is null and f.delivered < f.parts then f.intermediate end,
-    error_code = case when f.failed is not null then f.error end,
-    updated_at = (select app_now())
-  from (
-    select p.account_id, p.message_id, count(*) as parts,
-      count(*) filter (where p.status = 'delivered') as delivered,
-      coalesce(min(p.status) filter (where p.status in ('rejected', 'undelivered')),
-        min(p.status) filter (where p.status = 'expired')) as failed,
-      min(p.error_code) filter (where p.status in ('rejected', 'undelivered', 'expired')) as error,
-      min(p.status) filter (where p.status in ('enroute', 'accepted', 'unknown')) as intermediate
-    from sms_parts p
-    where (p.account_id, p.message_id) in (select * from unnest(
-      ${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]))
-    group by p.account_id, p.message_id
-  ) f
-  where m.account_id = f.account_id and m.id = f.message_id`
+/** Makes each message's state of those of its parts: one that failed fails it, and all must be delivered. While parts are
+ *  still to be submitted, or one's fate is unknown, it stays what it was. Gives the messages that have a new state. */
+export const fold = async (tx: Tx, messages: readonly { account: string; id: string }[]): Promise<EventRow[]> => {
+  const changed = await tx.many<EventRow & { is_new: boolean }>`
+    update sms_messages m set
+      status = f.status,
+      sub_status = case when f.status in ('sent', 'sending') then f.intermediate end,
+      error_code = case when f.status = f.failed then f.error when f.status = f.before then m.error_code end,
+      updated_at = (select app_now())
+    from (
+      select c.*, case
+        when c.failed is not null then c.failed
+        when c.delivered = c.parts then 'delivered'
+        when c.taken < c.parts then c.before
+        else 'sent' end as status
+      from (
+        select p.account_id, p.message_id, max(p.parts) as parts, min(o.status) as before,
+          count(*) filter (where p.status not in ('sending', 'doubtful')) as taken,
+          count(*) filter (where p.status = 'delivered') as delivered,
+          coalesce(min(p.status) filter (where p.status in ('rejected', 'undelivered')),
+            min(p.status) filter (where p.status = 'expired')) as failed,
+          min(p.error_code) filter (where p.status in ('rejected', 'undelivered', 'expired')) as error,
+          min(p.status) filter (where p.status in ('enroute', 'accepted', 'unknown')) as intermediate
+        from sms_parts p join sms_messages o on o.account_id = p.account_id and o.id = p.message_id
+        where (p.account_id, p.message_id) in (select * from unnest(
+          ${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]))
+        group by p.account_id, p.message_id
+      ) c
+    ) f
+    where m.account_id = f.account_id and m.id = f.message_id
+    returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
+      m.sub_status, m.error_code, m.created_at, m.updated_at, f.status <> f.before as is_new`
+  return changed.filter(({ is_new }) => is_new)
+}
+
+/** Marks the messages of a connection whose receipts did not come, among the parts that were sent so many seconds ago or
+ *  more and were not looked at before. */
+export const markMissing = async (tx: Tx, connection: string, seconds: number): Promise<void> => {
+  await tx.run`
+    insert into sms_receipt_watch (connection_id, until)
+    values (${connection}, app_now() - make_interval(secs => ${seconds})) on conflict do nothing`
+  await tx.run`
+    with watch as materialized (
+      select until, app_now() - make_interval(secs => ${seconds}) as next
+      from sms_receipt_watch where connection_id = ${connection}
+    ), overdue as materialized (
+      select p.account_id, p.message_id from sms_parts p
+      where p.sent_at > (select until from watch) and p.sent_at <= (select next from watch)
+        and p.connection_id = ${connection} and p.status in ('sent', 'enroute', 'accepted', 'unknown')
+    ), marked as (
+      update sms_messages m set sub_status = 'no_receipt', updated_at = (select app_now())
+      from overdue o where m.account_id = o.account_id and m.id = o.message_id and m.status = 'sent'
+    )
+    update sms_receipt_watch w set until = greatest(w.until, watch.next)
+    from watch where w.connection_id = ${connection}`
+}

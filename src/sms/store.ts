@@ -1,6 +1,7 @@
 import type { Db, Sql, Tx } from '../db/sql.ts'
 import type { Cursor } from '../lib/cursor.ts'
 import { decimal, type Micros } from '../lib/money.ts'
+import type { Candidate } from './route.ts'
 
 export type ChannelRow = {
   account_id: string
@@ -57,23 +58,46 @@ export type NewMessage = {
   fragments: number
   price: Micros
   transfer: string
+  /** When it is to be sent; null: at once. */
+  sendAt: Date | null
+  decision: string
+  long: 'udh8' | 'udh16'
 }
 
+/** Why a message was not taken in. */
+export type Refusal = 'balance' | 'opted_out'
+
 /**
- * Accepts outbound messages: in one statement each message, its debit and its job, or none of them. A message whose
- * account cannot pay for it and for those before it is left out. Gives the ids that were left out.
+ * Accepts outbound messages: in one statement each message, its debit and its job, or none of them. A message to a contact
+ * who opted out is left out, and one whose account cannot pay for it and for those before it. Gives those that were left
+ * out, with the reason.
+ *
+ * Opt-outs are read here, and not from a memory, so that one holds from its commit on in every process. The `limit 1` keeps
+ * it a look into the index for each row, however the table grows while the plan is kept.
  *
  * Accounts are locked in one order, so that two batches cannot wait for each other.
  */
-export const accept = async (db: Db | Tx, rows: readonly NewMessage[]): Promise<Set<string>> => {
-  const refused = await db.many<{ id: string }>`
+export const accept = async (
+  db: Db | Tx,
+  rows: readonly NewMessage[],
+  honoursOptOut: boolean,
+): Promise<Map<string, Refusal>> => {
+  const refused = await db.many<{ id: string; refusal: Refusal }>`
     with given as materialized (
       select *, (select app_now()) as at from unnest(
         ${plain(rows, (r) => r.account)}::uuid[], ${plain(rows, (r) => r.id)}::uuid[], ${plain(rows, (r) => r.channel)}::uuid[],
         ${plain(rows, (r) => r.number)}::text[], ${plain(rows, (r) => r.contact)}::text[], ${rows.map((r) => r.text)}::text[],
         ${plain(rows, (r) => r.encoding)}::text[], ${plain(rows, (r) => r.fragments)}::smallint[],
-        ${plain(rows, (r) => decimal(r.price))}::numeric[], ${plain(rows, (r) => r.transfer)}::uuid[]
-      ) with ordinality as g (account_id, id, channel_id, number, contact, text, encoding, fragments, price, transfer_id, n)
+        ${plain(rows, (r) => decimal(r.price))}::numeric[], ${plain(rows, (r) => r.transfer)}::uuid[],
+        ${plain(rows, (r) => r.sendAt?.toISOString() ?? 'null')}::timestamptz[], ${plain(rows, (r) => r.decision)}::uuid[],
+        ${plain(rows, (r) => r.long)}::text[]
+      ) with ordinality as g (account_id, id, channel_id, number, contact, text, encoding, fragments, price, transfer_id,
+        send_at, decision_id, long, n)
+    ), blocked as materialized (
+      select g.id from given g cross join lateral (
+        select from sms_opt_outs o
+        where o.account_id = g.account_id and o.number = g.number and o.contact = g.contact and ${honoursOptOut}::boolean
+        limit 1) as found
     ), purse as materialized (
       select account_id, balance from balances
       where account_id in (select account_id from given) order by account_id for update
@@ -81,6 +105,7 @@ export const accept = async (db: Db | Tx, rows: readonly NewMessage[]): Promise<
       select * from (
         select g.*, p.balance - sum(g.price) over (partition by g.account_id order by g.n) as rest
         from given g join purse p using (account_id)
+        where g.id not in (select id from blocked)
       ) as summed where rest >= 0
     ), bill as materialized (
       select account_id, transfer_id, sum(price) as total, count(*) as messages, min(id::text) as first, min(at) as at
@@ -94,17 +119,24 @@ export const accept = async (db: Db | Tx, rows: readonly NewMessage[]): Promise<
       from bill where total > 0
     ), message as (
       insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price,
-        transfer_id, status, created_at, updated_at)
+        transfer_id, status, send_at, decision_id, created_at, updated_at)
       select account_id, id, channel_id, 'outbound', contact, number, text, encoding, fragments, price,
-        case when price > 0 then transfer_id end, 'queued', at, at
+        case when price > 0 then transfer_id end, case when send_at > at then 'scheduled' else 'queued' end,
+        case when send_at > at then send_at end, decision_id, at, at
       from paid
     ), job as (
       insert into jobs (id, account_id, kind, payload, run_at, created_at)
-      select id, account_id, 'sms.submit', jsonb_build_object('from', number, 'to', contact, 'text', text), at, at
+      select id, account_id, 'sms.submit',
+        case when long = 'udh8' and send_at is null
+          then jsonb_build_object('from', number, 'to', contact, 'text', text)
+          else jsonb_build_object('from', number, 'to', contact, 'text', text, 'long', long, 'send_at', send_at) end,
+        greatest(send_at, at), at
       from paid
     )
-    select id from given except select id from paid`
-  return new Set(refused.map(({ id }) => id))
+    select id, 'opted_out' as refusal from blocked
+    union all
+    select id, 'balance' from given where id not in (select id from paid) and id not in (select id from blocked)`
+  return new Map(refused.map(({ id, refusal }) => [id, refusal]))
 }
 
 export type Status =
@@ -135,7 +167,14 @@ export type MessageRow = {
   created_at: Date
   updated_at: Date
   at: string
+  send_at: Date | null
   voip_number_setup_id: number
+}
+
+/** A message as its events tell of it. */
+export type EventRow = Omit<MessageRow, 'at' | 'send_at' | 'voip_number_setup_id'> & {
+  account_id: string
+  channel_id: string
 }
 
 /** A page of a thread, newest first. */
@@ -147,7 +186,8 @@ export const thread = (
   after: Cursor | null,
   limit: number,
 ) => db.many<MessageRow>`
-  select id, direction, contact, number, text, fragments, price, status, sub_status, error_code, created_at, updated_at,
+  select id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at, created_at, updated_at,
+    case when status = 'scheduled' and send_at <= app_now() then 'queued' else status end as status,
     to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
     ${channel.voip_number_setup_id}::bigint as voip_number_setup_id
   from sms_messages
@@ -158,22 +198,46 @@ export const thread = (
   order by created_at desc, id desc limit ${limit}`
 
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
-  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status, m.sub_status, m.error_code,
-    m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
+    case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
   from sms_messages m
   join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
   join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
   where m.account_id = ${account} and m.id = ${id}`
 
-export type Received = Pick<NewMessage, 'account' | 'id' | 'channel' | 'number' | 'contact' | 'text' | 'encoding'>
+export type Received = Pick<
+  NewMessage,
+  'account' | 'id' | 'channel' | 'number' | 'contact' | 'text' | 'encoding' | 'price'
+> & {
+  /** Some of its parts never came. */
+  isIncomplete: boolean
+}
 
 /** Texts that handsets sent. */
-export const receive = (tx: Tx, rows: readonly Received[]) => tx.run`
-  insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, status,
-    created_at, updated_at)
-  select g.account_id, g.id, g.channel_id, 'inbound', g.contact, g.number, g.text, g.encoding, 1, 'received', t.now, t.now
-  from (select app_now() as now) t, unnest(
+export const receive = (tx: Tx, rows: readonly Received[]) => tx.many<EventRow>`
+  insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price, status,
+    sub_status, created_at, updated_at)
+  select g.account_id, g.id, g.channel_id, 'inbound', g.contact, g.number, g.text, g.encoding, 1, g.price, 'received',
+    case when g.is_incomplete then 'incomplete' end, (select app_now()), (select app_now())
+  from unnest(
     ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
     ${rows.map((r) => r.contact)}::text[], ${rows.map((r) => r.number)}::text[], ${rows.map((r) => r.text)}::text[],
-    ${rows.map((r) => r.encoding)}::text[]
-  ) as g (account_id, id, channel_id, contact, number, text, encoding)`
+    ${rows.map((r) => r.encoding)}::text[], ${rows.map((r) => decimal(r.price))}::numeric[],
+    ${rows.map((r) => r.isIncomplete)}::boolean[]
+  ) as g (account_id, id, channel_id, contact, number, text, encoding, price, is_incomplete)
+  returning account_id, id, channel_id, direction, contact, number, text, fragments, price, status, sub_status, error_code,
+    created_at, updated_at`
+
+/** The public numbers of virtual numbers by their SMS channels. */
+export const setupIds = (sql: Sql, channels: readonly Pick<EventRow, 'account_id' | 'channel_id'>[]) => sql.many<{
+  id: string
+  voip_number_setup_id: number
+}>`
+  select c.id, v.voip_number_setup_id
+  from unnest(${channels.map((c) => c.account_id)}::uuid[], ${channels.map((c) => c.channel_id)}::uuid[]) as g (account_id, id)
+  join sms_channels c on c.account_id = g.account_id and c.id = g.id
+  join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id`
+
+/** Keeps a decision of the routing, unless it is kept already. */
+export const keepDecision = (sql: Sql, id: string, candidates: readonly Candidate[]) => sql.run`
+  insert into sms_decisions (id, candidates) values (${id}, ${JSON.stringify(candidates)}::jsonb) on conflict do nothing`

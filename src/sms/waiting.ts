@@ -5,8 +5,9 @@ import type { Tx } from '../db/sql.ts'
 
 export type Part = SmsInbound & { connection: string; concat: NonNullable<SmsInbound['concat']> }
 
-/** Keeps parts; one that is here already is a duplicate, or, after ten minutes, one of a text before: references come round. The receiving channels are locked, so that of two processes that
- *  keep the last two parts of a text at once one sees both. */
+/** Keeps parts; one that is here already is a duplicate, or, after ten minutes, one of a text before: references come
+ *  round. The receiving channels are locked, so that of two processes that keep the last two parts of a text at once one
+ *  sees both. */
 export const keep = async (tx: Tx, parts: readonly Part[]) => {
   await tx.run`
     select 1 from sms_channels where phone_number = any(${parts.map((p) => p.destination)}::text[]) and enabled
@@ -45,6 +46,18 @@ export const takeWhole = (tx: Tx, parts: readonly Part[]) => tx.many<Joined>`
   select source, destination, array_agg(text order by part) as texts
   from taken group by connection_id, source, destination, reference, parts`
 
-/** Forgets parts whose others did not come within a day. */
-export const forget = (tx: Tx) => tx.run`
-  delete from sms_inbound_parts where received_at < app_now() - interval '24 hours'`
+/** Takes out what came of texts whose other parts did not come within a day, some at a time. */
+export const takeStale = (tx: Tx) => tx.many<Joined>`
+  with stale as (
+    select connection_id, source, destination, reference, parts from sms_inbound_parts
+    group by 1, 2, 3, 4, 5
+    having min(received_at) < app_now() - interval '24 hours'
+    limit 500
+  ), taken as (
+    delete from sms_inbound_parts w using stale s
+    where w.connection_id = s.connection_id and w.source = s.source and w.destination = s.destination
+      and w.reference = s.reference and w.parts = s.parts
+    returning w.*
+  )
+  select source, destination, array_agg(text order by part) as texts
+  from taken group by connection_id, source, destination, reference, parts`

@@ -68,7 +68,7 @@ export type Scene = {
   /** A bought number with its SMS channel. */
   number(): Promise<{ uuid: string; number: string; channel: string }>
   /** An accepted message from a number of the tenant. */
-  message(): Promise<{ uuid: string; channel: string; from: string; to: string }>
+  message(more?: { send_at?: string }): Promise<{ uuid: string; channel: string; from: string; to: string }>
   reservation(): Promise<{ uuid: string; number: string }>
 }
 
@@ -110,10 +110,10 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
       const { uuid, phone_number: number } = data.numbers[0]
       return { uuid, number, channel: await channelOf(number) }
     },
-    message: async () => {
+    message: async (more = {}) => {
       const { number: from, channel } = await scene.number()
       const to = '+447700900123'
-      const body = { from_number: from, to_number: to, text: unique(mark) }
+      const body = { from_number: from, to_number: to, text: unique(mark), ...more }
       return { uuid: (await must(tenant, 'POST', '/open/sms/send', body)).message_uuid, channel, from, to }
     },
     reservation: async () => {

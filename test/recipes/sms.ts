@@ -10,6 +10,7 @@ export const smsRecipes: Recipes = {
     }),
     notFound: () => ({ body: { from_number: contact, to_number: contact, text: 'x' } }),
   },
+  previewSms: { ok: ({ mark }) => ({ body: { to_number: contact, text: `${mark} я` } }) },
   listSmsChannels: { ok: async (scene) => scene.number().then(() => ({})) },
   getSmsChannel: { ok: async (scene) => ({ params: { channel_uuid: (await scene.number()).channel } }) },
   getSmsThread: {
@@ -19,6 +20,17 @@ export const smsRecipes: Recipes = {
     },
   },
   getSmsMessage: {
+    ok: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
+    notFound: () => ({ params: { message_uuid: 'SMO01a1fcca-93ab-7cbc-9f10-be702f775479' } }),
+  },
+  cancelSms: {
+    ok: async (scene) => {
+      const { uuid } = await scene.message({ send_at: new Date(Date.now() + 86_400_000).toISOString() })
+      return { params: { message_uuid: uuid } }
+    },
+    conflict: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
+  },
+  inspectMessage: {
     ok: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
     notFound: () => ({ params: { message_uuid: 'SMO01a1fcca-93ab-7cbc-9f10-be702f775479' } }),
   },

@@ -1,0 +1,126 @@
+import type { Tx } from '../db/sql.ts'
+import type { CarrierReceipt } from './receipts.ts'
+
+/**
+ * Finds the part that a receipt speaks of. Carriers write one id in two ways: with or without leading zeros, in either
+ * case; and some answer a submit in hexadecimal and report in decimal, or the other way about.
+ */
+export type Matcher = { find(tx: Tx, receipts: readonly CarrierReceipt[]): Promise<Found[]> }
+
+/** A part, and the place of the receipt that speaks of it. */
+export type Found = { n: number; account_id: string; message_id: string; part: number }
+
+type Numbered = CarrierReceipt & { n: number }
+
+type Form = 'text' | 'decimal' | 'hex'
+
+/** As the index has it. */
+const plain = (id: string): string => id.toLowerCase().replace(/^0+/, '')
+
+/** The ways in which the id of a receipt may stand in the answer to the submit, by the form that it had there. */
+export const formsOf = (id: string): { key: string; form: Form }[] => {
+  const key = plain(id)
+  const forms: { key: string; form: Form }[] = [{ key, form: 'text' }]
+  // Ids of more than 64 bits are names, not numbers.
+  if (/^[0-9]{1,20}$/.test(key)) forms.push({ key: BigInt(key).toString(16), form: 'hex' })
+  if (/^[0-9a-f]{1,16}$/.test(key)) forms.push({ key: BigInt(`0x${key}`).toString(10), form: 'decimal' })
+  return forms
+}
+
+type Key = { n: number; connection: string; key: string; form: Form }
+type Row = Found & { form: Form }
+
+/** The parts under the keys: of several with one id at a carrier, the newest. */
+const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
+  select g.n, g.form, p.account_id, p.message_id, p.part
+  from unnest(${keys.map((k) => k.n)}::integer[], ${keys.map((k) => k.connection)}::uuid[],
+    ${keys.map((k) => k.key)}::text[], ${keys.map((k) => k.form)}::text[]) as g (n, connection_id, key, form)
+  cross join lateral (
+    select account_id, message_id, part from sms_parts
+    where connection_id = g.connection_id and ltrim(lower(carrier_id), '0') = g.key
+    order by sent_at desc limit 1
+  ) p`
+
+/** The contacts of messages, to tell apart parts that one id may mean. */
+const contactsOf = async (tx: Tx, rows: readonly Row[]): Promise<Map<string, string>> => {
+  const messages = await tx.many<{ id: string; contact: string }>`
+    select m.id, m.contact from unnest(${rows.map((r) => r.account_id)}::uuid[], ${rows.map((r) => r.message_id)}::uuid[])
+      as g (account_id, id)
+    join sms_messages m on m.account_id = g.account_id and m.id = g.id`
+  return new Map(messages.map(({ id, contact }) => [id, contact]))
+}
+
+/** A matcher that learns how each connection writes its ids, and then looks for them in that way first. */
+export const makeMatcher = (): Matcher => {
+  const learned = new Map<string, Form>()
+
+  /** By the way that the connection is known to write. */
+  const findUsual = (tx: Tx, receipts: readonly Numbered[]): Promise<Row[]> => {
+    const keys = receipts.flatMap(({ n, connection, carrierId }) => {
+      const usual = learned.get(connection)
+      return formsOf(carrierId)
+        .filter(({ form }) => form === usual)
+        .map((form) => ({ n, connection, ...form }))
+    })
+    return keys.length > 0 ? partsOf(tx, keys) : Promise.resolve([])
+  }
+
+  /** By every way; of several parts that fit, one of the handset that the receipt names. */
+  const findAny = async (tx: Tx, receipts: readonly Numbered[]): Promise<Row[]> => {
+    const keys = receipts.flatMap(({ n, connection, carrierId }) =>
+      formsOf(carrierId).map((form) => ({ n, connection, ...form })),
+    )
+    const rows = await partsOf(tx, keys)
+    const contacts = rows.length > 0 ? await contactsOf(tx, rows) : new Map<string, string>()
+    const byReceipt = Map.groupBy(rows, ({ n }) => n)
+    return receipts.flatMap(({ n, connection, handset }) => {
+      const fitting = byReceipt.get(n) ?? []
+      const isOfHandset = ({ message_id }: Row) => !handset || contacts.get(message_id) === handset
+      const chosen = fitting.find(isOfHandset) ?? fitting[0]
+      if (!chosen) return []
+      // Where another way fits as well, and nothing tells them apart, nothing is learned.
+      if (fitting.length === 1 || fitting.filter(isOfHandset).length === 1) learned.set(connection, chosen.form)
+      return [chosen]
+    })
+  }
+
+  return {
+    find: async (tx, receipts) => {
+      const numbered = receipts.map((receipt, n) => ({ ...receipt, n }))
+      const usual = await findUsual(tx, numbered)
+      if (usual.length === receipts.length) return usual
+      const known = new Set(usual.map(({ n }) => n))
+      return [
+        ...usual,
+        ...(await findAny(
+          tx,
+          numbered.filter(({ n }) => !known.has(n)),
+        )),
+      ]
+    },
+  }
+}
+
+/**
+ * For parts that were submitted without an answer, on routes that submit no part twice unasked: a receipt whose id nobody
+ * knows, between the same two numbers over the same connection, tells the id and that the carrier has the part.
+ */
+export const adopt = async (tx: Tx, receipts: readonly Numbered[]): Promise<Found[]> => {
+  const found: Found[] = []
+  for (const { n, connection, carrierId, handset, number } of receipts) {
+    if (!handset || !number) continue
+    const row = await tx.maybe<Omit<Found, 'n'>>`
+      update sms_parts p set carrier_id = ${carrierId}, status = 'sent', updated_at = (select app_now())
+      from (
+        select d.account_id, d.message_id, d.part from sms_parts d
+        join sms_messages m on m.account_id = d.account_id and m.id = d.message_id
+        where d.connection_id = ${connection} and ltrim(lower(d.carrier_id), '0') is null and d.status = 'doubtful'
+          and m.number = ${number} and m.contact = ${handset}
+        order by d.sent_at, d.part limit 1
+      ) f
+      where p.account_id = f.account_id and p.message_id = f.message_id and p.part = f.part
+      returning p.account_id, p.message_id, p.part`
+    if (row) found.push({ n, ...row })
+  }
+  return found
+}

@@ -1,0 +1,88 @@
+/** Keeps texts between one pair of numbers in the order in which they were accepted, within this process. */
+export type Order = {
+  /**
+   * Waits for the texts of the pair that entered before.
+   * @param id of the text; ids ascend in the order of acceptance
+   */
+  enter(pair: string, id: string): Promise<Place>
+}
+
+/** `wait` is 0 for a text whose turn it is; else one before it was put back into the queue, and this one has been put back
+ *  too, for so many seconds. */
+export type Place = {
+  readonly wait: number
+  /** It was carried, or has failed: those behind it may go. */
+  done(): void
+  /** It goes back into the queue for so many seconds: those behind it must not overtake it. */
+  back(seconds: number): void
+}
+
+type Pair = {
+  /** Resolves when the last one that entered has left. */
+  tail: Promise<void>
+  inside: number
+  /** Texts that were put back, in their order, each with the time (monotonic, ms) at which it is due again. */
+  readonly putBack: Map<string, number>
+}
+
+/** Pairs of which texts were put back; beyond, the oldest are forgotten and may be overtaken. */
+const most = 50_000
+
+/** A text that is not here so long after it was due was carried by another process, or canceled. */
+const lostMs = 30_000
+
+/** What is put back behind another one is due just after it. */
+const behindMs = 20
+
+export const makeOrder = (now: () => number = () => performance.now()): Order => {
+  const pairs = new Map<string, Pair>()
+
+  const pairOf = (name: string): Pair => {
+    const known = pairs.get(name)
+    if (known) return known
+    if (pairs.size >= most) for (const [other, { inside }] of pairs) if (inside === 0) pairs.delete(other)
+    const made = { tail: Promise.resolve(), inside: 0, putBack: new Map<string, number>() }
+    pairs.set(name, made)
+    return made
+  }
+
+  /** The first that was put back and may still come. */
+  const firstOf = ({ putBack }: Pair): [string, number] | null => {
+    for (const [id, due] of putBack) {
+      if (now() < due + lostMs) return [id, due]
+      putBack.delete(id)
+    }
+    return null
+  }
+
+  return {
+    enter: async (name, id) => {
+      const pair = pairOf(name)
+      const left = Promise.withResolvers<void>()
+      const before = pair.tail
+      pair.tail = left.promise
+      pair.inside++
+      // Most texts are alone between their pair.
+      if (pair.inside > 1) await before
+
+      const leave = () => {
+        pair.inside--
+        if (pair.inside === 0 && pair.putBack.size === 0) pairs.delete(name)
+        left.resolve()
+      }
+      const back = (seconds: number) => {
+        pair.putBack.set(id, now() + seconds * 1_000)
+        leave()
+      }
+      const done = () => {
+        pair.putBack.delete(id)
+        leave()
+      }
+      const first = firstOf(pair)
+      const isBehind = first !== null && first[0] < id
+      const wait = isBehind ? (Math.max(0, first[1] - now()) + behindMs) / 1_000 : 0
+      if (isBehind) back(wait)
+      return { wait, done, back }
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import { makeBatcher } from '../db/batch.ts'
+import type { Db } from '../db/sql.ts'
+import * as optout from './optout.ts'
+import * as pieces from './pieces.ts'
+import type { Unwritten } from './unwritten.ts'
+
+/** What is written down while a text is being submitted; many texts to a statement. */
+export type Steps = {
+  /** `gone` for a text that is not to be sent any more. */
+  begin(text: pieces.Beginning): Promise<pieces.Begun | 'gone'>
+  put(piece: pieces.Piece): Promise<void>
+  doubt(piece: pieces.Place): Promise<void>
+  withdraw(piece: pieces.Place): Promise<void>
+  attempt(attempt: pieces.Attempt): Promise<void>
+  isOptedOut(pair: optout.Pair): Promise<boolean>
+}
+
+export const makeSteps = (db: Db, unwritten: Unwritten, honoursOptOut: boolean): Steps => {
+  const begin = makeBatcher<pieces.Beginning, pieces.Begun | 'gone'>(async (texts) => {
+    const begun = new Map((await pieces.begin(db, texts)).map((row) => [row.id, row]))
+    return texts.map(({ id }) => begun.get(id) ?? 'gone')
+  })
+  const put = makeBatcher<pieces.Piece, true>(async (given) => {
+    await pieces.put(db, given)
+    for (const { message, part } of given) unwritten.clear([message], part)
+    return given.map(() => true)
+  })
+  return {
+    begin: begin.add,
+    put: async (piece) => void (await put.add(piece)),
+    doubt: async (piece) => void (await pieces.doubt(db, piece)),
+    withdraw: async (piece) => void (await pieces.withdraw(db, piece)),
+    attempt: async (attempt) => void (await pieces.attempt(db, attempt)),
+    isOptedOut: async (pair) => honoursOptOut && (await optout.has(db, pair)),
+  }
+}
