@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { LongMode } from '../src/lib/segments.ts'
 import { type Faults, isFaultKind } from './faults.ts'
 import { type Item, isOutcome } from './handsets.ts'
+import { isManner, manners } from './manners.ts'
 import type { Network } from './network.ts'
 import type { Smsc } from './smsc.ts'
 
@@ -46,26 +47,39 @@ const handset = ({ network }: ControlParts, number: string, method: string, body
   }
   if (method !== 'PUT') return missing
   if ('sms' in body && !isOutcome(body.sms)) return bad('sms: deliver, undeliverable, expire, reject or silent')
+  const { carrier = null } = body
+  if (carrier !== null && !isManner(carrier)) return bad(`carrier: null, ${Object.keys(manners).join(', ')}`)
   network.change(number, body)
   return { status: 200, body: { number, behaviour: network.handsets.behaviour(number) } }
 }
 
+/** Which parts are brought, and in which order; null for what is no order. */
+const orderOf = (order: unknown): number[] | undefined | null => {
+  if (order === undefined) return undefined
+  return Array.isArray(order) && order.length <= 1_000 && order.every(Number.isInteger) ? order : null
+}
+
 const send = ({ network }: ControlParts, number: string, body: Body): Reply => {
   const to = numberOf(body.to)
-  const { text, long = 'udh8' } = body
+  const { text, long = 'udh8', latin1 = false } = body
   const mode = modes.find((one) => one === long)
+  const order = orderOf(body.order)
   if (!to || typeof text !== 'string' || text === '' || !mode) return bad('to: a number, text: not empty')
-  network.send(number, to, text, mode)
+  if (order === null || typeof latin1 !== 'boolean') return bad('order: places of parts, from 1; latin1: true or false')
+  network.send(number, to, text, { long: mode, order, latin1 })
   return { status: 202, body: { number, to } }
 }
 
 const fault = ({ faults, smsc }: ControlParts, method: string, body: Body): Reply => {
-  if (method === 'DELETE') faults.clear()
-  else if (method === 'POST') {
-    const { kind, pdu = brokenPdu, now } = body
-    if (!isFaultKind(kind)) return bad('kind: not a fault')
-    if (kind === 'malformed' && typeof pdu === 'string') smsc.inject(Buffer.from(pdu, 'hex'))
-    else if (kind === 'disconnect' && now === true) smsc.disconnect()
+  if (method === 'DELETE') {
+    faults.clear()
+    smsc.deaf(false)
+  } else if (method === 'POST') {
+    const { kind, pdu = brokenPdu, now, bind: place } = body
+    if (kind === 'deaf') smsc.deaf(true)
+    else if (!isFaultKind(kind)) return bad('kind: not a fault')
+    else if (kind === 'malformed' && typeof pdu === 'string') smsc.inject(Buffer.from(pdu, 'hex'))
+    else if (kind === 'disconnect' && now === true) smsc.disconnect(typeof place === 'number' ? place : undefined)
     else faults.add(kind, body)
   }
   return { status: 200, body: { faults: faults.list } }
@@ -86,6 +100,7 @@ const state = ({ network, smsc, faults }: ControlParts): Reply => ({
 const route = (parts: ControlParts, method: string, path: string, body: Body): Reply => {
   const [, first, second, third, fourth] = path.split('/')
   if (first === 'state' && method === 'GET') return state(parts)
+  if (first === 'submits' && method === 'GET') return { status: 200, body: { submits: parts.smsc.submits.sent.list() } }
   if (first === 'faults') return fault(parts, method, body)
   if (first !== 'handsets' || second === undefined || fourth !== undefined) return missing
   const number = numberOf(second.replace(/^%2B/i, '+'))

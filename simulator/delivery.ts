@@ -4,6 +4,9 @@ import { codings, encodeText } from '../src/connectors/smpp/codec/text.ts'
 import { type Concat, concat8, concat16, sarTlvs, udhIndicator } from '../src/connectors/smpp/codec/user-data.ts'
 import type { LongMode } from '../src/lib/segments.ts'
 
+/** data_coding of Latin-1 (SMPP 3.4, 5.2.19). */
+const latin1 = 3
+
 /** What the carrier has to bring to the platform. Numbers are E.164 with `+`, times Unix milliseconds. */
 type Common = { readonly id: number; readonly due: number; readonly source: string; readonly destination: string }
 
@@ -18,7 +21,7 @@ export type Report = Common & {
 export type Text = Common & {
   readonly kind: 'text'
   readonly text: string
-  readonly encoding: 'gsm7' | 'ucs2'
+  readonly encoding: 'gsm7' | 'ucs2' | 'latin1'
   readonly concat: Concat | null
   readonly long: LongMode
 }
@@ -54,12 +57,13 @@ const message = ({ source, destination }: Common, sequence: number): Omit<Messag
 export const deliverOf = (delivery: Delivery, sequence: number): Message => {
   const common = message(delivery, sequence)
   if (delivery.kind === 'text') {
-    const text = encodeText(delivery.text, delivery.encoding)
+    const { encoding } = delivery
+    const text = encoding === 'latin1' ? Buffer.from(delivery.text, 'latin1') : encodeText(delivery.text, encoding)
     const udh = header(delivery)
     return {
       ...common,
       esmClass: udh ? udhIndicator : 0,
-      dataCoding: codings[delivery.encoding],
+      dataCoding: encoding === 'latin1' ? latin1 : codings[encoding],
       shortMessage: udh ? Buffer.concat([udh, text]) : text,
       tlvs: delivery.concat && delivery.long === 'sar' ? new Map(sarTlvs(delivery.concat)) : noTlvs,
     }

@@ -16,6 +16,10 @@ export const faultKinds = [
   'receipt_first',
   /** Sends every receipt twice. */
   'duplicate_receipts',
+  /** Sends receipts of a long text's parts last part first. */
+  'receipts_reversed',
+  /** Of a long text sends the receipt of its first part alone. */
+  'first_receipt_only',
   /** Writes ids as `response` says in answers and as `receipt` says in receipts: `decimal`, `hex` or `HEX`. */
   'ids',
   /** Answers with an empty message_id. */
@@ -30,7 +34,10 @@ export type FaultKind = (typeof faultKinds)[number]
 
 export const isFaultKind = (value: unknown): value is FaultKind => faultKinds.some((kind) => kind === value)
 
-/** `count` is how many times it still happens, once by default; `throttle` and `ids` last until taken back. */
+/** Those that last until they are taken back. */
+const lasting: ReadonlySet<FaultKind> = new Set(['throttle', 'ids', 'receipts_reversed', 'first_receipt_only'])
+
+/** `count` is how many times it still happens, once by default. */
 export type Fault = { readonly kind: FaultKind; count: number; readonly [parameter: string]: unknown }
 
 export class Faults {
@@ -41,7 +48,7 @@ export class Faults {
   }
 
   add(kind: FaultKind, parameters: Record<string, unknown>): void {
-    const once = kind === 'throttle' || kind === 'ids' ? Number.MAX_SAFE_INTEGER : 1
+    const once = lasting.has(kind) ? Number.MAX_SAFE_INTEGER : 1
     const count = typeof parameters.count === 'number' ? parameters.count : once
     this.active.push({ ...parameters, kind, count })
   }

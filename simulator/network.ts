@@ -27,6 +27,14 @@ export type Submission = {
   readonly wantsReceipt: boolean
 }
 
+/** How a handset's text goes over the wire. */
+export type Writing = {
+  readonly long: LongMode
+  readonly order?: readonly number[] | undefined
+  /** In Latin-1 and one piece, whatever its length. */
+  readonly latin1: boolean
+}
+
 type Entry =
   | ['item', Item]
   | ['behaviour', string, Behaviour]
@@ -99,12 +107,15 @@ export class Network {
     this.bring(report)
   }
 
-  /** A handset sends a text to a number of the platform, in as many parts as it takes. */
-  send(number: string, to: string, text: string, long: LongMode): void {
-    const { encoding, parts } = segment(text, long)
+  /** A handset sends a text to a number of the platform, in as many parts as it takes; or in those alone that `order`
+   *  names, counted from 1, as they stand there. */
+  send(number: string, to: string, text: string, { long, order, latin1 }: Writing): void {
+    const { encoding, parts } = latin1 ? { encoding: 'latin1' as const, parts: [text] } : segment(text, long)
     const reference = this.reference++ & 0xff
-    for (const [index, piece] of parts.entries()) {
-      const concat = parts.length > 1 ? { reference, part: index + 1, parts: parts.length } : null
+    for (const place of order ?? parts.keys().map((i) => i + 1)) {
+      const piece = parts[place - 1]
+      if (piece === undefined) continue
+      const concat = parts.length > 1 ? { reference, part: place, parts: parts.length } : null
       const id = this.nextId()
       const part: Text = {
         kind: 'text',

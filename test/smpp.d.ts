@@ -35,6 +35,7 @@ declare module 'smpp' {
     send(pdu: SmppPdu, answered?: (answer: SmppPdu) => void): boolean
     bind_transceiver(fields: Record<string, unknown>, answered: (answer: SmppPdu) => void): boolean
     submit_sm(fields: Record<string, unknown>, answered: (answer: SmppPdu) => void): boolean
+    cancel_sm(fields: Record<string, unknown>, answered: (answer: SmppPdu) => void): boolean
     query_sm(fields: Record<string, unknown>, answered: (answer: SmppPdu) => void): boolean
     deliver_sm(fields: Record<string, unknown>, answered: (answer: SmppPdu) => void): boolean
     unbind(answered: (answer: SmppPdu) => void): boolean

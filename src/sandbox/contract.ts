@@ -5,6 +5,12 @@ import { Enum, Ok, Phone, Time } from '../http/schema.ts'
 const sandbox = { auth: 'account', shape: 'full', tag: 'Sandbox' } as const
 const params = Type.Object({ number: Phone('A handset: any number that is not on the platform') })
 
+/** As the simulator has them. */
+const manners = [
+  ...['throttled', 'queue_full', 'system_error', 'mute', 'slow', 'disconnect', 'half_pdu', 'empty_id', 'hex_ids'],
+  ...['receipt_first', 'duplicate_receipts', 'receipts_reversed', 'first_receipt_only'],
+]
+
 const Item = Type.Object({
   direction: Enum(['inbound', 'outbound'], { description: 'As the handset sees it: what it got is inbound' }),
   peer: Type.String(),
@@ -41,6 +47,12 @@ export const setHandset = contract({
   body: Type.Object({
     sms: Type.Optional(
       Enum(['deliver', 'undeliverable', 'expire', 'reject', 'silent'], { description: 'What becomes of an SMS to it' }),
+    ),
+    carrier: Type.Optional(
+      Type.Union([Type.Null(), Enum(manners)], {
+        description:
+          'How the carrier treats submits to it over SMPP; null: well. Refusals, broken links and missing answers meet every other submit, so that the next try gets through',
+      }),
     ),
     answers: Type.Optional(Enum(['answer', 'busy', 'no_answer', 'reject'])),
     on_msgapp: Type.Optional(Type.Boolean()),

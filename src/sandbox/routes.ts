@@ -40,8 +40,8 @@ export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
     }),
 
     serveOutside(c.setHandset, async ({ params, body }) => {
-      const { sms, answers, on_msgapp, business } = body
-      await simulator.behave(phoneNumber(params.number), { sms, answers, on_msgapp, business })
+      const { sms, carrier, answers, on_msgapp, business } = body
+      await simulator.behave(phoneNumber(params.number), { sms, carrier, answers, on_msgapp, business })
       return ok({})
     }),
 
