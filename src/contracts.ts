@@ -1,10 +1,12 @@
 import * as accounts from './accounts/contract.ts'
 import * as connections from './connections/contract.ts'
+import * as documents from './documents/contract.ts'
 import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
 import * as numbers from './numbers/contract.ts'
+import * as registrations from './numbers/registration-contract.ts'
 import * as operators from './operators/contract.ts'
 import * as prices from './prices/contract.ts'
 import * as sandbox from './sandbox/contract.ts'
@@ -19,6 +21,8 @@ export const contracts: readonly Contract[] = [
   users,
   tokens,
   numbers,
+  documents,
+  registrations,
   sms,
   ledger,
   prices,

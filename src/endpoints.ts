@@ -1,9 +1,11 @@
 import { accountRoutes } from './accounts/routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
+import { documentRoutes } from './documents/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
+import { registrationRoutes } from './numbers/registration-routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
 import type { Parts } from './parts.ts'
@@ -20,6 +22,8 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...userRoutes(parts),
   ...tokenRoutes(parts),
   ...numberRoutes(parts),
+  ...documentRoutes(parts),
+  ...registrationRoutes(parts),
   ...smsRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),

@@ -79,7 +79,7 @@ const open = async () => {
 const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>) => {
   // Prices are among what is fuzzed.
   await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, { amount: '2000000' })
-  const [{ uuid, channel, from }, { uuid: number }] = [await scene.message(), await scene.number()]
+  const [{ uuid, channel, from }, { number, document }] = [await scene.message(), await scene.registration()]
   const things: [string, string][] = [
     ['ACC', toy.tenant.uuid],
     ['USR', await scene.user()],
@@ -89,9 +89,11 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['SMS', channel],
     ['number', from],
     ['DID', number],
+    ['DOC', await scene.document()],
     ['any', (await scene.reservation()).uuid],
   ]
   for (const [kind, id] of things) pool.pin(kind, id)
+  pool.learn(document)
 }
 
 const hasInput = ({ params, query, body }: Contract) => params || query || body

@@ -22,6 +22,8 @@ export type Contract = {
   readonly body?: TSchema
   /** Refused over plain HTTP from elsewhere (403 https_required). */
   readonly secure?: boolean
+  /** Of a body that is a file: the types that it may have. The handler is given its bytes. */
+  readonly media?: readonly string[]
   /** Bytes; 256 KiB unless said otherwise. */
   readonly bodyLimit?: number
   readonly status: number

@@ -38,7 +38,8 @@ export const once = async (
 ): Promise<{ status: number; body: string; replayed: boolean }> => {
   const { account, key, method, path } = request
   if (key.length > 255) throw new Problem('invalid', 'Idempotency-Key must be at most 255 characters long')
-  const digest = hash('sha256', JSON.stringify(request.body ?? null), 'buffer')
+  const { body = null } = request
+  const digest = hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(body), 'buffer')
   return await inTurn(() =>
     db.begin(async (tx) => {
       const fresh = await tx.run`

@@ -53,7 +53,8 @@ export const makeNaming = (alias: string | null): Naming => {
   const spellsOwn = word('msgapp', '')
 
   const spellingOf = (url: string, body: unknown): Spelling => {
-    const text = `${url} ${body === undefined || body === null ? '' : JSON.stringify(body)}`
+    const said = body === undefined || body === null || Buffer.isBuffer(body) ? '' : JSON.stringify(body)
+    const text = `${url} ${said}`
     if (spells.test(text)) return 'alias'
     return spellsOwn.test(text) ? 'own' : 'both'
   }
@@ -64,7 +65,8 @@ export const makeNaming = (alias: string | null): Naming => {
       app.decorateRequest('spelling', 'both')
       app.addHook('preValidation', (request, _reply, done) => {
         request.spelling = spellingOf(request.originalUrl, request.body)
-        if (request.spelling === 'alias' && request.body) request.body = renamed(request.body, toOwn, 'msgapp')
+        if (request.spelling === 'alias' && request.body && !Buffer.isBuffer(request.body))
+          request.body = renamed(request.body, toOwn, 'msgapp')
         done()
       })
       app.addHook('onSend', (request, reply, payload, done) => {

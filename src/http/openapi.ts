@@ -70,14 +70,16 @@ const errorSchema = (shape: Shape): Json => ({
   },
 })
 
+/** The types of what a schema describes: JSON, unless it is a text or a file of another type. */
+const mediaOf = (schema: TSchema, media?: readonly string[]): readonly string[] =>
+  media ?? ['contentMediaType' in schema ? String(schema.contentMediaType) : 'application/json']
+
+const content = (schema: TSchema, media?: readonly string[]): Json =>
+  Object.fromEntries(mediaOf(schema, media).map((type) => [type, { schema, example: exampleOf(schema) }]))
+
 const responses = (contract: Contract): Json => {
-  const { shape } = contract
-  const answers: Json = {
-    [contract.status]: {
-      description: 'Done',
-      content: { 'application/json': { schema: contract.reply, example: exampleOf(contract.reply) } },
-    },
-  }
+  const { shape, reply } = contract
+  const answers: Json = { [contract.status]: { description: 'Done', content: content(reply) } }
   for (const [name, description] of Object.entries(refusals(contract))) {
     const entry = Object.entries(problems).find(([known]) => known === name)?.[1]
     if (!entry) continue
@@ -111,9 +113,8 @@ const idempotencyKey = {
 }
 
 const operation = (contract: Contract): Json => {
-  const { id, tag, summary, body, method } = contract
+  const { id, tag, summary, body, media, method } = contract
   const key = keys[contract.auth]
-  const media = body && 'contentMediaType' in body ? String(body.contentMediaType) : 'application/json'
   const inputs = [
     ...parameters(contract.params, 'path'),
     ...parameters(contract.query, 'query'),
@@ -125,9 +126,7 @@ const operation = (contract: Contract): Json => {
     summary,
     ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
-    ...(body
-      ? { requestBody: { required: true, content: { [media]: { schema: body, example: exampleOf(body) } } } }
-      : {}),
+    ...(body ? { requestBody: { required: true, content: content(body, media) } } : {}),
     responses: responses(contract),
   }
 }

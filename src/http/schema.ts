@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { type TProperties, Type } from 'typebox'
 import type { Prefix } from '../lib/id.ts'
 
@@ -13,6 +14,10 @@ export const Id = (prefix: Prefix, description?: string) =>
     description: description ?? `Starts with ${prefix}`,
     examples: [`${prefix}01a1fcca-93ab-7cbc-9f10-be702f775479`],
   })
+
+/** A file: a body of its bytes, or an answer of them. */
+export const File = (contentMediaType: string, example: string) =>
+  Type.Unsafe<Buffer | Readable>({ contentMediaType, examples: [example] })
 
 /** Time as printed: ISO 8601 UTC with seconds. */
 export const Time = Type.String({ format: 'date-time', examples: ['2026-11-21T06:20:00Z'] })

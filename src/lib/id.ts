@@ -10,6 +10,7 @@ export type Prefix =
   | 'SMO'
   | 'VCI'
   | 'KEY' // an API key's record
+  | 'DOC' // a document that was uploaded
   | 'CNX' // a connection to the outside world
   | 'TRF' // a transfer in the ledger
   | 'HLD' // money set aside

@@ -35,18 +35,27 @@ export const keyDigest = (key: string): string => hash('sha256', key, 'base64')
 export type Seal = {
   close(plain: string): Buffer
   open(sealed: Buffer): string
+  /** Bytes, bound to their place: what was sealed for one place cannot be opened in another. */
+  closeBytes(plain: Buffer, place: string): Buffer
+  openBytes(sealed: Buffer, place: string): Buffer
 }
 
 /** @param master 32 bytes */
-export const makeSeal = (master: Buffer): Seal => ({
-  close: (plain) => {
+export const makeSeal = (master: Buffer): Seal => {
+  const closeBytes = (plain: Buffer, place: string) => {
     const nonce = randomBytes(12)
-    const cipher = createCipheriv('aes-256-gcm', master, nonce)
-    return Buffer.concat([nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
-  },
-  open: (sealed) => {
-    const decipher = createDecipheriv('aes-256-gcm', master, sealed.subarray(0, 12))
+    const cipher = createCipheriv('aes-256-gcm', master, nonce).setAAD(Buffer.from(place))
+    return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+  }
+  const openBytes = (sealed: Buffer, place: string) => {
+    const decipher = createDecipheriv('aes-256-gcm', master, sealed.subarray(0, 12)).setAAD(Buffer.from(place))
     decipher.setAuthTag(sealed.subarray(-16))
-    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]).toString('utf8')
-  },
-})
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()])
+  }
+  return {
+    close: (plain) => closeBytes(Buffer.from(plain), ''),
+    open: (sealed) => openBytes(sealed, '').toString('utf8'),
+    closeBytes,
+    openBytes,
+  }
+}

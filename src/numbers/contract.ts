@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
 import { Country, Enum, Id, Ok, Phone, paging, Time, Words } from '../http/schema.ts'
 import { groupTypes } from './rows.ts'
-import { Group, GroupId, GroupType, Requirement, Reservation, VirtualNumber } from './shapes.ts'
+import { Given, Group, GroupId, GroupType, Requirement, Reservation, VirtualNumber } from './shapes.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
 
@@ -196,12 +196,13 @@ export const purchaseNumber = contract({
   id: 'purchaseNumber',
   method: 'POST',
   url: '/open/numbers/purchase',
-  summary: 'Buy a number: set-up and first month are charged in the same transaction',
+  summary:
+    'Buy a number: set-up and first month are charged in the same transaction. Where its regulator asks for something, it awaits registration and works fully, until the operator approves what was given, or the days for giving it are over',
   body: Type.Object({
     group_id: Type.Optional(GroupId),
     number: Type.Optional(Phone('A number that is free or reserved by the account')),
     friendly_name: Type.Optional(Words(100, 'Default: the number as people write it')),
-    requirements: Type.Optional(Type.Unknown({ description: 'Documents, where the group asks for some' })),
+    requirements: Type.Optional(Given),
   }),
   status: 201,
   reply: Ok({
@@ -210,7 +211,7 @@ export const purchaseNumber = contract({
     data: Type.Object({ numbers: Type.Array(VirtualNumber) }),
   }),
   errors: {
-    notFound: unknownGroup,
+    notFound: 'There is no such number group, or no such document of the account',
     conflict: 'Nothing of what was asked for is free',
     balance: 'The balance does not cover set-up and first month',
     unprocessable: 'number is not E.164',

@@ -2,6 +2,7 @@ import type { Tx } from '../db/sql.ts'
 import type { Kind } from '../jobs/kind.ts'
 import type { Parts } from '../parts.ts'
 import * as inventory from './inventory.ts'
+import { type Deadline, endDays } from './registration.ts'
 import { type Due, renew } from './renewal.ts'
 
 const giveBack = async (tx: Tx, numbers: readonly inventory.Locked[]): Promise<void> => {
@@ -60,5 +61,23 @@ const renewNumbers = ({ changes, config }: Parts): Kind<Due> => ({
   },
 })
 
+/** Suspends numbers whose registration is still not complete when its days are over. */
+const endRegistrations = ({ changes }: Parts): Kind<Deadline> => ({
+  kind: 'numbers.registration',
+  concurrency: 64,
+  batch: 16,
+  leaseSeconds: 30,
+  maxAttempts: 20,
+  settle: async (tx, done) => {
+    const due = done.map(({ job }) => job.payload).sort((a, b) => (a.id < b.id ? -1 : 1))
+    for (const one of due) await endDays(tx, { changes }, one)
+  },
+})
+
 /** The background work of this folder. */
-export const numberJobs = (parts: Parts): readonly Kind[] => [expireReservations, endQuarantine, renewNumbers(parts)]
+export const numberJobs = (parts: Parts): readonly Kind[] => [
+  expireReservations,
+  endQuarantine,
+  renewNumbers(parts),
+  endRegistrations(parts),
+]

@@ -13,13 +13,14 @@ import { readWanted, vanityDigits } from './find.ts'
 import * as inventory from './inventory.ts'
 import { buy, cancel, release, reserve } from './ops.ts'
 import * as owned from './owned.ts'
+import { register } from './registration.ts'
+import { shownRequirement } from './requirements.ts'
 import { groupTypes } from './rows.ts'
 import { shownNumber } from './shown.ts'
 import * as store from './store.ts'
 
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
 const usd = (numeric: string) => dollars(micros(numeric) ?? 0)
-const shownRequirement = ({ type, ...row }: store.RequirementRow) => ({ ...row, did_type: type })
 
 const shownGroup = (row: store.GroupRow, requirements: store.RequirementRow[]) => ({
   id: row.id,
@@ -69,7 +70,8 @@ const zone = (name: string) => {
 
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export const numberRoutes = ({ db, config, changes }: Parts) => {
+export const numberRoutes = (parts: Parts) => {
+  const { db, config, changes } = parts
   const countryOf = async (given: string) => {
     const code = given.toUpperCase()
     return (await store.country(db, code)) ?? invalid(`country ${code} is not one that has numbers`, 'unknown_country')
@@ -169,6 +171,7 @@ export const numberRoutes = ({ db, config, changes }: Parts) => {
     serve(c.purchaseNumber, async ({ account, body, tx }) => {
       const wish = { group: body.group_id ?? null, number: body.number === undefined ? null : phoneNumber(body.number) }
       const { numbers, failed } = await buy(tx, account.id, wish, body.friendly_name ?? null)
+      await register(tx, parts, account.id, numbers, body.requirements ?? [])
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(shownNumber) } })
     }),
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Country, Decimal, Enum, Id, Time } from '../http/schema.ts'
+import { Country, Decimal, Enum, Id, Time, Words } from '../http/schema.ts'
 import { groupTypes } from './rows.ts'
 
 export const GroupId = Type.String({ minLength: 1, maxLength: 120, examples: ['GB-local-20-london'] })
@@ -17,6 +17,23 @@ export const Requirement = Type.Object({
   source: Type.String({ description: 'Regulation or page, with its address' }),
   source_date: Type.String({ description: 'When it was read or published', examples: ['2026-11-21'] }),
 })
+
+/** What is given for requirements: purchase, pre-flight and later all take the same. */
+export const Given = Type.Array(
+  Type.Object({
+    requirement_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+    document_uuid: Type.Optional(
+      Id('DOC', 'For a requirement that lists documents: one that the account has uploaded'),
+    ),
+    value: Type.Optional(
+      Words(500, 'For a requirement that lists none: the address, or the name and number, in words'),
+    ),
+  }),
+  {
+    maxItems: 50,
+    description: 'For each requirement a document of the account, or words; see /open/numbers/requirements',
+  },
+)
 
 export const VirtualNumber = Type.Object({
   uuid: Id('DID'),

@@ -69,3 +69,15 @@ export const reinstate = async (
   await changes.announce(tx, 'numbers')
   return reinstated
 }
+
+/** Changes what a suspended number goes back to, where that is `from`. */
+export const retarget = (tx: Tx, account: string, id: string, from: Before, to: Before) => tx.run`
+  update number_suspensions set status_text = ${to}
+  where account_id = ${account} and virtual_number_id = ${id} and status_text = ${from}`
+
+/** Why a number is suspended; null when it is not. */
+export const causeOf = async (tx: Tx, account: string, id: string): Promise<Cause | null> => {
+  const row = await tx.maybe<{ cause: Cause }>`
+    select cause from number_suspensions where account_id = ${account} and virtual_number_id = ${id}`
+  return row?.cause ?? null
+}

@@ -94,9 +94,16 @@ const csv = fc.oneof(
   hostileText,
 )
 
+/** What begins as a document does, and what does not. */
+const file = fc.oneof(
+  { weight: 3, arbitrary: hostileText.map((text) => `%PDF-1.7 ${text}`) },
+  { weight: 1, arbitrary: hostileText },
+)
+
 const bodyOf = ({ body }: Contract, make: Make): fc.Arbitrary<unknown> => {
   if (body === undefined) return fc.constant(undefined)
-  return nodeOf(body).contentMediaType === undefined ? make(nodeOf(body)) : csv
+  const { contentMediaType: media } = nodeOf(body)
+  return media === undefined ? make(nodeOf(body)) : media === 'text/csv' ? csv : file
 }
 
 /** Requests to an endpoint that its schema allows. */
@@ -136,7 +143,7 @@ export type Pool = {
   pin(kind: string, id: string): void
 }
 
-const shown = /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|KEY|CNX|TRF)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
+const shown = /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|KEY|CNX|TRF|DOC)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
 const bare = /"(?:uuid|next_cursor|id)":"([^"]{1,120})"/g
 const numbers = /\+441632\d{6}/g
 

@@ -64,7 +64,7 @@ export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number)
   }
   const wrong = answerFault(contract, answer)
   if (wrong) return wrong
-  if (holdsBad(sent.params) || holdsBad(sent.query) || holdsBad(sent.body))
+  if (holdsBad(sent.params) || holdsBad(sent.query) || (!contract.media && holdsBad(sent.body)))
     return 'text that cannot be kept was accepted'
   if (!allows(nodeOf(contract.params), sent.params)) return 'params outside the schema were accepted'
   if (contract.query && !allows(nodeOf(contract.query), queryOf(contract, sent.query)))

@@ -1,5 +1,6 @@
 import { accountRecipes } from './accounts.ts'
 import { connectionRecipes } from './connections.ts'
+import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
 import { numberRecipes } from './numbers.ts'
 import type { Recipes } from './recipe.ts'
@@ -10,6 +11,7 @@ export const recipes: Recipes = {
   ...accountRecipes,
   ...connectionRecipes,
   ...eventRecipes,
+  ...documentRecipes,
   ...numberRecipes,
   ...smsRecipes,
 }

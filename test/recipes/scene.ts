@@ -11,6 +11,9 @@ import { makeWorld, type Tenant, type World } from '../world.ts'
 /** The group of numbers that recipes buy from. */
 export const group = { id: 'GB-local-20-london', name: 'Sceneton', free: 8000, region: 44, city: 4401 }
 
+/** What the regulator of that group asks: an address, by a document. */
+export const requirement = 1
+
 /** A country with one region, one city, one requirement and one group of numbers. */
 const furnish = async ({ db, call, parts }: World) => {
   await db.run`insert into number_countries values ('GB', 'United Kingdom', '44'), ('US', 'United States', '1')`
@@ -22,7 +25,7 @@ const furnish = async ({ db, call, parts }: World) => {
     values (${group.city}, 'GB', ${group.region}, ${group.name}, 'sceneton')`
   await db.run`
     insert into number_requirements (id, iso_country_code, type, kind, description, documents, source, source_date)
-    values (1, 'GB', 'local', 'address', 'An address', ${['bill']}, 'test', '2026-01-01')`
+    values (${requirement}, 'GB', 'local', 'address', 'An address', ${['bill']}, 'test', '2026-01-01')`
   for (const [id, chosen] of [
     [group.id, true],
     ['GB-local-1632-blind', false],
@@ -70,6 +73,10 @@ export type Scene = {
   /** An accepted message from a number of the tenant. */
   message(more?: { send_at?: string }): Promise<{ uuid: string; channel: string; from: string; to: string }>
   reservation(): Promise<{ uuid: string; number: string }>
+  /** An uploaded document. */
+  document(): Promise<string>
+  /** A number with a document that was given for what its regulator asks. */
+  registration(): Promise<{ number: string; document: string }>
 }
 
 let made = 0
@@ -78,7 +85,7 @@ export const unique = (mark: string): string => `${mark} ${++made}`
 
 export const makeScene = async (world: World, mark: string, given?: Tenant): Promise<Scene> => {
   const tenant = given ?? (await world.tenant({ balance: '1000000' }))
-  const must = async (who: Tenant | 'operator', method: 'GET' | 'POST', url: string, body?: object) => {
+  const must = async (who: Tenant | 'operator', method: 'GET' | 'POST' | 'PUT', url: string, body?: object) => {
     const answer = await world.call(who, method, url, body)
     assert.ok(answer.status < 300, `${method} ${url}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.body
@@ -115,6 +122,22 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
       const to = '+447700900123'
       const body = { from_number: from, to_number: to, text: unique(mark), ...more }
       return { uuid: (await must(tenant, 'POST', '/open/sms/send', body)).message_uuid, channel, from, to }
+    },
+    document: async () => {
+      const answer = await world.app.inject({
+        method: 'POST',
+        url: `/open/numbers/documents?kind=address&name=${encodeURIComponent(unique(mark))}`,
+        headers: { 'x-user-api-key': tenant.key, 'content-type': 'application/pdf' },
+        payload: `%PDF-1.7 ${mark}`,
+      })
+      assert.equal(answer.statusCode, 201, answer.body)
+      return answer.json().document.uuid
+    },
+    registration: async () => {
+      const [{ uuid: number }, document] = [await scene.number(), await scene.document()]
+      const given = { requirements: [{ requirement_id: requirement, document_uuid: document }] }
+      await must(tenant, 'PUT', `/open/voip/virtual-numbers/${number}/requirements`, given)
+      return { number, document }
     },
     reservation: async () => {
       const { data } = await must(tenant, 'POST', '/open/numbers/reservations', { group_id: group.id })

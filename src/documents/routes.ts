@@ -1,0 +1,88 @@
+import { ok, serve, serveOutside } from '../http/endpoint.ts'
+import { conflict, invalid, notFound, Problem } from '../http/problem.ts'
+import { pageOf } from '../http/schema.ts'
+import { iso } from '../lib/clock.ts'
+import { parse, print, uuid } from '../lib/id.ts'
+import type { Parts } from '../parts.ts'
+import * as c from './contract.ts'
+import { fileHeaders, keepFile, openFile } from './ops.ts'
+import * as store from './store.ts'
+
+/** An account keeps so many documents, and so many bytes of them. */
+const mostDocuments = 1000
+const mostBytes = 256 * 1024 * 1024
+
+/** How files of a type begin: ISO 32000-2, 7.5.2; ISO/IEC 10918-1, B.1.1.3; RFC 2083, 3.1. */
+const beginnings = {
+  'application/pdf': Buffer.from('%PDF-'),
+  'image/jpeg': Buffer.from([0xff, 0xd8, 0xff]),
+  'image/png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+}
+
+const mediaTypeOf = (header: string | undefined): store.MediaType => {
+  const given = header?.split(';', 1)[0]?.trim().toLowerCase()
+  for (const known of c.uploadDocument.media) if (known === given) return known
+  throw new Problem('mediaType', `content-type must be one of ${c.uploadDocument.media.join(', ')}`)
+}
+
+const shown = (row: store.DocumentRow) => ({
+  uuid: print('DOC', row.id),
+  name: row.name,
+  kind: row.kind,
+  media_type: row.media_type,
+  size: row.size,
+  created_at: iso(row.created_at),
+})
+
+export const documentRoutes = ({ db, seal }: Parts) => {
+  const unknown = (printed: string) => notFound(`There is no document ${printed}`)
+  const documentOf = async (account: string, printed: string) => {
+    const id = parse('DOC', printed)
+    return (id && (await store.find(db, account, id))) || unknown(printed)
+  }
+
+  return [
+    serve(c.uploadDocument, async ({ account, query, body, request, tx }) => {
+      const type = mediaTypeOf(request.headers['content-type'])
+      if (!Buffer.isBuffer(body) || !body.subarray(0, beginnings[type].length).equals(beginnings[type]))
+        return invalid(`The file does not begin as ${type} does`, 'invalid_document')
+      const { count, bytes } = await store.held(tx, account.id)
+      if (count >= mostDocuments || bytes + body.length > mostBytes)
+        conflict(
+          `The account keeps ${count} documents of ${bytes} bytes, and may keep ${mostDocuments} of ${mostBytes}: delete some`,
+          'too_many_documents',
+        )
+      const made = { account_id: account.id, id: uuid(), name: query.name, kind: query.kind, media_type: type }
+      return ok({ document: shown(await keepFile(tx, seal, made, body)) })
+    }),
+
+    serve(c.listDocuments, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const [rows, { total }] = await Promise.all([
+        store.page(db, account.id, limit, offset),
+        store.total(db, account.id),
+      ])
+      return ok({ count: rows.length, page, total, documents: rows.map(shown) })
+    }),
+
+    serve(c.getDocument, async ({ account, params }) =>
+      ok({ document: shown(await documentOf(account.id, params.document_uuid)) }),
+    ),
+
+    serveOutside(c.getDocumentContent, async ({ account, params, reply }) => {
+      const found = await documentOf(account.id, params.document_uuid)
+      reply.headers(fileHeaders(found))
+      return openFile(db, seal, found)
+    }),
+
+    serve(c.deleteDocument, async ({ account, params, tx }) => {
+      const printed = params.document_uuid
+      const id = parse('DOC', printed)
+      const found = (id && (await store.lock(tx, account.id, id))) || unknown(printed)
+      const user = await store.user(tx, account.id, found.id)
+      if (user) conflict(`${user.number} is registered with this document`, 'document_in_use')
+      await store.remove(tx, account.id, found.id)
+      return ok({})
+    }),
+  ]
+}

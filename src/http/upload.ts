@@ -1,0 +1,34 @@
+import type { FastifyRequest, preParsingHookHandler } from 'fastify'
+import { Problem } from './problem.ts'
+
+/** Types of the files that endpoints take (contract.media). */
+export const fileTypes = ['application/pdf', 'image/jpeg', 'image/png']
+
+/** Bytes of files that are in memory at a time, over all requests. */
+const most = 128 * 1024 * 1024
+let held = 0
+
+/** Makes sure that there is room in memory for a file before it is read, and until it is answered for. */
+export const holdRoom: preParsingHookHandler = (request, reply, payload, done) => {
+  const limit = request.routeOptions.bodyLimit
+  const size = Math.min(Number(request.headers['content-length'] ?? limit), limit)
+  if (held + size > most) {
+    const text = 'Too many files are on their way at this moment: try again in a second'
+    return done(new Problem('unavailable', text, 'too_many_uploads', { 'retry-after': '1' }))
+  }
+  held += size
+  let isHeld = true
+  const release = () => {
+    if (isHeld) held -= size
+    isHeld = false
+  }
+  reply.raw.once('finish', release).once('close', release)
+  done(null, payload)
+}
+
+/** A file as it came, where the endpoint takes files of that type. */
+export const takeFile = (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: Buffer) => void) => {
+  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (request.routeOptions.config.contract?.media?.includes(type)) return done(null, body)
+  done(new Problem('mediaType', `${type} is not possible here`))
+}

@@ -1,0 +1,124 @@
+import type { Sql } from '../db/sql.ts'
+import { fileHeaders, findDocument, openFile } from '../documents/ops.ts'
+import { ok, serve, serveOutside } from '../http/endpoint.ts'
+import { notFound } from '../http/problem.ts'
+import { pageOf } from '../http/schema.ts'
+import { iso } from '../lib/clock.ts'
+import { parse, print } from '../lib/id.ts'
+import type { Seal } from '../lib/secret.ts'
+import type { Parts } from '../parts.ts'
+import { approve, isGiven, type Registration, refuse, registrationOf, submit } from './registration.ts'
+import * as c from './registration-contract.ts'
+import * as registrations from './registrations.ts'
+import { missingOf, readAnswers, shownRequirement } from './requirements.ts'
+import * as store from './store.ts'
+
+const shown = (seal: Seal, { number, row, asked, missing, answers }: Registration) => ({
+  virtual_number_uuid: print('DID', number.id),
+  phone_number: number.number,
+  iso_country_code: number.iso_country_code,
+  did_type: number.type,
+  status_text: number.status_text,
+  state: row?.state ?? ('none' as const),
+  ...(row?.reason ? { reason: row.reason } : {}),
+  ...(row && row.state !== 'approved' ? { due_at: iso(row.due_at) } : {}),
+  satisfied: missing.length === 0,
+  requirements: asked.map(shownRequirement),
+  missing: missing.map(shownRequirement),
+  given: answers.map(({ requirement, document, sealed }) => ({
+    requirement_id: requirement,
+    ...(document ? { document_uuid: print('DOC', document) } : {}),
+    ...(sealed ? { value: seal.open(sealed) } : {}),
+  })),
+})
+
+const shownListed = (row: registrations.ListedRegistration) => ({
+  virtual_number_uuid: print('DID', row.virtual_number_id),
+  phone_number: row.number,
+  iso_country_code: row.iso_country_code,
+  did_type: row.type,
+  status_text: row.status_text,
+  account_uuid: print('ACC', row.account_id),
+  state: row.state,
+  missing: row.missing,
+  ...(row.reason ? { reason: row.reason } : {}),
+  due_at: iso(row.due_at),
+  created_at: iso(row.created_at),
+})
+
+export const registrationRoutes = (parts: Parts) => {
+  const { db, seal } = parts
+  const unknownNumber = (printed: string) => notFound(`There is no virtual number ${printed}`)
+  const unknownRegistration = (printed: string) => notFound(`There is no registration of a number ${printed}`)
+
+  /** The id and the account of a number that an operator names. */
+  const named = async (sql: Sql, printed: string) => {
+    const id = parse('DID', printed) ?? unknownRegistration(printed)
+    const owner = (await registrations.ownerOf(sql, id)) ?? unknownRegistration(printed)
+    return { id, account: owner.account_id }
+  }
+
+  return [
+    serveOutside(c.checkRequirements, async ({ account, body }) => {
+      const group = (await store.group(db, body.group_id)) ?? notFound(`There is no number group ${body.group_id}`)
+      const asked = await store.requirements(db, group.iso_country_code, group.type)
+      const answers = await readAnswers(db, account.id, asked, body.requirements ?? [])
+      const missing = missingOf(asked, answers)
+      return ok({ data: { satisfied: missing.length === 0, missing: missing.map(shownRequirement) } })
+    }),
+
+    serve(c.getRegistration, async ({ account, params }) => {
+      const printed = params.virtual_number_uuid
+      const id = parse('DID', printed) ?? unknownNumber(printed)
+      return ok({ data: shown(seal, (await registrationOf(db, account.id, id)) ?? unknownNumber(printed)) })
+    }),
+
+    serve(c.giveRequirements, async ({ account, params, body, tx }) => {
+      const printed = params.virtual_number_uuid
+      const id = parse('DID', printed) ?? unknownNumber(printed)
+      const number = (await registrationOf(tx, account.id, id)) ?? unknownNumber(printed)
+      await submit(tx, parts, account.id, number.number.id, body.requirements)
+      return ok({ data: shown(seal, (await registrationOf(tx, account.id, id)) ?? unknownNumber(printed)) })
+    }),
+
+    serve(c.listRegistrations, async ({ query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const { state = 'awaiting' } = query
+      const wanted = state === 'all' ? null : state
+      const [rows, { total }] = await Promise.all([
+        registrations.page(db, wanted, limit, offset),
+        registrations.total(db, wanted),
+      ])
+      return ok({ count: rows.length, page, total, registrations: rows.map(shownListed) })
+    }),
+
+    serve(c.showRegistration, async ({ params }) => {
+      const { account, id } = await named(db, params.virtual_number_uuid)
+      const found = (await registrationOf(db, account, id)) ?? unknownRegistration(params.virtual_number_uuid)
+      return ok({ registration: { ...shown(seal, found), account_uuid: print('ACC', account) } })
+    }),
+
+    serveOutside(c.readRegistrationDocument, async ({ params, reply }) => {
+      const { account, id } = await named(db, params.virtual_number_uuid)
+      const printed = params.document_uuid
+      const unknown = () => notFound(`There is no document ${printed} of this number`)
+      const document = parse('DOC', printed) ?? unknown()
+      if (!(await isGiven(db, account, id, document))) unknown()
+      const found = (await findDocument(db, account, document)) ?? unknown()
+      reply.headers(fileHeaders(found))
+      return openFile(db, seal, found)
+    }),
+
+    serve(c.approveRegistration, async ({ params, tx }) => {
+      const { account, id } = await named(tx, params.virtual_number_uuid)
+      await approve(tx, parts, account, id)
+      return ok({})
+    }),
+
+    serve(c.refuseRegistration, async ({ params, body, tx }) => {
+      const { account, id } = await named(tx, params.virtual_number_uuid)
+      await refuse(tx, parts, account, id, body.reason, body.suspend ?? false)
+      return ok({})
+    }),
+  ]
+}
