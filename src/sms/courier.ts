@@ -27,6 +27,8 @@ const patience = 5
 const roomMs = 10_000
 /** Texts that may wait for the room of one connection: more would keep those of other connections from being claimed. */
 const mostWaiting = 64
+/** Longest wait for the turn of a sender before its text goes back to the queue, in seconds. */
+const mostPause = 1
 /** A carrier that is down is asked for again after a quarter of the time that it has been down, in seconds. */
 const soonest = 1
 const latest = 10
@@ -93,7 +95,9 @@ export const makeCourier = (carriers: Carriers, health: Health): Courier => {
         if (isCareful) await diary.before(candidate)
         const part = partFor(candidate)
         const result = await carrier.submit(part)
-        health.note(connection, result.outcome === 'accepted' || result.outcome === 'refused')
+        // Nothing was sent: that says nothing of the carrier.
+        const isOurs = result.outcome === 'retry' && result.status === 0
+        if (!isOurs) health.note(connection, result.outcome === 'accepted' || result.outcome === 'refused')
         if (result.outcome === 'accepted') {
           carriers.unwritten.add(connection, part.message, part.part)
           return { outcome: 'accepted', connection, carrierId: result.carrierId }
@@ -106,6 +110,8 @@ export const makeCourier = (carriers: Carriers, health: Health): Courier => {
           if (++submits > patience) throw new Later(result.reason, latest)
           continue
         }
+        // A sender that has had its share waits in the queue: its texts must not hold the places of others.
+        if (isOurs && result.seconds > mostPause) throw new Later(result.reason, result.seconds)
         const others = left.filter((other) => other !== candidate)
         if (result.outcome === 'refused') {
           await diary.after(candidate, result)
