@@ -6,6 +6,7 @@ import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
 import * as numbers from './numbers/contract.ts'
+import * as imports from './numbers/imports/contract.ts'
 import * as registrations from './numbers/registration-contract.ts'
 import * as operators from './operators/contract.ts'
 import * as prices from './prices/contract.ts'
@@ -23,6 +24,7 @@ export const contracts: readonly Contract[] = [
   numbers,
   documents,
   registrations,
+  imports,
   sms,
   ledger,
   prices,

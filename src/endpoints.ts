@@ -5,6 +5,7 @@ import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
+import { importRoutes } from './numbers/imports/routes.ts'
 import { registrationRoutes } from './numbers/registration-routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
@@ -24,6 +25,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...numberRoutes(parts),
   ...documentRoutes(parts),
   ...registrationRoutes(parts),
+  ...importRoutes(parts),
   ...smsRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),

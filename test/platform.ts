@@ -21,7 +21,7 @@ export type Platform = {
 export type Answer = { status: number; body: any }
 
 export const apiKey = 'an api key for these tests'
-const operatorKey = 'an operator key for these tests'
+export const operatorKey = 'an operator key for these tests'
 
 const main = join(import.meta.dirname, '../src/main.ts')
 

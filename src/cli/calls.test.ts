@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { home, password, start } from '../../test/simulator.ts'
 import { makeWorld } from '../../test/world.ts'
 import { contracts } from '../contracts.ts'
+import { loadCatalogue } from '../numbers/catalogue.ts'
 import { makeShell, type Outcome } from './testing.ts'
 
 // Every command against a server that listens: what is typed, what is answered, what is shown.
@@ -14,6 +15,7 @@ const url = await world.app.listen({ host: '127.0.0.1', port: 0 })
 const files = {
   'prices.csv': 'kind,prefix,price\nsms_out,44,0.05\nsms_out,49,0.06\n',
   'bad.csv': 'kind,prefix,price\nsms_out,44,cheap\n',
+  'numbers.csv': 'number,country,type,monthly_price\n+442079460001,GB,local,1.50\n+442079460002,GB,local,1.50\n',
   'prices.json': JSON.stringify([{ kind: 'sms_out', prefix: '33', price: '0.07' }]),
 }
 const environment = { TRUNKLINE_URL: url, TRUNKLINE_OPERATOR_KEY: world.operatorKey }
@@ -55,6 +57,18 @@ test('with the same Idempotency-Key money is added once', async () => {
   const credit = ['accounts', 'credit', uuid, '--amount', '5', '--idempotency-key', 'once']
   await asked(...credit)
   assert.match((await asked(...credit)).balance, /^5\.0/)
+})
+
+test('a file of numbers is sent as it is read; bad lines are shown one below the other', async () => {
+  await loadCatalogue(world.db)
+  const imported = await asked('inventory', 'import', 'numbers.csv')
+  assert.deepEqual([imported.lines, imported.imported], [2, 2])
+  const again = await shell('inventory', 'import', 'numbers.csv', '--dry-run')
+  failed(again, /Nothing was imported: 2 bad of 2 lines/)
+  assert.match(again.err, /^line +error\n2 +\+442079460001 is in the inventory already\n3 +\+442079460002 is in/m)
+  const id = /IMP[-0-9a-f]+/.exec(again.err)?.[0] ?? ''
+  assert.match((await shell('inventory', 'progress', id)).out, /state +refused/)
+  assert.match((await shell('inventory', 'imports')).out, /done/)
 })
 
 test('keys are created, listed and revoked', async () => {

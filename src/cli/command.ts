@@ -12,7 +12,7 @@ export type Command = {
   readonly ids: readonly string[]
   /** What the file holds that follows the ids: the body as text, or a list of the body as JSON. */
   readonly file:
-    | { readonly holds: 'text'; readonly type: string }
+    | { readonly holds: 'text'; readonly type: string; readonly isLong: boolean }
     | { readonly holds: 'json'; readonly list: string }
     | null
   readonly fields: readonly Field[]
@@ -24,7 +24,8 @@ const commandOf = (contract: Contract, name: string): Command => {
   const ids = [...contract.url.matchAll(/:(\w+)/g)].map(([, id = '']) => id)
   const query = fieldsOf(contract.query, 'query')
   const type = mediaTypeOf(contract)
-  if (type !== '') return { name, contract, ids, file: { holds: 'text', type }, fields: query }
+  if (type !== '')
+    return { name, contract, ids, file: { holds: 'text', type, isLong: contract.stream === true }, fields: query }
   const body = fieldsOf(contract.body, 'body')
   // Nobody types a list of objects: it comes from a file.
   const list = body.find(({ kind, required, path }) => kind === 'rows' && required && path.length === 1)

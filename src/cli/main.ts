@@ -4,6 +4,7 @@ import { environment } from '../config.ts'
 import { contracts } from '../contracts.ts'
 import { UsageError } from './args.ts'
 import { runCommand } from './run.ts'
+import { openFile } from './upload.ts'
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
@@ -25,6 +26,11 @@ process.exitCode = await runCommand(process.argv.slice(2), contracts, {
   version,
   width: process.stdout.isTTY ? process.stdout.columns : null,
   read,
+  files: {
+    open: openFile,
+    // For who looks on: each line takes the place of the one before.
+    tell: (line) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${line}`),
+  },
   write: (text) => process.stdout.write(text),
   complain: (text) => process.stderr.write(text),
 })

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { temporaryFolder } from '../../test/servers.ts'
 
 const program = join(import.meta.dirname, '../../bin/trunkline.mjs')
 
@@ -37,6 +39,26 @@ test('the standard input is a file named -', async (t) => {
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')])
   assert.deepEqual([code, out], [0, 'count  1\n'])
   assert.deepEqual(bodies, ['text/csv key kind,prefix,price\n'])
+})
+
+test('a long file is sent piece by piece from where it lies, with its length', async (t) => {
+  const sent: string[] = []
+  const server = createServer(async (request, response) => {
+    const body = await text(request)
+    sent.push(`${request.headers['content-length']} ${body.length}`)
+    response.end('{"success":true,"lines":1}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo // it listens on TCP
+  const file = join(temporaryFolder(), 'numbers.csv')
+  writeFileSync(file, 'x'.repeat(3_000_000))
+  const environment = { TRUNKLINE_URL: `http://127.0.0.1:${port}`, TRUNKLINE_OPERATOR_KEY: 'key' }
+  const child = start(['inventory', 'import', file], environment)
+  assert.deepEqual([await text(child.stdout), await text(child.stderr)], ['lines  1\n', ''])
+  assert.deepEqual(sent, ['3000000 3000000'])
+  const missing = start(['inventory', 'import', `${file}.not`], environment)
+  assert.match(await text(missing.stderr), /cannot read .*numbers\.csv\.not/)
 })
 
 test('a signal ends the program, and it tells so', async (t) => {

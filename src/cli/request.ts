@@ -11,6 +11,8 @@ export type Request = {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | null
+  /** The file that is sent instead of a body, as long as it may be. */
+  readonly file: string | null
 }
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -77,7 +79,7 @@ export const requestOf = (command: Command, typed: Typed, read: Read): Request =
     throw new UsageError('"." and ".." are no ids')
 
   const params = new Map(ids.map((id, i) => [id, given[i] ?? '']))
-  const path = contract.url.replace(/:(\w+)/g, (_, id: string) => encodeURIComponent(params.get(id) ?? ''))
+  const address = contract.url.replace(/:(\w+)/g, (_, id: string) => encodeURIComponent(params.get(id) ?? ''))
   const [inQuery, inBody] = [
     fields.filter(({ where }) => where === 'query'),
     fields.filter(({ where }) => where === 'body'),
@@ -90,15 +92,18 @@ export const requestOf = (command: Command, typed: Typed, read: Read): Request =
   const headers: Record<string, string> = once === undefined ? {} : { 'idempotency-key': once }
 
   let body: string | null = null
+  const path = given[ids.length] ?? ''
   if (file?.holds === 'text') {
-    body = read(given[ids.length] ?? '')
+    if (!file.isLong) body = read(path)
     headers['content-type'] = file.type
   } else if (contract.body) {
-    const kept = file ? fromFile(read(given[ids.length] ?? ''), file.list) : {}
+    const kept = file ? fromFile(read(path), file.list) : {}
     const made = { ...kept, ...collect(inBody, typed, read) }
     needed(made, [...inBody, ...calledFor(contract.body, made)])
     body = JSON.stringify(made)
     headers['content-type'] = 'application/json'
   }
-  return { method: contract.method, path: path + (search.size > 0 ? `?${search}` : ''), headers, body }
+  const whole = address + (search.size > 0 ? `?${search}` : '')
+  const long = file?.holds === 'text' && file.isLong ? path : null
+  return { method: contract.method, path: whole, headers, body, file: long }
 }

@@ -1,10 +1,12 @@
+import type { TSchema } from 'typebox'
 import type { Contract } from '../http/endpoint.ts'
+import { properties } from '../http/openapi.ts'
 import { sortArguments, type Typed, UsageError } from './args.ts'
 import { about, type Command, commandsOf, find, knownOf } from './command.ts'
 import { helpOf, helpOfCommand } from './help.ts'
 import { format } from './output.ts'
 import { requestOf } from './request.ts'
-import { CallError, send } from './send.ts'
+import { CallError, type Files, send } from './send.ts'
 import type { Read } from './value.ts'
 
 /** What surrounds a command. */
@@ -14,6 +16,7 @@ export type Surroundings = {
   /** Characters of a line of the terminal; null without one. */
   readonly width: number | null
   readonly read: Read
+  readonly files: Files
   readonly write: (text: string) => void
   readonly complain: (text: string) => void
 }
@@ -40,6 +43,14 @@ const addressOf = ({ options }: Typed, environment: NodeJS.ProcessEnv): URL => {
   throw new UsageError(`--url wants an address such as https://sms.example.com, not "${text}"`)
 }
 
+/** The refusal with what the endpoint tells beside its message. */
+const withFaults = (error: CallError, faults: TSchema, width: number | null): CallError => {
+  const names = properties(faults).map(([name]) => name)
+  const told = Object.fromEntries(Object.entries(error.reply).filter(([name]) => names.includes(name)))
+  if (Object.keys(told).length === 0) return error
+  return new CallError(`${error.message}\n\n${format(faults, told, width ?? Number.POSITIVE_INFINITY)}`, error.reply)
+}
+
 const obey = async (args: readonly string[], commands: readonly Command[], around: Surroundings): Promise<void> => {
   const { environment, version, write, read, width } = around
   const first = sortArguments(args, null)
@@ -59,7 +70,12 @@ const obey = async (args: readonly string[], commands: readonly Command[], aroun
   const typed = sortArguments(args, knownOf(command))
   const request = requestOf(command, typed, read)
   const headers = { ...request.headers, ...keyOf(command, typed, environment) }
-  const reply = await send(addressOf(typed, environment), { ...request, headers })
+  const { faults } = command.contract
+  const reply = await send(addressOf(typed, environment), { ...request, headers }, around.files)
+    .catch((error) => {
+      throw faults && error instanceof CallError ? withFaults(error, faults, width) : error
+    })
+    .finally(() => around.files.tell(''))
   const text = typed.options.has('json')
     ? JSON.stringify(reply, null, 2)
     : format(command.contract.reply, reply, width ?? Number.POSITIVE_INFINITY)

@@ -1,41 +1,61 @@
+import { UsageError } from './args.ts'
 import type { Request } from './request.ts'
-
-/** The server refused, or could not be asked. */
-export class CallError extends Error {}
-
-const patience = 60_000
+import { type Source, upload } from './upload.ts'
 
 type Reply = Record<string, unknown>
+
+/** The server refused, or could not be asked. */
+export class CallError extends Error {
+  /** What the server answered. */
+  readonly reply: Reply
+
+  constructor(message: string, reply: Reply = {}) {
+    super(message)
+    this.reply = reply
+  }
+}
+
+const patience = 60_000
 
 const isObject = (value: unknown): value is Reply => typeof value === 'object' && value !== null
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return `no answer within ${patience / 1000} s`
+  if ('code' in error && typeof error.code === 'string') return error.code
   const { cause } = error
   return cause instanceof Error ? ('code' in cause ? String(cause.code) : cause.message) : error.message
+}
+
+/** Opens the file of a request, and is told how far it has come. */
+export type Files = { open(path: string): Source; tell(line: string): void }
+
+const exchange = async (
+  address: string,
+  { method, headers, body, file }: Request,
+  files: Files,
+): Promise<{ status: number; text: string }> => {
+  if (file !== null) return upload({ url: new URL(address), method, headers }, files.open(file), files.tell)
+  // A redirect is not followed: it would carry the key elsewhere.
+  const signal = AbortSignal.timeout(patience)
+  const answer = await fetch(address, { method, headers, body, redirect: 'manual', signal })
+  return { status: answer.status, text: await answer.text() }
 }
 
 /**
  * Sends a request, and gives what is answered.
  * @throws CallError with the server's message and error_code, or with the reason why there is no answer
  */
-export const send = async (base: URL, { method, path, headers, body }: Request): Promise<Reply> => {
-  const address = base.href.replace(/\/$/, '') + path
+export const send = async (base: URL, request: Request, files: Files): Promise<Reply> => {
+  const address = base.href.replace(/\/$/, '') + request.path
   let status: number
   let text: string
   try {
-    // A redirect is not followed: it would carry the key elsewhere.
-    const answer = await fetch(address, {
-      method,
-      headers,
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(patience),
-    })
+    const answer = await exchange(address, request, files)
     status = answer.status
-    text = await answer.text()
+    text = answer.text
   } catch (error) {
+    if (error instanceof UsageError) throw error
     throw new CallError(
       `${base.origin} cannot be reached (${reasonOf(error)}); is the server running? --url or TRUNKLINE_URL names another`,
     )
@@ -51,5 +71,6 @@ export const send = async (base: URL, { method, path, headers, body }: Request):
   const { error_message, error_code, request_id } = reply
   throw new CallError(
     `${error_message ?? 'refused'} (${[error_code ?? status, request_id].filter(Boolean).map(String).join(', ')})`,
+    reply,
   )
 }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { Contract } from '../http/endpoint.ts'
 import { runCommand, type Surroundings } from './run.ts'
 
@@ -14,6 +15,10 @@ export const makeShell =
       version: '1.2.3',
       width: null,
       read: (path) => files[path] ?? '',
+      files: {
+        open: (path) => ({ bytes: Readable.from([Buffer.from(files[path] ?? '')]), size: null }),
+        tell: () => {},
+      },
       write: (text) => {
         out += text
       },

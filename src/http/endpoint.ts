@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { Tx } from '../db/sql.ts'
@@ -26,10 +27,15 @@ export type Contract = {
   readonly media?: readonly string[]
   /** Bytes; 256 KiB unless said otherwise. */
   readonly bodyLimit?: number
+  /** The body is handed over as a stream of bytes, of any length and for as long as it takes. What a stream did cannot be
+   *  told by its digest, so such a request takes no Idempotency-Key. */
+  readonly stream?: boolean
   readonly status: number
   readonly reply: TSchema
   /** The refusals of the endpoint's own; those of every endpoint (401, 429 …) are added by `refusals`. */
   readonly errors: Partial<Record<ProblemName, string>>
+  /** What a refusal by the endpoint itself tells beside the fields of every refusal. */
+  readonly faults?: TSchema
   /** The command of the CLI that calls it, such as `accounts create`. */
   readonly cli?: string
 }
@@ -42,7 +48,7 @@ type Part<C extends Contract, K extends 'params' | 'query' | 'body'> = C[K] exte
 export type Call<C extends Contract> = {
   readonly params: Part<C, 'params'>
   readonly query: Part<C, 'query'>
-  readonly body: Part<C, 'body'>
+  readonly body: C['stream'] extends true ? Readable : Part<C, 'body'>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 } & (C['auth'] extends 'account' ? { readonly account: Account } : unknown)
@@ -110,8 +116,9 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
   ...(made.params || made.query || made.body
     ? { invalid: 'A field is missing or has a wrong value; the message names it' }
     : {}),
-  ...(made.body ? { tooLarge: 'The body is over 256 KiB', mediaType: 'The body is not application/json' } : {}),
-  ...(made.method === 'POST' ? { conflict: 'The Idempotency-Key was used with another body' } : {}),
+  ...(made.body ? { mediaType: 'The body is not application/json' } : {}),
+  ...(made.body && !made.stream ? { tooLarge: 'The body is over 256 KiB' } : {}),
+  ...(made.method === 'POST' && !made.stream ? { conflict: 'The Idempotency-Key was used with another body' } : {}),
   ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
   ...made.errors,
 })

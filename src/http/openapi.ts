@@ -84,17 +84,20 @@ const responses = (contract: Contract): Json => {
     const entry = Object.entries(problems).find(([known]) => known === name)?.[1]
     if (!entry) continue
     const body = entry.status === 401 ? 'full' : shape
+    const plain = { $ref: `#/components/schemas/${body === 'full' ? 'Error' : 'BriefError'}` }
+    const { faults } = entry.status === 400 ? contract : {}
     answers[entry.status] = {
       description,
       content: {
         'application/json': {
-          schema: { $ref: `#/components/schemas/${body === 'full' ? 'Error' : 'BriefError'}` },
+          schema: faults ? { allOf: [plain, faults] } : plain,
           example: {
             ...(body === 'full' ? { success: false } : {}),
             error: true,
             error_message: description,
             error_code: entry.code,
             request_id: 'req_Zk3x9Qa1b',
+            ...(faults ? Object(exampleOf(faults)) : {}),
           },
         },
       },
@@ -118,7 +121,7 @@ const operation = (contract: Contract): Json => {
   const inputs = [
     ...parameters(contract.params, 'path'),
     ...parameters(contract.query, 'query'),
-    ...(method === 'POST' && key !== null ? [idempotencyKey] : []),
+    ...(method === 'POST' && key !== null && !contract.stream ? [idempotencyKey] : []),
   ]
   return {
     operationId: id,

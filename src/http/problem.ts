@@ -25,12 +25,21 @@ export class Problem extends Error {
   readonly problem: ProblemName
   readonly code: string
   readonly headers: Readonly<Record<string, string>>
+  /** What the body tells beside the fields of every refusal: the `faults` of the contract. */
+  readonly faults: Readonly<Record<string, unknown>>
 
-  constructor(problem: ProblemName, message: string, code?: string, headers: Record<string, string> = {}) {
+  constructor(
+    problem: ProblemName,
+    message: string,
+    code?: string,
+    headers: Record<string, string> = {},
+    faults: Record<string, unknown> = {},
+  ) {
     super(message)
     this.problem = problem
     this.code = code ?? problems[problem].code
     this.headers = headers
+    this.faults = faults
   }
 
   get status(): number {
@@ -72,4 +81,5 @@ export const errorBody = (shape: Shape, problem: Problem, requestId: string): Er
   ...(problem.status === 401 ? { detail: problem.message } : {}),
   error_code: problem.code,
   request_id: requestId,
+  ...problem.faults,
 })

@@ -11,6 +11,7 @@ import type { TSchema } from 'typebox'
 import { type Db, isUnavailable } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { type Account, type Auth, blocked, missingKey, wrongKey, wrongOperatorKey } from './auth.ts'
+import { readBodies, streamBodies } from './body.ts'
 import { type Contract, type Endpoint, isMetered } from './endpoint.ts'
 import { once } from './idempotency.ts'
 import type { Meter } from './limit.ts'
@@ -19,8 +20,8 @@ import type { Naming } from './naming.ts'
 import { errorBody, Problem, type ProblemName, type Shape } from './problem.ts'
 import { json, refuseExpectation, refuseSocket } from './socket.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
-import { fileTypes, holdRoom, takeFile } from './upload.ts'
-import { badBody, formats, queryReader, validationProblem } from './validation.ts'
+import { holdRoom } from './upload.ts'
+import { formats, queryReader, validationProblem } from './validation.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -134,8 +135,10 @@ const handler = ({ db, seal }: ServerParts, { contract, transaction, handle }: E
     const { account, params, query, body } = request
     const call = { account, params, query, body, request, reply, tx: null }
     reply.code(contract.status)
+    // A socket that was made patient takes no other request.
+    if (contract.stream) reply.header('connection', 'close')
     const key = request.headers['idempotency-key']
-    if (contract.method !== 'POST' || typeof key !== 'string' || key === '')
+    if (contract.method !== 'POST' || contract.stream || typeof key !== 'string' || key === '')
       return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
     const path = request.url.split('?', 1)[0] ?? ''
     const kept = once(db, seal, { account: account?.id ?? noAccount, key, method: 'POST', path, body }, async (tx) => {
@@ -176,7 +179,7 @@ const register = (app: FastifyInstance, parts: ServerParts, endpoint: Endpoint) 
     schema: {
       ...(params ? { params } : {}),
       ...(query ? { querystring: query } : {}),
-      ...(body ? { body } : {}),
+      ...(body && !contract.stream ? { body } : {}),
       response: { [contract.status]: contract.reply },
     },
     onRequest: contract.secure ? [...admit, admitSecure] : admit,
@@ -267,15 +270,7 @@ export const makeServer = (
 
   app.decorateRequest('account', null)
   app.decorateRequest('began', 0)
-  app.removeAllContentTypeParsers()
-  const parseJson = app.getDefaultJsonParser('error', 'error')
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    // Clients send the header with GET and DELETE too, and then no body.
-    if (body === '') return done(null, undefined)
-    parseJson(request, body, (error, value) => done(error ?? badBody(body, value), value))
-  })
-  app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => done(null, body))
-  app.addContentTypeParser(fileTypes, { parseAs: 'buffer' }, takeFile)
+  readBodies(app)
   app.addHook('onRequest', (request, reply, done) => {
     request.began = performance.now()
     reply.header('x-request-id', request.id).header('trunkline-version', version)
@@ -292,7 +287,12 @@ export const makeServer = (
       new Problem('notFound', `There is nothing at ${request.url.split('?', 1)[0]}`, 'unknown_path'),
     ),
   )
-  for (const endpoint of endpoints) register(app, parts, endpoint)
+  const { plain = [], streams = [] } = Object.groupBy(endpoints, (one) => (one.contract.stream ? 'streams' : 'plain'))
+  for (const endpoint of plain) register(app, parts, endpoint)
+  void app.register(async (scope) => {
+    streamBodies(scope)
+    for (const endpoint of streams) register(scope, parts, endpoint)
+  })
   registerOthers(app, endpoints)
   return app
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { errorBody, Problem } from './problem.ts'
 
@@ -31,9 +31,22 @@ export const refuseWith = (problem: Problem, socket: Duplex): void => {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`)
 }
 
+const patient = new WeakSet<Duplex>()
+
+/** An hour without a byte either way: what came is being worked on, or nobody is there any more. */
+const longest = 3_600_000
+
+/** Lets the request on a socket take as long as it takes. */
+export const bePatient = (socket: Duplex): void => {
+  patient.add(socket)
+  if (socket instanceof Socket) socket.setTimeout(longest)
+}
+
 /** Answers on a socket whose bytes are no HTTP request. */
-export const refuseSocket = (error: Error & { code?: string }, socket: Socket): void => {
+export const refuseSocket = (error: Error & { code?: string }, socket: Duplex): void => {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
+  // Node asks about each request once, and leaves the socket to us.
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && patient.has(socket)) return
   const known = unread[error.code ?? '']
   refuseWith(known ? known() : new Problem('invalid', 'The request is not valid HTTP', 'malformed_request'), socket)
 }

@@ -13,6 +13,7 @@ export type Prefix =
   | 'DOC' // a document that was uploaded
   | 'CNX' // a connection to the outside world
   | 'TRF' // a transfer in the ledger
+  | 'IMP' // an import of numbers
   | 'HLD' // money set aside
   | 'EVT' // something that happened, as webhooks tell it
 

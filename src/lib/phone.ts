@@ -64,6 +64,35 @@ export const isUs = (number: string): boolean => {
   return country === undefined || country === 'US'
 }
 
+const callingCodes = new Map(
+  Object.entries<string[]>(metadata.country_calling_codes).flatMap(([code, countries]) =>
+    countries.map((iso): [string, { code: string; shared: boolean }] => [iso, { code, shared: countries.length > 1 }]),
+  ),
+)
+
+/** Territories of the United States, which the library counts as countries and ISO 3166-2 as parts of that one. */
+const ofUs = new Set<string>(['AS', 'GU', 'MP', 'PR', 'VI'])
+
+/** True when an E.164 number may belong to a country: by the calling code and, where several share it, by what the library
+ *  knows of the digits after it. */
+export const fitsCountry = (number: string, iso: string): boolean => {
+  const plan = callingCodes.get(iso)
+  if (!plan || !number.startsWith(plan.code, 1)) return false
+  if (!plan.shared) return true
+  const country = countryOf(number)
+  return country === undefined || country === iso || (iso === 'US' && ofUs.has(country))
+}
+
+/** The digits after the calling code, and those of them that name its area where it is written with some. */
+export const nationalParts = (number: string): { national: string; area: string | null } => {
+  const parsed = describe(number)
+  if (!parsed) return { national: number.slice(1), area: null }
+  const [, first = '', second] = parsed.formatInternational().split(' ')
+  const area = first.replace(/\D/g, '')
+  const national = number.slice(1 + parsed.countryCallingCode.length)
+  return { national, area: second !== undefined && national.startsWith(area) ? area : null }
+}
+
 /** How people write it: `+44 7911 123456`. */
 export const formatted = (number: string): string => describe(number)?.formatInternational() ?? number
 

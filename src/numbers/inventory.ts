@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../db/sql.ts'
+import type { Feature } from './features.ts'
 import type { GroupType } from './rows.ts'
 
 export type State = 'free' | 'held' | 'owned' | 'quarantine' | 'withdrawn'
@@ -104,15 +105,18 @@ export type ListedReservation = ReservationRow & {
   setup_price: string
   monthly_price: string
   ppm: string
+  features: Feature[] | null
   needs_registration: boolean
 }
 
 export const reservations = (db: Sql, account: string) => db.many<ListedReservation>`
   select r.id, r.number, r.group_id, r.state, r.created_at, r.expires_at, g.iso_country_code, g.type, g.location,
-    g.setup_price, g.monthly_price, g.ppm,
+    p.setup_price, p.monthly_price, p.ppm, g.features,
     exists (select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type)
       as needs_registration
-  from reservations r join number_groups g on g.id = r.group_id
+  from reservations r
+  join number_groups g on g.id = r.group_id
+  join number_group_prices p on p.id = g.id
   where r.account_id = ${account} and r.state = 'active' and r.expires_at > (select app_now())
   order by r.created_at, r.id`
 

@@ -6,7 +6,7 @@ import { charge } from '../ledger/ops.ts'
 import { uuid } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
 import { formatted } from '../lib/phone.ts'
-import { hasSms } from './features.ts'
+import { smsOf } from './features.ts'
 import * as inventory from './inventory.ts'
 import * as owned from './owned.ts'
 import * as store from './store.ts'
@@ -108,7 +108,8 @@ const buyOne = async (
     status_text: group.needs_registration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const),
   }
   const row = await owned.add(tx, made)
-  if (hasSms(group.iso_country_code)) await owned.addChannel(tx, made, uuid())
+  const sms = smsOf(group)
+  if (sms.in || sms.out) await owned.addChannel(tx, made, uuid(), sms)
   await owned.addCallerId(tx, made, uuid())
   await inventory.setOwner(tx, number, 'owned', account)
   await inventory.useReservation(tx, account, number)

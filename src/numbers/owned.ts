@@ -53,10 +53,11 @@ export const add = (tx: Tx, n: NewNumber) => tx.one<NumberRow>`
     ${n.friendly_name}, ${n.timezone}, ${n.monthly_price}::numeric, ${n.ppm}::numeric, ${n.status_text}, app_now() + interval '1 month')
   returning *`
 
-export const addChannel = (tx: Tx, n: NewNumber, id: string) => tx.run`
+export const addChannel = (tx: Tx, n: NewNumber, id: string, sms: { in: boolean; out: boolean }) => tx.run`
   insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
     supports_sms_in, supports_sms_out)
-  values (${n.account_id}, ${id}, ${n.id}, ${n.number}, ${n.friendly_name}, ${n.iso_country_code}, true, true)`
+  values (${n.account_id}, ${id}, ${n.id}, ${n.number}, ${n.friendly_name}, ${n.iso_country_code}, ${sms.in},
+    ${sms.out})`
 
 export const addCallerId = (tx: Tx, n: NewNumber, id: string) => tx.run`
   insert into caller_ids (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code, type, verified)

@@ -8,7 +8,7 @@ import { decimal, dollars, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import { isActive } from '../users/ops.ts'
 import * as c from './contract.ts'
-import { features, hasSms } from './features.ts'
+import { features, smsOf } from './features.ts'
 import { readWanted, vanityDigits } from './find.ts'
 import * as inventory from './inventory.ts'
 import { buy, cancel, release, reserve } from './ops.ts'
@@ -33,7 +33,7 @@ const shownGroup = (row: store.GroupRow, requirements: store.RequirementRow[]) =
   allow_number_selection: row.allow_number_selection,
   is_eligible_for_free_number: row.is_eligible_for_free_number,
   available_count: row.free,
-  features: features(row.iso_country_code, row.type),
+  features: features(row),
 })
 
 const shownReservation = (row: inventory.ListedReservation) => ({
@@ -51,8 +51,8 @@ const shownReservation = (row: inventory.ListedReservation) => ({
   created_at: iso(row.created_at),
   expires_at: iso(row.expires_at),
   needs_registration: row.needs_registration,
-  supports_sms_in: hasSms(row.iso_country_code),
-  supports_sms_out: hasSms(row.iso_country_code),
+  supports_sms_in: smsOf(row).in,
+  supports_sms_out: smsOf(row).out,
 })
 
 /** A type by its id or name. */

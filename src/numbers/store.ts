@@ -1,4 +1,5 @@
 import type { Sql } from '../db/sql.ts'
+import type { Feature } from './features.ts'
 import type { Wanted } from './find.ts'
 import type { GroupType } from './rows.ts'
 
@@ -55,6 +56,8 @@ export type GroupRow = {
   setup_price: string
   monthly_price: string
   ppm: string
+  /** Null: by the rule. */
+  features: Feature[] | null
   allow_number_selection: boolean
   is_eligible_for_free_number: boolean
   free: number
@@ -65,12 +68,13 @@ export type GroupRow = {
 export type PlacedGroup = GroupRow & { timezone: string }
 
 export const group = (db: Sql, id: string) => db.maybe<PlacedGroup>`
-  select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, g.setup_price, g.monthly_price,
-    g.ppm, g.allow_number_selection, g.is_eligible_for_free_number, s.free,
+  select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, p.setup_price, p.monthly_price,
+    p.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free,
     exists (select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type)
       as needs_registration,
     coalesce(g.timezone, c.timezone, 'UTC') as timezone
   from number_groups g
+  join number_group_prices p on p.id = g.id
   join number_stock s on s.group_id = g.id
   left join number_regions r on r.id = g.region_id
   left join number_countries c on c.iso_country_code = g.iso_country_code
@@ -92,10 +96,11 @@ export const groups = (db: Sql, { iso, region, city, type, wanted, limit, offset
   const name = wanted && 'name' in wanted ? wanted.name : null
   const prefixes = wanted && 'prefixes' in wanted ? wanted.prefixes : null
   return db.many<GroupRow & { total: number }>`
-    select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, g.setup_price, g.monthly_price,
-      g.ppm, g.allow_number_selection, g.is_eligible_for_free_number, s.free, false as needs_registration,
+    select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, c.setup_price, c.monthly_price,
+      c.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free, false as needs_registration,
       count(*) over () as total
     from number_groups g
+    join number_group_prices c on c.id = g.id
     join number_stock s on s.group_id = g.id
     left join number_regions r on r.id = g.region_id
     where g.iso_country_code = ${iso} and g.offered

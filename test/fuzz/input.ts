@@ -88,11 +88,16 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
   },
 )
 
-const line = fc.constantFrom('sms_out,44,0.04', 'call_in,,1', 'x,y,z', 'sms_in,5,0.1')
-const csv = fc.oneof(
-  fc.array(line, { maxLength: 5 }).map((lines) => ['kind,prefix,price', ...lines].join('\n')),
-  hostileText,
-)
+/** Files with the head of the example, and lines that are like its own, or not at all. */
+const csvOf = (example: string): fc.Arbitrary<string> => {
+  const [head = '', ...lines] = example.trim().split('\n')
+  const line = fc.constantFrom(...lines, ...lines, 'call_in,,1', 'sms_out,5,0.1', 'x,y,z', '"', ',,,,')
+  return fc.oneof(
+    fc.constant(example),
+    fc.array(line, { maxLength: 5 }).map((some) => [head, ...some].join('\n')),
+    hostileText,
+  )
+}
 
 /** What begins as a document does, and what does not. */
 const file = fc.oneof(
@@ -102,8 +107,8 @@ const file = fc.oneof(
 
 const bodyOf = ({ body }: Contract, make: Make): fc.Arbitrary<unknown> => {
   if (body === undefined) return fc.constant(undefined)
-  const { contentMediaType: media } = nodeOf(body)
-  return media === undefined ? make(nodeOf(body)) : media === 'text/csv' ? csv : file
+  const { contentMediaType: media, examples } = nodeOf(body)
+  return media === undefined ? make(nodeOf(body)) : media === 'text/csv' ? csvOf(String(examples?.[0])) : file
 }
 
 /** Requests to an endpoint that its schema allows. */
@@ -143,7 +148,7 @@ export type Pool = {
   pin(kind: string, id: string): void
 }
 
-const shown = /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|KEY|CNX|TRF|DOC)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
+const shown = /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|KEY|CNX|TRF|DOC|IMP)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
 const bare = /"(?:uuid|next_cursor|id)":"([^"]{1,120})"/g
 const numbers = /\+441632\d{6}/g
 

@@ -2,6 +2,7 @@ import { accountRecipes } from './accounts.ts'
 import { connectionRecipes } from './connections.ts'
 import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
+import { inventoryRecipes } from './inventory.ts'
 import { numberRecipes } from './numbers.ts'
 import type { Recipes } from './recipe.ts'
 import { smsRecipes } from './sms.ts'
@@ -12,6 +13,7 @@ export const recipes: Recipes = {
   ...connectionRecipes,
   ...eventRecipes,
   ...documentRecipes,
+  ...inventoryRecipes,
   ...numberRecipes,
   ...smsRecipes,
 }

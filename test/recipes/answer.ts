@@ -28,13 +28,14 @@ const errorKeys = ['detail', 'error', 'error_code', 'error_message', 'request_id
 
 /** What is wrong with the body of a refusal, or null. */
 export const refusalFault = (
-  contract: Pick<Contract, 'shape'> | null,
+  contract: Pick<Contract, 'shape' | 'faults'> | null,
   { status, body, headers }: Raw,
 ): string | null => {
   if (!/^application\/json/.test(String(headers['content-type']))) return `content-type ${headers['content-type']}`
   if (body === null || typeof body !== 'object') return 'no JSON object'
   const fields = new Map<string, unknown>(Object.entries(body))
-  const odd = [...fields.keys()].filter((name) => !errorKeys.includes(name))
+  const told = status === 400 ? Object.keys(nodeOf(contract?.faults).properties ?? {}) : []
+  const odd = [...fields.keys()].filter((name) => !errorKeys.includes(name) && !told.includes(name))
   if (odd.length > 0) return `unknown fields ${odd.join(', ')}`
   if (fields.get('error') !== true) return 'error is not true'
   for (const name of ['error_message', 'error_code', 'request_id'])

@@ -1,0 +1,50 @@
+import { ok, serve, serveOutside } from '../../http/endpoint.ts'
+import { invalid, notFound, Problem } from '../../http/problem.ts'
+import { iso } from '../../lib/clock.ts'
+import { parse, print } from '../../lib/id.ts'
+import type { Parts } from '../../parts.ts'
+import * as c from './contract.ts'
+import { importNumbers, type Outcome } from './run.ts'
+import * as store from './store.ts'
+
+const named = 5
+
+const refusal = ({ id, lines, faults }: Outcome): Problem => {
+  const first = faults.kept.slice(0, named).map(({ line, error }) => `line ${line}: ${error}`)
+  const rest = faults.count > named ? `; and ${faults.count - named} more` : ''
+  const what = `${faults.count} bad of ${lines} ${lines === 1 ? 'line' : 'lines'}`
+  const message = `Nothing was imported: ${what}; ${first.join('; ')}${rest}`
+  const told = { import_uuid: print('IMP', id), bad_lines: faults.count, lines: faults.kept }
+  return new Problem('invalid', message, 'invalid_csv', {}, told)
+}
+
+const shown = (row: store.ImportRow) => ({
+  uuid: print('IMP', row.id),
+  state: row.is_over && row.finished_at === null ? ('failed' as const) : row.state,
+  dry_run: row.dry_run,
+  lines: row.lines,
+  bad_lines: row.bad_lines,
+  imported: row.imported,
+  groups: row.groups,
+  created_at: iso(row.created_at),
+  ...(row.finished_at ? { finished_at: iso(row.finished_at) } : {}),
+})
+
+export const importRoutes = ({ db }: Parts) => [
+  serveOutside(c.importInventory, async ({ body, query }) => {
+    if (body === undefined) invalid('The body must be CSV: its first line names the columns', 'invalid_csv')
+    const outcome = await importNumbers(db, body, query.dry_run ?? false)
+    if (outcome.faults.count > 0) throw refusal(outcome)
+    const { id, lines, imported, groups } = outcome
+    return ok({ import_uuid: print('IMP', id), lines, imported, groups })
+  }),
+
+  serve(c.listImports, async () => ok({ imports: (await store.latest(db)).map(shown) })),
+
+  serve(c.getImport, async ({ params }) => {
+    const unknown = `There is no import ${params.import_uuid}`
+    const id = parse('IMP', params.import_uuid) ?? notFound(unknown)
+    const row = (await store.find(db, id)) ?? notFound(unknown)
+    return ok({ import: shown(row), lines: row.faults })
+  }),
+]
