@@ -1,0 +1,174 @@
+// Whether a search, a page of free numbers and a purchase cost the same however many numbers there are.
+//
+//   npm run bench -- numbers [--most 5000000] [--rounds 300] [--buyers 64]
+//
+// One inventory grows from 10,000 numbers in 1,000 groups to 5,000,000; a fifth of them are in one group, in which is searched
+// and bought. Every figure is of a whole request through the HTTP interface in this process, one after the other, and stands
+// beside its ratio to the smallest inventory. Then so many buyers at a time buy from one group, and from a group each.
+
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { issueKey, openAccount } from '../src/accounts/ops.ts'
+import { readConfig } from '../src/config.ts'
+import { connect } from '../src/db/sql.ts'
+import { deposit } from '../src/ledger/ops.ts'
+import { makeSeal } from '../src/lib/secret.ts'
+import { makeParts } from '../src/parts.ts'
+import { makeApp } from '../src/run.ts'
+import { makeSimulator } from '../src/sandbox/simulator.ts'
+import { startServer } from '../test/servers.ts'
+import { option, table } from './lib.ts'
+
+const most = option('most', 5_000_000)
+const rounds = option('rounds', 300)
+const buyers = option('buyers', 64)
+const sizes = [10_000, 100_000, 1_000_000, 5_000_000].filter((size) => size <= most)
+const groups = 1000
+
+const server = await startServer()
+const db = connect({ url: server.url, connections: 16 })
+const patient = connect({ url: server.url, connections: 1, patient: true })
+const parts = await makeParts({
+  config: readConfig({}),
+  version: 'bench',
+  db,
+  log: pino({ level: 'warn' }),
+  seal: makeSeal(randomBytes(32)),
+  simulator: makeSimulator(() => null),
+  publicUrl: () => 'http://127.0.0.1',
+})
+parts.life.ready = true
+const app = await makeApp(parts)
+await app.ready()
+
+const key = await db.begin(async (tx) => {
+  const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000 })
+  await deposit(tx, id, 9_000_000_000_000, { kind: 'credit' })
+  return (await issueKey(tx, id, 'bench')).key
+})
+
+/** A call that is fulfilled. @returns its body */
+const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, body?: object): Promise<string> => {
+  const headers = { 'x-user-api-key': key }
+  const answer = await app.inject({ method, url, headers, ...(body ? { payload: body } : {}) })
+  if (answer.statusCode >= 300) throw new Error(`${method} ${url}: ${answer.statusCode} ${answer.payload}`)
+  return answer.payload
+}
+
+await patient.raw(`insert into number_countries values ('GB', 'United Kingdom', '44')`)
+await patient.raw(`
+  insert into number_groups (id, iso_country_code, type, prefix, location, folded, setup_price, monthly_price, ppm,
+    allow_number_selection, is_eligible_for_free_number, supplier)
+  select 'g' || g, 'GB', 'local', (1000 + g)::text, 'Place ' || g, 'place ' || g, 1, 1, 0, true, false, 'bench'
+  from generate_series(0, ${groups - 1}) g`)
+await patient.raw(`insert into number_stock select id, 0 from number_groups`)
+
+/** Adds numbers from the nth to the one before `to`: every fifth to the group g0, the others in turn to the rest. Their last
+ *  seven digits are scattered, and differ within a group (a prime that does not divide 10^7). */
+const grow = async (from: number, to: number): Promise<number> => {
+  const began = performance.now()
+  const batch = 100_000
+  for (let at = from; at < to; at += batch)
+    await patient.raw(`
+      insert into numbers (number, group_id, shuffle)
+      select '+44' || (1000 + g) || lpad((n::bigint * 7368787 % 10000000)::text, 7, '0'), 'g' || g,
+        (random() * 4294967295 - 2147483648)::integer
+      from (select n, case when n % 5 = 0 then 0 else 1 + n % ${groups - 1} end as g
+        from generate_series(${at}, ${Math.min(at + batch, to) - 1}) n) s
+      order by 1`)
+  const took = performance.now() - began
+  await patient.raw(`
+    update number_stock s set free = (select count(*) from numbers n where n.group_id = s.group_id and state = 'free')`)
+  await patient.raw('vacuum analyze numbers')
+  await patient.raw('vacuum analyze number_stock')
+  return took
+}
+
+const scattered = (i: number, limit: number) => (i * 7_368_787) % limit
+
+const cancel = async (reserved: string): Promise<void> => {
+  const { data } = JSON.parse(reserved)
+  await call('DELETE', `/open/numbers/reservations/${data.reservation_details.uuid}`)
+}
+
+const available = '/open/numbers/available?group_id=g0'
+const digits = (i: number, length: number) => String(scattered(i, 10 ** length)).padStart(length, '0')
+/** What is measured; each is given the number of the round. */
+const acts: Record<string, (i: number) => Promise<unknown>> = {
+  'groups by name': (i) =>
+    call('GET', `/open/numbers/groups?country=GB&city_name_or_prefix=place+${scattered(i, 1000)}`),
+  'groups, a page': (i) => call('GET', `/open/numbers/groups?country=GB&page=${i % 20}&per_page=50`),
+  'free numbers, first page': () => call('GET', available),
+  'free numbers, page 20': () => call('GET', `${available}&page=19`),
+  'contain 2 digits': (i) => call('GET', `${available}&number_contains=${digits(i, 2)}`),
+  'contain 3 digits': (i) => call('GET', `${available}&number_contains=${digits(i, 3)}`),
+  'contain 4 digits': (i) => call('GET', `${available}&number_contains=${digits(i, 4)}`),
+  'contain 7 digits': (i) => call('GET', `${available}&number_contains=${digits(i, 7)}`),
+  'reserve and cancel': async () => cancel(await call('POST', '/open/numbers/reservations', { group_id: 'g0' })),
+  purchase: () => call('POST', '/open/numbers/purchase', { group_id: 'g0' }),
+}
+
+type Figure = { p50: number; p99: number }
+const figures = new Map<string, Figure[]>(Object.keys(acts).map((name) => [name, []]))
+const imports: string[] = []
+
+let size = 0
+for (const wanted of sizes) {
+  const added = wanted - size
+  const took = await grow(size, wanted)
+  imports.push(`${Math.round(added / took)} k/s`)
+  size = wanted
+  for (const [name, act] of Object.entries(acts)) {
+    for (let i = 0; i < 20; i++) await act(i + 1)
+    const times: number[] = []
+    const end = performance.now() + 30_000
+    for (let i = 0; i < rounds && performance.now() < end; i++) {
+      const began = performance.now()
+      await act(i + 21)
+      times.push(performance.now() - began)
+    }
+    times.sort((a, b) => a - b)
+    const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
+    figures.get(name)?.push({ p50: at(0.5), p99: at(0.99) })
+  }
+  console.error(`${wanted} numbers done`)
+}
+
+const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)
+console.log(`milliseconds p50 / p99 (p99 as a ratio to that of ${sizes[0]} numbers)\n`)
+table(
+  ['', ...sizes.map((size) => size.toLocaleString('en'))],
+  [
+    ...[...figures].map(([name, list]) => [
+      name,
+      ...list.map(({ p50, p99 }) => `${ms(p50)} / ${ms(p99)} (${(p99 / (list[0]?.p99 ?? 1)).toFixed(1)})`),
+    ]),
+    ['(inserted)', ...imports],
+  ],
+)
+
+/** Purchases a second of so many buyers at a time. */
+const rush = async (groupOf: (buyer: number) => string): Promise<number> => {
+  const began = performance.now()
+  let count = 0
+  const buyer = async (n: number) => {
+    while (performance.now() - began < 10_000) {
+      await call('POST', '/open/numbers/purchase', { group_id: groupOf(n) })
+      count++
+    }
+  }
+  await Promise.all(Array.from({ length: buyers }, (_, n) => buyer(n)))
+  return count / ((performance.now() - began) / 1000)
+}
+await patient.raw(`update balances set balance = 9000000000`)
+const apart = await rush((n) => `g${n}`)
+const together = await rush(() => 'g0')
+console.log(
+  `\n${buyers} buyers of one account: ${Math.round(apart)} purchases/s from a group each, ${Math.round(together)} from one group (${(together / apart).toFixed(2)})`,
+)
+
+parts.changes.stop()
+await app.close()
+await db.end()
+await patient.end()
+await server.stop()
