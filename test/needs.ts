@@ -6,6 +6,7 @@ export const packages = {
   'PostgreSQL 15': 'postgresql-15',
   chromium: 'chromium',
   openssl: 'openssl',
+  curl: 'curl',
   bearerbox: 'kannel',
   drive_smpp: 'kannel-extras',
   tshark: 'tshark',

@@ -127,14 +127,22 @@ export const listAvailable = contract({
     number_contains: Type.Optional(
       Type.String({ maxLength: 30, description: 'Digits, or letters as on a keypad', examples: ['TAXI'] }),
     ),
+    cursor: Type.Optional(
+      Type.String({ maxLength: 20, description: 'next_cursor of the page before; goes instead of a page' }),
+    ),
     ...paging,
   }),
   status: 200,
   reply: Ok({
     count: Type.Integer({ description: 'Rows in this page' }),
     page: Type.Integer(),
-    total: Type.Integer({ description: 'All matches' }),
+    total: Type.Integer({
+      description: 'All matches. A search by digits looks through 20,000 free numbers at a time, and counts in these',
+    }),
     data: Type.Object({ numbers: Type.Array(Type.Object({ id: Type.String(), number: Type.String() })) }),
+    next_cursor: Type.Optional(
+      Type.String({ description: 'There is more: costs the same however deep, and goes on behind the 20,000' }),
+    ),
   }),
   errors: { invalid: 'The group does not let one choose a number', notFound: unknownGroup },
 })

@@ -137,14 +137,34 @@ export const expire = async (tx: Tx, list: readonly Expiring[]): Promise<Locked[
     join ended e on e.number = n.number and n.state = 'held' and n.account_id = e.account_id`
 }
 
-/** Free numbers of a group, in an order that stays; `digits` somewhere among theirs. */
-export const available = (db: Sql, group: string, digits: string, limit: number, offset: number) => db.many<{
-  number: string
-}>`
-  select number from numbers
-  where group_id = ${group} and state = 'free' and (${digits} = '' or number like '%' || ${digits} || '%')
+/** Where a number stands in the order of its group; null when the group has no such number. */
+export const placeOf = (db: Sql, group: string, number: string) => db.maybe<Place>`
+  select shuffle, number from numbers where number = ${number} and group_id = ${group}`
+
+/** A place in the order of a group's numbers, which stays as it is. */
+export type Place = { shuffle: number; number: string }
+
+/** Free numbers of a group behind a place, in their order, `digits` somewhere among theirs. At most `reach` of them are looked
+ *  at (null: all), so that a search costs the same in a group of any size. */
+export const available = (
+  db: Sql,
+  group: string,
+  digits: string,
+  { shuffle, number }: Place,
+  reach: number | null,
+  { limit, offset }: { limit: number; offset: number },
+) => db.many<{ number: string }>`
+  select number from (
+    select number, shuffle from numbers
+    where group_id = ${group} and state = 'free' and shuffle >= ${shuffle} and (shuffle, number) > (${shuffle}, ${number})
+    order by shuffle, number limit ${reach}::bigint) looked
+  where ${digits} = '' or number like '%' || ${digits} || '%'
   order by shuffle, number limit ${limit} offset ${offset}`
 
-export const countAvailable = (db: Sql, group: string, digits: string) => db.one<{ total: number }>`
-  select count(*) as total from numbers
-  where group_id = ${group} and state = 'free' and number like '%' || ${digits} || '%'`
+/** How many were looked at and how many of these matched. */
+export const countAvailable = (db: Sql, group: string, digits: string, { shuffle, number }: Place, reach: number) =>
+  db.one<{ looked: number; total: number }>`
+  select count(*) as looked, count(*) filter (where number like '%' || ${digits} || '%') as total from (
+    select number from numbers
+    where group_id = ${group} and state = 'free' and shuffle >= ${shuffle} and (shuffle, number) > (${shuffle}, ${number})
+    order by shuffle, number limit ${reach}) looked`

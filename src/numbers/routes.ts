@@ -7,6 +7,7 @@ import { parse } from '../lib/id.ts'
 import { decimal, dollars, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import { isActive } from '../users/ops.ts'
+import { freeNumbers } from './available.ts'
 import * as c from './contract.ts'
 import { features, smsOf } from './features.ts'
 import { readWanted, vanityDigits } from './find.ts'
@@ -138,10 +139,10 @@ export const numberRoutes = (parts: Parts) => {
         invalid(`The group ${group.id} does not let one choose a number`, 'number_selection_not_allowed')
       const { page, limit, offset } = pageOf(query)
       const digits = vanityDigits(query.number_contains ?? '')
-      const rows = await inventory.available(db, group.id, digits, limit, offset)
-      const { total } = digits === '' ? { total: group.free } : await inventory.countAvailable(db, group.id, digits)
-      const numbers = rows.map((row) => ({ id: row.number.slice(1), number: row.number }))
-      return ok({ count: numbers.length, page, total, data: { numbers } })
+      const found = await freeNumbers(db, group, digits, query.cursor ?? null, { limit, offset })
+      const numbers = found.numbers.map((number) => ({ id: number.slice(1), number }))
+      const next = found.next === null ? {} : { next_cursor: found.next }
+      return ok({ count: numbers.length, page, total: found.total, data: { numbers }, ...next })
     }),
 
     serve(c.reserveNumber, async ({ account, body, tx }) => {

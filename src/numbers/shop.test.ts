@@ -171,6 +171,42 @@ test('free numbers are searched by digits and by the letters of a keypad, a page
   assert.equal(seen.size, 1000)
 })
 
+test('free numbers are read to the end by cursor, and a search goes on behind what one request looks through', async () => {
+  const numbers = await shop.group('deep', 120)
+  await shop.db.run`
+    insert into numbers (number, group_id, shuffle)
+    select '+441' || 990000000 + n, 'deep', (random() * 2147483647)::integer from generate_series(1, 45000) n`
+  await shop.db.run`update number_stock set free = 45120 where group_id = 'deep'`
+  type Page = { total: number; next_cursor?: string; data: { numbers: { number: string }[] } }
+  const readAll = async (query: string) => {
+    const seen: string[] = []
+    const totals: number[] = []
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const url = `/open/numbers/available?group_id=deep&per_page=200${query}&cursor=${cursor}`
+      const { status, body } = await open.call('GET', url)
+      assert.equal(status, 200)
+      const page = body as unknown as Page
+      for (const { number } of page.data.numbers) seen.push(number)
+      totals.push(page.total)
+      cursor = page.next_cursor
+    }
+    return { seen, totals }
+  }
+  const all = await readAll('')
+  assert.deepEqual([all.seen.length, new Set(all.seen).size, all.totals[0]], [45_120, 45_120, 45_120])
+  const wanted = numbers[7]?.slice(-6) ?? ''
+  const matching = all.seen.filter((number) => number.includes(wanted))
+  const found = await readAll(`&number_contains=${wanted}`)
+  assert.deepEqual(found.seen, matching)
+  assert.equal(found.totals.length, 3)
+  assert.equal(
+    found.totals.reduce((sum, one) => sum + one, 0),
+    matching.length,
+  )
+  for (const cursor of ['x', '442079460000'])
+    assert.equal((await open.call('GET', `/open/numbers/available?group_id=deep&cursor=${cursor}`)).status, 400)
+})
+
 test('free numbers of a group that does not let one choose are not shown, and those of no group neither', async () => {
   const [national] = await groups('country=GB&did_type=national')
   assert.equal(national?.allow_number_selection, false)
