@@ -122,27 +122,3 @@ for (const [name, octets, then] of classes) {
     assert.equal(await answerTo(t, octets), then)
   })
 }
-
-test('no octets from a carrier stop a session: it answers or is closed', async (t) => {
-  // Each round is a connection: more of them would use up the machine's ports. 100,000 PDUs in the long form.
-  const rounds = process.env.TRUNKLINE_TEST_LONG ? 5_000 : 200
-  let seed = 11
-  const random = (below: number): number => {
-    seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff
-    return (seed >> 8) % below
-  }
-  /** The delivery with some octets changed, the first `fixed` ones left alone. */
-  const mutated = (fixed: number): Buffer => {
-    const octets = Buffer.from(sound)
-    for (let i = random(6); i >= 0; i--) octets[fixed + random(octets.length - fixed)] = random(256)
-    return octets
-  }
-  let answered = 0
-  for (let round = 0; round < rounds; round++) {
-    const framed = Array.from({ length: random(40) }, () => mutated(4))
-    const last = mutated(0)
-    const cut = round % 5 === 0 ? random(last.length) : last.length
-    if ((await answerTo(t, Buffer.concat([...framed, last.subarray(0, cut)]))) === 'answered') answered++
-  }
-  assert.ok(answered > rounds / 3, `${answered} of ${rounds} answered`)
-})

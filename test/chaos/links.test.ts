@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { buyNumber, startPlatform, until } from '../platform.ts'
+import { home, kill, password, type Simulator, start } from '../simulator.ts'
+import { makeRelay, type Relay } from './relay.ts'
+
+/**
+ * R5 of the reliability goals: a carrier whose link flaps, falls silent, throttles, breaks in the middle of a PDU, or is
+ * restarted, and a platform that is killed, while texts are sent. Short form here; `npm run chaos` goes on for ten minutes.
+ */
+const long = process.env.TRUNKLINE_TEST_LONG === '1'
+const seconds = long ? 600 : 0
+const senders = long ? 12 : 4
+
+const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? Date.now() % 1_000_000)
+let state = Math.imul(seed, 2_654_435_761)
+const chance = () => {
+  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+  return state / 2 ** 32
+}
+const between = (least: number, most: number) => least + chance() * (most - least)
+
+const handsets = Array.from({ length: 8 }, (_, i) => `+44770090110${i}`)
+const binds = 2
+
+type Trouble = 'flap' | 'mute' | 'cut' | 'throttle' | 'deaf' | 'half_pdu' | 'carrier killed' | 'platform killed'
+const troubles: readonly Trouble[] = [
+  ...(['flap', 'mute', 'cut', 'throttle', 'deaf', 'half_pdu', 'carrier killed', 'platform killed'] as const),
+]
+
+/** The troubles of a run in an order of the seed's: all of them, or in the short form the first four. */
+const shuffled = (): Trouble[] => {
+  const left = [...troubles]
+  const order = troubles.map(() => left.splice(Math.floor(chance() * left.length), 1)[0] ?? 'flap')
+  return long ? order : order.slice(0, 4)
+}
+
+test(`no trouble of a link loses a text or turns two around (seed ${seed})`, async (t: TestContext) => {
+  const simulatorHome = await home(t)
+  let simulator: Simulator = await start(t, simulatorHome)
+  const relay: Relay = await makeRelay(t, simulator.smppPort)
+  let platform = await startPlatform()
+  t.after(() => platform.end('SIGKILL'))
+  const settings = {
+    ...{ host: '127.0.0.1', port: relay.port, system_id: 'chaos', password, prefixes: ['44'], binds },
+    ...{ response_seconds: 1, enquire_seconds: 1, reconnect_seconds: 1 },
+  }
+  const created = await platform.call('POST', '/operator/connections', { kind: 'smpp', name: 'chaos', settings })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  const { account } = (await platform.call('GET', '/open/info')).body
+  await platform.call('POST', `/operator/accounts/${account.uuid}/credit`, { amount: '10000' })
+  const { number } = await buyNumber(platform)
+  const { body } = await platform.call('POST', `/operator/connections/${created.body.connection.uuid}/test`)
+  assert.equal(body.working, true, body.message)
+
+  /** Texts answered 202, by handset and in the order of their answers. */
+  const accepted = new Map<string, string[]>(handsets.map((handset) => [handset, []]))
+  let count = 0
+  let stopped = false
+  /** One sender has its own handsets, so that the order of its answers is the order of its texts. */
+  const send = async (first: number) => {
+    for (let n = 0; !stopped; n++) {
+      const to = handsets[(first + n * senders) % handsets.length] ?? ''
+      const text = `text ${first} ${n}`
+      const body = { from_number: number, to_number: to, text }
+      for (;;) {
+        const answer = await platform
+          .call('POST', '/open/sms/send', body, { 'idempotency-key': text })
+          .catch(() => null)
+        if (answer?.status === 202) break
+        if (answer && answer.status < 500) assert.fail(JSON.stringify(answer))
+        await pause(20)
+      }
+      accepted.get(to)?.push(text)
+      count++
+      // A pace that a carrier would bear: 10 a second for each sender.
+      await pause(100)
+    }
+  }
+  const load = Array.from({ length: senders }, (_, i) => send(i))
+
+  const make: Record<Trouble, () => Promise<void>> = {
+    flap: async () => {
+      relay.down()
+      await pause(between(300, long ? 2_000 : 800))
+      relay.up()
+    },
+    mute: async () => {
+      relay.mute()
+      await pause(between(500, long ? 8_000 : 2_500))
+      relay.up()
+    },
+    cut: async () => relay.cut(Math.floor(between(1, 200))),
+    throttle: async () => {
+      await simulator.call('POST', '/faults', { kind: 'throttle', per_second: 5 })
+      await pause(between(500, 1_500))
+      await simulator.call('DELETE', '/faults')
+    },
+    deaf: async () => {
+      await simulator.call('POST', '/faults', { kind: 'deaf' })
+      await pause(between(500, 2_000))
+      await simulator.call('DELETE', '/faults')
+    },
+    half_pdu: async () => void (await simulator.call('POST', '/faults', { kind: 'half_pdu', count: 3 })),
+    'carrier killed': async () => {
+      await kill(simulator)
+      simulator = await start(t, simulatorHome)
+      relay.target(simulator.smppPort)
+    },
+    'platform killed': async () => {
+      await platform.end('SIGKILL')
+      platform = await startPlatform(platform.home)
+    },
+  }
+  const began = performance.now()
+  const kinds: Trouble[] = []
+  do {
+    for (const trouble of shuffled()) {
+      const enough = count + 10
+      await make[trouble]()
+      await until(async () => count >= enough, 60)
+      kinds.push(trouble)
+    }
+  } while (performance.now() - began < seconds * 1_000)
+  const ended = performance.now()
+  stopped = true
+  await Promise.all(load)
+
+  const seenBy = async (handset: string): Promise<string[]> => {
+    const { sms } = (await simulator.call('GET', `/handsets/${handset}`)) as { sms: { text: string }[] } // its own shape
+    return sms.map(({ text }) => text)
+  }
+  let twice = 0
+  for (const [handset, texts] of accepted) {
+    const seen = await until(async () => {
+      const all = await seenBy(handset)
+      return new Set(all).size >= texts.length && all
+    }, 60)
+    // What came a second time came after a cut link; the first time counts.
+    assert.deepEqual([...new Set(seen)], texts, `${handset} saw them in another order (seed ${seed})`)
+    twice += seen.length - new Set(seen).size
+  }
+  const drained = performance.now() - ended
+
+  const lasted = (ended - began) / 1_000
+  const perSecond = Map.groupBy(relay.attempts, (at) => Math.floor(at / 1_000))
+  const most = Math.max(...[...perSecond.values()].map((list) => list.length))
+  assert.ok(most <= 4 * binds, `${most} connections within a second`)
+  const breaks = kinds.length
+  assert.ok(twice <= breaks * binds * 10, `${twice} came twice`)
+  t.diagnostic(
+    `${kinds.length} troubles in ${lasted.toFixed(1)} s (${kinds.join(', ')}): ${count} accepted, 0 lost, order kept, ` +
+      `${twice} twice, ${relay.attempts.length} connections (at most ${most} in a second), drained in ${drained.toFixed(0)} ms`,
+  )
+})
