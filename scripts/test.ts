@@ -13,7 +13,10 @@ const { values, positionals } = parseArgs({ options: { long: { type: 'string' } 
 
 /** The files of each long form. */
 const longForms: Record<string, string[]> = {
-  fuzz: ['test/fuzz.test.ts', 'test/malformed.test.ts'],
+  fuzz: [
+    ...['test/fuzz.test.ts', 'test/malformed.test.ts', 'simulator/faults.test.ts'],
+    'src/connectors/smpp/flood.test.ts',
+  ],
   chaos: ['test/chaos/**/*.test.ts'],
 }
 
