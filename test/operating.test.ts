@@ -26,9 +26,9 @@ test('the manual lists exactly the metrics that there are', async () => {
   assert.deepEqual(listed, served)
 })
 
-/** The words of a line of shell, without its comment; variables stay as they are. */
+/** The words of a line of shell, without its comment and where its answer goes; variables stay as they are. */
 const wordsOf = (line: string): string[] =>
-  [...line.replace(/\s#.*$/, '').matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+  [...line.replace(/\s[#>].*$/, '').matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 
 test('every command line in the documents is understood', () => {
   const commands = commandsOf(contracts)

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import { makeScene, makeScenery } from '../../test/recipes/scene.ts'
 import { home, password, start } from '../../test/simulator.ts'
 import { makeWorld } from '../../test/world.ts'
 import { contracts } from '../contracts.ts'
@@ -154,4 +156,31 @@ test('another program’s answer is not taken for ours, and its redirect does no
   const { port } = other.address() as AddressInfo // it listens on TCP
   failed(await shell('accounts', 'list', '--url', `http://127.0.0.1:${port}`), /answered 302 without JSON/)
   assert.equal(asks, 1)
+})
+
+test('registrations are listed, shown, read and decided; a document is written as the bytes that it is', async () => {
+  const scenery = await makeScenery()
+  const environment = {
+    TRUNKLINE_URL: await scenery.app.listen({ host: '127.0.0.1', port: 0 }),
+    TRUNKLINE_OPERATOR_KEY: scenery.operatorKey,
+  }
+  const shell = makeShell(contracts, { environment })
+  const asked = async (...args: string[]) => JSON.parse((await shell(...args, '--json')).out)
+  const { number, document } = await (await makeScene(scenery, 'cli')).registration()
+  const { registrations } = await asked('registrations', 'list')
+  assert.deepEqual(
+    registrations.map((one: { virtual_number_uuid: string }) => one.virtual_number_uuid),
+    [number],
+  )
+  const { registration } = await asked('registrations', 'show', number)
+  assert.equal(registration.given[0].document_uuid, document)
+  const file = await shell('registrations', 'document', number, document)
+  assert.deepEqual([file.status, file.out], [0, '%PDF-1.7 cli'])
+  failed(await shell('registrations', 'document', number, `DOC${randomUUID()}`), /There is no document/)
+  const onTerminal = makeShell(contracts, { environment, width: 80 })
+  const shown = await onTerminal('registrations', 'document', number, document)
+  assert.match(shown.err, /the answer is a file/)
+  assert.equal((await asked('registrations', 'refuse', number, '--reason', 'Not legible')).success, true)
+  assert.equal((await asked('registrations', 'approve', number)).success, true)
+  failed(await shell('registrations', 'approve', number), /registered already/)
 })

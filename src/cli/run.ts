@@ -3,6 +3,7 @@ import type { Contract } from '../http/endpoint.ts'
 import { properties } from '../http/openapi.ts'
 import { sortArguments, type Typed, UsageError } from './args.ts'
 import { about, type Command, commandsOf, find, knownOf } from './command.ts'
+import { keywords } from './field.ts'
 import { helpOf, helpOfCommand } from './help.ts'
 import { format } from './output.ts'
 import { requestOf } from './request.ts'
@@ -17,7 +18,7 @@ export type Surroundings = {
   readonly width: number | null
   readonly read: Read
   readonly files: Files
-  readonly write: (text: string) => void
+  readonly write: (text: string | Buffer) => void
   readonly complain: (text: string) => void
 }
 
@@ -71,11 +72,14 @@ const obey = async (args: readonly string[], commands: readonly Command[], aroun
   const request = requestOf(command, typed, read)
   const headers = { ...request.headers, ...keyOf(command, typed, environment) }
   const { faults } = command.contract
-  const reply = await send(addressOf(typed, environment), { ...request, headers }, around.files)
+  const isFile = keywords(command.contract.reply).contentMediaType !== undefined
+  if (isFile && width !== null) throw new UsageError(`the answer is a file: keep it, as in "${command.name} … > FILE"`)
+  const reply = await send(addressOf(typed, environment), { ...request, headers }, around.files, isFile)
     .catch((error) => {
       throw faults && error instanceof CallError ? withFaults(error, faults, width) : error
     })
     .finally(() => around.files.tell(''))
+  if (Buffer.isBuffer(reply)) return write(reply)
   const text = typed.options.has('json')
     ? JSON.stringify(reply, null, 2)
     : format(command.contract.reply, reply, width ?? Number.POSITIVE_INFINITY)

@@ -34,19 +34,23 @@ const exchange = async (
   address: string,
   { method, headers, body, file }: Request,
   files: Files,
-): Promise<{ status: number; text: string }> => {
-  if (file !== null) return upload({ url: new URL(address), method, headers }, files.open(file), files.tell)
+): Promise<{ status: number; text: string; bytes: Buffer }> => {
+  if (file !== null) {
+    const answer = await upload({ url: new URL(address), method, headers }, files.open(file), files.tell)
+    return { ...answer, bytes: Buffer.from(answer.text) }
+  }
   // A redirect is not followed: it would carry the key elsewhere.
   const signal = AbortSignal.timeout(patience)
   const answer = await fetch(address, { method, headers, body, redirect: 'manual', signal })
-  return { status: answer.status, text: await answer.text() }
+  const bytes = Buffer.from(await answer.arrayBuffer())
+  return { status: answer.status, text: bytes.toString('utf8'), bytes }
 }
 
 /**
- * Sends a request, and gives what is answered.
+ * Sends a request, and gives what is answered: the bytes, where that is a file.
  * @throws CallError with the server's message and error_code, or with the reason why there is no answer
  */
-export const send = async (base: URL, request: Request, files: Files): Promise<Reply> => {
+export const send = async (base: URL, request: Request, files: Files, isFile: boolean): Promise<Reply | Buffer> => {
   const address = base.href.replace(/\/$/, '') + request.path
   let status: number
   let text: string
@@ -54,6 +58,7 @@ export const send = async (base: URL, request: Request, files: Files): Promise<R
     const answer = await exchange(address, request, files)
     status = answer.status
     text = answer.text
+    if (isFile && status >= 200 && status < 300) return answer.bytes
   } catch (error) {
     if (error instanceof UsageError) throw error
     throw new CallError(
