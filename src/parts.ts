@@ -77,7 +77,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     channels: makeChannels(db, changes),
     routing,
     receipts,
-    accept: makeAccept(db, config.optOut, () => wake(submitKind)),
+    accept: makeAccept(db, clock, config.optOut, () => wake(submitKind)),
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     outbound: makeOutbound({
       allowPrivate: config.allowPrivateHooks ?? config.sandbox,

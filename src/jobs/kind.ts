@@ -39,7 +39,7 @@ export type Kind<Payload = unknown, Result = unknown> = {
   backoff?(attempt: number): number
   /**
    * How many more may be claimed at this moment, asked before each claim: a carrier's window, say. At 0 jobs stay where
-   * they are and lose no attempt. When room comes back, call the worker's `wake`; else it is noticed within half a second.
+   * they are and lose no attempt. When room comes back, call `makeRoom` (queue.ts); else it is noticed within half a second.
    */
   room?(): number
   /** The effect outside; no transaction is open. The signal says that the lease was lost or the worker is stopping. */

@@ -56,15 +56,21 @@ export const enqueueAll = async (tx: Tx, kind: string, jobs: readonly NewJob[]):
   return ids
 }
 
-const sleepers = new Map<string, Set<() => void>>()
+type Sleeper = (isDue: boolean) => void
+const sleepers = new Map<string, Set<Sleeper>>()
 
 /** Tells the workers of this process that a kind may have jobs to do. A hint: without it they look twice a second. */
 export const wake = (kind: string): void => {
-  for (const effect of sleepers.get(kind) ?? []) effect()
+  for (const effect of sleepers.get(kind) ?? []) effect(true)
+}
+
+/** Tells them that there is room again (kind.ts) for the jobs that they know of. A hint as well. */
+export const makeRoom = (kind: string): void => {
+  for (const effect of sleepers.get(kind) ?? []) effect(false)
 }
 
 /** Calls `effect` whenever the kind is woken. @returns the way to end it */
-export const onWake = (kind: string, effect: () => void): (() => void) => {
+export const onWake = (kind: string, effect: Sleeper): (() => void) => {
   const effects = sleepers.get(kind) ?? new Set()
   sleepers.set(kind, effects.add(effect))
   return () => effects.delete(effect)

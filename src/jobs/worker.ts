@@ -41,7 +41,7 @@ export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): 
   const lanes = new Map(kinds.map((kind) => [kind.kind, new Lane(kind, db, log, id)]))
   if (lanes.size !== kinds.length) throw new Error('two handlers for one kind of job')
   const silence = [...lanes.values()].flatMap((lane) => [
-    onWake(lane.kind, () => lane.wake()),
+    onWake(lane.kind, (isDue) => (isDue ? lane.wake() : lane.look())),
     openBerth(lane.kind, lane),
   ])
   const timers = new Set<NodeJS.Timeout>()

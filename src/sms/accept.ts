@@ -1,8 +1,11 @@
 import { type Batcher, makeBatcher, Overloaded } from '../db/batch.ts'
-import type { Db, Tx } from '../db/sql.ts'
+import { type Db, isUnavailable, type Tx } from '../db/sql.ts'
 import { forbidden, insufficient, unavailable } from '../http/problem.ts'
+import { berthOf } from '../jobs/berth.ts'
+import type { Clock } from '../lib/clock.ts'
 import { uuid } from '../lib/id.ts'
 import { decimal } from '../lib/money.ts'
+import { submitKind } from './carriers.ts'
 import * as store from './store.ts'
 
 /** A message that passed every check and only wants its money. */
@@ -30,14 +33,54 @@ const withTransfers = (messages: readonly Checked[]): store.NewMessage[] => {
   })
 }
 
+/** The jobs of the messages that were added leased: the first so many of those that are kept and due at once. */
+const leasedJobs = (kept: readonly store.NewMessage[], count: number, now: Date) =>
+  kept
+    .filter(({ sendAt }) => sendAt === null)
+    .slice(0, count)
+    .map((message) => ({
+      id: message.id,
+      account: message.account,
+      kind: submitKind,
+      key: null,
+      payload: store.payloadOf(message),
+      runAt: now,
+      createdAt: now,
+      attempt: 1,
+    }))
+
 /**
+ * What can be submitted at once is leased to this process's worker as it is accepted, and so need not be claimed.
+ *
  * @param honoursOptOut contacts who answered STOP are not sent to
- * @param accepted called after each commit: the submitting worker may wake
+ * @param accepted called after a commit that left jobs to be claimed: the submitting worker may wake
  */
-export const makeAccept = (db: Db, honoursOptOut: boolean, accepted: () => void): Accept => {
+export const makeAccept = (db: Db, clock: Clock, honoursOptOut: boolean, accepted: () => void): Accept => {
+  const accept = async (messages: readonly store.NewMessage[]) => {
+    const berth = berthOf(submitKind)
+    const count = berth?.reserve(messages.length) ?? 0
+    if (!berth || count === 0) {
+      const refused = await store.accept(db, messages, honoursOptOut, null)
+      accepted()
+      return refused
+    }
+    const now = new Date(clock.now())
+    try {
+      const lease = { worker: berth.worker, seconds: berth.leaseSeconds, count }
+      const refused = await store.accept(db, messages, honoursOptOut, lease)
+      const kept = messages.filter(({ id }) => !refused.has(id))
+      const jobs = leasedJobs(kept, count, now)
+      berth.take(count, jobs)
+      if (jobs.length < kept.length) accepted()
+      return refused
+    } catch (error) {
+      berth.forsake(count, isUnavailable(error))
+      throw error
+    }
+  }
+
   const batcher: Batcher<Checked, store.Refusal | 'kept'> = makeBatcher(async (messages) => {
-    const refused = await store.accept(db, withTransfers(messages), honoursOptOut)
-    accepted()
+    const refused = await accept(withTransfers(messages))
     return messages.map(({ id }) => refused.get(id) ?? 'kept')
   })
 
@@ -45,7 +88,7 @@ export const makeAccept = (db: Db, honoursOptOut: boolean, accepted: () => void)
     depth: batcher.depth,
     message: async (message, tx) => {
       if (tx) {
-        const refused = await store.accept(tx, withTransfers([message]), honoursOptOut)
+        const refused = await store.accept(tx, withTransfers([message]), honoursOptOut, null)
         const refusal = refused.get(message.id)
         if (refusal) refuse(refusal, message)
         tx.afterCommit(accepted)

@@ -5,7 +5,7 @@ import { makeRegistry } from '../connectors/registry.ts'
 import { connectSmpp } from '../connectors/smpp/carrier.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
-import { wake } from '../jobs/queue.ts'
+import { makeRoom } from '../jobs/queue.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { CarrierInbound } from './inbound.ts'
 import type { CarrierReceipt } from './receipts.ts'
@@ -50,7 +50,7 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, 
   const changed = () => {
     for (const look of watching) look()
     for (const { look } of waiters) look()
-    wake(submitKind)
+    makeRoom(submitKind)
   }
   const unwritten = makeUnwritten(changed)
 

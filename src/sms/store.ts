@@ -64,6 +64,15 @@ export type NewMessage = {
   long: 'udh8' | 'udh16'
 }
 
+/** Jobs that are added leased to the worker of this process: the first so many of those that are due at once. */
+export type Lease = { worker: string; seconds: number; count: number }
+
+/** The payload of a message's job: just what the statement below writes. */
+export const payloadOf = ({ number: from, contact: to, text, long, sendAt }: NewMessage) =>
+  long === 'udh8' && sendAt === null
+    ? { from, to, text }
+    : { from, to, text, long, send_at: sendAt?.toISOString() ?? null }
+
 /** Why a message was not taken in. */
 export type Refusal = 'balance' | 'opted_out'
 
@@ -81,6 +90,7 @@ export const accept = async (
   db: Db | Tx,
   rows: readonly NewMessage[],
   honoursOptOut: boolean,
+  lease: Lease | null,
 ): Promise<Map<string, Refusal>> => {
   const refused = await db.many<{ id: string; refusal: Refusal }>`
     with given as materialized (
@@ -125,13 +135,18 @@ export const accept = async (
         case when send_at > at then send_at end, decision_id, at, at
       from paid
     ), job as (
-      insert into jobs (id, account_id, kind, payload, run_at, created_at)
+      insert into jobs (id, account_id, kind, payload, run_at, created_at, leased_until, owner, fence, attempts)
       select id, account_id, 'sms.submit',
         case when long = 'udh8' and send_at is null
           then jsonb_build_object('from', number, 'to', contact, 'text', text)
           else jsonb_build_object('from', number, 'to', contact, 'text', text, 'long', long, 'send_at', send_at) end,
-        greatest(send_at, at), at
-      from paid
+        greatest(send_at, at), at,
+        case when leased then (select clock_timestamp()) + make_interval(secs => ${lease?.seconds ?? 0}) end,
+        case when leased then ${lease?.worker ?? null}::uuid end, leased::integer, leased::integer
+      from (
+        select *, send_at is null and row_number() over (order by send_at is not null, n) <= ${lease?.count ?? 0} as leased
+        from paid
+      ) as ranked
     )
     select id, 'opted_out' as refusal from blocked
     union all
