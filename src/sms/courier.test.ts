@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '../../test/platform.ts'
+import { contact, giveNumber, makeSmsWorld, type Smsc, withSmscs } from './testing.ts'
+
+const world = await makeSmsWorld()
+const { tenant, send, messageOf, reaches, inspect, connect, change } = world
+after(world.stop)
+
+const refused = 0x0b // ESME_RINVDSTADR
+const throttled = 0x58 // ESME_RTHROTTLED
+
+const make = async (balance = '10') => {
+  const who = await tenant({ balance })
+  const { number } = await giveNumber(world, who)
+  return { who, number, balance: async () => (await world.call(who, 'GET', '/open/info')).body.balance.amount }
+}
+const textsOf = ({ submits }: Smsc) => submits.map(({ text }) => text)
+
+test(
+  'a connection that refuses a text hands it to the next, and the message tells why',
+  withSmscs(world, 2, async ([a, b]) => {
+    assert.ok(a && b)
+    a.answer = () => refused
+    const first = await connect('first', a, { prefixes: ['44'] })
+    const second = await connect('second', b)
+    const { who, number } = await make()
+    const { body } = await send(who, number, 'goes the other way')
+    await reaches(who, body.message_uuid, 'sent')
+    assert.deepEqual([textsOf(a), textsOf(b)], [['goes the other way'], ['goes the other way']])
+    const { candidates, parts, attempts, account_uuid } = await inspect(body.message_uuid)
+    assert.equal(account_uuid, who.uuid)
+    assert.deepEqual(
+      candidates.map(({ connection_uuid, prefix }: { connection_uuid: string; prefix: string }) => [
+        connection_uuid,
+        prefix,
+      ]),
+      [
+        [first, '44'],
+        [second, ''],
+      ],
+    )
+    assert.deepEqual([parts.length, parts[0].connection_uuid, parts[0].carrier_id], [1, second, 'id1'])
+    assert.deepEqual(
+      [attempts.length, attempts[0].connection_uuid, attempts[0].outcome, attempts[0].reason],
+      [1, first, 'refused', 'ESME_RINVDSTADR'],
+    )
+  }),
+)
+
+test(
+  'a text that every connection refuses fails, and is paid back',
+  withSmscs(world, 2, async ([a, b]) => {
+    assert.ok(a && b)
+    a.answer = () => refused
+    b.answer = () => refused
+    await connect('first', a)
+    await connect('second', b)
+    const { who, number, balance } = await make('1')
+    const { body } = await send(who, number, 'nobody takes it')
+    const message = await reaches(who, body.message_uuid, 'failed')
+    assert.deepEqual([message.error_code, message.price, await balance()], ['ESME_RINVDSTADR', 0.04, '1.00'])
+  }),
+)
+
+test(
+  'while the best connection is down the next one carries, and new texts go back when it returns',
+  withSmscs(world, 2, async ([a, b]) => {
+    assert.ok(a && b)
+    const first = await connect('first', a, { prefixes: ['44'] })
+    await connect('second', b)
+    const { who, number } = await make()
+    await change(first, { settings: { port: 1 } })
+    await until(async () => world.parts.carriers.state(first.slice(3))?.state === 'down')
+    const one = await send(who, number, 'one')
+    await reaches(who, one.body.message_uuid, 'sent')
+    assert.deepEqual([textsOf(a), textsOf(b)], [[], ['one']])
+    await change(first, { settings: { port: a.port } })
+    await until(async () => world.parts.carriers.state(first.slice(3))?.state === 'bound')
+    const two = await send(who, number, 'two')
+    await reaches(who, two.body.message_uuid, 'sent')
+    assert.deepEqual([textsOf(a), textsOf(b)], [['two'], ['one']])
+  }),
+)
+
+test(
+  'a submit whose answer is lost is made again at once, and a long text goes on where it was, under one reference',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    await connect('only', a)
+    a.answer = (_, count) => (count === 2 ? 'cut' : 'take')
+    const { who, number } = await make()
+    const { body } = await send(who, number, 'x'.repeat(400))
+    await reaches(who, body.message_uuid, 'sent')
+    assert.deepEqual(
+      a.submits.map(({ concat }) => concat?.part),
+      [1, 2, 2, 3],
+    )
+    assert.equal(new Set(a.submits.map(({ concat }) => concat?.reference)).size, 1)
+    const { parts, attempts } = await inspect(body.message_uuid)
+    assert.deepEqual([parts.length, attempts.length, attempts[0].outcome, attempts[0].part], [3, 1, 'unknown', 2])
+  }),
+)
+
+test(
+  'after a stop in the middle of a long text only the parts go that had not gone',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    await connect('only', a, { response_seconds: 300 })
+    a.answer = (_, count) => (count === 2 ? 'mute' : 'take')
+    const { who, number } = await make()
+    const { body } = await send(who, number, 'x'.repeat(400))
+    await until(async () => a.submits.length === 2)
+    assert.equal((await messageOf(who, body.message_uuid)).status, 'sending')
+    await world.stop()
+    await world.start()
+    await reaches(who, body.message_uuid, 'sent')
+    assert.deepEqual(
+      a.submits.map(({ concat }) => concat?.part),
+      [1, 2, 2, 3],
+    )
+    assert.equal(new Set(a.submits.map(({ concat }) => concat?.reference)).size, 1)
+  }),
+)
+
+test(
+  'two long texts to one handset have different references',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    await connect('only', a)
+    const { who, number } = await make()
+    for (let i = 0; i < 3; i++) {
+      const { body } = await send(who, number, 'x'.repeat(200))
+      await reaches(who, body.message_uuid, 'sent')
+    }
+    assert.equal(new Set(a.submits.map(({ concat }) => concat?.reference)).size, 3)
+  }),
+)
+
+test(
+  'on a route at_most_once a text whose answer is lost is not submitted again: it ends unknown, and is not paid back',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    await connect('only', a, { policy: 'at_most_once' })
+    a.answer = (_, count) => (count === 1 ? 'cut' : 'take')
+    const { who, number, balance } = await make('1')
+    const { body } = await send(who, number, 'once')
+    const message = await reaches(who, body.message_uuid, 'unknown')
+    assert.deepEqual([message.error_code, await balance()], ['outcome_unknown', '0.96'])
+    const next = await send(who, number, 'next')
+    await reaches(who, next.body.message_uuid, 'sent')
+    assert.deepEqual(textsOf(a), ['once', 'next'])
+    // The carrier had it after all: its receipt says so, though nobody knows the id.
+    a.receipt('never told', 'DELIVRD', contact, number)
+    await reaches(who, body.message_uuid, 'delivered')
+  }),
+)
+
+test(
+  'on a route that holds, a receipt within a minute says that the text was taken',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    await connect('only', a, { policy: 'hold' })
+    a.answer = (_, count) => (count === 1 ? 'cut' : 'take')
+    const { who, number } = await make()
+    const { body } = await send(who, number, 'held')
+    await until(async () => (await inspect(body.message_uuid)).parts[0]?.status === 'doubtful')
+    await until(async () => world.parts.carriers.room() > 0)
+    a.receipt('told by the receipt', 'DELIVRD', contact, number)
+    await reaches(who, body.message_uuid, 'delivered')
+    await world.advance(61)
+    const next = await send(who, number, 'next')
+    await reaches(who, next.body.message_uuid, 'sent')
+    assert.deepEqual(textsOf(a), ['held', 'next'])
+  }),
+)
+
+test(
+  'on a route that holds, a text without a receipt is submitted again after a minute, before those behind it',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    await connect('only', a, { policy: 'hold' })
+    a.answer = (_, count) => (count === 1 ? 'cut' : 'take')
+    const { who, number } = await make()
+    const held = await send(who, number, 'held')
+    await until(async () => (await inspect(held.body.message_uuid)).parts[0]?.status === 'doubtful')
+    const next = await send(who, number, 'next')
+    assert.deepEqual(textsOf(a), ['held'])
+    await world.advance(62)
+    await reaches(who, held.body.message_uuid, 'sent')
+    await world.advance(62)
+    await reaches(who, next.body.message_uuid, 'sent')
+    assert.deepEqual(textsOf(a), ['held', 'held', 'next'])
+  }),
+)
+
+test(
+  'a throttled text waits and goes, behind it those to the same number in their order',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    await connect('only', a)
+    a.answer = (_, count) => (count % 4 === 1 ? throttled : 'take')
+    const { who, number } = await make()
+    const sent = []
+    for (let i = 0; i < 8; i++) sent.push((await send(who, number, `${i}`)).body.message_uuid)
+    for (const one of sent) await reaches(who, one, 'sent')
+    const taken = a.submits.filter((_, i) => (i + 1) % 4 !== 1).map(({ text }) => text)
+    assert.deepEqual(taken, ['0', '1', '2', '3', '4', '5', '6', '7'])
+  }),
+)
+
+test(
+  'a text that no carrier took while it was valid expires, and is paid back',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    const only = await connect('only', a, { validity_seconds: 600 })
+    await change(only, { settings: { port: 1 } })
+    await until(async () => world.parts.carriers.state(only.slice(3))?.state === 'down')
+    const { who, number, balance } = await make('1')
+    const { body } = await send(who, number, 'too late')
+    await world.advance(601)
+    await change(only, { settings: { port: a.port } })
+    const message = await reaches(who, body.message_uuid, 'expired')
+    assert.deepEqual([message.error_code, await balance(), textsOf(a)], ['validity', '1.00', []])
+    const next = await send(who, number, 'in time')
+    await reaches(who, next.body.message_uuid, 'sent')
+    assert.match(a.submits[0]?.validity ?? '', /\S/)
+  }),
+)
