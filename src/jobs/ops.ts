@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../db/sql.ts'
+import type { Job } from './kind.ts'
 import { wake } from './queue.ts'
 
 /** A job that was given up. */
@@ -80,3 +81,10 @@ export const queueDepth = (sql: Sql): Promise<Depth[]> =>
 /** Takes a job out of the queue, unless a worker has it in hand. @returns true when it will not run */
 export const withdraw = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx.run`delete from jobs where id = ${id} and leased_until is null`) === 1
+
+/** Jobs of a kind that have been due since before a time and are in nobody's hands, the longest first; locked. */
+export const longDue = <Payload>(tx: Tx, kind: string, before: Date, limit: number) =>
+  tx.many<Pick<Job<Payload>, 'id' | 'account' | 'payload' | 'createdAt'>>`
+    select id, account_id as account, payload, created_at as "createdAt" from jobs
+    where kind = ${kind} and leased_until is null and not parked and run_at < ${before}
+    order by run_at, id limit ${limit} for update skip locked`

@@ -227,3 +227,25 @@ test(
     assert.match(a.submits[0]?.validity ?? '', /\S/)
   }),
 )
+
+test('a text for which there is no connection at all fails at once, and is paid back', async () => {
+  const { who, number, balance } = await make('1')
+  const { body } = await send(who, number, 'nowhere')
+  const message = await reaches(who, body.message_uuid, 'failed')
+  assert.deepEqual([message.error_code, await balance()], ['no_route', '1.00'])
+})
+
+test(
+  'while no carrier is connected texts expire too, when their time is over',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    const only = await connect('only', a, { validity_seconds: 600 })
+    await change(only, { settings: { port: 1 } })
+    await until(async () => world.parts.carriers.state(only.slice(3))?.state === 'down')
+    const { who, number, balance } = await make('1')
+    const { body } = await send(who, number, 'waits in vain')
+    await world.advance(661)
+    await reaches(who, body.message_uuid, 'expired')
+    assert.equal(await balance(), '1.00')
+  }),
+)

@@ -87,6 +87,8 @@ export const makeCourier = (carriers: Carriers, health: Health): Courier => {
       let tries = 0
       let submits = 0
       for (;;) {
+        // Its lease is lost, or the worker stops: somebody else goes on from here.
+        if (signal.aborted) stop()
         const { candidate, carrier } = best(left)
         const { connection, policy } = candidate
         await awaitRoom(candidate, signal)

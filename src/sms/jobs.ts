@@ -1,8 +1,9 @@
 import type { Tx } from '../db/sql.ts'
 import { type Done, GiveUp, type Kind, Retry } from '../jobs/kind.ts'
+import { longDue, withdraw } from '../jobs/ops.ts'
 import type { Schedule } from '../jobs/schedule.ts'
 import type { Parts } from '../parts.ts'
-import { type Carriers, submitKind } from './carriers.ts'
+import { submitKind } from './carriers.ts'
 import { makeCourier } from './courier.ts'
 import { endUnsent } from './endings.ts'
 import { makeHealth } from './health.ts'
@@ -10,11 +11,12 @@ import { receiveIncomplete } from './inbound.ts'
 import { makeOrder } from './order.ts'
 import { forgetReferences } from './pieces.ts'
 import type { CarrierReceipt, Receipts } from './receipts.ts'
+import type { Routing } from './routing.ts'
 import { forgetSeen } from './seen.ts'
 import { tell } from './shown.ts'
 import * as states from './states.ts'
 import { makeSteps } from './steps.ts'
-import { defaultValidSeconds, makeSubmit, type Outcome, type Submission } from './submit.ts'
+import { defaultValidSeconds, makeSubmit, type Outcome, type Submission, validUntil } from './submit.ts'
 
 type Ended = Done<Submission, Outcome>
 
@@ -37,7 +39,10 @@ const settle = async (tx: Tx, done: readonly Ended[]): Promise<void> => {
 
 /** Carries accepted texts to their carriers. At least once: a submit whose answer was lost is made again, unless the
  *  connection's policy says otherwise. */
-const submitJob = (carriers: Carriers, run: ReturnType<typeof makeSubmit>): Kind<Submission, Outcome> => {
+const submitJob = (
+  { carriers, routing }: Pick<Parts, 'carriers' | 'routing'>,
+  run: ReturnType<typeof makeSubmit>,
+): Kind<Submission, Outcome> => {
   const written = (tx: Tx, done: readonly Ended[]) => {
     const ids = done.map(({ job }) => job.id)
     tx.afterCommit(() => carriers.unwritten.clear(ids))
@@ -48,7 +53,8 @@ const submitJob = (carriers: Carriers, run: ReturnType<typeof makeSubmit>): Kind
     leaseSeconds: 30,
     maxAttempts: 50,
     fair: true,
-    room: carriers.room,
+    // Without any connection there is nothing to wait for.
+    room: () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.room()),
     run,
     settle: async (tx, done) => {
       written(tx, done)
@@ -84,7 +90,21 @@ export const smsJobs = (parts: Parts): Kind[] => {
     order: makeOrder(),
     steps: makeSteps(db, carriers.unwritten, config.optOut),
   })
-  return [submitJob(carriers, run), receiptJob(receipts)]
+  return [submitJob(parts, run), receiptJob(receipts)]
+}
+
+/** While no carrier is connected no text is looked at: those whose validity has passed meanwhile end here. */
+const expireWaiting = async (tx: Tx, at: Date, routing: Routing): Promise<void> => {
+  const validities = routing.connections().map(({ validSeconds }) => validSeconds ?? defaultValidSeconds)
+  const shortest = Math.min(defaultValidSeconds, ...validities)
+  const waiting = await longDue<Submission>(tx, submitKind, new Date(at.getTime() - shortest * 1_000), 1_000)
+  const expired: states.Ended[] = []
+  for (const { id, account, payload, createdAt } of waiting) {
+    const [first] = routing.decide(payload.to).candidates
+    if (account === null || validUntil(payload, createdAt, first) > at.getTime() || !(await withdraw(tx, id))) continue
+    expired.push({ account, id, status: 'expired', code: 'validity' })
+  }
+  await endUnsent(tx, expired)
 }
 
 /** After the validity has ended, how long receipts may still be under way. */
@@ -96,6 +116,11 @@ export const smsSchedules = ({ routing, log, prices }: Parts): Schedule[] => [
     name: 'receive-incomplete-texts',
     every: 600,
     run: (tx) => receiveIncomplete(tx, { log, prices }),
+  },
+  {
+    name: 'expire-waiting-texts',
+    every: 60,
+    run: (tx, at) => expireWaiting(tx, at, routing),
   },
   {
     name: 'mark-missing-receipts',

@@ -25,6 +25,10 @@ export type Outcome =
 /** How long we try when no connection says otherwise: 48 hours, as carriers do. */
 export const defaultValidSeconds = 172_800
 
+/** Until when a text may be tried, Unix milliseconds by the platform's clock. */
+export const validUntil = ({ send_at }: Submission, accepted: Date, first: Candidate | undefined): number =>
+  (send_at ? Date.parse(send_at) : accepted.getTime()) + (first?.validSeconds ?? defaultValidSeconds) * 1_000
+
 /** How long a part whose fate is unknown waits for a receipt on a route that holds. */
 const holdSeconds = 60
 
@@ -42,9 +46,7 @@ export const makeSubmit = ({ routing, courier, order, steps, clock }: SubmitPart
     const [first] = candidates
     if (!first) return { outcome: 'failed', code: 'no_route' }
 
-    const began = payload.send_at ? Date.parse(payload.send_at) : job.createdAt.getTime()
-    const validUntil = began + (first.validSeconds ?? defaultValidSeconds) * 1_000
-    const left = Math.floor((validUntil - clock.now()) / 1_000)
+    const left = Math.floor((validUntil(payload, job.createdAt, first) - clock.now()) / 1_000)
     if (left <= 0) return { outcome: 'expired', code: 'validity' }
     if (payload.send_at && (await steps.isOptedOut({ account, number: source, contact: destination })))
       return { outcome: 'failed', code: 'opted_out' }
