@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
 import { until } from '../../test/platform.ts'
-import { makeWorld, type Tenant, type World } from '../../test/world.ts'
+import { makeWorld, type Answer as Reply, type Tenant, type World } from '../../test/world.ts'
 import { startWorker } from '../jobs/worker.ts'
 import { uuid } from '../lib/id.ts'
 import { smsJobs, smsSchedules } from './jobs.ts'
@@ -139,8 +139,7 @@ export const giveNumber = async ({ db }: World, { id: account }: Tenant) => {
 
 export const contact = '+447911123456'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape
-type Body = any
+type Body = Reply['body']
 
 /** An installation that carries texts, over carriers of the test. */
 export type SmsWorld = World & {
