@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { manualFile, withSettings } from '../scripts/settings.ts'
 import { sortArguments } from '../src/cli/args.ts'
 import { commandsOf, find, knownOf } from '../src/cli/command.ts'
+import { listen, listenKnown, readWish } from '../src/cli/listen.ts'
 import { requestOf } from '../src/cli/request.ts'
 import { contracts } from '../src/contracts.ts'
 import { makeWorld } from './world.ts'
@@ -42,6 +43,10 @@ test('every command line in the documents is understood', () => {
   assert.ok(lines.length >= 20, `saw only ${lines.length} command lines`)
   for (const line of lines) {
     const args = wordsOf(line).slice(2)
+    if (args[0] === listen.name) {
+      assert.doesNotThrow(() => readWish(sortArguments(args, listenKnown)), line)
+      continue
+    }
     const command = find(commands, args[0] ?? '', args[1] ?? '')
     const settings = '{"host":"h","port":1,"system_id":"s","password":"p"}'
     const typed = sortArguments(args, knownOf(command))

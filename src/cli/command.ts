@@ -53,17 +53,24 @@ const verbOf = ({ name }: Command) => name.split(' ')[1] ?? ''
 
 const unique = (words: string[]) => [...new Set(words)]
 
-/** The commands about a noun. @throws UsageError that suggests the nearest noun */
-export const about = (commands: readonly Command[], noun: string): Command[] => {
+/** The commands about a noun. @param others nouns of which there is no such command
+ *  @throws UsageError that suggests the nearest noun */
+export const about = (commands: readonly Command[], noun: string, others: readonly string[] = []): Command[] => {
   const found = commands.filter((command) => nounOf(command) === noun)
   if (found.length > 0) return found
-  throw new UsageError(`there is no command "${noun}"; did you mean "${nearest(noun, unique(commands.map(nounOf)))}"?`)
+  throw new UsageError(
+    `there is no command "${noun}"; did you mean "${nearest(noun, unique([...commands.map(nounOf), ...others]))}"?`,
+  )
 }
+
+/** True when the noun is the whole name of a command. */
+export const standsAlone = (commands: readonly Command[], noun: string): boolean =>
+  commands.some(({ name }) => name === noun)
 
 /** One command. @throws UsageError that suggests the nearest verb */
 export const find = (commands: readonly Command[], noun: string, verb: string): Command => {
   const all = about(commands, noun)
-  const found = all.find((command) => verbOf(command) === verb)
+  const found = all.find((command) => command.name === noun || verbOf(command) === verb)
   if (found) return found
   throw new UsageError(
     `there is no command "${noun} ${verb}"; did you mean "${noun} ${nearest(verb, all.map(verbOf))}"?`,

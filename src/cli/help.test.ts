@@ -43,8 +43,8 @@ test('no field of a command has the name of an option of every command', () => {
     )
 })
 
-test('two words name each command, and no two have the same', () => {
-  for (const { name } of commands) assert.match(name, /^[a-z][a-z-]* [a-z][a-z-]*$/)
+test('one word or two name each command, and no two have the same', () => {
+  for (const { name } of commands) assert.match(name, /^[a-z][a-z-]*(?: [a-z][a-z-]*)?$/)
   assert.equal(new Set(commands.map(({ name }) => name)).size, commands.length)
 })
 

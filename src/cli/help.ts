@@ -2,6 +2,7 @@ import { exampleOf } from '../http/openapi.ts'
 import { common } from './args.ts'
 import type { Command } from './command.ts'
 import { calledFor, type Field, isDocument, isNullable, itemsOf, keywords, kindOf, present } from './field.ts'
+import { listen } from './listen.ts'
 import { wordsOf } from './request.ts'
 
 const program = 'trunkline'
@@ -138,15 +139,34 @@ export const helpOfCommand = (command: Command, width: number): string => {
   ].join('')
 }
 
+/** Help about the command that listens. */
+export const helpOfListen = (width: number): string => {
+  const { name, summary, options, example } = listen
+  const rows = options.map(([option, value, about]): [string, string] => [
+    `--${option}${value ? ` ${value}` : ''}`,
+    about,
+  ])
+  return [
+    `${wrap(summary, width).join('\n')}\n`,
+    `\nUsage: ${program} ${name} [--forward-to URL]\n`,
+    section('Options', columns(rows, width)),
+    section('Example', `  ${program} ${example}`),
+    commonOptions(width),
+  ].join('')
+}
+
 /** Help about all commands, or those of one noun. */
-export const helpOf = (commands: readonly Command[], width: number): string => {
+export const helpOf = (commands: readonly Command[], width: number, isWhole = false): string => {
   const shown = commands.find(({ name }) => name.endsWith(' create')) ?? commands[0]
   return [
     `Usage: ${program} <noun> <verb> [ids …] [--field value …]\n`,
     section(
       'Commands',
       columns(
-        commands.map(({ name, contract }) => [name, contract.summary]),
+        [
+          ...commands.map(({ name, contract }): [string, string] => [name, contract.summary]),
+          ...(isWhole ? [[listen.name, listen.summary] satisfies [string, string]] : []),
+        ],
         width,
       ),
     ),

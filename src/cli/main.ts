@@ -33,4 +33,11 @@ process.exitCode = await runCommand(process.argv.slice(2), contracts, {
   },
   write: (text) => process.stdout.write(text),
   complain: (text) => process.stderr.write(text),
+  isColoured: process.stdout.isTTY && !process.env.NO_COLOR,
+  untilStopped: () => {
+    const controller = new AbortController()
+    // Twice for one Ctrl-C: from the terminal, and from bin/trunkline.mjs. The second is the same wish.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => controller.abort())
+    return controller.signal
+  },
 })

@@ -7,7 +7,7 @@ type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value as text. Control characters are shown, not sent to the terminal: names come from strangers. */
-const show = (value: unknown): string => {
+export const show = (value: unknown): string => {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.map(show).join(',')
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)

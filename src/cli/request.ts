@@ -69,7 +69,7 @@ export const wordsOf = ({ ids, file }: Command): string[] => [
  */
 export const requestOf = (command: Command, typed: Typed, read: Read): Request => {
   const { contract, ids, file, fields } = command
-  const given = typed.words.slice(2)
+  const given = typed.words.slice(command.name.split(' ').length)
   const wants = wordsOf(command)
   const missing = wants.find((_, i) => (given[i] ?? '') === '')
   if (missing) throw new UsageError(`${command.name} wants ${wants.join(' ')}: ${missing} is missing`)

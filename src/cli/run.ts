@@ -2,9 +2,10 @@ import type { TSchema } from 'typebox'
 import type { Contract } from '../http/endpoint.ts'
 import { properties } from '../http/openapi.ts'
 import { sortArguments, type Typed, UsageError } from './args.ts'
-import { about, type Command, commandsOf, find, knownOf } from './command.ts'
+import { about, type Command, commandsOf, find, knownOf, standsAlone } from './command.ts'
 import { keywords } from './field.ts'
-import { helpOf, helpOfCommand } from './help.ts'
+import { helpOf, helpOfCommand, helpOfListen } from './help.ts'
+import { listen, listenKnown, listenTo, readWish } from './listen.ts'
 import { format } from './output.ts'
 import { requestOf } from './request.ts'
 import { CallError, type Files, send } from './send.ts'
@@ -20,6 +21,10 @@ export type Surroundings = {
   readonly files: Files
   readonly write: (text: string | Buffer) => void
   readonly complain: (text: string) => void
+  /** Whether what is written may be coloured. */
+  readonly isColoured: boolean
+  /** From its first call on, Ctrl-C aborts this instead of ending the program. */
+  readonly untilStopped: () => AbortSignal
 }
 
 /** Whose key a command sends: the option, the setting and the header. */
@@ -28,9 +33,9 @@ const keys = {
   account: ['api-key', 'TRUNKLINE_API_KEY', 'x-user-api-key'],
 } as const
 
-const keyOf = ({ contract }: Command, { options }: Typed, environment: NodeJS.ProcessEnv): Record<string, string> => {
-  if (contract.auth === 'none') return {}
-  const [option, variable, header] = keys[contract.auth]
+const keyOf = (auth: Contract['auth'], { options }: Typed, environment: NodeJS.ProcessEnv): Record<string, string> => {
+  if (auth === 'none') return {}
+  const [option, variable, header] = keys[auth]
   const key = options.get(option)?.at(-1) ?? environment[variable] ?? ''
   if (key === '') throw new UsageError(`there is no key: give --${option}, or set ${variable}`)
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`--${option} holds characters that no key has`)
@@ -52,6 +57,14 @@ const withFaults = (error: CallError, faults: TSchema, width: number | null): Ca
   return new CallError(`${error.message}\n\n${format(faults, told, width ?? Number.POSITIVE_INFINITY)}`, error.reply)
 }
 
+const obeyListen = async (args: readonly string[], around: Surroundings): Promise<void> => {
+  const { environment } = around
+  const typed = sortArguments(args, listenKnown)
+  const wish = readWish(typed)
+  const access = { base: addressOf(typed, environment), headers: keyOf('account', typed, environment) }
+  await listenTo(access, wish, { ...around, stop: around.untilStopped() })
+}
+
 const obey = async (args: readonly string[], commands: readonly Command[], around: Surroundings): Promise<void> => {
   const { environment, version, write, read, width } = around
   const first = sortArguments(args, null)
@@ -59,18 +72,19 @@ const obey = async (args: readonly string[], commands: readonly Command[], aroun
   if (first.options.has('version')) return write(`${version}\n`)
   const isHelp = first.options.has('help')
   const [noun, verb] = first.words
-  if (noun === undefined || verb === undefined) {
-    const some = noun === undefined ? commands : about(commands, noun)
-    if (isHelp) return write(helpOf(some, lineWidth))
-    throw new UsageError(
-      `${noun === undefined ? 'which command' : `${noun}: which of these`}?\n\n${helpOf(some, lineWidth)}`,
-    )
+  if (noun === listen.name) return isHelp ? write(helpOfListen(lineWidth)) : await obeyListen(args, around)
+  if (noun === undefined || (verb === undefined && !standsAlone(commands, noun))) {
+    const some = noun === undefined ? commands : about(commands, noun, [listen.name])
+    const help = helpOf(some, lineWidth, noun === undefined)
+    if (isHelp) return write(help)
+    throw new UsageError(`${noun === undefined ? 'which command' : `${noun}: which of these`}?\n\n${help}`)
   }
-  const command = find(commands, noun, verb)
+  about(commands, noun, [listen.name])
+  const command = find(commands, noun, verb ?? '')
   if (isHelp) return write(helpOfCommand(command, lineWidth))
   const typed = sortArguments(args, knownOf(command))
   const request = requestOf(command, typed, read)
-  const headers = { ...request.headers, ...keyOf(command, typed, environment) }
+  const headers = { ...request.headers, ...keyOf(command.contract.auth, typed, environment) }
   const { faults } = command.contract
   const isFile = keywords(command.contract.reply).contentMediaType !== undefined
   if (isFile && width !== null) throw new UsageError(`the answer is a file: keep it, as in "${command.name} … > FILE"`)

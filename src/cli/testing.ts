@@ -25,6 +25,8 @@ export const makeShell =
       complain: (text) => {
         err += text
       },
+      isColoured: false,
+      untilStopped: () => new AbortController().signal,
       ...surroundings,
     })
     return { status, out, err }

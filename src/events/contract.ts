@@ -24,4 +24,5 @@ export const triggerEvent = contract({
     }),
   }),
   errors: {},
+  cli: 'trigger',
 })

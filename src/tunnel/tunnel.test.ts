@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import type { Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { Webhook as SvixWebhook } from 'svix'
 import { WebSocket } from 'ws'
 import { until } from '../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
@@ -94,6 +95,8 @@ test('events are told as they happen, in their order, signed as webhooks are', a
   )
   for (const { body, headers, id, name } of told) {
     assert.deepEqual(new Webhook(secret).verify(body, headers), JSON.parse(body))
+    assert.doesNotThrow(() => new SvixWebhook(secret).verify(body, headers))
+    assert.throws(() => new SvixWebhook(secret).verify(`${body} `, headers))
     assert.equal(headers['webhook-id'], id)
     assert.deepEqual([name, JSON.parse(body).event], ['contact.created', 'contact.created'])
   }
