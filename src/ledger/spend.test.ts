@@ -25,8 +25,20 @@ const pick = <T>(list: readonly T[]): T => {
   return one
 }
 
-/** What an account ought to have, in micro-dollars. */
-type Model = { id: string; balance: number; holds: Map<string, number>; sold: number; cash: number }
+/**
+ * What an account ought to have, in micro-dollars. Sums alone, so that the order in which answers come does not matter: the
+ * answer to a commit may come after that of a later one. `balance` is without the holds; a hold is what was put into it, and
+ * what was captured at its end.
+ */
+type Model = {
+  id: string
+  balance: number
+  holds: Map<string, Held>
+  latest: string[]
+  sold: number
+  cash: number
+}
+type Held = { put: number; captured: number | null }
 type Operation = 'deposit' | 'charge' | 'refund' | 'hold' | 'extend' | 'capture' | 'release'
 
 const mix: Operation[] = [
@@ -38,13 +50,15 @@ const looker = await testDatabase()
 const db = connect({ url: looker.url, connections: spenders })
 after(db.end)
 
-const open = (): Promise<Model> =>
-  db.begin(async (tx) => ({ id: await openAccount(tx, { name: 'S' }), balance: 0, holds: new Map(), sold: 0, cash: 0 }))
+const open = async (): Promise<Model> => {
+  const id = await db.begin((tx) => openAccount(tx, { name: 'Spender' }))
+  return { id, balance: 0, holds: new Map(), latest: [], sold: 0, cash: 0 }
+}
 
-/** A hold of the account, or, one time in ten, one of another account: which must not be found. */
+/** One of the last holds of the account, open or ended; or, one time in ten, of another account: which must not be found. */
 const anyHold = (account: Model, all: Model[]): string | undefined => {
-  const ids = [...(chance(10) === 0 ? pick(all) : account).holds.keys()]
-  return ids.length === 0 ? undefined : pick(ids)
+  const { latest } = chance(10) === 0 ? pick(all) : account
+  return latest.length === 0 ? undefined : pick(latest)
 }
 
 /** Tries one operation. @returns the way to do it in the model too, or null when the ledger refused it for good reason */
@@ -74,29 +88,30 @@ const attempt = async (tx: Tx, one: Model, all: Model[], what: Operation): Promi
   if (what === 'hold') {
     const id = await hold(tx, one.id, amount, 'calls', { kind: 'call', reference: 'a call' })
     return () => {
-      one.balance -= amount
-      one.holds.set(id, amount)
+      one.holds.set(id, { put: amount, captured: null })
+      one.latest = [...one.latest.slice(-20), id]
     }
   }
   const id = anyHold(one, all)
   if (id === undefined) return null
-  // Several may be at the same hold: the model asks what it holds once the ledger has answered.
-  if (what === 'extend')
-    return (await extend(tx, one.id, id, amount))
-      ? () => {
-          one.balance -= amount
-          one.holds.set(id, (one.holds.get(id) ?? 0) + amount)
-        }
-      : null
-  const part = what === 'release' ? 0 : chance(one.holds.get(id) ?? 1)
+  const held = all.flatMap(({ holds }) => holds.get(id) ?? [])[0]
+  const isOurs = one.holds.has(id)
+  assert.ok(held)
+  if (what === 'extend') {
+    if (!(await extend(tx, one.id, id, amount))) return null
+    assert.ok(isOurs)
+    return () => {
+      held.put += amount
+    }
+  }
+  const part = what === 'release' ? 0 : chance(held.put)
   const ended = what === 'release' ? await release(tx, one.id, id) : await capture(tx, one.id, id, part)
-  return ended
-    ? () => {
-        one.balance += (one.holds.get(id) ?? Number.NaN) - part
-        one.sold += part
-        one.holds.delete(id)
-      }
-    : null
+  if (!ended) return null
+  assert.ok(isOurs)
+  return () => {
+    assert.equal(held.captured, null, 'a hold ends once')
+    held.captured = part
+  }
 }
 
 /** What each account's money comes to by the transfers, by the balance and by the holds: seen at one moment. */
@@ -157,11 +172,16 @@ test(`${operations} random operations of ${spenders} spenders: the books sum to 
   for (const { account_id, balance, held } of await books()) {
     const model = accounts.find(({ id }) => id === account_id)
     assert.ok(model)
-    const modelHeld = [...model.holds.values()].reduce((sum, one) => sum + one, 0)
+    let modelHeld = 0
+    for (const { put, captured } of model.holds.values()) {
+      model.balance -= captured ?? put
+      model.sold += captured ?? 0
+      if (captured === null) modelHeld += put
+    }
     assert.equal(balance, Number(decimal(model.balance)).toFixed(6), `seed ${seed}`)
     assert.equal(micros(held), modelHeld, `seed ${seed}`)
     assert.equal(model.balance + modelHeld + model.sold - model.cash, 0, `seed ${seed}`)
   }
-  assert.ok(counts.refused > operations / 100 && counts.done > operations / 2, JSON.stringify(counts))
+  assert.ok(counts.refused > operations / 100 && counts.done > operations / 3, JSON.stringify(counts))
   t.diagnostic(`${JSON.stringify(counts)} in ${Math.round((performance.now() - began) / 1000)} s, seed ${seed}`)
 })
