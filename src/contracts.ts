@@ -7,6 +7,8 @@ import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
 import * as numbers from './numbers/contract.ts'
 import * as imports from './numbers/imports/contract.ts'
+import * as stock from './numbers/operator/contract.ts'
+import * as pricing from './numbers/pricing/contract.ts'
 import * as registrations from './numbers/registration-contract.ts'
 import * as operators from './operators/contract.ts'
 import * as prices from './prices/contract.ts'
@@ -25,6 +27,8 @@ export const contracts: readonly Contract[] = [
   documents,
   registrations,
   imports,
+  stock,
+  pricing,
   sms,
   ledger,
   prices,

@@ -6,6 +6,8 @@ import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
 import { importRoutes } from './numbers/imports/routes.ts'
+import { stockRoutes } from './numbers/operator/routes.ts'
+import { pricingRoutes } from './numbers/pricing/routes.ts'
 import { registrationRoutes } from './numbers/registration-routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
@@ -26,6 +28,8 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...documentRoutes(parts),
   ...registrationRoutes(parts),
   ...importRoutes(parts),
+  ...stockRoutes(parts),
+  ...pricingRoutes(parts),
   ...smsRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),

@@ -1,11 +1,24 @@
 import assert from 'node:assert/strict'
 import type { Recipes } from './recipe.ts'
-import type { Scene } from './scene.ts'
+import { group, type Scene } from './scene.ts'
 
 const url = '/operator/inventory/import'
 let made = 0
 /** A file of one number that no other one has. */
 const file = () => `number,country,type,monthly_price\n+4416328${String(++made).padStart(5, '0')},GB,local,1.50\n`
+
+/** In the inventory of no scene. */
+const stray = '+441632999999'
+const price = { country: 'GB', type: 'mobile', prefix: '74' }
+
+const owned = async (scene: Scene) => ({ virtual_number_uuid: (await scene.number()).uuid })
+const suspended = async (scene: Scene) => {
+  const params = await owned(scene)
+  const path = `/operator/numbers/${params.virtual_number_uuid}/suspend`
+  const { status } = await scene.world.call('operator', 'POST', path, { reason: scene.mark })
+  assert.equal(status, 200)
+  return params
+}
 
 const imported = async ({ world }: Scene): Promise<string> => {
   const headers = { 'x-operator-key': world.operatorKey, 'content-type': 'text/csv' }
@@ -20,5 +33,36 @@ export const inventoryRecipes: Recipes = {
     invalid: () => ({ body: 'number,country,type\n44,GB,local\n' }),
   },
   listImports: { ok: async (scene) => imported(scene).then(() => ({})) },
+  listInventory: {
+    ok: () => ({ query: { state: 'free', group_id: group.id, prefix: '441632', results_per_page: 3 } }),
+  },
+  withdrawInventory: {
+    ok: () => ({ body: { numbers: [stray] } }),
+    notFound: () => ({ body: { group_id: 'GB-local-1632-nowhere' } }),
+  },
+  restoreInventory: {
+    ok: () => ({ body: { numbers: [stray] } }),
+    notFound: () => ({ body: { group_id: 'GB-local-1632-nowhere' } }),
+  },
+  listSoldNumbers: {
+    ok: async (scene) => {
+      await scene.number()
+      return { query: { account_uuid: scene.tenant.uuid, results_per_page: 3 } }
+    },
+  },
+  suspendNumber: {
+    ok: async (scene) => ({ params: await owned(scene), body: { reason: scene.mark } }),
+    conflict: async (scene) => suspended(scene).then((params) => ({ params, body: { reason: scene.mark } })),
+  },
+  reinstateNumber: {
+    ok: async (scene) => ({ params: await suspended(scene) }),
+    conflict: async (scene) => ({ params: await owned(scene) }),
+  },
+  listNumberPrices: { ok: () => ({}) },
+  setNumberPrices: { ok: () => ({ body: { prices: [{ ...price, monthly_price: '2' }] } }) },
+  importNumberPrices: {
+    ok: () => ({ body: 'country,type,prefix,monthly_price\nGB,mobile,74,2\n' }),
+    unprocessable: () => ({ body: 'country,type,monthly_price\nGB,letter,2\n' }),
+  },
   getImport: { ok: async (scene) => ({ params: { import_uuid: await imported(scene) } }) },
 }

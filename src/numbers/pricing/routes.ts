@@ -1,0 +1,83 @@
+import type { Tx } from '../../db/sql.ts'
+import { ok, serve } from '../../http/endpoint.ts'
+import { invalid, unprocessable } from '../../http/problem.ts'
+import { iso } from '../../lib/clock.ts'
+import { decimal, micros } from '../../lib/money.ts'
+import type { Parts } from '../../parts.ts'
+import * as c from './contract.ts'
+import { readPrices, timeOf } from './lines.ts'
+import * as store from './store.ts'
+
+const shownFaults = 20
+const money = (numeric: string) => decimal(micros(numeric) ?? 0)
+
+const linesOf = (csv: string) => {
+  try {
+    return readPrices(csv)
+  } catch (error) {
+    return unprocessable(`The CSV cannot be read: ${error instanceof Error ? error.message : error}`, 'invalid_csv')
+  }
+}
+
+const refuse = (faults: string[]) => {
+  const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
+  unprocessable(`Nothing was imported: ${faults.slice(0, shownFaults).join('; ')}${rest}`, 'invalid_csv')
+}
+
+/** What is wrong with the places that prices name, by their place in the list. */
+const misplaced = async (tx: Tx, prices: readonly store.NewPrice[]) => {
+  const rows = await store.misplaced(tx, prices)
+  return rows.map(({ place, what }) => {
+    const { iso: country, type, group } = prices[place] ?? { iso: '', type: '', group: '' }
+    return what === 'country'
+      ? { place, field: 'country', error: `${country} is not one that has numbers` }
+      : { place, field: 'group_id', error: `there is no group ${group} of ${country} ${type} numbers` }
+  })
+}
+
+export const pricingRoutes = ({ db }: Parts) => [
+  serve(c.listNumberPrices, async () => {
+    const rows = await store.all(db)
+    return ok({
+      prices: rows.map((row) => ({
+        country: row.iso_country_code,
+        type: row.type,
+        ...(row.prefix === '' ? {} : { prefix: row.prefix }),
+        ...(row.group_id === '' ? {} : { group_id: row.group_id }),
+        setup_price: money(row.setup_price),
+        monthly_price: money(row.monthly_price),
+        price_per_minute: money(row.ppm),
+        effective_at: iso(row.effective_at),
+      })),
+    })
+  }),
+
+  serve(c.setNumberPrices, async ({ body, tx }) => {
+    const prices = body.prices.map((given, i) => {
+      const { prefix = '', group_id: group = '', setup_price = '0', price_per_minute = '0' } = given
+      if (prefix !== '' && group !== '') invalid(`prices.${i}: prefix and group_id exclude each other`)
+      return {
+        iso: given.country.toUpperCase(),
+        type: given.type,
+        prefix,
+        group,
+        setup: setup_price,
+        monthly: given.monthly_price,
+        ppm: price_per_minute,
+        effectiveAt: timeOf(given.effective_at),
+      }
+    })
+    const [wrong] = await misplaced(tx, prices)
+    if (wrong) invalid(`prices.${wrong.place}.${wrong.field}: ${wrong.error}`)
+    return ok({ count: await store.set(tx, prices) })
+  }),
+
+  serve(c.importNumberPrices, async ({ body, tx }) => {
+    const { prices, lines, faults } = linesOf(body)
+    if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+    if (faults.length > 0) refuse(faults)
+    const wrong = await misplaced(tx, prices)
+    if (wrong.length > 0) refuse(wrong.map(({ place, error }) => `line ${lines[place]}: ${error}`))
+    return ok({ count: await store.set(tx, prices) })
+  }),
+]
