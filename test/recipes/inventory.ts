@@ -39,10 +39,12 @@ export const inventoryRecipes: Recipes = {
   withdrawInventory: {
     ok: () => ({ body: { numbers: [stray] } }),
     notFound: () => ({ body: { group_id: 'GB-local-1632-nowhere' } }),
+    unprocessable: () => ({ body: { numbers: ['nobody'] } }),
   },
   restoreInventory: {
     ok: () => ({ body: { numbers: [stray] } }),
     notFound: () => ({ body: { group_id: 'GB-local-1632-nowhere' } }),
+    unprocessable: () => ({ body: { numbers: ['nobody'] } }),
   },
   listSoldNumbers: {
     ok: async (scene) => {
