@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../test/database.ts'
 import { loadCatalogue, stockSandbox } from './catalogue.ts'
+import { readRequirements } from './files.ts'
 
 test('the catalogue is imported once and the sandbox stocked once; new data changes no number that is taken', async (t) => {
   const db = await testDatabase()
@@ -26,7 +27,15 @@ test('the catalogue is imported once and the sandbox stocked once; new data chan
     update numbers set state = 'withdrawn'
     where number = (select min(number) from numbers where group_id = 'GB-local-20-london') returning number`
   await db.run`delete from numbers where number = (select max(number) from numbers where group_id = 'GB-local-20-london')`
+  await db.run`delete from number_requirements where iso_country_code = 'DE'`
+  await db.run`update number_requirements set description = 'Older.', id = id + 1000 where iso_country_code = 'FR'`
   assert.equal(await loadCatalogue(db), true)
+  const asked = await db.many<{ [key: string]: unknown }>`
+    select id, iso_country_code, type, kind, description, documents from number_requirements order by id`
+  assert.deepEqual(
+    asked.map((row) => Object.values(row)),
+    readRequirements().map((row) => row.slice(0, 6)),
+  )
   assert.equal(await db.begin(stockSandbox), 1)
   const group = await db.one`
     select g.monthly_price, s.free, n.state, (select offered from number_groups where id = 'gone') as offered

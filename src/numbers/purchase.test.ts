@@ -75,6 +75,21 @@ test('a number keeps the time of its place: of its group, else of its country', 
     assert.equal(((await buy(ada, { group_id })).body.data as { numbers: Row[] }).numbers[0]?.timezone, zone)
 })
 
+test('a number whose regulator asks for something awaits registration; one of a country that asks nothing is active', async () => {
+  const ada = await shop.customer()
+  for (const [group_id, status] of [
+    ['DE-local-30-berlin', 'AWAITING_REGISTRATION'],
+    ['GB-local-20-london', 'ACTIVE'],
+  ]) {
+    const { status: code, body } = await buy(ada, { group_id })
+    assert.equal(code, 201, JSON.stringify(body))
+    assert.equal((body.data as { numbers: Row[] }).numbers[0]?.status_text, status)
+  }
+  const open = await shop.db.one`
+    select count(*) as open, min(due_at - created_at)::text as days from registrations where account_id = ${ada.id}`
+  assert.deepEqual(open, { open: 1, days: '30 days' })
+})
+
 test('a US number has no SMS channel', async () => {
   const ada = await shop.customer()
   assert.equal((await buy(ada, { group_id: 'US-local-213-los-angeles' })).status, 201)
