@@ -106,7 +106,7 @@ export const fold = async (tx: Tx, messages: readonly { account: string; id: str
 export const markMissing = async (tx: Tx, connection: string, seconds: number): Promise<void> => {
   await tx.run`
     insert into sms_receipt_watch (connection_id, until)
-    values (${connection}, app_now() - make_interval(secs => ${seconds})) on conflict do nothing`
+    values (${connection}, 'epoch') on conflict do nothing`
   await tx.run`
     with watch as materialized (
       select until, app_now() - make_interval(secs => ${seconds}) as next

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '../../test/platform.ts'
+import { formsOf } from './matching.ts'
+import { contact, giveNumber, makeSmsWorld, withSmscs } from './testing.ts'
+
+const world = await makeSmsWorld()
+const { call, db, tenant, send, messageOf, reaches, connect, advance } = world
+after(world.stop)
+
+const make = async () => {
+  const who = await tenant()
+  return { who, ...(await giveNumber(world, who)) }
+}
+const eventsOf = async (account: string) =>
+  (await db.many<{ name: string }>`select name from events where account_id = ${account} order by id`).map(
+    ({ name }) => name,
+  )
+
+test('an id may stand in decimal, in hexadecimal, in either case and with leading zeros', () => {
+  const keys = (id: string) => formsOf(id).map(({ key, form }) => `${form} ${key}`)
+  assert.deepEqual(keys('00FF'), ['text ff', 'decimal 255'])
+  assert.deepEqual(keys('0255'), ['text 255', 'hex ff', 'decimal 597'])
+  assert.deepEqual(keys('a-name'), ['text a-name'])
+})
+
+for (const [name, answered, reported] of [
+  [
+    'answered in hexadecimal and reported in decimal',
+    (n: number) => (n + 9).toString(16),
+    (n: number) => String(n + 9),
+  ],
+  [
+    'answered in decimal and reported in hexadecimal',
+    (n: number) => String(n + 9),
+    (n: number) => (n + 9).toString(16),
+  ],
+  ['reported in capitals with leading zeros', (n: number) => `ab${n}`, (n: number) => `00AB${n}`],
+] as const)
+  test(
+    `receipts find their texts: ids ${name}`,
+    withSmscs(world, 1, async ([smsc]) => {
+      assert.ok(smsc)
+      smsc.idOf = answered
+      await connect('only', smsc, { window: 100 })
+      const { who, number } = await make()
+      const to = (i: number) => `+4479111${String(10_000 + i)}`
+      const sent: string[] = []
+      for (let i = 0; i < 20; i++) sent.push((await send(who, number, `${i}`, { to: to(i) })).body.message_uuid)
+      for (const one of sent) await reaches(who, one, 'sent')
+      const places = new Map(smsc.submits.map(({ destination }, i) => [destination, i + 1]))
+      // Every second one arrives, so that a receipt that finds the wrong text shows.
+      for (let i = 0; i < 20; i++) {
+        const place = places.get(to(i)) ?? 0
+        smsc.receipt(reported(place), i % 2 === 0 ? 'DELIVRD' : 'UNDELIV', to(i), number)
+      }
+      for (const [i, one] of sent.entries()) await reaches(who, one, i % 2 === 0 ? 'delivered' : 'undelivered')
+    }),
+  )
+
+test(
+  'a receipt that comes before the answer to its submit is kept until its part is known',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc)
+    const { who, number } = await make()
+    smsc.answer = ({ id }) => {
+      smsc.receipt(id, 'DELIVRD', contact, number)
+      return 'take'
+    }
+    const { body } = await send(who, number, 'overtaken')
+    await reaches(who, body.message_uuid, 'delivered')
+    assert.deepEqual(await eventsOf(who.id), ['sms.message.sent', 'sms.message.delivered'])
+  }),
+)
+
+test(
+  'a text without a receipt stays sent, with a mark; one that comes after all counts',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc, { validity_seconds: 60 })
+    const { who, number } = await make()
+    const [silent, told] = [await send(who, number, 'silent'), await send(who, number, 'told')]
+    for (const { body } of [silent, told]) await reaches(who, body.message_uuid, 'sent')
+    smsc.receipt(smsc.submits.find(({ text }) => text === 'told')?.id ?? '', 'DELIVRD', contact, number)
+    await reaches(who, told.body.message_uuid, 'delivered')
+    const subStatus = async () => (await messageOf(who, silent.body.message_uuid)).sub_status
+    await advance(3_600)
+    assert.equal(await subStatus(), undefined)
+    await advance(180)
+    await until(async () => (await subStatus()) === 'no_receipt')
+    assert.equal((await messageOf(who, silent.body.message_uuid)).status, 'sent')
+    assert.equal((await messageOf(who, told.body.message_uuid)).sub_status, undefined)
+    smsc.receipt(smsc.submits.find(({ text }) => text === 'silent')?.id ?? '', 'DELIVRD', contact, number)
+    const late = await reaches(who, silent.body.message_uuid, 'delivered')
+    assert.equal(late.sub_status, undefined)
+  }),
+)
+
+test(
+  'every unsuccessful end is told of once, with what the message says',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc)
+    for (const [stat, status] of [
+      ['UNDELIV', 'undelivered'],
+      ['DELETED', 'undelivered'],
+      ['EXPIRED', 'expired'],
+      ['REJECTD', 'rejected'],
+    ]) {
+      const { who, number } = await make()
+      const { body } = await send(who, number, stat ?? '')
+      await reaches(who, body.message_uuid, 'sent')
+      const id = smsc.submits.at(-1)?.id ?? ''
+      for (let twice = 0; twice < 2; twice++) smsc.receipt(id, stat ?? '', contact, number)
+      await reaches(who, body.message_uuid, status ?? '')
+      const { payload } = await db.one<{ payload: { uuid: string; status: string } }>`
+        select payload from events where account_id = ${who.id} and name = 'sms.message.failed'`
+      assert.deepEqual([payload.uuid, payload.status], [body.message_uuid, status])
+    }
+    assert.equal((await call('operator', 'GET', '/operator/connections')).status, 200)
+  }),
+)
