@@ -9,6 +9,7 @@ import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
 import { makeOutbound, type Outbound } from './lib/outbound.ts'
 import type { Seal } from './lib/secret.ts'
+import { makeSuppliers, type Suppliers } from './numbers/suppliers.ts'
 import { makePrices, type Prices } from './prices/ops.ts'
 import { readOffset } from './sandbox/ops.ts'
 import type { Simulator } from './sandbox/simulator.ts'
@@ -46,6 +47,8 @@ export type Parts = Given & {
   readonly routing: Routing
   readonly receipts: Receipts
   readonly carriers: Carriers
+  /** Who sells numbers to us. */
+  readonly suppliers: Suppliers
   /** The only way in which addresses that tenants name are called. */
   readonly outbound: Outbound
   /** How far this process has come. */
@@ -79,6 +82,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     receipts,
     accept: makeAccept(db, clock, config.optOut, () => wake(submitKind)),
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
+    suppliers: makeSuppliers(db, seal, changes),
     outbound: makeOutbound({
       allowPrivate: config.allowPrivateHooks ?? config.sandbox,
       http: config.allowHttpHooks ?? config.sandbox,

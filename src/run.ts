@@ -8,14 +8,17 @@ import { queueDepth } from './jobs/ops.ts'
 import { tick } from './jobs/tick.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { lowBalances } from './ledger/jobs.ts'
+import { installCallbacks } from './numbers/callbacks.ts'
 import { numberJobs } from './numbers/jobs.ts'
+import { supplierFigures } from './numbers/suppliers.ts'
+import { syncSchedule } from './numbers/syncing.ts'
 import type { Parts } from './parts.ts'
 import { installSite } from './site/routes.ts'
 import { smsJobs, smsSchedules } from './sms/jobs.ts'
 import { makeTunnel } from './tunnel/routes.ts'
 
 /** The figures of /metrics beside those of HTTP. */
-const installMetrics = ({ metrics, db, accept, carriers }: Parts) => {
+const installMetrics = ({ metrics, db, accept, carriers, suppliers }: Parts) => {
   metrics.gauge('trunkline_jobs', 'Jobs in the queue by kind and state', ['kind', 'state'], async () =>
     (await queueDepth(db)).flatMap(({ kind, due, delayed, leased, dead }) =>
       Object.entries({ due, delayed, leased, dead }).map(([state, value]) => ({ labels: { kind, state }, value })),
@@ -30,6 +33,16 @@ const installMetrics = ({ metrics, db, accept, carriers }: Parts) => {
   metrics.gauge('trunkline_carriers_room', 'Parts that carriers can take at this moment', [], () => [
     { labels: {}, value: carriers.room() },
   ])
+  metrics.gauge(
+    'trunkline_supplier_missing',
+    '1 for a supplier whose catalogue could not be read',
+    ['supplier'],
+    async () =>
+      (await supplierFigures(db, suppliers)).map(({ supplier, missing }) => ({ labels: { supplier }, value: missing })),
+  )
+  metrics.gauge('trunkline_supplier_orders', 'Orders at suppliers that have not ended', ['supplier'], async () =>
+    (await supplierFigures(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
+  )
   metrics.gauge('trunkline_database_connections', 'Connections of this process to the database', ['state'], () => {
     const { total, idle, waiting } = db.load()
     return Object.entries({ total, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }))
@@ -45,6 +58,7 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   const app = makeServer({ ...parts, tls, trustProxy, naming }, makeEndpoints(parts), [tunnel.upgrade])
   app.addHook('preClose', tunnel.close)
   await installSite(app, parts)
+  await installCallbacks(app, parts)
   installMetrics(parts)
   return { app, tunnel }
 }
@@ -78,6 +92,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
         ...smsSchedules(parts),
+        syncSchedule(parts),
         lowBalances,
       ],
     })

@@ -70,8 +70,9 @@ const fault = ({ from, to, isType }: Import): string | null => {
   // Below here: the domains.
   if (there in base) return null
   if (to === 'src/connectors/port.ts') return isType ? null : 'port.ts is types only'
-  // The one place of a domain that turns stored connections into running ones.
-  if (there === 'connectors') return from.endsWith('/carriers.ts') ? null : 'a domain knows connectors by port.ts'
+  // The places of domains that turn stored connections into running ones.
+  if (there === 'connectors')
+    return /\/(?:carriers|suppliers)\.ts$/.test(from) ? null : 'a domain knows connectors by port.ts'
   // The site shows the document of the interface.
   if (to === 'src/contracts.ts' && here === 'site') return null
   if ([...settings, 'src/parts.ts'].includes(to)) return isType ? null : 'the parts are handed over: import their type'

@@ -1,38 +1,67 @@
-import type { BindState, CarrierState } from '../connectors/port.ts'
+import type { CarrierState, LinkState } from '../connectors/port.ts'
+import type { Tx } from '../db/sql.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { conflict, notFound } from '../http/problem.ts'
 import { checkPart } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
+import { askForSync } from '../numbers/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
-import { changes as changesOf } from './kinds.ts'
+import { changes as changesOf, type Kind } from './kinds.ts'
 import { opened, sealed } from './ops.ts'
 import * as store from './store.ts'
 
 const testSeconds = 10
 
-const shownLink = (link: Omit<BindState, 'bind'>) => ({
+/** `fatal` and `binds` are a carrier's. */
+type Life = LinkState & Partial<Pick<CarrierState, 'fatal' | 'binds'>>
+
+const shownLink = (link: Omit<Life, 'binds'>) => ({
   state: link.state,
   since: iso(link.since),
   ...(link.lastError ? { last_error: link.lastError } : {}),
-  fatal: link.fatal,
+  fatal: link.fatal ?? false,
   in_flight: link.inFlight,
   submitted: link.submitted,
 })
 
-const shownState = (state: CarrierState) => ({
+const shownState = (state: Life) => ({
   ...shownLink(state),
-  binds: state.binds.map((one) => ({ bind: one.bind, ...shownLink(one) })),
+  ...(state.binds ? { binds: state.binds.map((one) => ({ bind: one.bind, ...shownLink(one) })) } : {}),
 })
 
 const unknown = (printed: string) => notFound(`No connection ${printed}`)
 const idOf = (printed: string) => parse('CNX', printed) ?? unknown(printed)
 const taken = (name: string) => conflict(`There is a connection named ${name} already`)
 
-export const connectionRoutes = ({ db, seal, changes, carriers }: Parts) => {
+type Links = {
+  state(id: string): Life | null
+  test(id: string): Promise<{ working: boolean; message: string }>
+}
+
+export const connectionRoutes = ({ db, seal, changes, carriers, suppliers }: Parts) => {
+  /** Who runs the connections of a kind. */
+  const links: { readonly [K in Kind]: Links } = {
+    smpp: {
+      state: carriers.state,
+      test: async (id) => {
+        const state = await carriers.settled(id, testSeconds)
+        if (!state) return { working: false, message: 'no process with the role worker runs it here' }
+        return { working: state.state === 'bound', message: state.lastError ?? state.state }
+      },
+    },
+    didww: suppliers,
+  }
+
+  /** After every change of a connection, in its transaction. */
+  const changed = async (tx: Tx, { id, kind }: Pick<store.ConnectionRow, 'id' | 'kind'>) => {
+    if (kind === 'didww') await askForSync(tx, id)
+    await changes.announce(tx, 'connections')
+  }
+
   const shown = (row: store.ConnectionRow) => {
-    const state = carriers.state(row.id)
+    const state = links[row.kind].state(row.id)
     return {
       uuid: print('CNX', row.id),
       kind: row.kind,
@@ -48,9 +77,10 @@ export const connectionRoutes = ({ db, seal, changes, carriers }: Parts) => {
   return [
     serve(c.createConnection, async ({ body, tx }) => {
       const { kind, name, settings, enabled = true } = body
-      const row = await store.create(tx, uuid(), kind, { name, enabled, ...sealed(kind, settings, seal) })
-      await changes.announce(tx, 'connections')
-      return ok({ connection: shown(row ?? taken(name)) })
+      const content = { name, enabled, ...sealed(kind, settings, seal) }
+      const row = (await store.create(tx, uuid(), kind, content)) ?? taken(name)
+      await changed(tx, row)
+      return ok({ connection: shown(row) })
     }),
 
     serve(c.listConnections, async () => ok({ connections: (await store.all(db)).map(shown) })),
@@ -66,23 +96,21 @@ export const connectionRoutes = ({ db, seal, changes, carriers }: Parts) => {
       if (await store.isTaken(tx, name, row.id)) taken(name)
       checkPart(request, changesOf[row.kind], body.settings ?? {}, 'settings')
       const content = sealed(row.kind, { ...opened(row, seal), ...body.settings }, seal)
-      const changed = await store.change(tx, row.id, { name, enabled, ...content })
-      await changes.announce(tx, 'connections')
-      return ok({ connection: shown(changed) })
+      const after = await store.change(tx, row.id, { name, enabled, ...content })
+      await changed(tx, after)
+      return ok({ connection: shown(after) })
     }),
 
     serve(c.deleteConnection, async ({ params, tx }) => {
-      if ((await store.remove(tx, idOf(params.connection_uuid))) === 0) unknown(params.connection_uuid)
-      await changes.announce(tx, 'connections')
+      const row = await store.remove(tx, idOf(params.connection_uuid))
+      await changed(tx, row ?? unknown(params.connection_uuid))
       return ok({})
     }),
 
     serveOutside(c.testConnection, async ({ params }) => {
       const row = (await store.find(db, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
       if (!row.enabled) return ok({ working: false, message: 'the connection is not enabled' })
-      const state = await carriers.settled(row.id, testSeconds)
-      if (!state) return ok({ working: false, message: 'no process with the role worker runs it here' })
-      return ok({ working: state.state === 'bound', message: state.lastError ?? state.state })
+      return ok(await links[row.kind].test(row.id))
     }),
   ]
 }

@@ -34,4 +34,6 @@ export const change = (tx: Tx, id: string, c: Content) => tx.one<ConnectionRow>`
   where id = ${id}
   returning *`
 
-export const remove = (tx: Tx, id: string) => tx.run`delete from connections where id = ${id}`
+/** Null when there is no such connection. */
+export const remove = (tx: Tx, id: string) => tx.maybe<ConnectionRow>`
+  delete from connections where id = ${id} returning *`

@@ -1,7 +1,7 @@
 import type { Db, Tx } from './sql.ts'
 
 /** What processes hold in memory and must read anew when it changes in the database. */
-export type Topic = 'accounts' | 'clock' | 'prices' | 'connections' | 'numbers' | 'signing-keys'
+export type Topic = 'accounts' | 'clock' | 'prices' | 'connections' | 'numbers' | 'suppliers' | 'signing-keys'
 
 export type Changes = {
   /** Calls `effect` after every change of the topic, made here or by another process. */

@@ -32,6 +32,8 @@ export type Contract = {
   readonly stream?: boolean
   readonly status: number
   readonly reply: TSchema
+  /** Headers of its own that a fulfilled request may be answered with, and what each says. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The refusals of the endpoint's own; those of every endpoint (401, 429 …) are added by `refusals`. */
   readonly errors: Partial<Record<ProblemName, string>>
   /** What a refusal by the endpoint itself tells beside the fields of every refusal. */

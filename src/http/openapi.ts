@@ -78,8 +78,18 @@ const content = (schema: TSchema, media?: readonly string[]): Json =>
   Object.fromEntries(mediaOf(schema, media).map((type) => [type, { schema, example: exampleOf(schema) }]))
 
 const responses = (contract: Contract): Json => {
-  const { shape, reply } = contract
-  const answers: Json = { [contract.status]: { description: 'Done', content: content(reply) } }
+  const { shape, reply, headers = {} } = contract
+  const described = Object.entries(headers).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ])
+  const answers: Json = {
+    [contract.status]: {
+      description: 'Done',
+      ...(described.length > 0 ? { headers: Object.fromEntries(described) } : {}),
+      content: content(reply),
+    },
+  }
   for (const [name, description] of Object.entries(refusals(contract))) {
     const entry = Object.entries(problems).find(([known]) => known === name)?.[1]
     if (!entry) continue

@@ -44,6 +44,24 @@ export const requeue = async (tx: Tx, ids: readonly string[]): Promise<number> =
   return rows.length
 }
 
+/**
+ * Jobs that wait for their time, or for their next attempt, come to it at once; one that runs goes on as it is.
+ * @param which one job, or those of a key
+ * @returns how many there were
+ */
+export const hasten = async (tx: Tx, kind: string, which: { id: string } | { key: string }): Promise<number> => {
+  const hastened =
+    'id' in which
+      ? await tx.run`
+          update jobs set run_at = (select app_now())
+          where kind = ${kind} and id = ${which.id} and leased_until is null`
+      : await tx.run`
+          update jobs set run_at = (select app_now())
+          where kind = ${kind} and key = ${which.key} and leased_until is null`
+  if (hastened > 0) tx.afterCommit(() => wake(kind))
+  return hastened
+}
+
 /** Forgets jobs that were given up before this time. @returns how many */
 export const forgetDeadJobs = (sql: Sql, before: Date): Promise<number> =>
   sql.run`delete from dead_jobs where died_at < ${before}`

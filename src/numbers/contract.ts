@@ -2,11 +2,16 @@ import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
 import { Country, Enum, Id, Ok, Phone, paging, Time, Words } from '../http/schema.ts'
 import { groupTypes } from './rows.ts'
-import { Given, Group, GroupId, GroupType, Requirement, Reservation, VirtualNumber } from './shapes.ts'
+import { Given, Group, GroupId, GroupType, missingSupplier, Requirement, Reservation, VirtualNumber } from './shapes.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
 
 const Integer = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
+const headers = {
+  [missingSupplier]:
+    'Suppliers, by name and separated by commas, that could not be asked: numbers of theirs may be missing',
+}
+
 const unknownGroup = 'There is no such number group'
 
 export const listCountries = contract({
@@ -105,6 +110,7 @@ export const listGroups = contract({
     did_type: Type.Optional(Enum([...groupTypes, 'all'])),
     ...paging,
   }),
+  headers,
   status: 200,
   reply: Ok({
     count: Type.Integer(),
@@ -132,6 +138,7 @@ export const listAvailable = contract({
     ),
     ...paging,
   }),
+  headers,
   status: 200,
   reply: Ok({
     count: Type.Integer({ description: 'Rows in this page' }),
@@ -167,7 +174,7 @@ export const reserveNumber = contract({
   }),
   errors: {
     notFound: unknownGroup,
-    conflict: 'The number, or any of the group, is not free',
+    conflict: 'The number, or any of the group, is not free, or none of the group can be held',
     unprocessable: 'number is not E.164',
   },
 })
@@ -220,8 +227,10 @@ export const purchaseNumber = contract({
   }),
   errors: {
     notFound: 'There is no such number group, or no such document of the account',
-    conflict: 'Nothing of what was asked for is free',
+    conflict:
+      'Nothing of what was asked for is free; or its supplier refuses (not_delivered), or has not delivered yet (order_pending: the number comes, repeat the request with its Idempotency-Key)',
     balance: 'The balance does not cover set-up and first month',
+    unavailable: 'The supplier of the number does not answer: nothing was charged',
     unprocessable: 'number is not E.164',
   },
 })

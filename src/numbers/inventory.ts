@@ -5,19 +5,26 @@ import type { GroupType } from './rows.ts'
 export type State = 'free' | 'held' | 'owned' | 'quarantine' | 'withdrawn'
 
 /** A number with a lock on its row: nobody else can take it before the transaction ends. */
-export type Locked = { number: string; group_id: string; state: State; account_id: string | null }
+export type Locked = {
+  number: string
+  group_id: string
+  state: State
+  account_id: string | null
+  /** The connection of the supplier whose number it is; null for one of our own. */
+  supplier_id: string | null
+}
 
 /** Waits for whoever has the row; null when there is no such number. */
 export const lock = (tx: Tx, number: string) => tx.maybe<Locked>`
-  select number, group_id, state, account_id from numbers where number = ${number} for update`
+  select number, group_id, state, account_id, supplier_id from numbers where number = ${number} for update`
 
 const next = (tx: Tx, group: string, from: number) => tx.maybe<Locked>`
-  select number, group_id, state, account_id from numbers
+  select number, group_id, state, account_id, supplier_id from numbers
   where group_id = ${group} and state = 'free' and shuffle >= ${from}
   order by shuffle limit 1 for update skip locked`
 
 const last = (tx: Tx, group: string) => tx.maybe<Locked>`
-  select number, group_id, state, account_id from numbers
+  select number, group_id, state, account_id, supplier_id from numbers
   where group_id = ${group} and state = 'free'
   order by shuffle limit 1 for update`
 
@@ -34,7 +41,7 @@ export const lockFree = async (tx: Tx, group: string, random = Math.random): Pro
 
 /** Locks the numbers that the account has reserved, of one group or of all, in the order of the numbers. */
 export const lockReserved = (tx: Tx, account: string, group: string | null) => tx.many<Locked>`
-  select n.number, n.group_id, n.state, n.account_id
+  select n.number, n.group_id, n.state, n.account_id, n.supplier_id
   from reservations r join numbers n on n.number = r.number
   where r.account_id = ${account} and r.state = 'active' and r.expires_at > (select app_now())
     and (${group}::text is null or r.group_id = ${group}) and n.state = 'held' and n.account_id = ${account}
@@ -60,7 +67,7 @@ export const setResting = (tx: Tx, number: string, days: number) => tx.one<{ res
 
 /** Locks the numbers of a list whose quarantine is over. */
 export const lockRested = (tx: Tx, numbers: readonly string[]) => tx.many<Locked>`
-  select number, group_id, state, account_id from numbers
+  select number, group_id, state, account_id, supplier_id from numbers
   where number = any(${numbers}::text[]) and state = 'quarantine' and rests_until <= (select app_now())
   order by number for update`
 
@@ -79,10 +86,22 @@ export type ReservationRow = {
   expires_at: Date
 }
 
-export const addReservation = (tx: Tx, account: string, id: string, number: Locked, minutes: number) =>
+/** Where a supplier's number is held for us. */
+type HeldThere = { number: string; reservation: string | null }
+
+export const addReservation = (
+  tx: Tx,
+  account: string,
+  id: string,
+  number: Locked,
+  minutes: number,
+  there: HeldThere | null = null,
+) =>
   tx.one<ReservationRow>`
-    insert into reservations (account_id, id, number, group_id, created_at, expires_at)
-    select ${account}, ${id}, ${number.number}, ${number.group_id}, t.now, t.now + make_interval(mins => ${minutes})
+    insert into reservations (account_id, id, number, group_id, created_at, expires_at, supplier_number,
+      supplier_reservation)
+    select ${account}, ${id}, ${number.number}, ${number.group_id}, t.now, t.now + make_interval(secs => ${minutes * 60}),
+      ${there?.number ?? null}, ${there?.reservation ?? null}
     from (select app_now() as now) t
     returning id, number, group_id, state, created_at, expires_at`
 
@@ -112,7 +131,8 @@ export type ListedReservation = ReservationRow & {
 export const reservations = (db: Sql, account: string) => db.many<ListedReservation>`
   select r.id, r.number, r.group_id, r.state, r.created_at, r.expires_at, g.iso_country_code, g.type, g.location,
     p.setup_price, p.monthly_price, p.ppm, g.features,
-    exists (select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type)
+    coalesce(g.needs_registration, exists (
+      select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type))
       as needs_registration
   from reservations r
   join number_groups g on g.id = r.group_id
@@ -133,7 +153,7 @@ export const expire = async (tx: Tx, list: readonly Expiring[]): Promise<Locked[
       where r.account_id = e.account_id and r.id = e.id and r.state = 'active' and r.expires_at <= (select app_now())
       returning r.account_id, r.number
     )
-    select n.number, n.group_id, n.state, n.account_id from numbers n
+    select n.number, n.group_id, n.state, n.account_id, n.supplier_id from numbers n
     join ended e on e.number = n.number and n.state = 'held' and n.account_id = e.account_id`
 }
 
@@ -168,3 +188,53 @@ export const countAvailable = (db: Sql, group: string, digits: string, { shuffle
     select number from numbers
     where group_id = ${group} and state = 'free' and shuffle >= ${shuffle} and (shuffle, number) > (${shuffle}, ${number})
     order by shuffle, number limit ${reach}) looked`
+
+/** True for a number that is somebody's here, or that we sell ourselves. */
+export const isKnown = async (db: Sql, number: string): Promise<boolean> =>
+  (await db.maybe`
+    select 1 from numbers where number = ${number} and not (state = 'withdrawn' and supplier_id is not null)`) !== null
+
+/** True when the account has an active reservation in the group. */
+export const hasReserved = async (db: Sql, account: string, group: string): Promise<boolean> =>
+  (await db.maybe`
+    select 1 from reservations
+    where account_id = ${account} and group_id = ${group} and state = 'active' and expires_at > (select app_now())`) !==
+  null
+
+/** A supplier's number comes in, for the account at once. Null when it is here already. */
+export const addSupplied = (
+  tx: Tx,
+  number: string,
+  group: string,
+  connection: string,
+  account: string,
+  state: 'held' | 'owned',
+) => tx.maybe<Locked>`
+  insert into numbers (number, group_id, state, shuffle, account_id, supplier_id)
+  values (${number}, ${group}, ${state}, 0, ${account}, ${connection})
+  on conflict (number) do update set group_id = excluded.group_id, state = excluded.state,
+    account_id = excluded.account_id, supplier_id = excluded.supplier_id
+  where numbers.state = 'withdrawn' and numbers.supplier_id is not null
+  returning number, group_id, state, account_id, supplier_id`
+
+/** A supplier's number is nobody's here any more. */
+export const withdraw = (tx: Tx, number: string) => tx.run`
+  update numbers set state = 'withdrawn', account_id = null, rests_until = null
+  where number = ${number} and supplier_id is not null`
+
+/** How the account's number is held at its supplier. */
+export const heldThere = (tx: Tx, account: string, number: string) => tx.maybe<{
+  supplier_number: string | null
+  supplier_reservation: string | null
+}>`
+  select supplier_number, supplier_reservation from reservations
+  where account_id = ${account} and number = ${number} order by created_at desc, id desc limit 1`
+
+/** The last hold of a supplier's number, whoever's it was. */
+export const lastHold = (tx: Tx, number: string) => tx.maybe<{
+  supplier_id: string | null
+  supplier_reservation: string | null
+}>`
+  select n.supplier_id, r.supplier_reservation from numbers n
+  join reservations r on r.number = n.number and r.account_id = n.account_id
+  where n.number = ${number} order by r.created_at desc, r.id desc limit 1`

@@ -1,20 +1,11 @@
-import type { Tx } from '../db/sql.ts'
 import type { Kind } from '../jobs/kind.ts'
 import type { Parts } from '../parts.ts'
 import * as inventory from './inventory.ts'
+import { giveBack } from './ops.ts'
+import { endJob, orderJob, unreserveJob } from './ordering.ts'
 import { type Deadline, endDays } from './registration.ts'
 import { type Due, renew } from './renewal.ts'
-
-const giveBack = async (tx: Tx, numbers: readonly inventory.Locked[]): Promise<void> => {
-  if (numbers.length === 0) return
-  await inventory.setFree(
-    tx,
-    numbers.map(({ number }) => number),
-  )
-  const stock = new Map<string, number>()
-  for (const { group_id } of numbers) stock.set(group_id, (stock.get(group_id) ?? 0) + 1)
-  await inventory.count(tx, stock)
-}
+import { syncJob } from './syncing.ts'
 
 /** Ends reservations when their time has come, and gives their numbers back. */
 const expireReservations: Kind<inventory.Expiring> = {
@@ -80,4 +71,8 @@ export const numberJobs = (parts: Parts): readonly Kind[] => [
   endQuarantine,
   renewNumbers(parts),
   endRegistrations(parts),
+  syncJob(parts),
+  orderJob(parts),
+  endJob(parts),
+  unreserveJob(parts),
 ]

@@ -1,16 +1,24 @@
 import type { Changes } from '../db/changes.ts'
 import type { Tx } from '../db/sql.ts'
 import { conflict, notFound, Problem } from '../http/problem.ts'
+import { hasten } from '../jobs/ops.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { charge } from '../ledger/ops.ts'
 import { uuid } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
-import { formatted } from '../lib/phone.ts'
-import { smsOf } from './features.ts'
+import { handOver } from './handover.ts'
 import * as inventory from './inventory.ts'
 import * as owned from './owned.ts'
 import * as store from './store.ts'
+import { endSupply, newNumber, orderHeld, returnToSupplier } from './supply.ts'
 import { tell } from './told.ts'
+
+/** Asks for a reading of a supplier's catalogue: after its connection was made, changed or taken away. */
+export const askForSync = async (tx: Tx, connection: string): Promise<void> => {
+  // One that waits for its next attempt must not hold this one up.
+  if ((await hasten(tx, 'numbers.sync', { key: connection })) > 0) return
+  await enqueue(tx, 'numbers.sync', { connection }, { key: connection })
+}
 
 /** What an account asks to hold or buy. Without a number any free one; without a group, what it has reserved. */
 export type Wish = { group: string | null; number: string | null }
@@ -47,6 +55,20 @@ export const reserve = async (
   return made
 }
 
+/** Numbers that nobody holds any more: ours are free again, a supplier's goes back there. */
+export const giveBack = async (tx: Tx, numbers: readonly inventory.Locked[]): Promise<void> => {
+  const stock = new Map<string, number>()
+  const ours = numbers.filter(({ supplier_id }) => supplier_id === null)
+  for (const { number, supplier_id } of numbers) if (supplier_id !== null) await returnToSupplier(tx, number)
+  if (ours.length === 0) return
+  await inventory.setFree(
+    tx,
+    ours.map(({ number }) => number),
+  )
+  for (const { group_id } of ours) stock.set(group_id, (stock.get(group_id) ?? 0) + 1)
+  await inventory.count(tx, stock)
+}
+
 /** Gives a reserved number back. @throws the 404 or 409 Problem */
 export const cancel = async (tx: Tx, account: string, id: string): Promise<inventory.ReservationRow> => {
   const found = (await inventory.reservation(tx, account, id)) ?? notFound(`There is no reservation ${id}`)
@@ -56,8 +78,7 @@ export const cancel = async (tx: Tx, account: string, id: string): Promise<inven
     const state = now && now.state !== 'active' ? now.state : 'expired'
     return conflict(`The reservation of ${found.number} is already ${state}`, `reservation_${state}`)
   }
-  await inventory.setFree(tx, [found.number])
-  await inventory.count(tx, new Map([[number.group_id, 1]]))
+  await giveBack(tx, [number])
   return found
 }
 
@@ -78,47 +99,32 @@ const choose = async (tx: Tx, account: string, { group: groupId, number }: Wish)
   return one ? [one] : soldOut(group)
 }
 
-/** Plans what renewal.ts does at the end of a number's paid month. */
-export const planRenewal = (tx: Tx, { account_id: account, id }: owned.NumberRow, runAt: Date) =>
-  enqueue(tx, 'numbers.renew', { account, id }, { account, runAt })
-
-/** Charges for one locked number and makes it the account's, with its SMS channel and its caller id. */
+/** Makes one locked number the account's: ours is charged for and ready at once, a supplier's is ordered. */
 const buyOne = async (
   tx: Tx,
   account: string,
-  { number }: inventory.Locked,
+  { number, supplier_id }: inventory.Locked,
   group: store.PlacedGroup,
   name: string | null,
 ) => {
+  if (supplier_id !== null) return orderHeld(tx, account, number, group, name)
   const [setup, month] = [micros(group.setup_price) ?? 0, micros(group.monthly_price) ?? 0]
   const note = `${number} set-up ${decimal(setup)}, first month ${decimal(month)}`
   await charge(tx, account, setup + month, 'numbers', { kind: 'number_purchase', reference: number, note })
-  const made = {
-    account_id: account,
-    id: uuid(),
-    number,
-    group_id: group.id,
-    iso_country_code: group.iso_country_code,
-    region_name: group.region_name ?? group.location,
-    type: group.type,
-    friendly_name: name ?? formatted(number),
-    timezone: group.timezone,
-    monthly_price: group.monthly_price,
-    ppm: group.ppm,
-    status_text: group.needs_registration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const),
-  }
-  const row = await owned.add(tx, made)
-  const sms = smsOf(group)
-  if (sms.in || sms.out) await owned.addChannel(tx, made, uuid(), sms)
-  await owned.addCallerId(tx, made, uuid())
+  const status = group.needs_registration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const)
+  const row = await owned.add(tx, newNumber(account, number, group, name, status))
   await inventory.setOwner(tx, number, 'owned', account)
   await inventory.useReservation(tx, account, number)
-  await planRenewal(tx, row, row.expires_at)
-  await tell(tx, 'number.purchased', row)
+  await handOver(tx, row, group)
   return row
 }
 
-export type Bought = { numbers: owned.NumberRow[]; failed: string[] }
+export type Bought = {
+  numbers: owned.NumberRow[]
+  failed: string[]
+  /** Those of them for which the regulator asks something. */
+  unregistered: owned.NumberRow[]
+}
 
 /**
  * Buys what the wish comes to. Each number is charged for and becomes the account's in the same transaction. Those that the
@@ -127,13 +133,15 @@ export type Bought = { numbers: owned.NumberRow[]; failed: string[] }
  */
 export const buy = async (tx: Tx, account: string, wish: Wish, name: string | null): Promise<Bought> => {
   const chosen = await choose(tx, account, wish)
-  const bought: Bought = { numbers: [], failed: [] }
+  const bought: Bought = { numbers: [], failed: [], unregistered: [] }
   const stock = new Map<string, number>()
   let refusal: Problem | null = null
   for (const one of chosen) {
     const group = await groupOf(tx, one.group_id)
     try {
-      bought.numbers.push(await buyOne(tx, account, one, group, name))
+      const row = await buyOne(tx, account, one, group, name)
+      bought.numbers.push(row)
+      if (group.needs_registration) bought.unregistered.push(row)
       if (one.state === 'free') stock.set(one.group_id, (stock.get(one.group_id) ?? 0) - 1)
     } catch (error) {
       // The charge comes first: nothing of this number has been changed.
@@ -162,8 +170,12 @@ export const release = async (
   const found = await owned.lock(tx, account, id)
   if (!found) return null
   const released = await owned.release(tx, account, id)
-  const { rests_until } = await inventory.setResting(tx, found.number, restDays)
-  await enqueue(tx, 'numbers.rested', { number: found.number }, { runAt: rests_until })
+  const number = await inventory.lock(tx, found.number)
+  if (number?.supplier_id) await endSupply(tx, account, found)
+  else {
+    const { rests_until } = await inventory.setResting(tx, found.number, restDays)
+    await enqueue(tx, 'numbers.rested', { number: found.number }, { runAt: rests_until })
+  }
   await tell(tx, 'number.released', released, reason)
   await changes.announce(tx, 'numbers')
   return released

@@ -4,7 +4,8 @@ import { Problem } from '../http/problem.ts'
 import { charge } from '../ledger/ops.ts'
 import { print } from '../lib/id.ts'
 import { micros } from '../lib/money.ts'
-import { planRenewal, release } from './ops.ts'
+import { planRenewal } from './handover.ts'
+import { release } from './ops.ts'
 import * as owned from './owned.ts'
 
 /** Days after the end of the paid month during which a number stays although its next month is not paid. */

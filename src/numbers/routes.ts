@@ -1,5 +1,7 @@
-import { ok, serve } from '../http/endpoint.ts'
-import { invalid, notFound } from '../http/problem.ts'
+import type { FastifyReply } from 'fastify'
+import type { Tx } from '../db/sql.ts'
+import { ok, serve, serveFast } from '../http/endpoint.ts'
+import { conflict, invalid, notFound } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
@@ -13,10 +15,12 @@ import { features, smsOf } from './features.ts'
 import { readWanted, vanityDigits } from './find.ts'
 import * as inventory from './inventory.ts'
 import { buy, cancel, release, reserve } from './ops.ts'
+import { makeOutside, reserveHeld } from './outside.ts'
 import * as owned from './owned.ts'
-import { register } from './registration.ts'
+import { register, submit } from './registration.ts'
 import { shownRequirement } from './requirements.ts'
 import { groupTypes } from './rows.ts'
+import { missingSupplier } from './shapes.ts'
 import { shownNumber } from './shown.ts'
 import * as store from './store.ts'
 
@@ -30,7 +34,9 @@ const shownGroup = (row: store.GroupRow, requirements: store.RequirementRow[]) =
   price: { setup_price: money(row.setup_price), monthly_price: money(row.monthly_price), ppm: money(row.ppm) },
   type: row.type,
   iso_country_code: row.iso_country_code,
-  requirements: requirements.filter(({ type }) => type === row.type).map(shownRequirement),
+  requirements: row.needs_registration
+    ? requirements.filter(({ type }) => type === row.type).map(shownRequirement)
+    : [],
   allow_number_selection: row.allow_number_selection,
   is_eligible_for_free_number: row.is_eligible_for_free_number,
   available_count: row.free,
@@ -71,8 +77,16 @@ const zone = (name: string) => {
 
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
+/** Says which suppliers' numbers may be missing in an answer. */
+const tellMissing = (reply: FastifyReply, names: readonly string[]) => {
+  if (names.length > 0) reply.header(missingSupplier, names.map(encodeURIComponent).join(', '))
+}
+
 export const numberRoutes = (parts: Parts) => {
-  const { db, config, changes } = parts
+  const { db, config, changes, suppliers } = parts
+  const outside = makeOutside(parts)
+  /** In the request's own transaction, where it has one. */
+  const within = <T>(tx: Tx | null, work: (tx: Tx) => Promise<T>): Promise<T> => (tx ? work(tx) : db.begin(work))
   const countryOf = async (given: string) => {
     const code = given.toUpperCase()
     return (await store.country(db, code)) ?? invalid(`country ${code} is not one that has numbers`, 'unknown_country')
@@ -107,7 +121,7 @@ export const numberRoutes = (parts: Parts) => {
       return ok({ data: { requirements: rows.map(shownRequirement) } })
     }),
 
-    serve(c.listGroups, async ({ query }) => {
+    serve(c.listGroups, async ({ query, reply }) => {
       const country = await countryOf(query.country)
       const { region_id, city_id, city_name_or_prefix, did_type } = query
       const code = country.iso_country_code
@@ -129,25 +143,41 @@ export const numberRoutes = (parts: Parts) => {
         offset: isPaged ? offset : 0,
       })
       const requirements = await store.requirements(db, code, null)
+      tellMissing(reply, await suppliers.missing())
       const groups = rows.map((row) => shownGroup(row, requirements))
       return ok({ count: groups.length, total: rows[0]?.total ?? 0, data: { groups } })
     }),
 
-    serve(c.listAvailable, async ({ query }) => {
+    serve(c.listAvailable, async ({ query, reply }) => {
       const group = (await store.group(db, query.group_id)) ?? notFound(`There is no number group ${query.group_id}`)
       if (!group.allow_number_selection)
         invalid(`The group ${group.id} does not let one choose a number`, 'number_selection_not_allowed')
       const { page, limit, offset } = pageOf(query)
       const digits = vanityDigits(query.number_contains ?? '')
+      const there = await outside.available(group.id, digits)
+      if (there) {
+        tellMissing(reply, there.missing === null ? [] : [there.missing])
+        // A supplier shows some numbers by chance, and has no pages.
+        const some = there.numbers.slice(offset, offset + limit)
+        const numbers = some.map((number) => ({ id: number.slice(1), number }))
+        return ok({ count: numbers.length, page, total: there.numbers.length, data: { numbers } })
+      }
       const found = await freeNumbers(db, group, digits, query.cursor ?? null, { limit, offset })
       const numbers = found.numbers.map((number) => ({ id: number.slice(1), number }))
       const next = found.next === null ? {} : { next_cursor: found.next }
       return ok({ count: numbers.length, page, total: found.total, data: { numbers }, ...next })
     }),
 
-    serve(c.reserveNumber, async ({ account, body, tx }) => {
+    serveFast(c.reserveNumber, async ({ account, body, tx }) => {
       const wish = { group: body.group_id, number: body.number === undefined ? null : phoneNumber(body.number) }
-      const made = await reserve(tx, account.id, wish, config.reservationMinutes)
+      const there = await outside.find(account.id, wish, true)
+      if (there && 'any' in there)
+        conflict(`The group ${wish.group} does not let one choose a number, and so none can be held`, 'not_reservable')
+      const made = await within(tx, (tx) =>
+        there && 'number' in there
+          ? reserveHeld(tx, account.id, there, config.reservationMinutes)
+          : reserve(tx, account.id, wish, config.reservationMinutes),
+      )
       const reservation_details = {
         uuid: made.id,
         number: made.number,
@@ -169,10 +199,24 @@ export const numberRoutes = (parts: Parts) => {
       return ok({ message: `The reservation of ${ended.number} is cancelled` })
     }),
 
-    serve(c.purchaseNumber, async ({ account, body, tx }) => {
+    serveFast(c.purchaseNumber, async ({ account, body, request, tx }) => {
       const wish = { group: body.group_id ?? null, number: body.number === undefined ? null : phoneNumber(body.number) }
-      const { numbers, failed } = await buy(tx, account.id, wish, body.friendly_name ?? null)
-      await register(tx, parts, account.id, numbers, body.requirements ?? [])
+      const name = body.friendly_name ?? null
+      const there = await outside.find(account.id, wish)
+      if (there && 'any' in there) {
+        const key = request.headers['idempotency-key']
+        const row = await outside.buyAny(account.id, there.any, name, typeof key === 'string' && tx ? key : null)
+        const given = body.requirements ?? []
+        if (given.length > 0) await within(tx, (tx) => submit(tx, parts, account.id, row.id, given))
+        return ok({ purchased: [row.number], failed: [], data: { numbers: [shownNumber(row)] } })
+      }
+      const { numbers, failed } = await within(tx, async (tx) => {
+        if (there) await reserveHeld(tx, account.id, there, config.reservationMinutes)
+        const number = there ? there.number : wish.number
+        const bought = await buy(tx, account.id, { ...wish, number }, name)
+        await register(tx, parts, account.id, bought.unregistered, body.requirements ?? [])
+        return bought
+      })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(shownNumber) } })
     }),
 

@@ -2,6 +2,9 @@ import { Type } from 'typebox'
 import { Country, Decimal, Enum, Id, Time, Words } from '../http/schema.ts'
 import { groupTypes } from './rows.ts'
 
+/** A header of answers: the suppliers, by name and separated by commas, of which numbers may be missing in it. */
+export const missingSupplier = 'trunkline-missing-supplier'
+
 export const GroupId = Type.String({ minLength: 1, maxLength: 120, examples: ['GB-local-20-london'] })
 export const GroupType = Enum([...groupTypes])
 

@@ -67,10 +67,12 @@ export type GroupRow = {
 /** A group with the time zone of its place. */
 export type PlacedGroup = GroupRow & { timezone: string }
 
-export const group = (db: Sql, id: string) => db.maybe<PlacedGroup>`
+/** @param anyhow also when it is not offered any more */
+export const group = (db: Sql, id: string, anyhow = false) => db.maybe<PlacedGroup>`
   select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, p.setup_price, p.monthly_price,
     p.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free,
-    exists (select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type)
+    coalesce(g.needs_registration, exists (
+      select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type))
       as needs_registration,
     coalesce(g.timezone, c.timezone, 'UTC') as timezone
   from number_groups g
@@ -78,7 +80,7 @@ export const group = (db: Sql, id: string) => db.maybe<PlacedGroup>`
   join number_stock s on s.group_id = g.id
   left join number_regions r on r.id = g.region_id
   left join number_countries c on c.iso_country_code = g.iso_country_code
-  where g.id = ${id} and g.offered`
+  where g.id = ${id} and (g.offered or ${anyhow}::boolean)`
 
 export type Search = {
   iso: string
@@ -97,7 +99,7 @@ export const groups = (db: Sql, { iso, region, city, type, wanted, limit, offset
   const prefixes = wanted && 'prefixes' in wanted ? wanted.prefixes : null
   return db.many<GroupRow & { total: number }>`
     select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, c.setup_price, c.monthly_price,
-      c.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free, false as needs_registration,
+      c.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free, coalesce(g.needs_registration, true) as needs_registration,
       count(*) over () as total
     from number_groups g
     join number_group_prices c on c.id = g.id

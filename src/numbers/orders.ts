@@ -1,0 +1,82 @@
+import type { Sql, Tx } from '../db/sql.ts'
+
+export type Item = { reservation: string } | { number: string } | Record<string, never>
+
+export type OrderRow = {
+  account_id: string
+  id: string
+  connection_id: string
+  group_id: string
+  sku: string
+  item: Item
+  number: string | null
+  virtual_number_id: string | null
+  friendly_name: string | null
+  hold_id: string
+  amount: string
+  request_key: string | null
+  job_id: string
+  state: 'wanted' | 'sending' | 'ordered' | 'completed' | 'failed'
+  external_id: string | null
+  delivery_id: string | null
+  reason: string | null
+  sent_at: Date | null
+}
+
+export type NewOrder = Omit<OrderRow, 'state' | 'external_id' | 'delivery_id' | 'reason' | 'sent_at'>
+
+export const add = (tx: Tx, o: NewOrder) => tx.one<OrderRow>`
+  insert into number_orders (account_id, id, connection_id, group_id, sku, item, number, virtual_number_id, friendly_name,
+    hold_id, amount, request_key, job_id)
+  values (${o.account_id}, ${o.id}, ${o.connection_id}, ${o.group_id}, ${o.sku}, ${o.item}, ${o.number},
+    ${o.virtual_number_id}, ${o.friendly_name}, ${o.hold_id}, ${o.amount}::numeric, ${o.request_key}, ${o.job_id})
+  returning *`
+
+export const find = (db: Sql, account: string, id: string) => db.maybe<OrderRow>`
+  select * from number_orders where account_id = ${account} and id = ${id}`
+
+export const lock = (tx: Tx, account: string, id: string) => tx.maybe<OrderRow>`
+  select * from number_orders where account_id = ${account} and id = ${id} for update`
+
+/** The order of an earlier request with this Idempotency-Key. */
+export const ofRequest = (db: Sql, account: string, key: string) => db.maybe<OrderRow>`
+  select * from number_orders where account_id = ${account} and request_key = ${key}`
+
+/** The order through which a virtual number came. */
+export const ofNumber = (db: Sql, account: string, number: string) => db.maybe<OrderRow>`
+  select * from number_orders where account_id = ${account} and virtual_number_id = ${number}`
+
+/** The order that a supplier tells of. */
+export const ofSupplier = (db: Sql, connection: string, external: string) => db.maybe<OrderRow>`
+  select * from number_orders where connection_id = ${connection} and external_id = ${external}`
+
+/** From here on the supplier may have it. */
+export const setSending = (db: Sql, account: string, id: string) => db.run`
+  update number_orders set state = 'sending', sent_at = clock_timestamp(), updated_at = app_now()
+  where account_id = ${account} and id = ${id} and state in ('wanted', 'sending')`
+
+/** It did not come. */
+export const setWanted = (db: Sql, account: string, id: string) => db.run`
+  update number_orders set state = 'wanted', updated_at = app_now()
+  where account_id = ${account} and id = ${id} and state = 'sending'`
+
+export const setOrdered = (db: Sql, account: string, id: string, external: string) => db.run`
+  update number_orders set state = 'ordered', external_id = ${external}, updated_at = app_now()
+  where account_id = ${account} and id = ${id} and state in ('wanted', 'sending', 'ordered')`
+
+type Delivered = { number: string; delivery: string; virtualNumber: string | null }
+
+export const complete = (tx: Tx, account: string, id: string, d: Delivered) => tx.run`
+  update number_orders set state = 'completed', number = ${d.number}, delivery_id = ${d.delivery},
+    virtual_number_id = ${d.virtualNumber}, updated_at = app_now()
+  where account_id = ${account} and id = ${id}`
+
+export const fail = (tx: Tx, account: string, id: string, reason: string, delivery: string | null) => tx.run`
+  update number_orders set state = 'failed', reason = ${reason}, delivery_id = ${delivery}, updated_at = app_now()
+  where account_id = ${account} and id = ${id}`
+
+export type OpenRow = { connection_id: string; open: number }
+
+/** Orders that have not ended, by supplier. */
+export const open = (db: Sql) => db.many<OpenRow>`
+  select connection_id, count(*) as open from number_orders where state in ('wanted', 'sending', 'ordered') group by connection_id`

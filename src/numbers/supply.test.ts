@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import pino from 'pino'
+import { startSupplier, supplierSecret } from '../../test/didww/supplier.ts'
+import { until } from '../../test/platform.ts'
+import { makeWorld, type Tenant } from '../../test/world.ts'
+import { sign } from '../connectors/didww/codec/signature.ts'
+import { startWorker } from '../jobs/worker.ts'
+import { numberJobs } from './jobs.ts'
+
+// A supplier elsewhere, through the public interface: the simulated supplier is a process of its own, reached over HTTP.
+
+const supplier = await startSupplier('--complete-ms', '100')
+const world = await makeWorld()
+const { db, parts, call } = world
+const worker = startWorker({ db, log: pino({ level: 'silent' }), kinds: numberJobs(parts) })
+after(() => worker.stop())
+
+type Row = { [key: string]: unknown }
+const rows = (list: unknown): Row[] => (Array.isArray(list) ? list : [])
+
+let connection = ''
+let tenant: Tenant
+const open = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) =>
+  call(tenant, method, `/open${path}`, body)
+const groups = async (query: string) => {
+  const answer = await open('GET', `/numbers/groups?${query}`)
+  assert.equal(answer.status, 200)
+  return { list: rows(answer.body.data.groups), headers: answer.headers }
+}
+const london = async () => String((await groups('country=GB&city_name_or_prefix=London')).list[0]?.id)
+const balance = async () =>
+  (await open('GET', '/info')).body.account &&
+  (
+    await db.one<{ balance: string }>`
+  select balance from balances where account_id = ${tenant.id}`
+  ).balance
+const numberOf = async (uuid: unknown) => (await open('GET', `/voip/virtual-numbers/${uuid}`)).body.number
+const active = (uuid: unknown) =>
+  until(async () => {
+    const number = await numberOf(uuid)
+    return number?.status_text === 'ACTIVE' && number
+  })
+const orders = async () =>
+  (await supplier.log()).filter(({ method, path }) => method === 'POST' && path.startsWith('/orders')).length
+const events = async (name: string) =>
+  (await db.many`select 1 from events where account_id = ${tenant.id} and name = ${name}`).length
+
+before(async () => {
+  await db.run`insert into number_regions (id, iso_country_code, code, name, folded) values (7, 'GB', 'GB-ENG', 'England', 'england')`
+  const settings = { ...supplier.settings, markup_percent: 25 }
+  const made = await call('operator', 'POST', '/operator/connections', { kind: 'didww', name: 'Elsewhere', settings })
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  connection = made.body.connection.uuid
+  await until(async () => (await parts.suppliers.missing()).length === 0)
+})
+
+test('what a supplier sells stands in the catalogue, with the operator’s prices, and is found by place', async () => {
+  tenant = await world.tenant()
+  const { list, headers } = await groups('country=GB&city_name_or_prefix=london&region_id=7')
+  const [group] = list
+  assert.deepEqual(
+    [list.length, group?.prefix, group?.location, group?.type, group?.allow_number_selection, group?.available_count],
+    [1, '20', 'London', 'local', true, 40],
+  )
+  assert.deepEqual(group?.price, { setup_price: '0.50', monthly_price: '1.00', ppm: '0.00' })
+  assert.equal(headers['trunkline-missing-supplier'], undefined)
+  assert.equal((await groups('country=GB&city_name_or_prefix=4420')).list.length, 1)
+  const [aachen] = (await groups('country=DE')).list
+  assert.equal(aachen?.allow_number_selection, false)
+})
+
+test('the operator sees the supplier’s state, and tries it', async () => {
+  const tried = await call('operator', 'POST', `/operator/connections/${connection}/test`)
+  assert.deepEqual([tried.body.working, tried.body.message.replace(/[\d.]+$/, '')], [true, 'balance USD '])
+  const shown = await call('operator', 'GET', `/operator/connections/${connection}`)
+  assert.equal(shown.body.connection.state.state, 'up')
+})
+
+test('a number is ordered once, paid for once, and is the account’s when it was delivered', async () => {
+  tenant = await world.tenant({ balance: '10' })
+  const bought = await open('POST', '/numbers/purchase', { group_id: await london(), friendly_name: 'Ours' })
+  assert.equal(bought.status, 201, JSON.stringify(bought.body))
+  const [number] = bought.body.data.numbers
+  assert.match(number.phone_number, /^\+4420\d{8}$/)
+  assert.equal(number.status_text, 'PENDING_ACTIVATION')
+  const then = await active(number.uuid)
+  assert.equal(then.friendly_name, 'Ours')
+  assert.equal(await balance(), '8.500000')
+  assert.equal(await events('number.purchased'), 1)
+  const channels = rows((await open('GET', '/sms/channels')).body.channels)
+  assert.deepEqual(
+    channels.map((one) => one.phone_number),
+    [number.phone_number],
+  )
+  const sold =
+    await db.many<Row>`select kind, debit, credit, amount from transfers where account_id = ${tenant.id} and kind = 'number_purchase'`
+  assert.deepEqual(sold, [{ kind: 'number_purchase', debit: 'held', credit: 'numbers', amount: '1.500000' }])
+})
+
+test('free numbers are asked for live; a reserved one is held there, and given back', async () => {
+  tenant = await world.tenant()
+  const group = await london()
+  const shown = rows((await open('GET', `/numbers/available?group_id=${group}`)).body.data.numbers)
+  assert.ok(shown.length > 3)
+  const number = String(shown[0]?.number)
+  const held = await open('POST', '/numbers/reservations', { group_id: group, number })
+  assert.equal(held.status, 201, JSON.stringify(held.body))
+  const details = held.body.data.reservation_details
+  const minutes = (Date.parse(details.expires_at) - Date.parse(details.created_at)) / 60_000
+  assert.ok(minutes > 8 && minutes <= 10, 'never longer than the supplier’s own ten minutes')
+  const digits = number.slice(-8)
+  const isFree = async () =>
+    (await open('GET', `/numbers/available?group_id=${group}&number_contains=${digits}`)).body.count === 1
+  assert.equal(await isFree(), false)
+  assert.equal((await open('POST', '/numbers/reservations', { group_id: group, number })).status, 409)
+  const other = await world.tenant()
+  assert.equal((await call(other, 'POST', '/open/numbers/purchase', { number })).status, 409)
+  assert.equal((await open('DELETE', `/numbers/reservations/${details.uuid}`)).status, 200)
+  await until(isFree)
+  assert.equal((await call(other, 'POST', '/open/numbers/purchase', { number })).status, 201)
+})
+
+test('of a group that lets nobody choose any number is delivered while the request waits', async () => {
+  tenant = await world.tenant({ balance: '5' })
+  const [group] = (await groups('country=US&city_name_or_prefix=833')).list
+  const bought = await open('POST', '/numbers/purchase', { group_id: group?.id })
+  assert.equal(bought.status, 201, JSON.stringify(bought.body))
+  assert.match(bought.body.purchased[0], /^\+1833\d{7}$/)
+  assert.equal(bought.body.data.numbers[0].status_text, 'ACTIVE')
+  assert.equal((await open('POST', '/numbers/reservations', { group_id: group?.id })).body.error_code, 'not_reservable')
+  const [aachen] = (await groups('country=DE')).list
+  const registered = await open('POST', '/numbers/purchase', { group_id: aachen?.id })
+  assert.equal(registered.body.data.numbers[0].status_text, 'AWAITING_REGISTRATION')
+})
+
+test('who cannot pay gets nothing, and nothing is ordered', async () => {
+  tenant = await world.tenant({ balance: '0.10' })
+  const before = await orders()
+  assert.equal((await open('POST', '/numbers/purchase', { group_id: await london() })).status, 402)
+  const [any] = (await groups('country=US&city_name_or_prefix=833')).list
+  assert.equal((await open('POST', '/numbers/purchase', { group_id: any?.id })).status, 402)
+  assert.equal(await orders(), before)
+  assert.equal(await balance(), '0.100000')
+})
+
+test('an order whose answer was lost is found again: one order, one number', async () => {
+  tenant = await world.tenant()
+  const before = await orders()
+  await supplier.fault('lose-answer', { method: 'POST', path: '/orders' })
+  const bought = await open('POST', '/numbers/purchase', { group_id: await london() })
+  await active(bought.body.data.numbers[0].uuid)
+  assert.equal((await orders()) - before, 1)
+})
+
+test('an order that never came is sent again, but not before that is sure', async () => {
+  tenant = await world.tenant()
+  await supplier.fault('lose-request', { method: 'POST', path: '/orders' })
+  const bought = await open('POST', '/numbers/purchase', { group_id: await london() })
+  const [{ uuid }] = bought.body.data.numbers
+  const row = () =>
+    db.one<{ state: string; job_id: string }>`select state, job_id from number_orders where account_id = ${tenant.id}`
+  const { job_id } = await row()
+  const looked = () => db.maybe`select 1 from jobs where id = ${job_id} and last_error like '%not known yet%'`
+  await db.run`update jobs set run_at = app_now() where id = ${job_id}`
+  await until(async () => {
+    await db.run`update jobs set run_at = app_now() where id = ${job_id} and leased_until is null and last_error not like '%not known yet%'`
+    return looked()
+  })
+  assert.equal((await row()).state, 'sending')
+  assert.equal((await numberOf(uuid)).status_text, 'PENDING_ACTIVATION')
+  await db.run`update number_orders set sent_at = sent_at - interval '61 seconds' where account_id = ${tenant.id}`
+  await db.run`update jobs set run_at = app_now() where id = ${job_id}`
+  await active(uuid)
+})
+
+test('an order that the supplier cancels ends with the money back and without the number', async () => {
+  tenant = await world.tenant({ balance: '10' })
+  await supplier.fault('cancel-order')
+  const bought = await open('POST', '/numbers/purchase', { group_id: await london() })
+  assert.equal(await balance(), '8.500000')
+  await until(async () => (await open('GET', '/voip/virtual-numbers')).body.total === 0)
+  assert.equal(await balance(), '10.000000')
+  assert.deepEqual([await events('number.purchased'), await events('number.released')], [0, 1])
+  assert.equal(bought.status, 201)
+  await supplier.fault('cancel-order')
+  const [any] = (await groups('country=US&city_name_or_prefix=833')).list
+  const refused = await open('POST', '/numbers/purchase', { group_id: any?.id })
+  assert.deepEqual([refused.status, refused.body.error_code], [409, 'not_delivered'])
+  assert.equal(await balance(), '10.000000')
+})
+
+test('a number that was sold elsewhere a moment ago is 409; another of the group is taken for who wants any', async () => {
+  tenant = await world.tenant({ balance: '10' })
+  const group = await london()
+  const [one] = rows((await open('GET', `/numbers/available?group_id=${group}`)).body.data.numbers)
+  await supplier.fault('number-gone', { method: 'POST' })
+  const named = await open('POST', '/numbers/purchase', { group_id: group, number: one?.number })
+  assert.deepEqual([named.status, named.body.error_code], [409, 'number_unavailable'])
+  assert.equal(await balance(), '10.000000')
+  await supplier.fault('number-gone', { method: 'POST' })
+  assert.equal((await open('POST', '/numbers/purchase', { group_id: group })).status, 201)
+})
+
+test('a released number is not renewed at the supplier, and comes back to nobody here', async () => {
+  tenant = await world.tenant()
+  const bought = await open('POST', '/numbers/purchase', { group_id: await london() })
+  const [{ uuid, phone_number }] = bought.body.data.numbers
+  await active(uuid)
+  assert.equal((await open('DELETE', `/voip/virtual-numbers/${uuid}`)).status, 200)
+  const ended = await until(async () => (await supplier.log()).findLast(({ method }) => method === 'PATCH'))
+  assert.match(JSON.stringify(ended.body), /"attributes":\{"billing_cycles_count":0\}/)
+  assert.deepEqual(await db.one`select state, account_id from numbers where number = ${phone_number}`, {
+    state: 'withdrawn',
+    account_id: null,
+  })
+})
+
+test('a callback hastens its order when the supplier has signed it, and tells strangers nothing', async () => {
+  tenant = await world.tenant()
+  await supplier.fault('hold-order', { times: 1_000_000 })
+  const bought = await open('POST', '/numbers/purchase', { group_id: await london() })
+  const order = () =>
+    db.maybe<{ external_id: string; job_id: string }>`
+      select external_id, job_id from number_orders where account_id = ${tenant.id} and state = 'ordered'`
+  const { external_id, job_id } = await until(order)
+  await db.run`update jobs set run_at = app_now() + interval '1 hour' where id = ${job_id}`
+  await until(async () => {
+    await db.run`update jobs set run_at = app_now() + interval '1 hour' where id = ${job_id}`
+    return db.maybe`select 1 from jobs where id = ${job_id} and leased_until is null and run_at > app_now() + interval '1 minute'`
+  })
+  await supplier.heal()
+  const told = new Map([
+    ['id', external_id],
+    ['type', 'orders'],
+    ['status', 'completed'],
+  ])
+  const url = `/callbacks/didww/${connection}`
+  const post = (path: string, signature: string) =>
+    world.app.inject({
+      method: 'POST',
+      url: path,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-didww-signature': signature },
+      payload: new URLSearchParams([...told]).toString(),
+    })
+  const good = sign(supplierSecret, `http://127.0.0.1:8080${url}`, told) ?? ''
+  const wrong = await post(
+    url,
+    good.replace(/^./, (c) => (c === '0' ? '1' : '0')),
+  )
+  const nobody = await post('/callbacks/didww/CNX00000000-0000-7000-8000-000000000000', good)
+  assert.deepEqual([wrong.statusCode, nobody.statusCode], [401, 401])
+  assert.equal(wrong.json().error_message, nobody.json().error_message)
+  assert.equal((await post(url, good)).statusCode, 200)
+  await active(bought.body.data.numbers[0].uuid)
+})
+
+test('while the supplier is away the search answers and says what is missing, and nobody is charged', async () => {
+  tenant = await world.tenant({ balance: '10' })
+  const group = await london()
+  await call('operator', 'PATCH', `/operator/connections/${connection}`, {
+    settings: { base_url: 'http://127.0.0.1:3/v3' },
+  })
+  await until(async () => (await parts.suppliers.missing()).length === 1)
+  const { list, headers } = await groups('country=GB&city_name_or_prefix=London')
+  assert.deepEqual([list.length, headers['trunkline-missing-supplier']], [1, 'Elsewhere'])
+  const available = await open('GET', `/numbers/available?group_id=${group}`)
+  assert.deepEqual(
+    [available.status, available.body.count, available.headers['trunkline-missing-supplier']],
+    [200, 0, 'Elsewhere'],
+  )
+  const refused = await open('POST', '/numbers/purchase', { group_id: group })
+  assert.deepEqual([refused.status, refused.body.error_code], [503, 'supplier_unavailable'])
+  assert.equal(await balance(), '10.000000')
+  const tried = await call('operator', 'POST', `/operator/connections/${connection}/test`)
+  assert.equal(tried.body.working, false)
+})
+
+test('a connection that is taken away sells nothing any more', async () => {
+  assert.equal((await call('operator', 'DELETE', `/operator/connections/${connection}`)).status, 200)
+  await until(async () => (await groups('country=GB')).list.length === 0)
+})
