@@ -6,7 +6,7 @@ import { contracts } from '../src/contracts.ts'
 import type { Contract } from '../src/http/endpoint.ts'
 import { fairInputs, filled, type Input, inputs, makePool, type Pool } from './fuzz/input.ts'
 import { fault, type Sent } from './fuzz/oracle.ts'
-import { makeScene, makeScenery, type Scene } from './recipes/scene.ts'
+import { group, makeScene, makeScenery, type Scene } from './recipes/scene.ts'
 import { nodeOf } from './recipes/schema.ts'
 import { type Change, sendTo } from './recipes/send.ts'
 
@@ -78,7 +78,9 @@ const open = async () => {
 /** Sees to it that there is one of everything, whatever became of the last ones. */
 const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>) => {
   // Prices are among what is fuzzed.
-  await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, { amount: '2000000' })
+  await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, { amount: '10000000' })
+  // And so is what is on sale.
+  await scene.world.call('operator', 'POST', '/operator/inventory/restore', { group_id: group.id })
   const [{ uuid, channel, from }, { number, document }] = [await scene.message(), await scene.registration()]
   const things: [string, string][] = [
     ['ACC', toy.tenant.uuid],
@@ -91,8 +93,10 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['DID', number],
     ['DOC', await scene.document()],
     ['any', (await scene.reservation()).uuid],
+    ['IMP', await scene.imported()],
   ]
   for (const [kind, id] of things) pool.pin(kind, id)
+  pool.learn(await scene.suspended())
   pool.learn(document)
 }
 

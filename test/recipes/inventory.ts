@@ -1,38 +1,19 @@
-import assert from 'node:assert/strict'
 import type { Recipes } from './recipe.ts'
-import { group, type Scene } from './scene.ts'
-
-const url = '/operator/inventory/import'
-let made = 0
-/** A file of one number that no other one has. */
-const file = () => `number,country,type,monthly_price\n+4416328${String(++made).padStart(5, '0')},GB,local,1.50\n`
+import { group, ownNumber, type Scene } from './scene.ts'
 
 /** In the inventory of no scene. */
 const stray = '+441632999999'
 const price = { country: 'GB', type: 'mobile', prefix: '74' }
 
 const owned = async (scene: Scene) => ({ virtual_number_uuid: (await scene.number()).uuid })
-const suspended = async (scene: Scene) => {
-  const params = await owned(scene)
-  const path = `/operator/numbers/${params.virtual_number_uuid}/suspend`
-  const { status } = await scene.world.call('operator', 'POST', path, { reason: scene.mark })
-  assert.equal(status, 200)
-  return params
-}
-
-const imported = async ({ world }: Scene): Promise<string> => {
-  const headers = { 'x-operator-key': world.operatorKey, 'content-type': 'text/csv' }
-  const answer = await world.app.inject({ method: 'POST', url, headers, payload: file() })
-  assert.equal(answer.statusCode, 201, answer.body)
-  return answer.json().import_uuid
-}
+const suspended = async (scene: Scene) => ({ virtual_number_uuid: await scene.suspended() })
 
 export const inventoryRecipes: Recipes = {
   importInventory: {
-    ok: () => ({ body: file() }),
+    ok: () => ({ body: ownNumber() }),
     invalid: () => ({ body: 'number,country,type\n44,GB,local\n' }),
   },
-  listImports: { ok: async (scene) => imported(scene).then(() => ({})) },
+  listImports: { ok: async (scene) => scene.imported().then(() => ({})) },
   listInventory: {
     ok: () => ({ query: { state: 'free', group_id: group.id, prefix: '441632', results_per_page: 3 } }),
   },
@@ -66,5 +47,5 @@ export const inventoryRecipes: Recipes = {
     ok: () => ({ body: 'country,type,prefix,monthly_price\nGB,mobile,74,2\n' }),
     unprocessable: () => ({ body: 'country,type,monthly_price\nGB,letter,2\n' }),
   },
-  getImport: { ok: async (scene) => ({ params: { import_uuid: await imported(scene) } }) },
+  getImport: { ok: async (scene) => ({ params: { import_uuid: await scene.imported() } }) },
 }

@@ -73,11 +73,20 @@ export type Scene = {
   /** An accepted message from a number of the tenant. */
   message(more?: { send_at?: string }): Promise<{ uuid: string; channel: string; from: string; to: string }>
   reservation(): Promise<{ uuid: string; number: string }>
+  /** A bought number that the operator has suspended. */
+  suspended(): Promise<string>
+  /** An import of a number of the operator's own. */
+  imported(): Promise<string>
   /** An uploaded document. */
   document(): Promise<string>
   /** A number with a document that was given for what its regulator asks. */
   registration(): Promise<{ number: string; document: string }>
 }
+
+let own = 0
+/** A file of one number that no other one has. */
+export const ownNumber = (): string =>
+  `number,country,type,monthly_price\n+4416328${String(++own).padStart(5, '0')},GB,local,1.50\n`
 
 let made = 0
 /** A text that no other one equals. */
@@ -138,6 +147,18 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
       const given = { requirements: [{ requirement_id: requirement, document_uuid: document }] }
       await must(tenant, 'PUT', `/open/voip/virtual-numbers/${number}/requirements`, given)
       return { number, document }
+    },
+    suspended: async () => {
+      const { uuid } = await scene.number()
+      await must('operator', 'POST', `/operator/numbers/${uuid}/suspend`, { reason: mark })
+      return uuid
+    },
+    imported: async () => {
+      const headers = { 'x-operator-key': world.operatorKey, 'content-type': 'text/csv' }
+      const file = { method: 'POST', url: '/operator/inventory/import', headers, payload: ownNumber() } as const
+      const answer = await world.app.inject(file)
+      assert.equal(answer.statusCode, 201, answer.body)
+      return answer.json().import_uuid
     },
     reservation: async () => {
       const { data } = await must(tenant, 'POST', '/open/numbers/reservations', { group_id: group.id })

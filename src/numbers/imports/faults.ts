@@ -12,6 +12,13 @@ export type Faults = {
   readonly isFull: boolean
 }
 
+/** What stands in the file may be anything: shown without control characters, and not at any length. */
+const shown = (text: string): string =>
+  text
+    .slice(0, 500)
+    .replace(/\p{Cc}/gu, ' ')
+    .toWellFormed()
+
 export const makeFaults = (): Faults => {
   const kept: Fault[] = []
   let count = 0
@@ -19,7 +26,7 @@ export const makeFaults = (): Faults => {
     add: (found, all = found.length) => {
       count += all
       const room = Math.max(0, most - kept.length)
-      kept.push(...found.slice(0, room))
+      kept.push(...found.slice(0, room).map(({ line, error }) => ({ line, error: shown(error) })))
       kept.sort((a, b) => a.line - b.line)
     },
     get count() {

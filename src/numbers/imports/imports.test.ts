@@ -141,6 +141,15 @@ test('a head that is wrong is told column by column', async () => {
   assert.match((await send('number,country,type\n"+442079461001,GB,local\n')).body.error_message, /Quote Not Closed/)
 })
 
+test('whatever bytes a file has, it is answered in words, and no word is longer than it need be', async () => {
+  const { status, body } = await send(
+    `number,country,type,group\n\0,GB,local,\n+442079461001,G\0,${'x'.repeat(9000)},\ud800\n`,
+  )
+  assert.equal(status, 400)
+  assert.equal(body.lines.length, 2)
+  for (const { error } of body.lines) assert.ok(!error.includes('\0') && error.length <= 500)
+})
+
 test('of very many bad lines the first 1,000 are told, and all are counted', async () => {
   const lines = Array.from({ length: 25_000 }, (_, i) =>
     i % 2 ? '+4420,GB,local,1' : `+4420794${20_000 + i},GB,local,1`,

@@ -27,6 +27,7 @@ const fault = (cells: Cells): string | null => {
   const { country = '', type = '', prefix = '', group_id = '', effective_at = '' } = cells
   if (!/^[A-Za-z]{2}$/.test(country)) return `country must be a code such as GB, not "${country}"`
   if (!groupTypes.some((one) => one === type)) return `type must be one of ${groupTypes.join(', ')}, not "${type}"`
+  if (/\p{Cc}/u.test(group_id)) return 'group_id must not hold control characters'
   if (!/^\d{0,15}$/.test(prefix)) return `prefix must be at most 15 digits, not "${prefix}"`
   if (prefix !== '' && group_id !== '') return 'prefix and group_id exclude each other'
   for (const name of ['setup_price', 'monthly_price', 'price_per_minute']) {
