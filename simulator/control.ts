@@ -70,6 +70,14 @@ const send = ({ network }: ControlParts, number: string, body: Body): Reply => {
   return { status: 202, body: { number, to } }
 }
 
+/** `{"lines": {"+44…": true}}`: true for numbers of the platform, false for those that no longer are. */
+const provision = ({ network }: ControlParts, { lines }: Body): Reply => {
+  if (typeof lines !== 'object' || lines === null) return bad('lines: numbers, each true or false')
+  const given = Object.entries(lines).map(([number, ours]) => [numberOf(number) ?? '', ours === true] as const)
+  network.provision(given.filter(([number]) => number !== ''))
+  return { status: 200, body: {} }
+}
+
 const fault = ({ faults, smsc }: ControlParts, method: string, body: Body): Reply => {
   if (method === 'DELETE') {
     faults.clear()
@@ -100,6 +108,7 @@ const state = ({ network, smsc, faults }: ControlParts): Reply => ({
 const route = (parts: ControlParts, method: string, path: string, body: Body): Reply => {
   const [, first, second, third, fourth] = path.split('/')
   if (first === 'state' && method === 'GET') return state(parts)
+  if (first === 'lines' && method === 'PUT') return provision(parts, body)
   if (first === 'submits' && method === 'GET') return { status: 200, body: { submits: parts.smsc.submits.sent.list() } }
   if (first === 'faults') return fault(parts, method, body)
   if (first !== 'handsets' || second === undefined || fourth !== undefined) return missing

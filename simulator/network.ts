@@ -38,6 +38,7 @@ export type Writing = {
 type Entry =
   | ['item', Item]
   | ['behaviour', string, Behaviour]
+  | ['line', string, boolean]
   | ['piece', Piece]
   | ['delivery', Delivery]
   | ['delivered', number]
@@ -56,6 +57,8 @@ const states: Record<Exclude<Outcome, 'silent'>, MessageState> = {
  *  journal, and there before anybody is told. */
 export class Network {
   readonly handsets = new Handsets()
+  /** Numbers of the platform: what is sent to one of them comes back to it. */
+  private readonly lines = new Set<string>()
   readonly dispatch: Dispatch
   private readonly settings: NetworkSettings
   private readonly texts = new Texts()
@@ -77,16 +80,31 @@ export class Network {
     return this.lastId
   }
 
-  /** What the handset does with the message: when it reaches it, the text is among the handset's items. */
-  take(submission: Submission, carrierId: string): Outcome {
+  /** What becomes of messages to a number. */
+  outcome(number: string): Outcome {
+    return this.lines.has(number) ? 'deliver' : this.handsets.outcome(number)
+  }
+
+  /** Takes a message: when it reaches its handset, the text is among the handset's items. */
+  take(submission: Submission, outcome: Outcome, carrierId: string): void {
     const { source, destination, text, concat } = submission
-    const outcome = this.handsets.outcome(destination)
-    if (outcome !== 'deliver' && outcome !== 'silent') return outcome
-    const whole = concat ? this.join({ from: source, to: destination, ...concat, text }) : text
-    if (whole !== null) {
-      this.see({ number: destination, direction: 'inbound', peer: source, text: whole, at: Date.now(), carrierId })
+    if (outcome !== 'deliver' && outcome !== 'silent') return
+    if (this.lines.has(destination)) {
+      this.pass(submission)
+      return
     }
-    return outcome
+    const whole = concat ? this.join({ from: source, to: destination, ...concat, text }) : text
+    if (whole === null) return
+    this.see({ number: destination, direction: 'inbound', peer: source, text: whole, at: Date.now(), carrierId })
+  }
+
+  /** Says which numbers are the platform's, and which are no longer. */
+  provision(lines: Iterable<readonly [number: string, ours: boolean]>): void {
+    for (const [number, ours] of lines) {
+      if (this.lines.has(number) === ours) continue
+      this.load(['line', number, ours])
+      this.append(['line', number, ours])
+    }
   }
 
   /** Plans the receipt of a submission, if its handset's outcome has one. */
@@ -116,19 +134,7 @@ export class Network {
       const piece = parts[place - 1]
       if (piece === undefined) continue
       const concat = parts.length > 1 ? { reference, part: place, parts: parts.length } : null
-      const id = this.nextId()
-      const part: Text = {
-        kind: 'text',
-        id,
-        due: Date.now(),
-        source: number,
-        destination: to,
-        text: piece,
-        encoding,
-        concat,
-        long,
-      }
-      this.bring(part)
+      this.bringText({ source: number, destination: to, text: piece, encoding, concat, long })
     }
     this.see({ number, direction: 'outbound', peer: to, text, at: Date.now(), carrierId: null })
   }
@@ -141,7 +147,10 @@ export class Network {
   /** Makes everything so far outlive a kill. */
   flush(): void {
     this.journal.flush()
-    if (this.journal.length > longJournal && this.journal.length > 4 * (this.handsets.items + this.dispatch.size)) {
+    if (
+      this.journal.length > longJournal &&
+      this.journal.length > 4 * (this.handsets.items + this.dispatch.size + this.lines.size)
+    ) {
       this.journal.rewrite(this.entries())
     }
   }
@@ -149,6 +158,21 @@ export class Network {
   close(): void {
     this.dispatch.stop()
     this.journal.close()
+  }
+
+  /** Brings a message to the number of the platform that it is for, a part as a part. */
+  private pass({ source, destination, text, concat }: Submission): void {
+    const long = concat && concat.reference > 0xff ? 'udh16' : 'udh8'
+    const { encoding, parts } = segment(text, concat ? 'payload' : long)
+    const reference = concat?.reference ?? this.reference++ & 0xff
+    for (const [i, piece] of parts.entries()) {
+      const own = parts.length > 1 ? { reference, part: i + 1, parts: parts.length } : null
+      this.bringText({ source, destination, text: piece, encoding, concat: concat ?? own, long })
+    }
+  }
+
+  private bringText(text: Omit<Text, 'kind' | 'id' | 'due'>): void {
+    this.bring({ kind: 'text', id: this.nextId(), due: Date.now(), ...text })
   }
 
   private receiptDelay(): number {
@@ -183,6 +207,10 @@ export class Network {
       case 'behaviour':
         this.handsets.change(entry[1], entry[2])
         break
+      case 'line':
+        if (entry[2]) this.lines.add(entry[1])
+        else this.lines.delete(entry[1])
+        break
       case 'piece':
         this.texts.add(entry[1])
         break
@@ -197,6 +225,7 @@ export class Network {
 
   private *entries(): Generator<Entry> {
     yield* this.handsets.entries()
+    for (const number of this.lines) yield ['line', number, true]
     yield* this.texts.entries()
     for (const delivery of this.dispatch.entries) yield ['delivery', delivery]
   }

@@ -101,10 +101,10 @@ export class Submits {
     const inReceipt = written(id, ids?.receipt)
     const messageId = this.due('empty_id', destination) ? '' : written(id, ids?.response)
     const { text, concat } = readUserData(pdu)
-    const outcome = this.network.handsets.outcome(destination)
+    const outcome = this.network.outcome(destination)
     const wanted = outcome === 'deliver' ? receiptBits.always : receiptBits.always | receiptBits.failure
     const submission = { source, destination, text, concat, wantsReceipt: (pdu.registered & wanted) !== 0 }
-    this.network.take(submission, messageId)
+    this.network.take(submission, outcome, messageId)
     this.sent.add(messageId, pdu, { source, destination, text, concat, state: states[outcome] })
     const receiptFirst = this.due('receipt_first', destination) !== undefined
     this.report(submission, outcome, inReceipt, receiptFirst)

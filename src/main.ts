@@ -15,6 +15,7 @@ import { makeLog } from './log.ts'
 import { makeParts } from './parts.ts'
 import { run } from './run.ts'
 import { startCarrier } from './sandbox/child.ts'
+import { tellLines } from './sandbox/ops.ts'
 import { makeSimulator } from './sandbox/simulator.ts'
 
 const drainMs = 30_000
@@ -53,6 +54,10 @@ const start = async () => {
   let address = config.publicUrl ?? ''
   const parts = await makeParts({ config, version, db, log, seal, simulator, publicUrl: () => address })
   endings.push({ what: 'watch', end: parts.changes.stop })
+  if (carrier) {
+    const untold = (error: unknown) => log.warn({ err: error }, 'the sandbox was not told of all numbers')
+    endings.push({ what: 'lines', end: (await tellLines(parts, untold)).end })
+  }
   let sandbox: string | null = null
   if (carrier) {
     const settings = { host: '127.0.0.1', port: carrier.smppPort, system_id: 'trunkline', password: carrier.password }

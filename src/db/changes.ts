@@ -1,13 +1,23 @@
 import type { Db, Tx } from './sql.ts'
 
 /** What processes hold in memory and must read anew when it changes in the database. */
-export type Topic = 'accounts' | 'clock' | 'prices' | 'connections' | 'numbers' | 'suppliers' | 'signing-keys'
+export type Topic =
+  | 'accounts'
+  | 'clock'
+  | 'prices'
+  | 'connections'
+  | 'numbers'
+  | 'suppliers'
+  | 'signing-keys'
+  | 'purchases'
 
 export type Changes = {
   /** Calls `effect` after every change of the topic, made here or by another process. */
   on(topic: Topic, effect: () => void): void
   /** Marks the topic as changed: here at once after the commit, in other processes within half a second. */
   announce(tx: Tx, topic: Topic): Promise<void>
+  /** Calls the effects in this process alone, after the commit: for what need not be sure, and must not serialise commits. */
+  nudge(tx: Tx, topic: Topic): void
   stop(): void
 }
 
@@ -54,6 +64,7 @@ export const watchChanges = async (db: Db, onError: (error: unknown) => void): P
         on conflict (topic) do update set version = changes.version + 1`
       tx.afterCommit(() => fire(topic))
     },
+    nudge: (tx, topic) => tx.afterCommit(() => fire(topic)),
     stop: () => {
       stopped = true
       clearTimeout(timer)

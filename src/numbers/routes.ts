@@ -215,6 +215,7 @@ export const numberRoutes = (parts: Parts) => {
         const number = there ? there.number : wish.number
         const bought = await buy(tx, account.id, { ...wish, number }, name)
         await register(tx, parts, account.id, bought.unregistered, body.requirements ?? [])
+        changes.nudge(tx, 'purchases')
         return bought
       })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(shownNumber) } })

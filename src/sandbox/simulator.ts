@@ -8,6 +8,8 @@ export type Simulator = {
   handset(number: string): Promise<{ sms: Item[] }>
   behave(number: string, behaviour: Record<string, unknown>): Promise<void>
   send(number: string, to: string, text: string): Promise<void>
+  /** Says which numbers are the platform's (true) and which are no longer: at most 1,000 at a time. */
+  provision(lines: Record<string, boolean>): Promise<void>
 }
 
 /** @param address of the control interface, and the token that it wants */
@@ -31,5 +33,6 @@ export const makeSimulator = (address: () => { port: number; token: string } | n
     handset: (number) => call('GET', path(number)),
     behave: async (number, behaviour) => void (await call('PUT', path(number), behaviour)),
     send: async (number, to, text) => void (await call('POST', `${path(number)}/sms`, { to, text })),
+    provision: async (lines) => void (await call('PUT', '/lines', { lines })),
   }
 }

@@ -35,3 +35,10 @@ export const advance = (tx: Tx, seconds: number) => tx.maybe<{ now: Date }>`
   returning now() + make_interval(secs => offset_seconds) as now`
 
 export const offset = (db: Db) => db.one<{ offset_seconds: number }>`select offset_seconds from clock`
+
+/** Numbers whose SMS channel changed since then, in their order after one of them, and whether an account has them now. */
+export const lines = (db: Db, since: Date, after: string) => db.many<{ number: string; ours: boolean }>`
+  select phone_number as number, bool_or(enabled) as ours from sms_channels
+  where phone_number > ${after}
+    and phone_number in (select phone_number from sms_channels where updated_at > ${since})
+  group by phone_number order by phone_number limit 1000`
