@@ -192,7 +192,7 @@ export const countAvailable = (db: Sql, group: string, digits: string, { shuffle
 /** True for a number that is somebody's here, or that we sell ourselves. */
 export const isKnown = async (db: Sql, number: string): Promise<boolean> =>
   (await db.maybe`
-    select 1 from numbers where number = ${number} and not (state = 'withdrawn' and supplier_id is not null)`) !== null
+    select 1 from numbers where number = ${number}`) !== null
 
 /** True when the account has an active reservation in the group. */
 export const hasReserved = async (db: Sql, account: string, group: string): Promise<boolean> =>
@@ -212,15 +212,12 @@ export const addSupplied = (
 ) => tx.maybe<Locked>`
   insert into numbers (number, group_id, state, shuffle, account_id, supplier_id)
   values (${number}, ${group}, ${state}, 0, ${account}, ${connection})
-  on conflict (number) do update set group_id = excluded.group_id, state = excluded.state,
-    account_id = excluded.account_id, supplier_id = excluded.supplier_id
-  where numbers.state = 'withdrawn' and numbers.supplier_id is not null
+  on conflict (number) do nothing
   returning number, group_id, state, account_id, supplier_id`
 
-/** A supplier's number is nobody's here any more. */
-export const withdraw = (tx: Tx, number: string) => tx.run`
-  update numbers set state = 'withdrawn', account_id = null, rests_until = null
-  where number = ${number} and supplier_id is not null`
+/** A supplier's number that is nobody's here any more leaves the inventory. */
+export const leave = (tx: Tx, number: string) => tx.run`
+  delete from numbers where number = ${number} and supplier_id is not null`
 
 /** How the account's number is held at its supplier. */
 export const heldThere = (tx: Tx, account: string, number: string) => tx.maybe<{

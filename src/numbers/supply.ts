@@ -98,7 +98,7 @@ export const refuse = async (
   await orders.fail(tx, account, row.id, reason, delivery)
   if (id && (await owned.lock(tx, account, id)))
     await tell(tx, 'number.released', await owned.release(tx, account, id), 'not_delivered')
-  if (row.number) await inventory.withdraw(tx, row.number)
+  if (row.number) await inventory.leave(tx, row.number)
   if (delivery) await askForEnd(tx, row)
   await changes.announce(tx, 'numbers')
 }
@@ -162,12 +162,12 @@ export const returnToSupplier = async (tx: Tx, number: string): Promise<void> =>
       connection: there.supplier_id,
       reservation: there.supplier_reservation,
     })
-  await inventory.withdraw(tx, number)
+  await inventory.leave(tx, number)
 }
 
 /** A number that came from a supplier was released: it is not renewed there either. */
 export const endSupply = async (tx: Tx, account: string, { id, number }: owned.NumberRow): Promise<void> => {
-  await inventory.withdraw(tx, number)
+  await inventory.leave(tx, number)
   const row = await orders.ofNumber(tx, account, id)
   if (row) await askForEnd(tx, row)
 }
