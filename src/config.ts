@@ -164,7 +164,7 @@ export const settings = {
   deliveryDays: setting(
     'TRUNKLINE_RETENTION_DAYS_DELIVERIES',
     '30',
-    'Days that webhook deliveries are kept. For webhooks, which are to come.',
+    'Days that webhook deliveries are kept; the events themselves a week longer.',
     integer(1, 3650),
   ),
   recordingDays: setting(

@@ -16,6 +16,7 @@ import * as sandbox from './sandbox/contract.ts'
 import * as sms from './sms/contract.ts'
 import * as tokens from './tokens/contract.ts'
 import * as users from './users/contract.ts'
+import * as webhooks from './webhooks/contract.ts'
 
 /** Every endpoint of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
 export const contracts: readonly Contract[] = [
@@ -30,6 +31,7 @@ export const contracts: readonly Contract[] = [
   stock,
   pricing,
   sms,
+  webhooks,
   ledger,
   prices,
   connections,

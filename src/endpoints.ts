@@ -17,6 +17,7 @@ import { sandboxRoutes } from './sandbox/routes.ts'
 import { smsRoutes } from './sms/routes.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { userRoutes } from './users/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 /** Every contract with the function that fulfils it. */
 export const makeEndpoints = (parts: Parts): Endpoint[] => [
@@ -31,6 +32,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...stockRoutes(parts),
   ...pricingRoutes(parts),
   ...smsRoutes(parts),
+  ...webhookRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),
   ...connectionRoutes(parts),

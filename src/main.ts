@@ -17,6 +17,7 @@ import { run } from './run.ts'
 import { startCarrier } from './sandbox/child.ts'
 import { tellLines } from './sandbox/ops.ts'
 import { makeSimulator } from './sandbox/simulator.ts'
+import { releaseLanes } from './webhooks/ops.ts'
 
 const drainMs = 30_000
 
@@ -42,7 +43,10 @@ const start = async () => {
   await patient.end()
   const db = connect({ url, connections: 16, onError })
   endings.push({ what: 'connections', end: db.end })
-  if (embedded) await releaseLeases(db)
+  if (embedded) {
+    await releaseLeases(db)
+    await releaseLanes(db)
+  }
 
   const seal = openSeal(home, config.masterKey)
   const keys = await prepare(db, config)

@@ -16,6 +16,9 @@ import type { Parts } from './parts.ts'
 import { installSite } from './site/routes.ts'
 import { smsJobs, smsSchedules } from './sms/jobs.ts'
 import { makeTunnel } from './tunnel/routes.ts'
+import { type Deliveries, startDeliveries } from './webhooks/engine.ts'
+import { forgetDeliveries, webhookJobs } from './webhooks/jobs.ts'
+import { installWebhookMetrics } from './webhooks/ops.ts'
 
 /** The figures of /metrics beside those of HTTP. */
 const installMetrics = ({ metrics, db, accept, carriers, suppliers }: Parts) => {
@@ -43,6 +46,7 @@ const installMetrics = ({ metrics, db, accept, carriers, suppliers }: Parts) => 
   metrics.gauge('trunkline_supplier_orders', 'Orders at suppliers that have not ended', ['supplier'], async () =>
     (await supplierFigures(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
   )
+  installWebhookMetrics(metrics, db)
   metrics.gauge('trunkline_database_connections', 'Connections of this process to the database', ['state'], () => {
     const { total, idle, waiting } = db.load()
     return Object.entries({ total, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }))
@@ -83,19 +87,22 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo // it listens on TCP
   let worker: Worker | null = null
+  let deliveries: Deliveries | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
     worker = startWorker({
       db,
       log,
-      kinds: [...numberJobs(parts), ...smsJobs(parts)],
+      kinds: [...numberJobs(parts), ...smsJobs(parts), ...webhookJobs(parts)],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
         ...smsSchedules(parts),
         syncSchedule(parts),
         lowBalances,
+        forgetDeliveries,
       ],
     })
+    deliveries = startDeliveries(parts)
   }
   return {
     app,
@@ -103,6 +110,8 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
     stop: async () => {
       life.stopping = true
       await Promise.all([app.close(), worker?.stop(15_000)])
+      // Last, because what ended just now is told too.
+      await deliveries?.stop()
       await carriers.close()
       outbound.close()
       for (const one of ticks) await one.end()

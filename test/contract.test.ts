@@ -38,6 +38,16 @@ for (const contract of contracts) {
     assert.match(String(answer.headers['x-request-id']), /^req_/)
   })
 
+  for (const status of Object.keys(contract.also ?? {}).map(Number))
+    test(`${contract.id} answers ${status} when it is repeated`, async () => {
+      const { scene } = stages
+      const request = await recipeOf(contract.id).ok(scene)
+      await send(scene.world, contract, scene.tenant, request)
+      const answer = await send(scene.world, contract, scene.tenant, request)
+      assert.equal(answer.status, status, answer.text)
+      assert.equal(answerFault(contract, answer), null)
+    })
+
   for (const name of Object.keys(refusals(contract)) as ProblemName[]) {
     const { status } = problems[name]
     test(`${contract.id} answers ${status}`, async () => {

@@ -92,6 +92,8 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['number', from],
     ['DID', number],
     ['DOC', await scene.document()],
+    ['WHK', await scene.webhook()],
+    ['WHD', await scene.delivery()],
     ['any', (await scene.reservation()).uuid],
     ['IMP', await scene.imported()],
   ]

@@ -10,6 +10,7 @@ export type Topic =
   | 'suppliers'
   | 'signing-keys'
   | 'purchases'
+  | 'webhooks'
 
 export type Changes = {
   /** Calls `effect` after every change of the topic, made here or by another process. */

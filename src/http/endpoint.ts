@@ -31,6 +31,8 @@ export type Contract = {
    *  told by its digest, so such a request takes no Idempotency-Key. */
   readonly stream?: boolean
   readonly status: number
+  /** Another status of the same reply, when nothing was left to do, with its description. */
+  readonly also?: { readonly [status: number]: string }
   readonly reply: TSchema
   /** Headers of its own that a fulfilled request may be answered with, and what each says. */
   readonly headers?: Readonly<Record<string, string>>

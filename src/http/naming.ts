@@ -44,6 +44,9 @@ const doubled = (value: unknown, from: RegExp, to: string, isName = false): unkn
 
 const word = (name: string, flags: string) => new RegExp(`(?<![a-z0-9])${name}(?![a-z0-9])`, flags)
 
+/** A value in the second spelling of `msgapp`, as somebody gets it who asked in that one. */
+export const inSpelling = (value: unknown, alias: string): unknown => renamed(value, word('msgapp', 'g'), alias)
+
 /** @param alias null when there is no second spelling: then nothing is done */
 export const makeNaming = (alias: string | null): Naming => {
   if (alias === null) return { install: () => {} }

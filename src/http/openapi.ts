@@ -83,13 +83,13 @@ const responses = (contract: Contract): Json => {
     name,
     { description, schema: { type: 'string' } },
   ])
-  const answers: Json = {
-    [contract.status]: {
-      description: 'Done',
+  const answers: Json = {}
+  for (const [status, description] of Object.entries({ ...contract.also, [contract.status]: 'Done' }))
+    answers[status] = {
+      description,
       ...(described.length > 0 ? { headers: Object.fromEntries(described) } : {}),
       content: content(reply),
-    },
-  }
+    }
   for (const [name, description] of Object.entries(refusals(contract))) {
     const entry = Object.entries(problems).find(([known]) => known === name)?.[1]
     if (!entry) continue

@@ -180,7 +180,9 @@ const register = (app: FastifyInstance, parts: ServerParts, endpoint: Endpoint) 
       ...(params ? { params } : {}),
       ...(query ? { querystring: query } : {}),
       ...(body && !contract.stream ? { body } : {}),
-      response: { [contract.status]: contract.reply },
+      response: Object.fromEntries(
+        [contract.status, ...Object.keys(contract.also ?? {})].map((status) => [status, contract.reply]),
+      ),
     },
     onRequest: contract.secure ? [...admit, admitSecure] : admit,
     ...(query ? { preValidation: readQueryOf(query) } : {}),

@@ -40,7 +40,8 @@ const wants = (error: FastifySchemaValidationError): string => {
       const pattern = named(error, 'pattern')
       if (pattern === '\\S') return 'must not be empty'
       const prefix = /^\^([A-Z]{3})$/.exec(pattern)?.[1]
-      return prefix ? `must start with ${prefix}` : `must match ${pattern}`
+      const several = /^\^\(\?:([A-Z]{3}(?:\|[A-Z]{3})+)\)$/.exec(pattern)?.[1]?.split('|').join(' or ')
+      return prefix || several ? `must start with ${prefix ?? several}` : `must match ${pattern}`
     }
     case 'format':
       if (named(error, 'format') === 'phone') return 'must be a phone number in E.164 format, such as +447700900123'

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 
 // The scheme of Standard Webhooks (standardwebhooks.com, specification 1.0): symmetric, v1.
 
@@ -6,6 +6,12 @@ const prefix = 'whsec_'
 
 /** A signing secret as it is shown, of the bytes that are the key. */
 export const shownSecret = (key: Buffer): string => prefix + key.toString('base64')
+
+/** A new signing secret: 32 random bytes. */
+export const makeSecret = (): string => shownSecret(randomBytes(32))
+
+/** The key that a secret stands for. */
+export const keyOf = (secret: string): Buffer => Buffer.from(secret.slice(prefix.length), 'base64')
 
 /**
  * The headers that prove where a call comes from and when it was made. During a rotation each key signs.

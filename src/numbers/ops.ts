@@ -1,5 +1,5 @@
 import type { Changes } from '../db/changes.ts'
-import type { Tx } from '../db/sql.ts'
+import type { Sql, Tx } from '../db/sql.ts'
 import { conflict, notFound, Problem } from '../http/problem.ts'
 import { hasten } from '../jobs/ops.ts'
 import { enqueue } from '../jobs/queue.ts'
@@ -180,3 +180,10 @@ export const release = async (
   await changes.announce(tx, 'numbers')
   return released
 }
+
+/** A number of an account with its SMS channel, by either's id (also after its release) or by the number itself. */
+export const lineOf = (
+  sql: Sql,
+  account: string,
+  by: { did?: string; sms?: string; number?: string },
+): Promise<owned.Line | null> => owned.line(sql, account, by)

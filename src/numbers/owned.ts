@@ -134,3 +134,15 @@ export const prolong = async (tx: Tx, account: string, id: string): Promise<Date
     where account_id = ${account} and id = ${id} returning expires_at`
   return row.expires_at
 }
+
+/** A number of an account with its SMS channel. */
+export type Line = { did: string; sms: string | null }
+
+/** By either's id, also after its release, or by the number itself, while it is the account's. */
+export const line = (sql: Sql, account: string, by: { did?: string; sms?: string; number?: string }) => sql.maybe<Line>`
+  select v.id as did, c.id as sms
+  from virtual_numbers v
+  left join sms_channels c on c.account_id = v.account_id and c.virtual_number_id = v.id
+  where v.account_id = ${account}
+    and (v.id = ${by.did ?? null}::uuid or c.id = ${by.sms ?? null}::uuid
+      or (v.number = ${by.number ?? null}::text and v.released_at is null))`

@@ -6,6 +6,7 @@ import { inventoryRecipes } from './inventory.ts'
 import { numberRecipes } from './numbers.ts'
 import type { Recipes } from './recipe.ts'
 import { smsRecipes } from './sms.ts'
+import { webhookRecipes } from './webhooks.ts'
 
 /** The recipes of every endpoint. A new domain adds its file here. */
 export const recipes: Recipes = {
@@ -16,4 +17,5 @@ export const recipes: Recipes = {
   ...inventoryRecipes,
   ...numberRecipes,
   ...smsRecipes,
+  ...webhookRecipes,
 }

@@ -51,6 +51,7 @@ export const refusalFault = (
 export const statusesOf = (contract: Contract): Set<number> =>
   new Set([
     contract.status,
+    ...Object.keys(contract.also ?? {}).map(Number),
     ...Object.keys(refusals(contract)).map((name) => problems[name as ProblemName].status), // keys of problems
   ])
 

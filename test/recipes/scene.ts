@@ -81,6 +81,9 @@ export type Scene = {
   document(): Promise<string>
   /** A number with a document that was given for what its regulator asks. */
   registration(): Promise<{ number: string; document: string }>
+  webhook(): Promise<string>
+  /** Of a webhook, a test. */
+  delivery(): Promise<string>
 }
 
 let own = 0
@@ -165,6 +168,11 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
       const { uuid, number } = data.reservation_details
       return { uuid, number }
     },
+    webhook: async () => {
+      const body = { hook_url: `http://127.0.0.1:1024/${encodeURIComponent(unique(mark))}` }
+      return (await must(tenant, 'POST', '/open/webhooks/subscribe/contact.created', body)).data.uuid
+    },
+    delivery: async () => (await must(tenant, 'POST', `/open/webhooks/${await scene.webhook()}/test`)).delivery_id,
   }
   return scene
 }

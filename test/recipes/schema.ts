@@ -31,7 +31,8 @@ export const fields = (schema: TSchema | undefined): [string, Node][] => Object.
 /** `USR` for a field that holds the id of a user. */
 export const prefixOf = (node: Node): string | null => {
   const whole = node.anyOf?.map(prefixOf).find((prefix) => prefix !== null)
-  return (
-    whole ?? /^\^([A-Z]{2}(?:[A-Z]|\[[A-Z]+\]))$/.exec(node.pattern ?? '')?.[1]?.replace(/\[(\w)\w*\]/, '$1') ?? null
-  )
+  // `^USR`, `^SM[IO]`, `^(?:SMS|DID)`: of several the first.
+  const [, one, first] =
+    /^\^(?:([A-Z]{2}(?:[A-Z]|\[[A-Z]+\]))|\(\?:([A-Z]{3})(?:\|[A-Z]{3})+\))$/.exec(node.pattern ?? '') ?? []
+  return whole ?? (one ?? first)?.replace(/\[(\w)\w*\]/, '$1') ?? null
 }

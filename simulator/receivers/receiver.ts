@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** A call as it came. */
+export type Received = {
+  readonly path: string
+  readonly id: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+  /** By the monotonic clock, milliseconds. */
+  readonly at: number
+}
+
+/** What a path does wrong. Every other path answers 200. */
+const faults: Record<string, (response: ServerResponse, argument: string) => void> = {
+  /** `/status/503` */
+  status: (response, code) => void response.writeHead(Number(code)).end('{"seen":true}'),
+  /** `/later/120`: 429, come back in so many seconds. */
+  later: (response, seconds) => void response.writeHead(429, { 'retry-after': seconds }).end(),
+  /** `/slow/500`: answers after so many milliseconds. */
+  slow: (response, ms) => void setTimeout(() => response.end('slow'), Number(ms)),
+  /** Never answers. */
+  mute: () => {},
+  /** A byte a second, for ever. */
+  drip: (response) => {
+    response.writeHead(200, { 'content-length': '1000000' })
+    const timer = setInterval(() => response.write('.'), 1_000)
+    response.on('close', () => clearInterval(timer))
+  },
+  /** The same before the answer's head is whole. */
+  'drip-head': (response) => {
+    response.socket?.write('HTTP/1.1 200 OK\r\n')
+    const timer = setInterval(() => response.socket?.write('x: y\r\n'), 1_000)
+    response.on('close', () => clearInterval(timer))
+  },
+  /** As much as is taken, a gigabyte at most. */
+  gigabyte: (response) => {
+    const chunk = Buffer.alloc(65_536, 'x')
+    response.writeHead(200, { 'content-length': String(2 ** 30) })
+    let left = 2 ** 30
+    const pump = () => {
+      while (left > 0 && !response.destroyed) {
+        left -= chunk.length
+        if (!response.write(chunk)) return void response.once('drain', pump)
+      }
+      response.end()
+    }
+    pump()
+  },
+  /** To itself, for ever. */
+  redirect: (response) => void response.writeHead(307, { location: 'redirect' }).end(),
+  /** Closes in the middle of the answer. */
+  cut: (response) => {
+    response.writeHead(500, { 'content-length': '100' })
+    response.write('half of')
+    setImmediate(() => response.socket?.destroy())
+  },
+  /** Closes without an answer. */
+  hang: (response) => response.socket?.destroy(),
+  /** Answers with words that are no HTTP. */
+  garbage: (response) => void response.socket?.end('BEEP BOOP\r\n\r\n'),
+}
+
+const textOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Somebody's webhook receiver, well or not: what its path says. Remembers every call. */
+export class Receiver {
+  readonly calls: Received[] = []
+  /** Called with each call before it is answered. */
+  onCall: (call: Received) => void = () => {}
+  /** What paths without a fault answer. */
+  status = 200
+  #server: Server | null = null
+  readonly #sockets = new Set<Socket>()
+  #port = 0
+
+  get port(): number {
+    return this.#port
+  }
+
+  url(path = '/'): string {
+    return `http://127.0.0.1:${this.#port}${path}`
+  }
+
+  /** Listens: on the port of before, once it has one. */
+  async up(): Promise<this> {
+    const server = createServer((request, response) => void this.#answer(request, response))
+    server.keepAliveTimeout = 60_000
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
+    })
+    server.listen(this.#port, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    if (address && typeof address === 'object') this.#port = address.port
+    this.#server = server
+    return this
+  }
+
+  /** Nobody listens any more. */
+  async down(): Promise<void> {
+    const server = this.#server
+    this.#server = null
+    if (!server) return
+    for (const socket of this.#sockets) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  }
+
+  /** Calls of a path, in the order in which they came. */
+  of(path: string): Received[] {
+    return this.calls.filter((call) => call.path === path)
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => {})
+    const { url: path = '/', headers } = request
+    const body = await textOf(request).catch(() => null)
+    if (body === null) return
+    const call = { path, id: String(headers['webhook-id']), headers, body, at: performance.now() }
+    this.calls.push(call)
+    this.onCall(call)
+    const [, fault = '', argument = ''] = path.split(/[/?]/)
+    const misbehave = faults[fault]
+    if (misbehave) misbehave(response, argument)
+    else response.writeHead(this.status).end('{"seen":true}')
+  }
+}

@@ -1,0 +1,95 @@
+import { inSpelling } from '../http/naming.ts'
+import { print } from '../lib/id.ts'
+import type { Outbound } from '../lib/outbound.ts'
+import { OutboundError } from '../lib/outbound-exchange.ts'
+import { signed } from '../lib/signature.ts'
+import { secondsOf } from './schedule.ts'
+
+/** A webhook as its deliveries need it. */
+export type Hook = {
+  readonly account: string
+  readonly id: string
+  readonly url: string
+  /** Host and port of the address: calls are counted by it. */
+  readonly host: string
+  /** The name that subscribers hear, and the second spelling of msgapp that they asked for. */
+  readonly eventName: string
+  readonly msgappName: string | null
+  /** Of all signing secrets that are valid now, the newest first. */
+  readonly keys: readonly Buffer[]
+}
+
+/** An event on its way to a webhook. */
+export type Delivery = {
+  readonly event: string
+  readonly conversation: string | null
+  /** That failed before. */
+  readonly tries: number
+  /** JSON, as the event was recorded. */
+  readonly body: string
+}
+
+/** How a call went. `wait`: seconds that the receiver asked for. */
+export type Outcome = {
+  readonly what: 'delivered' | 'failed' | 'gone'
+  readonly status: number | null
+  readonly ms: number
+  readonly excerpt: string
+  readonly error: string | null
+  readonly wait: number
+}
+
+const timeoutMs = 10_000
+/** Of an answer; what is kept of it is the beginning. */
+const mostBytes = 65_536
+const mostKept = 1_000
+
+/** What is sent: the event as it was recorded, or in the spelling in which it was asked for. The same bytes each time. */
+export const bodyOf = ({ eventName, msgappName }: Pick<Hook, 'eventName' | 'msgappName'>, body: string): string => {
+  const isRespelt = !body.includes(`"event":${JSON.stringify(eventName)}`)
+  if (msgappName === null && !isRespelt) return body
+  const event = { ...JSON.parse(body), event: eventName }
+  return JSON.stringify(msgappName === null ? event : inSpelling(event, msgappName))
+}
+
+/** In front of a surrogate pair, never in it: a database refuses half of one. */
+const kept = (text: string): string => text.slice(0, mostKept).toWellFormed()
+
+const answered = (status: number): Pick<Outcome, 'what' | 'error'> => {
+  if (status >= 200 && status < 300) return { what: 'delivered', error: null }
+  if (status === 410) return { what: 'gone', error: 'the receiver answered 410 Gone' }
+  if (status >= 300 && status < 400) return { what: 'failed', error: 'redirects are not followed' }
+  return { what: 'failed', error: `the receiver answered ${status}` }
+}
+
+/** Calls a webhook with an event. Never throws for what the receiver does. */
+export const call = async (
+  outbound: Outbound,
+  agent: string,
+  hook: Hook,
+  delivery: Delivery,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const body = bodyOf(hook, delivery.body)
+  const id = print('EVT', delivery.event)
+  const began = performance.now()
+  try {
+    const { status, retryAfter, excerpt, ms } = await outbound.post({
+      url: hook.url,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': agent,
+        ...signed(hook.keys, id, body, Date.now()),
+      },
+      body,
+      timeoutMs,
+      maxBytes: mostBytes,
+      signal,
+    })
+    return { ...answered(status), status, ms, excerpt: kept(excerpt), wait: secondsOf(retryAfter, Date.now()) }
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error
+    const ms = Math.round(performance.now() - began)
+    return { what: 'failed', status: null, ms, excerpt: '', error: `${error.code}: ${error.message}`, wait: 0 }
+  }
+}

@@ -1,0 +1,274 @@
+import type { Delivery, Hook, Outcome } from './call.ts'
+import { Condition, type Known } from './condition.ts'
+import type { Gate } from './gate.ts'
+import type { Head, LaneKey } from './lanes.ts'
+import { Lines } from './lines.ts'
+import { holds, longestHold, nextDelay } from './schedule.ts'
+import type { Change, Health } from './settle.ts'
+
+/** What a lane asks to be written down: all at once. */
+export type Report = {
+  readonly changes: readonly Change[]
+  readonly health: Health | null
+  /** What waits is due again: of one conversation, or, as null, of the whole webhook. */
+  readonly recovered: { readonly conversation: string | null } | null
+  readonly disabled: 'gone' | 'failing' | null
+}
+
+/** What a lane needs of the engine. */
+export type Ground = {
+  readonly gate: Gate
+  /** The platform's time, Unix milliseconds. */
+  now(): number
+  call(hook: Hook, delivery: Delivery, signal: AbortSignal): Promise<Outcome>
+  /** Resolves once it is written down, or once the lane is lost. */
+  write(lane: Lane, report: Report): Promise<void>
+  /** The oldest of the conversation that failed before and waits. */
+  elder(lane: Lane, conversation: string, before: string): Promise<Delivery | null>
+  /** The lane may have room for more. */
+  hungry(lane: Lane): void
+}
+
+/** Deliveries in memory, at most: enough to be busy while the next ones are read. */
+const mostLoaded = 64
+
+const attemptOf = ({ status, ms, excerpt, error }: Outcome): string =>
+  JSON.stringify({
+    ...(status === null ? {} : { response_status: status }),
+    latency_ms: ms,
+    ...(excerpt === '' ? {} : { response_excerpt: excerpt }),
+    ...(error === null ? {} : { error }),
+  })
+
+/** One webhook's life in the process that has its lane on lease: lines go side by side, as many as its receiver has shown that
+ *  it takes. */
+export class Lane {
+  hook: Hook
+  /** Whether more may be due than was loaded. */
+  mayHaveMore = true
+  readonly #ground: Ground
+  readonly #controller = new AbortController()
+  readonly #condition: Condition
+  readonly #lines = new Lines()
+  /** Loaded, until their end is written down. */
+  readonly #inHand = new Set<string>()
+  #underWay = 0
+  #isWaiting = false
+  #isProbing = false
+  /** Until what waits is due in its old order nothing more is read: it would overtake. */
+  #recovering = 0
+  /** By the monotonic clock. */
+  #lastBusy = performance.now()
+  #isClosing = false
+  #isLost = false
+
+  constructor(hook: Hook, known: Known, heads: readonly Head[], ground: Ground) {
+    this.hook = hook
+    this.#ground = ground
+    this.#condition = new Condition(known)
+    for (const { conversation, event, seconds } of heads)
+      if (seconds <= longestHold) this.#lines.hold(conversation, event, ground.now() + seconds * 1000)
+  }
+
+  get key(): LaneKey {
+    return { account: this.hook.account, webhook: this.hook.id }
+  }
+
+  get isDown(): boolean {
+    return this.#condition.isDown
+  }
+
+  get isQuick(): boolean {
+    return this.#condition.isQuick
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  get inHand(): readonly string[] {
+    return [...this.#inHand]
+  }
+
+  /** How many more it can be given. */
+  get room(): number {
+    if (this.#isLost || this.#isClosing || this.isDown) return 0
+    if (this.#recovering > 0 || this.#condition.isResting(this.#ground.now())) return 0
+    return Math.max(0, this.#appetite - this.#inHand.size)
+  }
+
+  get #appetite(): number {
+    return Math.min(mostLoaded, 2 * this.#condition.allowance)
+  }
+
+  /** Milliseconds since it last had something to do; 0 while it has. */
+  get idle(): number {
+    return this.#inHand.size > 0 || this.#isProbing ? 0 : performance.now() - this.#lastBusy
+  }
+
+  /** Takes over what is due, oldest first. */
+  feed(deliveries: readonly Delivery[]): void {
+    const parked: Change[] = []
+    for (const delivery of deliveries) {
+      if (this.#inHand.has(delivery.event)) continue
+      this.#inHand.add(delivery.event)
+      const wait = this.#lines.waitOf(delivery, this.#ground.now())
+      if (wait > 0) parked.push(this.#parked(delivery, wait / 1000))
+      else this.#lines.push(delivery)
+    }
+    if (parked.length > 0) void this.#write(parked)
+    this.run()
+  }
+
+  /** Starts what may start. */
+  run(): void {
+    while (this.#lines.hasReady && this.#underWay < this.#condition.allowance && !this.#isLost && !this.#isClosing) {
+      const { isQuick } = this
+      const { host } = this.hook
+      if (!this.#ground.gate.enter(host, isQuick)) {
+        this.#wait()
+        return
+      }
+      this.#underWay++
+      void this.#next().finally(() => {
+        this.#underWay--
+        this.#ground.gate.leave(host, isQuick)
+        this.#lastBusy = performance.now()
+        this.run()
+        if (this.mayHaveMore && this.room * 2 >= this.#appetite) this.#ground.hungry(this)
+      })
+    }
+  }
+
+  /** Tries a receiver that is down. */
+  async probe(delivery: Delivery): Promise<void> {
+    if (this.#isProbing || this.#isLost || !this.isDown || this.#inHand.has(delivery.event)) return
+    this.#isProbing = true
+    const { gate } = this.#ground
+    const { host } = this.hook
+    while (!gate.enter(host, false)) await new Promise<void>((go) => gate.wait(host, false, go))
+    this.#inHand.add(delivery.event)
+    try {
+      if (this.#isClosing || (await this.#turn(delivery)) === 'forgotten') this.#inHand.delete(delivery.event)
+    } finally {
+      gate.leave(host, false)
+      this.#isProbing = false
+      this.#lastBusy = performance.now()
+      this.mayHaveMore = true
+      this.#ground.hungry(this)
+    }
+  }
+
+  /** Begins nothing more; what is under way ends, and is written down. */
+  close(): void {
+    this.#isClosing = true
+    this.#drop(this.#lines.removeReady())
+  }
+
+  /** The lease is another's, or there is no more time: nothing is written any more. */
+  lose(): void {
+    this.#isLost = true
+    this.#controller.abort()
+    this.#drop(this.#lines.removeReady())
+  }
+
+  #wait(): void {
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    this.#ground.gate.wait(this.hook.host, this.isQuick, () => {
+      this.#isWaiting = false
+      this.run()
+    })
+  }
+
+  async #next(): Promise<void> {
+    const taken = this.#lines.take()
+    if (!taken) return
+    const { line, delivery } = taken
+    const isOff = this.isDown || this.#condition.isResting(this.#ground.now())
+    if (!isOff && (await this.#turn(delivery)) === 'tried') this.#lines.advance(line)
+    else this.#drop(this.#lines.remove(line))
+  }
+
+  /**
+   * Tries a delivery. Before a retry the oldest of the conversation that failed is tried out of turn: if the receiver takes
+   * calls again, what waits is read anew, in its old order.
+   */
+  async #turn(delivery: Delivery): Promise<'tried' | 'forgotten'> {
+    const { conversation, event, tries } = delivery
+    if (conversation !== null && (tries > 0 || this.isDown)) {
+      // What was in hand before may have ended while the question was under way.
+      const before = new Set(this.#inHand)
+      const elder = await this.#ground.elder(this, conversation, event)
+      if (elder && !before.has(elder.event) && !this.#inHand.has(elder.event)) {
+        this.#inHand.add(elder.event)
+        if (await this.#attempt(elder, true)) return 'forgotten'
+      }
+    }
+    if (this.#isLost) return 'forgotten'
+    await this.#attempt(delivery, false)
+    return 'tried'
+  }
+
+  /** @returns whether the receiver took it */
+  async #attempt(delivery: Delivery, isElder: boolean): Promise<boolean> {
+    const outcome = await this.#ground.call(this.hook, delivery, this.#controller.signal)
+    if (this.#isLost) return false
+    const attempt = attemptOf(outcome)
+    if (outcome.what === 'delivered') this.#succeeded(delivery, attempt, isElder, outcome)
+    else this.#failed(delivery, attempt, isElder, outcome)
+    return outcome.what === 'delivered'
+  }
+
+  #succeeded(delivery: Delivery, attempt: string, isElder: boolean, { ms }: Outcome): void {
+    const { wasDown, isNews } = this.#condition.succeeded(ms)
+    const { conversation, event, tries } = delivery
+    if (wasDown || conversation !== null) this.#lines.free(wasDown ? null : conversation)
+    const isBack = (isElder || tries > 0) && conversation !== null
+    const change: Change = { ...this.key, event, what: 'delivered', seconds: null, attempt }
+    const recovered = wasDown ? { conversation: null } : isBack ? { conversation } : null
+    void this.#write([change], { health: isNews ? this.#health(true, null) : null, recovered })
+  }
+
+  #failed(delivery: Delivery, attempt: string, isElder: boolean, outcome: Outcome): void {
+    const now = this.#ground.now()
+    const { hold, disabled } = this.#condition.failed(outcome, now)
+    const { conversation, event, tries } = delivery
+    const failed = tries + 1
+    const seconds = isElder ? null : nextDelay(failed, outcome.wait)
+    const what = isElder ? 'called' : seconds === null ? 'failed' : 'again'
+    const changes: Change[] = [{ ...this.key, event, what, seconds, attempt }]
+    if (conversation !== null && seconds !== null && failed < holds && seconds <= longestHold)
+      for (const one of this.#lines.hold(conversation, event, now + seconds * 1000))
+        changes.push(this.#parked(one, seconds))
+    if (this.isDown || this.#condition.isResting(now)) this.#drop(this.#lines.removeReady())
+    void this.#write(changes, { health: this.#health(false, hold), disabled })
+  }
+
+  #health(succeeded: boolean, hold: number | null): Health {
+    return { ...this.key, failures: this.#condition.failures, succeeded, hold, isDown: this.isDown }
+  }
+
+  #parked({ event }: Delivery, seconds: number): Change {
+    // A moment after the head, so that both are read in their order.
+    return { ...this.key, event, what: 'parked', seconds: seconds + 0.01, attempt: null }
+  }
+
+  /** Leaves deliveries to be read anew. */
+  #drop(deliveries: readonly Delivery[]): void {
+    for (const { event } of deliveries) this.#inHand.delete(event)
+    this.mayHaveMore = true
+    this.#ground.hungry(this)
+  }
+
+  async #write(changes: readonly Change[], extra: Partial<Report> = {}): Promise<void> {
+    if (extra.recovered) this.#recovering++
+    await this.#ground.write(this, { changes, health: null, recovered: null, disabled: null, ...extra })
+    for (const { event } of changes) this.#inHand.delete(event)
+    this.#lastBusy = performance.now()
+    if (!extra.recovered) return
+    this.#recovering--
+    this.mayHaveMore = true
+    this.#ground.hungry(this)
+  }
+}

@@ -1,0 +1,27 @@
+import type { Sql } from '../db/sql.ts'
+import type { Metrics } from '../http/metrics.ts'
+import * as lanes from './lanes.ts'
+import * as store from './store.ts'
+
+/** For a start that knows that no other process lives (embedded database): what the one before delivered for need not wait
+ *  for the end of its leases. @returns how many webhooks */
+export const releaseLanes = (sql: Sql): Promise<number> => lanes.releaseAll(sql)
+
+/** The figures of webhooks for /metrics: of the whole installation. */
+export const installWebhookMetrics = (metrics: Metrics, sql: Sql): void => {
+  metrics.gauge(
+    'trunkline_webhooks',
+    'Webhooks by state: enabled, failing among them, disabled',
+    ['state'],
+    async () => {
+      const { enabled, failing, disabled } = await store.totals(sql)
+      return Object.entries({ enabled, failing, disabled }).map(([state, value]) => ({ labels: { state }, value }))
+    },
+  )
+  metrics.gauge('trunkline_webhook_deliveries_pending', 'Deliveries neither made nor given up', [], async () => [
+    { labels: {}, value: (await store.totals(sql)).pending },
+  ])
+  metrics.gauge('trunkline_webhook_oldest_pending_seconds', 'Age of the oldest of them', [], async () => [
+    { labels: {}, value: (await store.totals(sql)).oldest_seconds },
+  ])
+}

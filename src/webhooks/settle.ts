@@ -1,0 +1,67 @@
+import type { Tx } from '../db/sql.ts'
+import type { LaneKey } from './lanes.ts'
+
+/** What became of a delivery. `called`: tried out of turn, on behalf of others; its schedule stays. */
+export type Change = LaneKey & {
+  readonly event: string
+  readonly what: 'delivered' | 'failed' | 'again' | 'called' | 'parked'
+  /** Until the next try, of `again` and `parked`. */
+  readonly seconds: number | null
+  /** The call as JSON, but for its time, which the database knows best; null when there was none. */
+  readonly attempt: string | null
+}
+
+/** How a receiver is doing now. */
+export type Health = LaneKey & {
+  readonly failures: number
+  readonly succeeded: boolean
+  /** Seconds for which nothing is tried; of a receiver that is down, unless a retry is due before. */
+  readonly hold: number | null
+  readonly isDown: boolean
+}
+
+/** Writes down what became of deliveries. What a process does whose lease was lost changes nothing. */
+export const deliveries = (tx: Pick<Tx, 'run'>, worker: string, changes: readonly Change[]) => tx.run`
+  update webhook_deliveries d set
+    state = case when g.what in ('delivered', 'failed') then g.what else 'pending' end,
+    tries = d.tries + case when g.what in ('delivered', 'failed', 'again') then 1 else 0 end,
+    next_at = case when g.what = 'called' then d.next_at
+      when g.what in ('again', 'parked') then (select app_now()) + make_interval(secs => g.seconds) end,
+    attempts = case when g.attempt is null then d.attempts
+      else case when jsonb_array_length(d.attempts) < 20 then d.attempts else d.attempts - 0 end
+        || (jsonb_build_object('at', (select app_now()) - make_interval(secs => (g.attempt::jsonb ->> 'latency_ms')::integer / 1000.0))
+          || g.attempt::jsonb) end
+  from unnest(
+    ${changes.map((c) => c.account)}::uuid[], ${changes.map((c) => c.webhook)}::uuid[],
+    ${changes.map((c) => c.event)}::uuid[], ${changes.map((c) => c.what)}::text[],
+    ${changes.map((c) => c.seconds)}::double precision[], ${changes.map((c) => c.attempt)}::text[]
+  ) g (account_id, webhook_id, event_id, what, seconds, attempt)
+  join webhook_lanes l on l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${worker}
+  where d.account_id = g.account_id and d.webhook_id = g.webhook_id and d.event_id = g.event_id and d.state = 'pending'`
+
+export const healths = (tx: Tx, worker: string, all: readonly Health[]) => tx.run`
+  update webhook_lanes l set
+    failures = g.failures,
+    failing_since = case when g.failures > 0 then coalesce(l.failing_since, t.now) end,
+    succeeded_at = case when g.succeeded then t.now else l.succeeded_at end,
+    hold_until = case when g.is_down then least(t.now + make_interval(secs => g.hold), (
+        select min(next_at) from webhook_deliveries d
+        where d.account_id = g.account_id and d.webhook_id = g.webhook_id and d.state = 'pending' and d.tries > 0))
+      else t.now + make_interval(secs => g.hold) end
+  from (select app_now() as now offset 0) t, unnest(
+    ${all.map((h) => h.account)}::uuid[], ${all.map((h) => h.webhook)}::uuid[], ${all.map((h) => h.failures)}::integer[],
+    ${all.map((h) => h.succeeded)}::boolean[], ${all.map((h) => h.hold)}::double precision[],
+    ${all.map((h) => h.isDown)}::boolean[]
+  ) g (account_id, webhook_id, failures, succeeded, hold, is_down)
+  where l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${worker}`
+
+/** A receiver that takes calls again: what waits for its next try is due in its old order. @param conversation null: all */
+export const recover = (tx: Tx, { account, webhook }: LaneKey, conversation: string | null) => tx.run`
+  update webhook_deliveries set next_at = created_at
+  where account_id = ${account} and webhook_id = ${webhook} and state = 'pending' and next_at > created_at
+    and (${conversation}::text is null or conversation = ${conversation})`
+
+/** Disables a webhook that was enabled. @returns how many: 0 or 1 */
+export const disable = (tx: Tx, { account, webhook }: LaneKey, reason: 'gone' | 'failing') => tx.run`
+  update webhooks set enabled = false, disabled_reason = ${reason}, updated_at = (select app_now())
+  where account_id = ${account} and id = ${webhook} and enabled and deleted_at is null`

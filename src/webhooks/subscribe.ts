@@ -1,0 +1,111 @@
+import type { Sql, Tx } from '../db/sql.ts'
+import { eventBy } from '../events/ops.ts'
+import { invalid, notFound } from '../http/problem.ts'
+import { phoneNumber } from '../http/validation.ts'
+import { parse, uuid } from '../lib/id.ts'
+import type { Outbound } from '../lib/outbound.ts'
+import type { Seal } from '../lib/secret.ts'
+import { makeSecret } from '../lib/signature.ts'
+import { lineOf } from '../numbers/ops.ts'
+import * as store from './store.ts'
+
+const day = 86_400
+/** Seconds of each `time_period`; ever is none. */
+const periods: Record<string, number | null> = {
+  'all-time': null,
+  hour: 3_600,
+  day,
+  week: 7 * day,
+  month: 30 * day,
+  year: 365 * day,
+}
+
+type Kind = ReturnType<typeof eventBy>['kind']
+
+/** A channel as it was named, and the one on which the events happen that were asked for. */
+type Chosen = { kind: store.ChannelKind; id: string; match: string }
+
+/** The channel of an account by its printed id, whatever its kind. @throws the 404 Problem */
+export const channelBy = async (sql: Sql, account: string, printed: string, kind: Kind): Promise<Chosen> => {
+  const unknown = () => notFound(`Channel ${printed} does not exist`)
+  const [did, sms] = [parse('DID', printed), parse('SMS', printed)]
+  if (!did && !sms) return unknown()
+  const line = (await lineOf(sql, account, did ? { did } : { sms: sms ?? '' })) ?? unknown()
+  const match = (kind === 'sms' ? line.sms : line.did) ?? unknown()
+  return did ? { kind: 'DID', id: did, match } : { kind: 'SMS', id: sms ?? '', match }
+}
+
+const channelByNumber = async (sql: Sql, account: string, given: string, kind: Kind): Promise<Chosen> => {
+  const number = phoneNumber(given)
+  // Numbers of the messaging app come with its channels.
+  const line = kind === 'msgapp' ? null : await lineOf(sql, account, { number })
+  const unknown = `${number} is no number of the account with these events`
+  if (!line) return notFound(unknown)
+  if (kind !== 'sms') return { kind: 'DID', id: line.did, match: line.did }
+  const id = line.sms ?? notFound(unknown)
+  return { kind: 'SMS', id, match: id }
+}
+
+export type Wish = {
+  hook_url: string
+  channel_uuid?: string
+  on_number?: string
+  to_group_uuid?: string
+  time_period?: string
+}
+
+/** @returns null: every channel of the account */
+const choose = async (sql: Sql, account: string, name: string, kind: Kind, wish: Wish): Promise<Chosen | null> => {
+  if (kind === 'account') return null
+  if (wish.channel_uuid !== undefined) return channelBy(sql, account, wish.channel_uuid, kind)
+  if (wish.on_number) return channelByNumber(sql, account, wish.on_number, kind)
+  if (name.includes('call.')) return null
+  return invalid(`channel_uuid or on_number is required: ${name} happens on a channel`)
+}
+
+/** @throws the 400 Problem for an address that must not be called */
+export const admitAddress = async (outbound: Outbound, url: string): Promise<void> => {
+  const fault = await outbound.judge(url)
+  if (fault) invalid(`hook_url ${fault}`, 'hook_url_refused')
+}
+
+/**
+ * Subscribes; the same subscription again is the one that is there, enabled.
+ * @param spelt the event's name as asked for
+ * @param msgappName the second spelling of msgapp, when it was asked for in that one
+ * @throws the 400, 404 or 422 Problem
+ */
+export const subscribe = async (
+  tx: Tx,
+  { outbound, seal }: { outbound: Outbound; seal: Seal },
+  account: string,
+  { spelt, msgappName }: { spelt: string; msgappName: string | null },
+  wish: Wish,
+): Promise<{ row: store.WebhookRow; isNew: boolean }> => {
+  const { name, kind } = eventBy(spelt)
+  const chosen = await choose(tx, account, name, kind, wish)
+  await admitAddress(outbound, wish.hook_url)
+  const isConversation = name === 'msgapp.conversation.new'
+  const period = isConversation ? (wish.time_period ?? 'all-time') : null
+  const made: store.NewWebhook = {
+    account,
+    id: uuid(),
+    event: name,
+    event_name: spelt,
+    msgapp_name: msgappName,
+    channel_kind: chosen?.kind ?? null,
+    channel_id: chosen?.id ?? null,
+    match: chosen?.match ?? null,
+    hook_url: wish.hook_url,
+    to_group: wish.to_group_uuid ?? null,
+    time_period: period,
+    quietSeconds: period === null ? null : (periods[period] ?? null),
+    sealedSecret: seal.close(makeSecret()),
+  }
+  const row = await store.add(tx, made)
+  if (row) return { row, isNew: true }
+  const there = await store.same(tx, made)
+  if (!there) return subscribe(tx, { outbound, seal }, account, { spelt, msgappName }, wish)
+  const enabled = there.enabled ? there : await store.change(tx, account, there.id, { url: null, enabled: true })
+  return { row: enabled ?? there, isNew: false }
+}
