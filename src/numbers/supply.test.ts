@@ -47,6 +47,7 @@ const events = async (name: string) =>
   (await db.many`select 1 from events where account_id = ${tenant.id} and name = ${name}`).length
 
 before(async () => {
+  await db.run`insert into number_countries (iso_country_code, name, prefix) values ('LT', 'Lithuania', '370')`
   await db.run`insert into number_regions (id, iso_country_code, code, name, folded) values (7, 'GB', 'GB-ENG', 'England', 'england')`
   const settings = { ...supplier.settings, markup_percent: 25 }
   const made = await call('operator', 'POST', '/operator/connections', { kind: 'didww', name: 'Elsewhere', settings })
