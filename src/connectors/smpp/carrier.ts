@@ -30,6 +30,8 @@ class Carrier implements SmsCarrier {
   private readonly senders: Senders
   private readonly intake: Intake
   private readonly binds: Binds
+  /** More than one bind sends. */
+  private readonly spreads: boolean
   private readonly underWay = new Map<string, UnderWay>()
   private since = Date.now()
   private wasBound = false
@@ -59,6 +61,7 @@ class Carrier implements SmsCarrier {
       },
     })
     const sending = this.binds.sessions.filter(({ bind }) => bind !== 'receiver').length
+    this.spreads = sending > 1
     this.pace = new Pace(settings.tps, (settings.window ?? 10) * sending, performance.now())
     this.binds.start()
   }
@@ -83,7 +86,8 @@ class Carrier implements SmsCarrier {
   room(): number {
     if (this.closing) return 0
     const now = performance.now()
-    const windows = this.binds.sessions.reduce((sum, session) => sum + session.room, 0)
+    let windows = 0
+    for (const session of this.binds.sessions) windows += session.room
     const room = Math.max(0, Math.min(windows, this.pace.window(now) - this.inFlight, this.pace.available(now)))
     if (room === 0 && this.binds.anyBound) this.awaitRoom(now)
     return room
@@ -156,12 +160,14 @@ class Carrier implements SmsCarrier {
 
   private begin(destination: string, session: Session): void {
     this.inFlight++
+    if (!this.spreads) return
     const held = this.underWay.get(destination)
     this.underWay.set(destination, { session, parts: (held?.parts ?? 0) + 1 })
   }
 
   private finish(destination: string): void {
     this.inFlight--
+    if (!this.spreads) return
     const held = this.underWay.get(destination)
     if (held && --held.parts === 0) this.underWay.delete(destination)
   }
