@@ -58,6 +58,7 @@ const submitJob = (
     run,
     settle: async (tx, done) => {
       written(tx, done)
+      await states.byIndex(tx)
       await settle(tx, done)
     },
     failed: async (tx, { id, account }) => {

@@ -8,7 +8,7 @@ import type { CarrierReceipt } from './receipts.ts'
 export type Matcher = { find(tx: Tx, receipts: readonly CarrierReceipt[]): Promise<Found[]> }
 
 /** A part, and the place of the receipt that speaks of it. */
-export type Found = { n: number; account_id: string; message_id: string; part: number }
+export type Found = { n: number; account_id: string; message_id: string; part: number; parts: number }
 
 type Numbered = CarrierReceipt & { n: number }
 
@@ -32,11 +32,11 @@ type Row = Found & { form: Form }
 
 /** The parts under the keys: of several with one id at a carrier, the newest. */
 const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
-  select g.n, g.form, p.account_id, p.message_id, p.part
+  select g.n, g.form, p.account_id, p.message_id, p.part, p.parts
   from unnest(${keys.map((k) => k.n)}::integer[], ${keys.map((k) => k.connection)}::uuid[],
     ${keys.map((k) => k.key)}::text[], ${keys.map((k) => k.form)}::text[]) as g (n, connection_id, key, form)
   cross join lateral (
-    select account_id, message_id, part from sms_parts
+    select account_id, message_id, part, parts from sms_parts
     where connection_id = g.connection_id and ltrim(lower(carrier_id), '0') = g.key
     order by sent_at desc limit 1
   ) p`
@@ -119,7 +119,7 @@ export const adopt = async (tx: Tx, receipts: readonly Numbered[]): Promise<Foun
         order by d.sent_at, d.part limit 1
       ) f
       where p.account_id = f.account_id and p.message_id = f.message_id and p.part = f.part
-      returning p.account_id, p.message_id, p.part`
+      returning p.account_id, p.message_id, p.part, p.parts`
     if (row) found.push({ n, ...row })
   }
   return found

@@ -31,8 +31,10 @@ const most = 50_000
 /** A text that is not here so long after it was due was carried by another process, or canceled. */
 const lostMs = 30_000
 
-/** What is put back behind another one is due just after it. */
+/** What is put back behind another one is due just after it, but looks again this soon: the platform's clock, by which
+ *  both are due, may be moved. */
 const behindMs = 20
+const mostMs = 1_000
 
 export const makeOrder = (now: () => number = () => performance.now()): Order => {
   const pairs = new Map<string, Pair>()
@@ -80,7 +82,7 @@ export const makeOrder = (now: () => number = () => performance.now()): Order =>
       }
       const first = firstOf(pair)
       const isBehind = first !== null && first[0] < id
-      const wait = isBehind ? (Math.max(0, first[1] - now()) + behindMs) / 1_000 : 0
+      const wait = isBehind ? (Math.max(0, Math.min(mostMs, first[1] - now())) + behindMs) / 1_000 : 0
       if (isBehind) back(wait)
       return { wait, done, back }
     },

@@ -23,28 +23,35 @@ const statusOf: Record<SmsReceipt['state'], string> = {
 
 const isFinal = (state: SmsReceipt['state']) => !['ENROUTE', 'ACCEPTED', 'UNKNOWN'].includes(state)
 
+type Change = states.PartChange & { parts: number }
+
 /** Of several receipts for one part a delivery counts, else the last final one, else the last. */
-const latest = (found: readonly Found[], receipts: readonly CarrierReceipt[]): states.PartChange[] => {
-  const changes = new Map<string, states.PartChange & { rank: number }>()
-  for (const { n, account_id, message_id, part } of found) {
+const latest = (found: readonly Found[], receipts: readonly CarrierReceipt[]): Change[] => {
+  const changes = new Map<string, Change & { rank: number }>()
+  for (const { n, account_id, message_id, part, parts } of found) {
     const receipt = receipts[n]
     if (!receipt) continue
     const key = `${message_id} ${part}`
     const rank = receipt.state === 'DELIVERED' ? 2 : isFinal(receipt.state) ? 1 : 0
     if ((changes.get(key)?.rank ?? 0) > rank) continue
     const status = statusOf[receipt.state]
-    changes.set(key, { account: account_id, message: message_id, part, status, error: receipt.error, rank })
+    changes.set(key, { account: account_id, message: message_id, part, parts, status, error: receipt.error, rank })
   }
   return [...changes.values()]
 }
 
+const byMessage = (a: states.PartChange, b: states.PartChange) => (a.message < b.message ? -1 : 1)
+
 const applyFound = async (tx: Tx, found: readonly Found[], receipts: readonly CarrierReceipt[]): Promise<void> => {
-  if (found.length === 0) return
-  const messages = [...new Map(found.map((part) => [part.message_id, part])).values()].map(
-    ({ account_id, message_id }) => ({ account: account_id, id: message_id }),
-  )
+  // In one order, so that two batches cannot wait for each other.
+  const changes = latest(found, receipts).sort(byMessage)
+  const singles = changes.filter(({ parts }) => parts === 1)
+  if (singles.length > 0) await tell(tx, await states.changeSingles(tx, singles))
+  const others = changes.filter(({ parts }) => parts > 1)
+  if (others.length === 0) return
+  const messages = [...new Map(others.map(({ account, message }) => [message, { account, id: message }])).values()]
   await states.lock(tx, messages)
-  await states.changeParts(tx, latest(found, receipts))
+  await states.changeParts(tx, others)
   await tell(tx, await states.fold(tx, messages))
 }
 
@@ -57,6 +64,7 @@ type How = { readonly db: Db; readonly matcher: Matcher; readonly keepsUnknown: 
 /** Gives for each receipt whether its part is known. */
 const apply = ({ db, matcher, keepsUnknown }: How, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
   db.begin(async (tx) => {
+    await states.byIndex(tx)
     const found = await matcher.find(tx, receipts)
     const known = new Set(found.map(({ n }) => n))
     const missing = receipts.map((receipt, n) => ({ ...receipt, n })).filter(({ n }) => !known.has(n))

@@ -1,7 +1,8 @@
 import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/sql.ts'
+import type { Db, Tx } from '../db/sql.ts'
 import * as optout from './optout.ts'
 import * as pieces from './pieces.ts'
+import * as states from './states.ts'
 import type { Unwritten } from './unwritten.ts'
 
 /** What is written down while a text is being submitted; many texts to a statement. */
@@ -15,13 +16,20 @@ export type Steps = {
   isOptedOut(pair: optout.Pair): Promise<boolean>
 }
 
+/** For statements that may be planned while their tables are small. */
+const byIndex = <T>(db: Db, work: (tx: Tx) => Promise<T>): Promise<T> =>
+  db.begin(async (tx) => {
+    await states.byIndex(tx)
+    return await work(tx)
+  })
+
 export const makeSteps = (db: Db, unwritten: Unwritten, honoursOptOut: boolean): Steps => {
   const begin = makeBatcher<pieces.Beginning, pieces.Begun | 'gone'>(async (texts) => {
-    const begun = new Map((await pieces.begin(db, texts)).map((row) => [row.id, row]))
+    const begun = new Map((await byIndex(db, (tx) => pieces.begin(tx, texts))).map((row) => [row.id, row]))
     return texts.map(({ id }) => begun.get(id) ?? 'gone')
   })
   const put = makeBatcher<pieces.Piece, true>(async (given) => {
-    await pieces.put(db, given)
+    await byIndex(db, (tx) => pieces.put(tx, given))
     for (const { message, part } of given) unwritten.clear([message], part)
     return given.map(() => true)
   })
