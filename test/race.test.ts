@@ -38,23 +38,25 @@ test(`of ${callers} callers on ${stock} numbers in two processes ${stock} win, e
     }),
   )
 
+  /** A busy machine may say that it is busy (503), and is asked again. */
+  const ask = async (platform: Platform, key: string): Promise<Answer> => {
+    for (;;) {
+      const wish = { group_id: 'rush' }
+      const answer = await platform.call('POST', '/open/numbers/purchase', wish, { 'x-user-api-key': key })
+      if (answer.status !== 503) return answer
+    }
+  }
   const began = performance.now()
-  const answers: Answer[] = await Promise.all(
-    Array.from({ length: callers }, (_, n) =>
-      (n % 2 ? first : second).call(
-        'POST',
-        '/open/numbers/purchase',
-        { group_id: 'rush' },
-        { 'x-user-api-key': keys[n % keys.length] ?? '' },
-      ),
-    ),
+  const answers = await Promise.all(
+    Array.from({ length: callers }, (_, n) => ask(n % 2 ? first : second, keys[n % keys.length] ?? '')),
   )
   t.diagnostic(`${callers} answers in ${Math.round(performance.now() - began)} ms`)
 
   const won = answers.filter(({ status }) => status === 201).flatMap(({ body }) => body.purchased as string[])
   const refused = answers.filter(({ status }) => status !== 201)
   assert.deepEqual([won.length, new Set(won).size, refused.length], [stock, stock, callers - stock])
-  for (const { status, body } of refused) assert.deepEqual([status, body.error_code], [409, 'group_sold_out'])
+  const log = platforms.map((one) => one.output()).join('\n')
+  for (const { status, body } of refused) assert.deepEqual([status, body.error_code], [409, 'group_sold_out'], log)
   const { charges, numbers, total } = await db.one<{ charges: number; numbers: number; total: string }>`
     select count(*) as charges, count(distinct reference) as numbers, sum(amount) as total from transfers
     where kind = 'number_purchase'`

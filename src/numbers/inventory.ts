@@ -23,20 +23,33 @@ const next = (tx: Tx, group: string, from: number) => tx.maybe<Locked>`
   where group_id = ${group} and state = 'free' and shuffle >= ${from}
   order by shuffle limit 1 for update skip locked`
 
-const last = (tx: Tx, group: string) => tx.maybe<Locked>`
-  select number, group_id, state, account_id, supplier_id from numbers
-  where group_id = ${group} and state = 'free'
-  order by shuffle limit 1 for update`
+/** A number that was free a moment ago, locked by others or not. */
+const anyFree = (tx: Tx, group: string) => tx.maybe<{ number: string }>`
+  select number from numbers where group_id = ${group} and state = 'free' order by shuffle limit 1`
 
 const least = -2_147_483_648
 
 /**
  * Locks a free number of the group by chance. Numbers that others are taking at this moment are passed over; when there are
  * no others, they are waited for: whoever takes one may still fail to pay for it. Null when there is none.
+ *
+ * PostgreSQL keeps the lock on a row that was sold while a look for free ones went on, although it does not give the row.
+ * Buyers who waited with such locks in hand waited for each other (1,000 callers on 100 numbers: 40P01). So each look
+ * begins at a savepoint, and gives back what it has before it waits.
  */
 export const lockFree = async (tx: Tx, group: string, random = Math.random): Promise<Locked | null> => {
   const from = Math.floor(random() * 4_294_967_296) + least
-  return (await next(tx, group, from)) ?? (await next(tx, group, least)) ?? (await last(tx, group))
+  await tx.run`savepoint looking`
+  for (;;) {
+    const found = (await next(tx, group, from)) ?? (await next(tx, group, least))
+    if (found) return found
+    await tx.run`rollback to savepoint looking`
+    const taken = await anyFree(tx, group)
+    if (!taken) return null
+    const left = await lock(tx, taken.number)
+    if (left?.state === 'free' && left.group_id === group) return left
+    await tx.run`rollback to savepoint looking`
+  }
 }
 
 /** Locks the numbers that the account has reserved, of one group or of all, in the order of the numbers. */
