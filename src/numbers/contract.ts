@@ -174,7 +174,8 @@ export const reserveNumber = contract({
   }),
   errors: {
     notFound: unknownGroup,
-    conflict: 'The number, or any of the group, is not free, or none of the group can be held',
+    conflict:
+      'The number, or any of the group, is not free; or none of the group can be held (not_reservable), or its supplier holds no more (holds_used_up)',
     unprocessable: 'number is not E.164',
   },
 })

@@ -173,6 +173,11 @@ export const numberRoutes = (parts: Parts) => {
       const there = await outside.find(account.id, wish, true)
       if (there && 'any' in there)
         conflict(`The group ${wish.group} does not let one choose a number, and so none can be held`, 'not_reservable')
+      if (there && 'number' in there && there.reservation === null)
+        conflict(
+          'The supplier holds no more numbers at this moment: buy it at once, or try again later',
+          'holds_used_up',
+        )
       const made = await within(tx, (tx) =>
         there && 'number' in there
           ? reserveHeld(tx, account.id, there, config.reservationMinutes)

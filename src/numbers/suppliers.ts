@@ -21,6 +21,8 @@ export type Supplied = {
 export type Suppliers = {
   all(): Promise<readonly Supplied[]>
   of(id: string): Promise<Supplied | null>
+  /** The same, read anew: what another process has changed is heard of half a second later. */
+  fresh(id: string): Promise<Supplied | null>
   /** Names of those whose part of the catalogue may be missing or old: the last reading failed, or there was none. */
   missing(): Promise<string[]>
   state(id: string): LinkState | null
@@ -83,6 +85,10 @@ export const makeSuppliers = (db: Db, seal: Seal, changes: Changes): Suppliers =
   return {
     all: async () => [...(await current()).values()],
     of: async (id) => (await current()).get(id) ?? null,
+    fresh: async (id) => {
+      reading = null
+      return (await current()).get(id) ?? null
+    },
     missing: () => {
       const made = missing ?? findMissing()
       missing = made

@@ -122,6 +122,34 @@ test('free numbers are asked for live; a reserved one is held there, and given b
   assert.equal((await call(other, 'POST', '/open/numbers/purchase', { number })).status, 201)
 })
 
+test('of many who want one and the same number one gets it, and one pays', async () => {
+  const callers = await Promise.all(Array.from({ length: 6 }, () => world.tenant({ balance: '10' })))
+  tenant = callers[0] ?? tenant
+  const group = await london()
+  const [one] = rows((await open('GET', `/numbers/available?group_id=${group}`)).body.data.numbers)
+  const body = { group_id: group, number: one?.number }
+  const answers = await Promise.all(callers.map((who) => call(who, 'POST', '/open/numbers/purchase', body)))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409, 409, 409, 409, 409])
+  const held = await db.many`select 1 from number_orders where number = ${String(one?.number)}`
+  assert.equal(held.length, 1)
+})
+
+test('what the supplier does not hold is not reserved, and can be bought all the same', async () => {
+  tenant = await world.tenant({ balance: '100' })
+  const group = await london()
+  const reserve = () => open('POST', '/numbers/reservations', { group_id: group })
+  const held: string[] = []
+  for (let answer = await reserve(); answer.status === 201; answer = await reserve())
+    held.push(answer.body.data.reservation_details.uuid)
+  assert.ok(held.length > 0 && held.length <= 10, `${held.length} held`)
+  const refused = await reserve()
+  assert.deepEqual([refused.status, refused.body.error_code], [409, 'holds_used_up'])
+  const other = await world.tenant({ balance: '10' })
+  const bought = await call(other, 'POST', '/open/numbers/purchase', { group_id: group })
+  assert.equal(bought.status, 201, JSON.stringify(bought.body))
+  for (const uuid of held) assert.equal((await open('DELETE', `/numbers/reservations/${uuid}`)).status, 200)
+})
+
 test('of a group that lets nobody choose any number is delivered while the request waits', async () => {
   tenant = await world.tenant({ balance: '5' })
   const [group] = (await groups('country=US&city_name_or_prefix=833')).list

@@ -110,7 +110,7 @@ export const syncJob = (parts: Parts): Kind<Payload, boolean> => {
     leaseSeconds: 30,
     maxAttempts: 20,
     run: async ({ payload: { connection }, attempt }, signal) => {
-      const found = await parts.suppliers.of(connection)
+      const found = await parts.suppliers.fresh(connection)
       if (!found) return false
       const error = await read(parts, found, signal)
       await note(connection, error)
