@@ -75,13 +75,19 @@ const open = async () => {
   return { scene: await makeScene(world, 'fuzz', rich), toy: await makeScene(world, 'toy'), pool }
 }
 
+/** A scheduled text can be read, and taken back. */
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
+
 /** Sees to it that there is one of everything, whatever became of the last ones. */
 const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>) => {
   // Prices are among what is fuzzed.
   await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, { amount: '10000000' })
   // And so is what is on sale.
   await scene.world.call('operator', 'POST', '/operator/inventory/restore', { group_id: group.id })
-  const [{ uuid, channel, from }, { number, document }] = [await scene.message(), await scene.registration()]
+  const [{ uuid, channel, from }, { number, document }] = [
+    await scene.message({ send_at: tomorrow }),
+    await scene.registration(),
+  ]
   const things: [string, string][] = [
     ['ACC', toy.tenant.uuid],
     ['USR', await scene.user()],
