@@ -83,7 +83,7 @@ test('parts for one destination that are under way keep to one bind, others spre
   const carrier = await connect(t, await listen(t, server), seen, { binds: 3 })
   await seen.until(() => states(carrier.state().binds).every((state) => state === 'bound'))
   const destinations = ['+33612345678', '+33612345679', '+33612345670']
-  const results = [1, 2, 3, 4].flatMap(() => destinations.map((destination) => carrier.submit(part({ destination }))))
+  const results = destinations.flatMap((destination) => [1, 2, 3, 4].map(() => carrier.submit(part({ destination }))))
   await turn(() => held.length === results.length)
   for (const used of got.values()) assert.equal(new Set(used).size, 1)
   assert.equal(new Set([...got.values()].flat()).size, 3)
