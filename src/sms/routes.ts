@@ -3,7 +3,7 @@ import { conflict, forbidden, invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { withdraw } from '../jobs/ops.ts'
 import { iso } from '../lib/clock.ts'
-import { readCursor, writeCursor } from '../lib/cursor.ts'
+import { type Cursor, readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print, uuid } from '../lib/id.ts'
 import { dollars } from '../lib/money.ts'
 import { countParts, isGsm } from '../lib/segments.ts'
@@ -39,6 +39,16 @@ const messageId = (printed: string): string =>
 /** The message, if it went the way that the printed id says. */
 const asPrinted = <Row extends store.MessageRow>(row: Row | null, printed: string): Row =>
   row && shownMessage(row).uuid.slice(0, 3) === printed.slice(0, 3) ? row : notFound(`SMS ${printed} does not exist`)
+
+/** Before every message of a second. */
+const leastId = '00000000-0000-0000-0000-000000000000'
+
+/** The older of two bounds: the beginning of a second, and a cursor. */
+const olderOf = (seconds: number | undefined, cursor: Cursor | null): Cursor | null => {
+  if (seconds === undefined) return cursor
+  if (cursor && Date.parse(cursor.time) < seconds * 1_000) return cursor
+  return { time: new Date(seconds * 1_000).toISOString(), id: leastId }
+}
 
 const checked = (text: string): string =>
   text.length <= longest ? text : invalid(`text must have at most ${longest} UTF-16 units, and has ${text.length}`)
@@ -122,11 +132,10 @@ export const smsRoutes = ({ db, accept, channels, prices, routing, clock }: Part
       const contact = phoneNumber(params.contact_number)
       const channel = await channelOf(account.id, params.channel_uuid)
       const limit = query.results_per_page ?? query.per_page ?? 50
-      const before = query.before_ts === undefined ? null : new Date(query.before_ts * 1000)
       const after = query.cursor
         ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
         : null
-      const rows = await store.thread(db, channel, contact, before, after, limit + 1)
+      const rows = await store.thread(db, channel, contact, olderOf(query.before_ts, after), limit + 1)
       const page = rows.slice(0, limit).reverse()
       const [oldest] = page
       return ok({

@@ -192,13 +192,13 @@ export type EventRow = Omit<MessageRow, 'at' | 'send_at' | 'voip_number_setup_id
   channel_id: string
 }
 
-/** A page of a thread, newest first. */
+/** A page of a thread, newest first. One bound and not two: of two PostgreSQL before 18 begins at either, and may walk through all
+ *  that is newer than the other. */
 export const thread = (
   db: Sql,
   channel: ChannelRow,
   contact: string,
-  before: Date | null,
-  after: Cursor | null,
+  before: Cursor | null,
   limit: number,
 ) => db.many<MessageRow>`
   select id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at, created_at, updated_at,
@@ -207,9 +207,8 @@ export const thread = (
     ${channel.voip_number_setup_id}::bigint as voip_number_setup_id
   from sms_messages
   where account_id = ${channel.account_id} and channel_id = ${channel.id} and contact = ${contact}
-    and created_at < coalesce(${before}::timestamptz, 'infinity')
-    and (created_at, id) < (coalesce(${after?.time ?? null}::timestamptz, 'infinity'),
-      coalesce(${after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+    and (created_at, id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
+      coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
   order by created_at desc, id desc limit ${limit}`
 
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`

@@ -54,7 +54,8 @@ const blocksOf = async (before: Date | null): Promise<number> => {
   const row = await store.channel(db, who.id, channel.slice(3))
   assert.ok(row)
   const blocks: number[] = []
-  await store.thread(explained(blocks), row, contact, before, null, 51)
+  const bound = before && { time: before.toISOString(), id: '00000000-0000-0000-0000-000000000000' }
+  await store.thread(explained(blocks), row, contact, bound, 51)
   return blocks[0] ?? 0
 }
 
