@@ -28,7 +28,7 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 const escaped = (text: string): string =>
   text.isWellFormed() ? encodeURIComponent(text) : `%ED%A0%80${encodeURIComponent(text.toWellFormed())}`
 
-const answers = new Map<string, { fulfilled: number; refused: number }>()
+const answers = new Map<string, { fulfilled: number; refused: number; last: string }>()
 const isFulfilled = ({ id }: Contract) => (answers.get(id)?.fulfilled ?? 0) > 0
 
 type Prepared = { url: string; sent: Sent; change: Change }
@@ -58,8 +58,9 @@ const ask = async (scene: Scene, pool: Pool, contract: Contract, input: Input) =
   const answer = await sendTo(scene.world, contract, scene.tenant, url, change)
   const took = performance.now() - began
   if (answer.status < 300) pool.learn(answer.text)
-  const seen = answers.get(contract.id) ?? { fulfilled: 0, refused: 0 }
+  const seen = answers.get(contract.id) ?? { fulfilled: 0, refused: 0, last: '' }
   seen[answer.status < 300 ? 'fulfilled' : 'refused']++
+  if (answer.status >= 300) seen.last = `${url} ${answer.status} ${answer.text}`
   answers.set(contract.id, seen)
   const wrong = fault(contract, sent, answer, took)
   if (wrong === null) return
@@ -100,12 +101,13 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['DOC', await scene.document()],
     ['WHK', await scene.webhook()],
     ['WHD', await scene.delivery()],
-    ['any', (await scene.reservation()).uuid],
     ['IMP', await scene.imported()],
   ]
   for (const [kind, id] of things) pool.pin(kind, id)
   pool.learn(await scene.suspended())
   pool.learn(document)
+  // The last, since whoever buys from the group takes what is reserved in it.
+  pool.pin('any', (await scene.reservation()).uuid)
 }
 
 const hasInput = ({ params, query, body }: Contract) => params || query || body
@@ -127,7 +129,7 @@ for (let round = 0; round * perWorld < total; round++) {
           if (isFulfilled(contract)) break
           await ask(scene, pool, contract, input)
         }
-        assert.ok(isFulfilled(contract), 'never fulfilled')
+        assert.ok(isFulfilled(contract), `never fulfilled: ${answers.get(contract.id)?.last}`)
       })
     await scene.world.end()
     const all = [...answers.values()]
