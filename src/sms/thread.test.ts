@@ -5,7 +5,7 @@ import type { Sql } from '../db/sql.ts'
 import * as store from './store.ts'
 import { contact, giveNumber } from './testing.ts'
 
-// A page of a thread costs the same however many messages there are. Short form 10,000 and 200,000 messages of the thread
+// A page of a thread costs the same however many messages there are. Short form 10,000 and 100,000 messages of the thread
 // and as many of others; TRUNKLINE_TEST_LONG=1 takes 3,000,000.
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
@@ -62,7 +62,7 @@ const blocksOf = async (before: Date | null): Promise<number> => {
 const middle = (count: number) => new Date(Date.parse('2020-01-01T00:00:00Z') + count * 500)
 
 test('a page of a thread touches as much of a long thread as of a short one, at its end and in its middle', async (t) => {
-  const [few, many] = [10_000, long ? 3_000_000 : 200_000]
+  const [few, many] = [10_000, long ? 3_000_000 : 100_000]
   await fillTo(few)
   const small = [await blocksOf(null), await blocksOf(middle(few))]
   await fillTo(many)
