@@ -39,7 +39,6 @@ export type Outcome = {
   readonly wait: number
 }
 
-const timeoutMs = 10_000
 /** Of an answer; what is kept of it is the beginning. */
 const mostBytes = 65_536
 const mostKept = 1_000
@@ -68,6 +67,7 @@ export const call = async (
   agent: string,
   hook: Hook,
   delivery: Delivery,
+  timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Outcome> => {
   const body = bodyOf(hook, delivery.body)

@@ -41,8 +41,12 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
 /**
  * Delivers events to webhooks until it is stopped. Any number of processes may share a database: a webhook's deliveries are
  * made by one of them at a time, the one that has its lane on lease, so that they keep their order.
+ * @param options.timeoutMs for a call, from the connection to the end of the answer
  */
-export const startDeliveries = ({ db, seal, clock, outbound, changes, log, version }: Given): Deliveries => {
+export const startDeliveries = (
+  { db, seal, clock, outbound, changes, log, version }: Given,
+  { timeoutMs = 10_000 } = {},
+): Deliveries => {
   const worker = uuid()
   const gate = makeGate(room)
   const writer = makeWriter({ db, changes, log }, worker)
@@ -64,7 +68,7 @@ export const startDeliveries = ({ db, seal, clock, outbound, changes, log, versi
     gate,
     now: clock.now,
     call: (hook, delivery, signal) =>
-      call(outbound, `Trunkline/${version}`, hook, delivery, signal).catch((error: unknown) => {
+      call(outbound, `Trunkline/${version}`, hook, delivery, timeoutMs, signal).catch((error: unknown) => {
         log.error({ err: error, webhook: hook.id, event: delivery.event }, 'a webhook could not be called')
         return { what: 'failed', status: null, ms: 0, excerpt: '', error: 'a fault of ours: see the log', wait: 0 }
       }),

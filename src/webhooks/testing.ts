@@ -19,15 +19,15 @@ export type Stage = World & {
   deliveries(who: Tenant, uuid: string): Promise<Answer['body'][]>
 }
 
-export const makeStage = async (settings: NodeJS.ProcessEnv = {}): Promise<Stage> => {
+export const makeStage = async (options: { timeoutMs?: number } = {}): Promise<Stage> => {
   const receiver = await new Receiver().up()
   // Before the database goes: hooks run in the order in which they are given.
   after(async () => {
     await engine.stop(100)
     await receiver.down()
   })
-  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings })
-  const engine = startDeliveries(world.parts)
+  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_MSGAPP_NAME: 'chatapp' })
+  const engine = startDeliveries(world.parts, options)
   const must = async (who: Tenant, method: 'GET' | 'POST', url: string, body?: object) => {
     const answer = await world.call(who, method, url, body)
     assert.ok(answer.status < 300, `${method} ${url}: ${answer.status} ${JSON.stringify(answer.body)}`)

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../test/platform.ts'
+import { makeStage, namesOf } from './testing.ts'
+
+const timeoutMs = 1_500
+const stage = await makeStage({ timeoutMs })
+const { receiver, happen, subscribe, advance, deliveries, call, tenant } = stage
+
+const attempted = (who: Awaited<ReturnType<typeof tenant>>, uuid: string, count = 1) =>
+  until(async () => {
+    const [delivery] = await deliveries(who, uuid)
+    return delivery?.attempts.length >= count && delivery
+  })
+
+/** How each way to misbehave is told in the log of deliveries. */
+const ways: Record<string, { state: string; status?: number; error?: RegExp; excerpt?: number; slow?: true }> = {
+  '/mute': { state: 'pending', error: /^timeout: no answer within/, slow: true },
+  '/drip-head': { state: 'pending', error: /^timeout: no answer within/, slow: true },
+  '/drip': { state: 'delivered', status: 200, slow: true },
+  '/gigabyte': { state: 'delivered', status: 200, excerpt: 1_000 },
+  '/redirect': { state: 'pending', status: 307, error: /^redirects are not followed$/ },
+  '/cut': { state: 'pending', status: 500, error: /^the receiver answered 500$/ },
+  '/hang': { state: 'pending', error: /^closed: / },
+  '/garbage': { state: 'pending', error: /^closed: / },
+  '/status/404': { state: 'pending', status: 404, error: /answered 404/ },
+}
+
+test('whatever a receiver does costs one call, bounded in time and memory, and nobody else waits for it', async () => {
+  const ada = await tenant()
+  const before = process.memoryUsage().rss
+  const hooks = new Map<string, string>()
+  for (const path of Object.keys(ways)) hooks.set(path, (await subscribe(ada, path)).uuid)
+  const { uuid: well } = await subscribe(ada, '/well')
+  const began = performance.now()
+  await happen(ada, ['Grace'], 'Grace')
+  await until(async () => (await deliveries(ada, well))[0].state === 'delivered')
+  assert.ok(
+    performance.now() - began < timeoutMs,
+    'a receiver that is well was told while others still took their time',
+  )
+  for (const [path, expected] of Object.entries(ways)) {
+    const delivery = await attempted(ada, hooks.get(path) ?? '')
+    const [attempt] = delivery.attempts
+    assert.equal(delivery.state, expected.state, path)
+    assert.equal(attempt.response_status, expected.status, path)
+    if (expected.error) assert.match(attempt.error, expected.error, path)
+    else assert.equal(attempt.error, undefined, path)
+    if (expected.excerpt) assert.equal(attempt.response_excerpt.length, expected.excerpt, path)
+    assert.ok(attempt.latency_ms < timeoutMs + 1_000, `${path} took ${attempt.latency_ms} ms`)
+    assert.equal(receiver.of(path).length, 1, path)
+  }
+  const grown = (process.memoryUsage().rss - before) / 2 ** 20
+  assert.ok(grown < 150, `memory grew by ${grown} MB, with an answer of a gigabyte`)
+})
+
+test('410 disables a webhook at once, and what waited ends as failed', async () => {
+  const bob = await tenant()
+  const { uuid } = await subscribe(bob, '/status/410')
+  await happen(bob, ['1', '2', '3'], 'one')
+  await until(async () => (await deliveries(bob, uuid)).every(({ state }) => state === 'failed'))
+  assert.equal(receiver.of('/status/410').length, 1)
+  assert.deepEqual((await call(bob, 'GET', '/open/webhooks')).body.webhooks, [])
+  const { webhook } = (await call(bob, 'GET', `/open/webhooks/${uuid}`)).body
+  assert.equal(webhook.disabled_reason, 'gone')
+  const [last] = await deliveries(bob, uuid)
+  assert.equal(last.attempts.at(-1).error, 'the webhook is disabled')
+  await happen(bob, ['4'], 'one')
+  assert.equal((await deliveries(bob, uuid)).length, 3)
+  assert.equal((await call(bob, 'POST', `/open/webhooks/deliveries/${last.id}/redeliver`)).status, 409)
+})
+
+test('a receiver that says 429 with Retry-After is left alone for as long, with everything', async () => {
+  const carol = await tenant()
+  const { uuid } = await subscribe(carol, '/later/120')
+  await happen(carol, ['1'], null)
+  const delivery = await attempted(carol, uuid)
+  const wait = (Date.parse(delivery.next_attempt_at) - Date.parse(delivery.attempts[0].at)) / 1000
+  assert.ok(wait >= 119 && wait <= 123, `${wait} s instead of 120`)
+  await happen(carol, ['2'], null)
+  await advance(60)
+  // Another webhook is told meanwhile, so there was time for this one too.
+  const { uuid: other } = await subscribe(carol, '/other')
+  await happen(carol, ['3'], null)
+  await until(async () => (await deliveries(carol, other))[0].state === 'delivered')
+  assert.deepEqual(namesOf(receiver.of('/later/120')), ['1'])
+  await advance(65)
+  await until(async () => receiver.of('/later/120').length >= 2)
+})
+
+test('a webhook that fails for five days without a success is disabled; enabled again, it starts anew', async () => {
+  const dave = await tenant()
+  const { uuid } = await subscribe(dave, '/status/503')
+  await happen(dave, ['1'], null)
+  await attempted(dave, uuid)
+  await advance(5 * 86_400 - 3_600)
+  await until(async () => (await deliveries(dave, uuid))[0].attempts.length >= 2)
+  const state = async () => (await call(dave, 'GET', `/open/webhooks/${uuid}`)).body.webhook
+  assert.equal((await state()).enabled, true)
+  await happen(dave, ['2'], null)
+  await until(async () => (await deliveries(dave, uuid))[0].attempts.length >= 1)
+  await advance(3_700)
+  await until(async () => (await state()).disabled_reason === 'failing')
+  const enabled = await call(dave, 'PUT', `/open/webhooks/${uuid}`, { enabled: true })
+  assert.equal(enabled.body.webhook.enabled, true)
+  const { failures, failing_since: since } = await state()
+  assert.deepEqual([failures, since], [0, undefined])
+})
