@@ -4,6 +4,7 @@ const benches: Record<string, () => Promise<unknown>> = {
   queue: () => import('./queue.ts'),
   relay: () => import('./relay.ts'),
   sms: () => import('./sms.ts'),
+  webhooks: () => import('./webhooks.ts'),
 }
 
 const [name = ''] = process.argv.splice(2, 1)

@@ -17,6 +17,9 @@ const room = { each: 32, quick: 512, other: 448 }
 const mostFailing = 600
 /** Lanes claimed, or read, by one statement. */
 const most = 256
+/** Deliveries in memory, in all, and what a webhook may have in any case. */
+const mostInHand = 16_384
+const leastShare = 4
 const lookEvery = 500
 const extendEvery = 8_000
 /** A lane with nothing to do is kept for so long, because where one event was there come more. */
@@ -131,7 +134,9 @@ export const startDeliveries = (
     const eager = [...hungry].slice(0, most)
     for (const lane of eager) hungry.delete(lane)
     const able = eager.filter((lane) => lane.room > 0)
-    const wishes = able.map((lane) => ({ ...lane.key, most: lane.room, inHand: lane.inHand }))
+    const left = mostInHand - lanes.values().reduce((sum, { size }) => sum + size, 0)
+    const share = Math.max(leastShare, Math.floor(left / able.length))
+    const wishes = able.map((lane) => ({ ...lane.key, most: Math.min(lane.room, share), inHand: lane.inHand }))
     const rows = wishes.length > 0 ? await store.load(db, wishes) : []
     const found = Map.groupBy(rows, ({ webhook_id }) => webhook_id)
     for (const [i, lane] of able.entries()) {

@@ -1,0 +1,226 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import pino from 'pino'
+import { openAccount } from '../src/accounts/ops.ts'
+import { readConfig } from '../src/config.ts'
+import { startEmbedded } from '../src/db/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { connect } from '../src/db/sql.ts'
+import { record } from '../src/events/ops.ts'
+import { makeSeal } from '../src/lib/secret.ts'
+import { makeParts } from '../src/parts.ts'
+import { makeSimulator } from '../src/sandbox/simulator.ts'
+import { startDeliveries } from '../src/webhooks/engine.ts'
+import { subscribe } from '../src/webhooks/subscribe.ts'
+import { median, option, table, thousands } from './lib.ts'
+
+/**
+ * Webhooks, in one run: events delivered a second – recorded, fanned out, signed, sent, logged – beside a bare keep-alive client
+ * against the same receiver; the time from cause to arrival at 200 events a second; and what 100 dead receivers among 1,000 do
+ * to it: `npm run bench -- webhooks [--rounds 3] [--seconds 5]`. The receiver is a process of its own on the same machine.
+ */
+const rounds = option('rounds', 3)
+const seconds = option('seconds', 5)
+const perSecond = option('rate', 200)
+const receivers = 1_000
+const dead = 100
+/** As many as the platform makes to one host. */
+const connections = 32
+
+const home = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
+const server = await startEmbedded({ home, log: { info: () => {}, warn: () => {}, error: console.error } })
+const patient = connect({ url: server.url, connections: 2, patient: true })
+await migrate(patient, {})
+await patient.end()
+const db = connect({ url: server.url, connections: 16 })
+const parts = await makeParts({
+  config: readConfig({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_LOG: 'silent' }),
+  db,
+  version: 'bench',
+  log: pino({ level: 'silent' }),
+  seal: makeSeal(randomBytes(32)),
+  simulator: makeSimulator(() => null),
+  publicUrl: () => 'http://127.0.0.1',
+})
+
+const child = spawn(process.execPath, [join(import.meta.dirname, 'receiver.ts')], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+})
+const port = Number(String((await once(createInterface(child.stdout), 'line'))[0]))
+
+const at = (sorted: readonly number[], share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
+/** The delays since the last time that it was asked, ascending. */
+const delays = async (): Promise<number[]> => {
+  const all: number[] = JSON.parse(await (await fetch(`http://127.0.0.1:${port}`)).text())
+  return all.sort((a, b) => a - b)
+}
+
+/** An account with a webhook on a host of its own. */
+const subscriber = (host: string) =>
+  db.begin(async (tx) => {
+    const account = await openAccount(tx, { name: host, onTrial: false })
+    const wish = { hook_url: `http://${host}.localhost:${port}/hook` }
+    await subscribe(tx, parts, account, { spelt: 'contact.created', msgappName: null }, wish)
+    return account
+  })
+
+/** About as much as an SMS event. */
+const filler = {
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  details: [{ id: 1, value: '+447700900123', type: 'PH' }],
+  note: 'x'.repeat(250),
+}
+const happened = (account: string, conversation: number) => ({
+  account,
+  name: 'contact.created' as const,
+  channel: null,
+  conversation: String(conversation),
+  payload: { ...filler, sent_at: performance.timeOrigin + performance.now() },
+})
+const body = JSON.stringify({ ...filler, sent_at: 0, event: 'contact.created', uuid: randomBytes(16).toString('hex') })
+
+/** Requests a second of a client that does nothing else. */
+const bare = async (): Promise<number> => {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+  const end = performance.now() + seconds * 1000
+  let count = 0
+  const one = () =>
+    new Promise<void>((resolve, reject) => {
+      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+      const sent = request({ host: '127.0.0.1', port, method: 'POST', path: '/hook', agent, headers }, (answer) => {
+        answer.resume()
+        answer.on('end', resolve)
+      })
+      sent.on('error', reject)
+      sent.end(body)
+    })
+  const lane = async () => {
+    for (; performance.now() < end; count++) await one()
+  }
+  const began = performance.now()
+  await Promise.all(Array.from({ length: connections }, lane))
+  agent.destroy()
+  return (count * 1000) / (performance.now() - began)
+}
+
+/** Events delivered a second to one webhook, recorded ten to a transaction by four callers, 2,000 ahead at most. */
+const delivered = async (account: string): Promise<number> => {
+  await delays()
+  const began = performance.now()
+  const end = began + seconds * 1000
+  let recorded = 0
+  let arrived = 0
+  const cause = async () => {
+    while (performance.now() < end) {
+      if (recorded - arrived > 2_000) {
+        await pause(2)
+        continue
+      }
+      recorded += 10
+      await db.begin((tx) =>
+        record(
+          tx,
+          Array.from({ length: 10 }, (_, i) => happened(account, recorded + i)),
+        ),
+      )
+    }
+  }
+  const count = async () => {
+    while (performance.now() < end || arrived < recorded) {
+      await pause(50)
+      arrived += (await delays()).length
+    }
+  }
+  await Promise.all([count(), ...Array.from({ length: 4 }, cause)])
+  return (arrived * 1000) / (performance.now() - began)
+}
+
+/** The delays of healthy receivers while events happen at an even pace, each to the next of these accounts. */
+const paced = async (accounts: readonly string[]): Promise<number[]> => {
+  await delays()
+  const began = performance.now()
+  const pending: Promise<unknown>[] = []
+  for (let n = 0; n < perSecond * seconds; n++) {
+    const wait = began + (n * 1000) / perSecond - performance.now()
+    if (wait > 0) await pause(wait)
+    const account = accounts[(n * 7) % accounts.length] ?? ''
+    pending.push(db.begin((tx) => record(tx, [happened(account, n)])))
+  }
+  await Promise.all(pending)
+  await pause(1_000)
+  return delays()
+}
+
+const deliveries = startDeliveries(parts)
+const one = await subscriber('one')
+const healthy: string[] = []
+const others: string[] = []
+for (let n = 0; n < receivers; n++) {
+  const isOther = n % (receivers / dead) === 0
+  if (isOther) others.push(await subscriber(`dead${n}`))
+  healthy.push(await subscriber(`well${n}`))
+}
+const withDead = healthy.map((account, n) =>
+  n % (receivers / dead) === 0 ? (others[n / (receivers / dead)] ?? account) : account,
+)
+
+// The first round warms up.
+const rates: { bare: number; ours: number }[] = []
+for (let round = 0; round <= rounds; round++) {
+  const rate = { bare: await bare(), ours: await delivered(one) }
+  if (round > 0) rates.push(rate)
+}
+const quiet: number[][] = []
+const beside: number[][] = []
+await paced(healthy)
+for (let round = 0; round < rounds; round++) {
+  quiet.push(await paced(healthy))
+  beside.push(await paced(withDead))
+}
+
+const middle = (all: readonly number[][], share: number) => median(all.map((one) => at(one, share)))
+console.log(`${rounds} rounds of ${seconds} s, medians\n`)
+table(
+  ['', 'a second', 'ratio'],
+  [
+    ['bare keep-alive client, 32 connections', thousands(median(rates.map((r) => r.bare))), '1.00'],
+    [
+      'events delivered',
+      thousands(median(rates.map((r) => r.ours))),
+      median(rates.map((r) => r.ours / r.bare)).toFixed(2),
+    ],
+  ],
+)
+console.log(`\nFrom cause to arrival, ${perSecond} events a second over ${receivers} receivers, milliseconds\n`)
+table(
+  ['', 'p50', 'p99', 'arrived'],
+  [
+    [
+      'all are well',
+      middle(quiet, 0.5).toFixed(1),
+      middle(quiet, 0.99).toFixed(1),
+      String(median(quiet.map((q) => q.length))),
+    ],
+    [
+      `${dead} never answer`,
+      middle(beside, 0.5).toFixed(1),
+      middle(beside, 0.99).toFixed(1),
+      String(median(beside.map((q) => q.length))),
+    ],
+  ],
+)
+await deliveries.stop(100)
+parts.outbound.close()
+parts.changes.stop()
+child.kill()
+await db.end()
+await server.stop()
+rmSync(home, { recursive: true, force: true })
