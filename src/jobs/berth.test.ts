@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type TestDatabase, testDatabase } from '../../test/database.ts'
 import { uuid } from '../lib/id.ts'
-import { berthOf } from './berth.ts'
+import { type Berth, berthOf, type Grant } from './berth.ts'
 import type { Job, Kind } from './kind.ts'
 import { enqueue, enqueueAll } from './queue.ts'
 import { silent, until, work } from './testing.ts'
@@ -27,6 +27,16 @@ const add = async (kind: string, owner: string, count: number): Promise<string[]
   return ids
 }
 
+/** Places, as soon as the worker has looked at the queue. */
+const grantOf = async (berth: Berth, count: number): Promise<Grant> => {
+  let granted: Grant | null = null
+  await until('there is room', () => {
+    granted = berth.reserve(count)
+    return granted !== null
+  })
+  return granted ?? assert.fail()
+}
+
 const left = async (kind: string) => (await db.many`select 1 from jobs where kind = ${kind}`).length
 
 test('jobs that are added leased run once, end, and are never claimed', async () => {
@@ -39,13 +49,11 @@ test('jobs that are added leased run once, end, and are never claimed', async ()
     run: async ({ id, attempt }) => void ran.push(`${id} ${attempt}`),
   }
   const worker = work({ db, kinds: [kind], log: silent })
-  const berth = berthOf('born')
+  const berth = berthOf(db, 'born')
   assert.ok(berth)
-  const grants: number[] = []
-  await until('the first look at the queue is over', () => grants.push(berth.reserve(250)) > 0 && grants.at(-1) !== 0)
-  const granted = grants.at(-1) ?? 0
-  assert.equal(granted, 100, 'no more than may run at once')
-  assert.equal(berth.reserve(1), 0, 'nothing beyond')
+  const granted = await grantOf(berth, 250)
+  assert.equal(granted.count, 100, 'no more than may run at once')
+  assert.equal(berth.reserve(1), null, 'nothing beyond')
   const ids = await add('born', berth.worker, 3)
   berth.take(
     granted,
@@ -54,7 +62,7 @@ test('jobs that are added leased run once, end, and are never claimed', async ()
   await until('they ended', async () => (await left('born')) === 0)
   assert.deepEqual(ran.sort(), ids.map((id) => `${id} 1`).sort())
   await worker.stop()
-  assert.equal(berthOf('born'), undefined, 'a worker that has stopped takes none')
+  assert.equal(berthOf(db, 'born'), undefined, 'a worker that has stopped takes none')
 })
 
 test('no place is granted while older jobs wait', async () => {
@@ -69,11 +77,12 @@ test('no place is granted while older jobs wait', async () => {
   )
   const worker = work({ db, kinds: [kind], log: silent })
   await until('two run', () => worker.running('busy') === 2)
-  assert.equal(berthOf('busy')?.reserve(1), 0)
+  const berth = berthOf(db, 'busy')
+  assert.ok(berth)
+  assert.equal(berth.reserve(1), null)
   gate.resolve()
   await until('all ended', async () => (await left('busy')) === 0)
-  await until('there is room', () => (berthOf('busy')?.reserve(1) ?? 0) === 1)
-  berthOf('busy')?.forsake(1, false)
+  berth.forsake(await grantOf(berth, 1), false)
   await worker.stop()
 })
 
@@ -87,16 +96,36 @@ test('what was committed without an answer is found, and runs once', async () =>
     run: async ({ id }) => void ran.push(id),
   }
   const worker = work({ db, kinds: [kind], log: silent })
-  const berth = berthOf('lost')
+  const berth = berthOf(db, 'lost')
   assert.ok(berth)
-  await until('there is room', () => berth.reserve(5) === 5)
+  const granted = await grantOf(berth, 5)
   const ids = await add('lost', berth.worker, 5)
   // Jobs of others are claimed meanwhile; what is being added is not taken for lost.
   await db.begin((tx) => enqueue(tx, 'lost', {}))
   await until('the other one ran', () => ran.length === 1)
-  berth.forsake(5, true)
+  berth.forsake(granted, true)
   await until('all ended', async () => (await left('lost')) === 0)
   assert.equal(ran.length, 6)
   assert.deepEqual(new Set(ran.slice(1)), new Set(ids))
+  await worker.stop()
+})
+
+test('what comes too late to be held for sure is given back, and runs once', async () => {
+  const ran: number[] = []
+  const kind: Kind = {
+    kind: 'late',
+    concurrency: 10,
+    leaseSeconds: 3600,
+    maxAttempts: 3,
+    run: async ({ attempt }) => void ran.push(attempt),
+  }
+  const worker = work({ db, kinds: [kind], log: silent })
+  const berth = berthOf(db, 'late')
+  assert.ok(berth)
+  const { count, at } = await grantOf(berth, 1)
+  const [id = ''] = await add('late', berth.worker, 1)
+  berth.take({ count, at: at - 3600 * 600 }, [jobOf('late', id)])
+  await until('it ended', async () => (await left('late')) === 0)
+  assert.equal(ran.length, 1)
   await worker.stop()
 })

@@ -1,5 +1,5 @@
 import { type Db, isUnavailable } from '../db/sql.ts'
-import type { Berth } from './berth.ts'
+import type { Berth, Grant } from './berth.ts'
 import { backoff, type Done, type Job, type Kind, type Log } from './kind.ts'
 import { type Held, isPassing, judge, type Outcome, textOf } from './outcome.ts'
 import { bury, extend, type Leased, putBack, type Return, reclaim, type Turn, turn } from './store.ts'
@@ -61,24 +61,27 @@ export class Lane implements Berth {
     return this.#kind.leaseSeconds
   }
 
-  reserve(count: number): number {
+  reserve(count: number): Grant | null {
     const isBehind = this.#due || this.#claiming > 0 || this.#doubtful || this.#pause !== undefined
-    if (isBehind || this.#state !== 'open') return 0
+    if (isBehind || this.#state !== 'open') return null
     const granted = Math.min(count, this.#free())
+    if (granted === 0) return null
     this.#reserved += granted
-    return granted
+    return { count: granted, at: performance.now() }
   }
 
-  take(granted: number, jobs: readonly Job[]): void {
-    this.#reserved -= granted
+  take({ count, at }: Grant, jobs: readonly Job[]): void {
+    this.#reserved -= count
     const leased = jobs.map((job) => ({ job, fence: 1 }))
-    if (this.#state === 'closed') void this.#release(leased)
-    else for (const one of leased) this.#start(one)
+    // An answer that took so long may be that of a lease that another worker has by now.
+    const isLate = performance.now() - at > this.leaseSeconds * 500
+    if (isLate || this.#state === 'closed') void this.#release(leased)
+    else for (const one of leased) this.#start(one, at)
     this.look()
   }
 
-  forsake(granted: number, doubtful: boolean): void {
-    this.#reserved -= granted
+  forsake({ count }: Grant, doubtful: boolean): void {
+    this.#reserved -= count
     this.#doubtful ||= doubtful
     this.wake()
   }
@@ -204,13 +207,13 @@ export class Lane implements Berth {
   }
 
   async #settleDoubts(): Promise<void> {
-    await reclaim(
-      this.#db,
-      this.worker,
-      this.kind,
-      [...this.#held].map(({ job }) => job.id),
-    )
+    // Another doubt may come meanwhile.
     this.#doubtful = false
+    const known = [...this.#held].map(({ job }) => job.id)
+    await reclaim(this.#db, this.worker, this.kind, known).catch((error) => {
+      this.#doubtful = true
+      throw error
+    })
   }
 
   /** In one statement where that will do, else in one transaction. */
@@ -267,8 +270,8 @@ export class Lane implements Berth {
     }
   }
 
-  #start(leased: Leased): void {
-    const held = { ...leased, controller: new AbortController(), leasedAt: performance.now(), ending: false }
+  #start(leased: Leased, leasedAt = performance.now()): void {
+    const held = { ...leased, controller: new AbortController(), leasedAt, ending: false }
     this.#held.add(held)
     const { attempt } = leased.job
     if (attempt > this.#kind.maxAttempts + spared)
@@ -295,7 +298,7 @@ export class Lane implements Berth {
     for (const { held } of outcomes) held.ending = false
     if (wanted > 0) {
       this.#due = true
-      this.#doubtful = isUnavailable(error)
+      this.#doubtful ||= isUnavailable(error)
     }
     if (isPassing(error)) {
       this.#outcomes.unshift(...outcomes)

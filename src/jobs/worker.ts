@@ -42,7 +42,7 @@ export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): 
   if (lanes.size !== kinds.length) throw new Error('two handlers for one kind of job')
   const silence = [...lanes.values()].flatMap((lane) => [
     onWake(lane.kind, (isDue) => (isDue ? lane.wake() : lane.look())),
-    openBerth(lane.kind, lane),
+    openBerth(db, lane.kind, lane),
   ])
   const timers = new Set<NodeJS.Timeout>()
   let closing = false

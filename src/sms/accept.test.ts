@@ -32,11 +32,11 @@ test('what may start at once is handed over leased, just as its row says; the re
   const berth: Berth = {
     worker: uuid(),
     leaseSeconds: 30,
-    reserve: (count) => Math.min(count, 2),
+    reserve: (count) => ({ count: Math.min(count, 2), at: performance.now() }),
     take: (_, jobs) => void taken.push(...jobs),
     forsake: () => void forsaken++,
   }
-  const close = openBerth(submitKind, berth)
+  const close = openBerth(db, submitKind, berth)
   let woken = 0
   const accept = makeAccept(db, parts.clock, true, () => woken++)
   const later = message('later', { sendAt: new Date(parts.clock.now() + 86_400_000), price: 20_000 })
@@ -71,16 +71,39 @@ test('what may start at once is handed over leased, just as its row says; the re
   assert.deepEqual([woken, forsaken], [1, 0])
 })
 
+test('nothing is leased beside older texts that wait to be claimed', async () => {
+  const { id: rich } = await tenant({ balance: '1' })
+  const taken: Job[] = []
+  const berth: Berth = {
+    worker: uuid(),
+    leaseSeconds: 30,
+    reserve: (count) => ({ count, at: performance.now() }),
+    take: (_, jobs) => void taken.push(...jobs),
+    forsake: () => assert.fail('it was committed'),
+  }
+  let woken = 0
+  const accept = makeAccept(db, parts.clock, true, () => woken++)
+  const older = message('another process has it', { account: rich })
+  await accept.message(older, null)
+  const close = openBerth(db, submitKind, berth)
+  const newer = message('behind it', { account: rich })
+  await accept.message(newer, null)
+  close()
+  assert.deepEqual([taken, woken], [[], 2])
+  const owners = await db.many`select owner from jobs where id = any(${[older.id, newer.id]}::uuid[])`
+  assert.deepEqual(owners, [{ owner: null }, { owner: null }])
+})
+
 test('a place that a refused statement had is given back', async () => {
   let forsaken = 0
   const berth: Berth = {
     worker: uuid(),
     leaseSeconds: 30,
-    reserve: (count) => count,
+    reserve: (count) => ({ count, at: performance.now() }),
     take: () => assert.fail('nothing was committed'),
-    forsake: (granted, isDoubtful) => void assert.deepEqual([++forsaken, granted, isDoubtful], [1, 1, false]),
+    forsake: ({ count }, isDoubtful) => void assert.deepEqual([++forsaken, count, isDoubtful], [1, 1, false]),
   }
-  const close = openBerth(submitKind, berth)
+  const close = openBerth(db, submitKind, berth)
   const accept = makeAccept(db, parts.clock, true, () => {})
   await assert.rejects(accept.message(message('never', { id: 'not a uuid' }), null))
   close()

@@ -57,24 +57,24 @@ const leasedJobs = (kept: readonly store.NewMessage[], count: number, now: Date)
  */
 export const makeAccept = (db: Db, clock: Clock, honoursOptOut: boolean, accepted: () => void): Accept => {
   const accept = async (messages: readonly store.NewMessage[]) => {
-    const berth = berthOf(submitKind)
-    const count = berth?.reserve(messages.length) ?? 0
-    if (!berth || count === 0) {
-      const refused = await store.accept(db, messages, honoursOptOut, null)
+    const berth = berthOf(db, submitKind)
+    const grant = berth?.reserve(messages.length)
+    if (!berth || !grant) {
+      const { refused } = await store.accept(db, messages, honoursOptOut, null)
       accepted()
       return refused
     }
     const now = new Date(clock.now())
     try {
-      const lease = { worker: berth.worker, seconds: berth.leaseSeconds, count }
-      const refused = await store.accept(db, messages, honoursOptOut, lease)
+      const lease = { worker: berth.worker, seconds: berth.leaseSeconds, count: grant.count }
+      const { refused, isLeased } = await store.accept(db, messages, honoursOptOut, lease)
       const kept = messages.filter(({ id }) => !refused.has(id))
-      const jobs = leasedJobs(kept, count, now)
-      berth.take(count, jobs)
+      const jobs = isLeased ? leasedJobs(kept, grant.count, now) : []
+      berth.take(grant, jobs)
       if (jobs.length < kept.length) accepted()
       return refused
     } catch (error) {
-      berth.forsake(count, isUnavailable(error))
+      berth.forsake(grant, isUnavailable(error))
       throw error
     }
   }
@@ -88,7 +88,7 @@ export const makeAccept = (db: Db, clock: Clock, honoursOptOut: boolean, accepte
     depth: batcher.depth,
     message: async (message, tx) => {
       if (tx) {
-        const refused = await store.accept(tx, withTransfers([message]), honoursOptOut, null)
+        const { refused } = await store.accept(tx, withTransfers([message]), honoursOptOut, null)
         const refusal = refused.get(message.id)
         if (refusal) refuse(refusal, message)
         tx.afterCommit(accepted)

@@ -73,6 +73,9 @@ export const payloadOf = ({ number: from, contact: to, text, long, sendAt }: New
     ? { from, to, text }
     : { from, to, text, long, send_at: sendAt?.toISOString() ?? null }
 
+/** What became of a batch: who was refused, and whether jobs were leased. */
+type Accepted = { refused: Map<string, Refusal>; isLeased: boolean }
+
 /** Why a message was not taken in. */
 export type Refusal = 'balance' | 'opted_out'
 
@@ -91,8 +94,8 @@ export const accept = async (
   rows: readonly NewMessage[],
   honoursOptOut: boolean,
   lease: Lease | null,
-): Promise<Map<string, Refusal>> => {
-  const refused = await db.many<{ id: string; refusal: Refusal }>`
+): Promise<Accepted> => {
+  const notes = await db.many<{ id: string; note: Refusal | 'older' }>`
     with given as materialized (
       select *, (select app_now()) as at from unnest(
         ${plain(rows, (r) => r.account)}::uuid[], ${plain(rows, (r) => r.id)}::uuid[], ${plain(rows, (r) => r.channel)}::uuid[],
@@ -103,6 +106,12 @@ export const accept = async (
         ${plain(rows, (r) => r.long)}::text[]
       ) with ordinality as g (account_id, id, channel_id, number, contact, text, encoding, fragments, price, transfer_id,
         send_at, decision_id, long, n)
+    ), older as materialized (
+      -- Texts that another process accepted, or that wait for a carrier, go first: nothing is leased beside them.
+      select j.id from jobs j
+      where ${lease?.count ?? 0}::integer > 0 and j.kind = 'sms.submit' and j.leased_until is null and not j.parked
+        and j.run_at <= (select app_now())
+      order by j.run_at, j.id limit 1
     ), blocked as materialized (
       select g.id from given g cross join lateral (
         select from sms_opt_outs o
@@ -144,14 +153,19 @@ export const accept = async (
         case when leased then (select clock_timestamp()) + make_interval(secs => ${lease?.seconds ?? 0}) end,
         case when leased then ${lease?.worker ?? null}::uuid end, leased::integer, leased::integer
       from (
-        select *, send_at is null and row_number() over (order by send_at is not null, n) <= ${lease?.count ?? 0} as leased
+        select *, send_at is null and not exists (select from older)
+          and row_number() over (order by send_at is not null, n) <= ${lease?.count ?? 0} as leased
         from paid
       ) as ranked
     )
-    select id, 'opted_out' as refusal from blocked
+    select id, 'opted_out' as note from blocked
     union all
-    select id, 'balance' from given where id not in (select id from paid) and id not in (select id from blocked)`
-  return new Map(refused.map(({ id, refusal }) => [id, refusal]))
+    select id, 'balance' from given where id not in (select id from paid) and id not in (select id from blocked)
+    union all
+    select id, 'older' from older`
+  const refused = new Map<string, Refusal>()
+  for (const { id, note } of notes) if (note !== 'older') refused.set(id, note)
+  return { refused, isLeased: !notes.some(({ note }) => note === 'older') }
 }
 
 export type Status =
