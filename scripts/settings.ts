@@ -22,4 +22,14 @@ export const withSettings = (manual: string): string =>
     (_, start: string, end: string) => `${start}${table()}\n${end}`,
   )
 
-if (import.meta.main) writeFileSync(manualFile, withSettings(readFileSync(manualFile, 'utf8')))
+/** The file that one copies to .env. */
+const example = (): string => {
+  const opening = '# Settings of Trunkline, each with its default. Copy to .env, or set them in the environment.\n'
+  const lines = Object.values(settings).map(({ name, default: value, about }) => `# ${about}\n# ${name}=${value}\n`)
+  return [opening, ...lines].join('\n')
+}
+
+if (import.meta.main) {
+  writeFileSync(manualFile, withSettings(readFileSync(manualFile, 'utf8')))
+  writeFileSync(join(import.meta.dirname, '../.env.example'), example())
+}
