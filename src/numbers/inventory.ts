@@ -228,9 +228,9 @@ export const addSupplied = (
   on conflict (number) do nothing
   returning number, group_id, state, account_id, supplier_id`
 
-/** A supplier's number that is nobody's here any more leaves the inventory. */
-export const leave = (tx: Tx, number: string) => tx.run`
-  delete from numbers where number = ${number} and supplier_id is not null`
+/** A supplier's number that is not the account's any more leaves the inventory. */
+export const leave = (tx: Tx, account: string, number: string) => tx.run`
+  delete from numbers where number = ${number} and account_id = ${account} and supplier_id is not null`
 
 /** How the account's number is held at its supplier. */
 export const heldThere = (tx: Tx, account: string, number: string) => tx.maybe<{

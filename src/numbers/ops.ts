@@ -59,7 +59,8 @@ export const reserve = async (
 export const giveBack = async (tx: Tx, numbers: readonly inventory.Locked[]): Promise<void> => {
   const stock = new Map<string, number>()
   const ours = numbers.filter(({ supplier_id }) => supplier_id === null)
-  for (const { number, supplier_id } of numbers) if (supplier_id !== null) await returnToSupplier(tx, number)
+  for (const { number, supplier_id, account_id: account } of numbers)
+    if (supplier_id !== null && account !== null) await returnToSupplier(tx, account, number)
   if (ours.length === 0) return
   await inventory.setFree(
     tx,

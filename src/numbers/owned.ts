@@ -76,13 +76,17 @@ export const find = (db: Sql, account: string, id: string) => db.maybe<NumberRow
 export const lock = (tx: Tx, account: string, id: string) => tx.maybe<NumberRow>`
   select * from virtual_numbers where account_id = ${account} and id = ${id} and released_at is null for update`
 
-/** A number that was ordered is there: its first month begins. Null when it was released meanwhile. */
-export const activate = (tx: Tx, account: string, id: string, status: 'ACTIVE' | 'AWAITING_REGISTRATION') =>
-  tx.maybe<NumberRow>`
-    update virtual_numbers
-    set status_text = ${status}, expires_at = app_now() + interval '1 month', updated_at = app_now()
-    where account_id = ${account} and id = ${id} and status_text = 'PENDING_ACTIVATION'
-    returning *`
+/** A number that was ordered is there: its first month begins. */
+export const activate = (
+  tx: Tx,
+  account: string,
+  id: string,
+  status: 'ACTIVE' | 'AWAITING_REGISTRATION' | 'SUSPENDED',
+) => tx.one<NumberRow>`
+  update virtual_numbers
+  set status_text = ${status}, expires_at = app_now() + interval '1 month', updated_at = app_now()
+  where account_id = ${account} and id = ${id} and released_at is null
+  returning *`
 
 type Changed = Pick<NumberRow, 'friendly_name' | 'record_inbound' | 'timezone' | 'inbound_user_id'>
 

@@ -32,8 +32,12 @@ const planDeadline = (
   runAt: Date,
 ) => enqueue(tx, 'numbers.registration', { account, id }, { account, runAt })
 
+/** How far the registration of a number is; null when none was opened. */
+export const stateOf = async (sql: Sql, account: string, id: string): Promise<registrations.RegistrationState | null> =>
+  (await registrations.find(sql, account, id))?.state ?? null
+
 /**
- * Opens the registrations of numbers that were just bought and whose regulator asks for something, with what is given for
+ * Opens the registrations of numbers whose regulator or supplier asks for one, with what is given for
  * them at once. What is given may concern any of them.
  * @throws the 400 or 404 Problem about what is given
  */
@@ -48,7 +52,6 @@ export const register = async (
   for (const number of numbers) asked.set(number.id, await askedOf(number, tx))
   const answers = await readAnswers(tx, account, [...asked.values()].flat(), given)
   for (const [id, requirements] of asked) {
-    if (requirements.length === 0) continue
     const opened = await registrations.open(tx, account, id, config.registrationDays)
     const ids = new Set(requirements.map((one) => one.id))
     await save(

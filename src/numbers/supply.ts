@@ -13,8 +13,9 @@ import * as inventory from './inventory.ts'
 import * as offers from './offers.ts'
 import * as orders from './orders.ts'
 import * as owned from './owned.ts'
-import { register } from './registration.ts'
+import { register, stateOf } from './registration.ts'
 import * as store from './store.ts'
+import { retarget, silence } from './suspension.ts'
 import { tell } from './told.ts'
 
 export const orderKind = 'numbers.order'
@@ -96,11 +97,35 @@ export const refuse = async (
   const { account_id: account, virtual_number_id: id } = row
   await release(tx, account, row.hold_id)
   await orders.fail(tx, account, row.id, reason, delivery)
-  if (id && (await owned.lock(tx, account, id)))
-    await tell(tx, 'number.released', await owned.release(tx, account, id), 'not_delivered')
-  if (row.number) await inventory.leave(tx, row.number)
+  // One that was released meanwhile has left already, and may be somebody's again.
+  if (id && (await owned.lock(tx, account, id))) {
+    const released = await owned.release(tx, account, id)
+    await inventory.leave(tx, account, released.number)
+    await tell(tx, 'number.released', released, 'not_delivered')
+  }
   if (delivery) await askForEnd(tx, row)
   await changes.announce(tx, 'numbers')
+}
+
+/** A number that was ordered can be used from now on. Its registration, which is opened where either side asks for one, says
+ *  in what state; one that was suspended meanwhile stays so. */
+const begin = async (
+  tx: Tx,
+  parts: Pick<Parts, 'seal' | 'config' | 'changes'>,
+  number: owned.NumberRow,
+  group: store.PlacedGroup,
+  awaitsRegistration: boolean,
+): Promise<void> => {
+  const { account_id: account, id } = number
+  const state = await stateOf(tx, account, id)
+  if (awaitsRegistration && state === null) await register(tx, parts, account, [number], [])
+  const isOpen = state === null ? awaitsRegistration : state !== 'approved'
+  const status = isOpen ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const)
+  const isSuspended = number.status_text === 'SUSPENDED'
+  await handOver(tx, await owned.activate(tx, account, id, isSuspended ? 'SUSPENDED' : status), group)
+  if (!isSuspended) return
+  await retarget(tx, account, id, 'PENDING_ACTIVATION', status)
+  await silence(tx, account, id)
 }
 
 /** The number is there: it is paid for, and becomes the account's, in one transaction. */
@@ -116,19 +141,18 @@ export const deliver = async (
   if (!group) throw new Error(`the group ${row.group_id} of an order is gone`)
   if (row.number !== null && row.number !== number)
     return refuse(tx, changes, row, `the supplier delivered ${number} instead`, delivery)
-  const status = awaitsRegistration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const)
   if (row.virtual_number_id === null) {
     if (!(await inventory.addSupplied(tx, number, group.id, row.connection_id, account, 'owned')))
       return refuse(tx, changes, row, `${number} is here already`, delivery)
-    const made = await owned.add(tx, newNumber(account, number, group, row.friendly_name, status))
+    const made = await owned.add(tx, newNumber(account, number, group, row.friendly_name, 'PENDING_ACTIVATION'))
     await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: made.id })
-    await handOver(tx, made, group)
     if (group.needs_registration) await register(tx, parts, account, [made], [])
+    await begin(tx, parts, made, group, awaitsRegistration)
   } else {
     await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: row.virtual_number_id })
-    const active = await owned.activate(tx, account, row.virtual_number_id, status)
+    const ordered = await owned.lock(tx, account, row.virtual_number_id)
+    if (ordered) await begin(tx, parts, ordered, group, awaitsRegistration)
     // It was released before it came, without refund as every released number.
-    if (active) await handOver(tx, active, group)
     else await askForEnd(tx, row)
   }
   await capture(tx, account, row.hold_id, micros(row.amount) ?? 0)
@@ -154,20 +178,20 @@ export const orderHeld = async (
   return row
 }
 
-/** A number that was only held leaves; its supplier is told, whose own hold would end later. */
-export const returnToSupplier = async (tx: Tx, number: string): Promise<void> => {
+/** A number that the account only held leaves; its supplier is told, whose own hold would end later. */
+export const returnToSupplier = async (tx: Tx, account: string, number: string): Promise<void> => {
   const there = await inventory.lastHold(tx, number)
   if (there?.supplier_id && there.supplier_reservation)
     await enqueue(tx, 'numbers.unreserve', {
       connection: there.supplier_id,
       reservation: there.supplier_reservation,
     })
-  await inventory.leave(tx, number)
+  await inventory.leave(tx, account, number)
 }
 
 /** A number that came from a supplier was released: it is not renewed there either. */
 export const endSupply = async (tx: Tx, account: string, { id, number }: owned.NumberRow): Promise<void> => {
-  await inventory.leave(tx, number)
+  await inventory.leave(tx, account, number)
   const row = await orders.ofNumber(tx, account, id)
   if (row) await askForEnd(tx, row)
 }

@@ -8,6 +8,18 @@ export type Cause = 'registration' | 'operator'
 
 type Before = Exclude<owned.StatusText, 'RELEASED'>
 
+/** Ends both ways of the channel of a suspended number, which are kept for its reinstatement. */
+export const silence = async (tx: Tx, account: string, id: string): Promise<void> => {
+  await tx.run`
+    update number_suspensions s set supports_sms_in = c.supports_sms_in, supports_sms_out = c.supports_sms_out
+    from sms_channels c
+    where s.account_id = ${account} and s.virtual_number_id = ${id}
+      and c.account_id = s.account_id and c.virtual_number_id = s.virtual_number_id and c.enabled`
+  await tx.run`
+    update sms_channels set supports_sms_in = false, supports_sms_out = false, updated_at = app_now()
+    where account_id = ${account} and virtual_number_id = ${id} and enabled`
+}
+
 /**
  * Suspends a number: it stays the account's and is paid for, but no text goes out or comes in. A number that is suspended
  * already stays as it is. The account is told why.
@@ -27,14 +39,8 @@ export const suspend = async (
   await tx.run`
     insert into number_suspensions (account_id, virtual_number_id, cause, reason, status_text, supports_sms_in,
       supports_sms_out)
-    select v.account_id, v.id, ${cause}, ${reason}, v.status_text, coalesce(c.supports_sms_in, false),
-      coalesce(c.supports_sms_out, false)
-    from virtual_numbers v
-    left join sms_channels c on c.account_id = v.account_id and c.virtual_number_id = v.id and c.enabled
-    where v.account_id = ${account} and v.id = ${id}`
-  await tx.run`
-    update sms_channels set supports_sms_in = false, supports_sms_out = false, updated_at = app_now()
-    where account_id = ${account} and virtual_number_id = ${id} and enabled`
+    values (${account}, ${id}, ${cause}, ${reason}, ${found.status_text}, false, false)`
+  await silence(tx, account, id)
   const suspended = await owned.setStatus(tx, account, id, 'SUSPENDED')
   await tell(tx, 'number.suspended', suspended, reason)
   await changes.announce(tx, 'numbers')

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld, type Tenant } from '../../test/world.ts'
+import { uuid } from '../lib/id.ts'
+import * as inventory from './inventory.ts'
+import { release } from './ops.ts'
+import type * as orders from './orders.ts'
+import * as owned from './owned.ts'
+import { register } from './registration.ts'
+import * as store from './store.ts'
+import { deliver, place, refuse } from './supply.ts'
+
+// What becomes of orders here: each is ended as its job ends it. How a supplier is asked is in supply.test.ts.
+
+const world = await makeWorld()
+const { db, parts, call } = world
+const { changes } = parts
+const connection = uuid()
+
+/** A group of a supplier; `asks`: what it says of registrations. */
+const makeGroup = async (id: string, asks: boolean) => {
+  await db.run`
+    insert into number_groups (id, iso_country_code, type, prefix, location, folded, setup_price, monthly_price, ppm,
+      allow_number_selection, is_eligible_for_free_number, needs_registration, supplier)
+    values (${id}, 'GB', 'local', '1632', 'Nowhere', 'nowhere', 1, 1.5, 0.005, true, false, ${asks}, ${connection})`
+  await db.run`insert into number_stock (group_id, free) values (${id}, 1)`
+  await db.run`
+    insert into supplier_groups (group_id, connection_id, external_id, sku, setup_cost, monthly_cost, features, seen_at)
+    values (${id}, ${connection}, ${id}, 'sku', 1, 1, '{voice_in,sms_in,sms_out}', app_now())`
+}
+await db.run`insert into number_countries values ('GB', 'United Kingdom', '44')`
+await makeGroup('free', false)
+await makeGroup('asking', true)
+
+let made = 0
+const next = () => `+441632${100_000 + ++made}`
+
+/** An account's order of a number, under way at the supplier. */
+const ordered = async (number = next(), groupId = 'free') => {
+  const tenant = await world.tenant()
+  const row = await db.begin(async (tx) => {
+    const group = await store.group(tx, groupId)
+    assert.ok(group)
+    await inventory.addSupplied(tx, number, groupId, connection, tenant.id, 'owned')
+    const { order } = await place(tx, tenant.id, group, { number, item: { number }, name: null })
+    return order
+  })
+  return { tenant, row, number, uuid: `DID${row.virtual_number_id}` }
+}
+const delivered = (row: orders.OrderRow, number: string, awaitsRegistration = false) =>
+  db.begin((tx) => deliver(tx, parts, row, { id: uuid(), number, awaitsRegistration }))
+const statusOf = async (tenant: Tenant, printed: string) =>
+  (await call(tenant, 'GET', `/open/voip/virtual-numbers/${printed}`)).body.number?.status_text
+const operator = (path: string, body = {}) => call('operator', 'POST', `/operator${path}`, body)
+
+test('a number that is suspended before it is delivered is handed over, silent until it is reinstated', async () => {
+  const { tenant, row, number, uuid: printed } = await ordered()
+  assert.equal((await operator(`/numbers/${printed}/suspend`, { reason: 'Fraud' })).status, 200)
+  await delivered(row, number)
+  assert.equal(await statusOf(tenant, printed), 'SUSPENDED')
+  const ended = await db.maybe`select 1 from jobs where kind = 'numbers.end' and payload ->> 'id' = ${row.id}`
+  assert.equal(ended, null, 'what is paid for is not given up')
+  const ways = async () => {
+    const [one] = (await call(tenant, 'GET', '/open/sms/channels')).body.channels
+    return [one.supports_sms_in, one.supports_sms_out]
+  }
+  assert.deepEqual(await ways(), [false, false])
+  assert.equal((await operator(`/numbers/${printed}/reinstate`)).status, 200)
+  assert.deepEqual([await statusOf(tenant, printed), ...(await ways())], ['ACTIVE', true, true])
+})
+
+test('an order that ends after its number was released leaves the number of whoever has it now', async () => {
+  const first = await ordered()
+  await db.begin((tx) => release(tx, changes, first.tenant.id, first.uuid.slice(3), 'requested', 1))
+  const second = await ordered(first.number)
+  await db.begin((tx) => refuse(tx, changes, first.row, 'canceled', null))
+  assert.equal(await inventory.isKnown(db, first.number), true)
+  await delivered(second.row, second.number)
+  assert.equal(await statusOf(second.tenant, second.uuid), 'ACTIVE')
+})
+
+test('a registration is opened wherever the supplier asks for one, and ends with its approval', async () => {
+  const { tenant, row, number, uuid: printed } = await ordered()
+  await delivered(row, number, true)
+  assert.equal(await statusOf(tenant, printed), 'AWAITING_REGISTRATION')
+  assert.equal((await operator(`/registrations/${printed}/approve`)).status, 200)
+  assert.equal(await statusOf(tenant, printed), 'ACTIVE')
+})
+
+test('the state of a delivered number is that of its registration, whatever the supplier says', async () => {
+  for (const [isApproved, awaits, status] of [
+    [true, true, 'ACTIVE'],
+    [false, false, 'AWAITING_REGISTRATION'],
+  ] as const) {
+    const { tenant, row, number, uuid: printed } = await ordered(next(), 'asking')
+    const bought = await owned.find(db, tenant.id, printed.slice(3))
+    assert.ok(bought)
+    await db.begin((tx) => register(tx, parts, tenant.id, [bought], []))
+    if (isApproved) assert.equal((await operator(`/registrations/${printed}/approve`)).status, 200)
+    assert.equal(await statusOf(tenant, printed), 'PENDING_ACTIVATION')
+    await delivered(row, number, awaits)
+    assert.equal(await statusOf(tenant, printed), status)
+  }
+})
