@@ -65,7 +65,10 @@ export const makeMatcher = (): Matcher => {
     return keys.length > 0 ? partsOf(tx, keys) : Promise.resolve([])
   }
 
-  /** By every way; of several parts that fit, one of the handset that the receipt names. */
+  /**
+   * By every way, of the handset that the receipt names. A number read in another way may be the id of another text, perhaps
+   * another account's: only an id that stands as it was answered finds its part without the handset.
+   */
   const findAny = async (tx: Tx, receipts: readonly Numbered[]): Promise<Row[]> => {
     const keys = receipts.flatMap(({ n, connection, carrierId }) =>
       formsOf(carrierId).map((form) => ({ n, connection, ...form })),
@@ -75,11 +78,11 @@ export const makeMatcher = (): Matcher => {
     const byReceipt = Map.groupBy(rows, ({ n }) => n)
     return receipts.flatMap(({ n, connection, handset }) => {
       const fitting = byReceipt.get(n) ?? []
-      const isOfHandset = ({ message_id }: Row) => !handset || contacts.get(message_id) === handset
-      const chosen = fitting.find(isOfHandset) ?? fitting[0]
+      const ofHandset = fitting.filter(({ message_id }) => handset && contacts.get(message_id) === handset)
+      const chosen = ofHandset[0] ?? fitting.find(({ form }) => form === 'text')
       if (!chosen) return []
       // Where another way fits as well, and nothing tells them apart, nothing is learned.
-      if (fitting.length === 1 || fitting.filter(isOfHandset).length === 1) learned.set(connection, chosen.form)
+      if (ofHandset.length === 1) learned.set(connection, chosen.form)
       return [chosen]
     })
   }

@@ -59,6 +59,26 @@ for (const [name, answered, reported] of [
   )
 
 test(
+  'a receipt never goes to the text of another handset whose id is the same number written in another way',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    smsc.idOf = (count) => (count === 1 ? '64' : '100')
+    await connect('only', smsc)
+    const [{ who, number }, other] = [await make(), await make()]
+    const old = await send(who, number, 'id 64')
+    await reaches(who, old.body.message_uuid, 'sent')
+    const to = '+447911999999'
+    smsc.answer = ({ id }) => {
+      smsc.receipt(id, 'DELIVRD', to, other.number)
+      return 'take'
+    }
+    const { body } = await send(other.who, other.number, 'id 100, in hexadecimal 64', { to })
+    await reaches(other.who, body.message_uuid, 'delivered')
+    assert.equal((await messageOf(who, old.body.message_uuid)).status, 'sent')
+  }),
+)
+
+test(
   'a receipt that comes before the answer to its submit is kept until its part is known',
   withSmscs(world, 1, async ([smsc]) => {
     assert.ok(smsc)
