@@ -2,6 +2,7 @@ import type { CarrierState, SmsCarrier, SmsEvents, SmsPart, SubmitResult } from 
 import { Binds } from './binds.ts'
 import type { Link, Lost } from './codec/link.ts'
 import { type Pdu, statuses, statusName } from './codec/pdu.ts'
+import { keptId } from './codec/receipt.ts'
 import { Intake, type SmppLog } from './intake.ts'
 import { Pace } from './pace.ts'
 import { Senders } from './senders.ts'
@@ -178,7 +179,8 @@ class Carrier implements SmsCarrier {
       return answer.written ? { outcome: 'unknown', reason } : this.later(reason, 0)
     }
     const { command, status } = answer
-    if (command === 'submit_sm_resp' && status === 0) return { outcome: 'accepted', carrierId: answer.messageId }
+    if (command === 'submit_sm_resp' && status === 0)
+      return { outcome: 'accepted', carrierId: keptId(answer.messageId) }
     if (command !== 'submit_sm_resp' && command !== 'generic_nack') {
       return { outcome: 'unknown', reason: `the answer was a ${command}` }
     }

@@ -6,7 +6,7 @@ import smpp, { type SmppSession } from 'smpp'
 import { connectSmpp } from './carrier.ts'
 import { encode } from './codec/encode.ts'
 import type { Link } from './codec/link.ts'
-import { noTlvs, statuses } from './codec/pdu.ts'
+import { noTlvs, statuses, tags } from './codec/pdu.ts'
 import { accept, carrierSide, connect, delivery, listen, part, settings, turn, watch } from './testing.ts'
 
 test('a message reaches another implementation, is accepted, reported and answered', async (t) => {
@@ -36,6 +36,22 @@ test('a message reaches another implementation, is accepted, reported and answer
   ])
   assert.match(inbound?.link ?? '', /./)
   assert.deepEqual(seen.receipts, [{ carrierId: '77', state: 'DELIVERED', error: null, handset: '', number: '' }])
+})
+
+test('an id of any length is cut alike in the answer and in its receipt', async (t) => {
+  const id = 'f'.repeat(5_000)
+  const server = carrierSide((link, pdu) => {
+    if (pdu.command !== 'submit_sm') return
+    accept(link, pdu, id)
+    const tlvs = new Map([[tags.receipted_message_id, Buffer.from(id)]])
+    link.send({ ...delivery(2), esmClass: 4, tlvs })
+  })
+  const seen = watch()
+  const carrier = await connect(t, await listen(t, server), seen)
+  const result = await carrier.submit(part())
+  await seen.until(() => seen.receipts.length === 1)
+  assert.ok(result.outcome === 'accepted' && result.carrierId.length === 255)
+  assert.equal(seen.receipts[0]?.carrierId, result.carrierId)
 })
 
 test('no more than the window is unanswered, and its room is told', async (t) => {

@@ -29,9 +29,18 @@ export const receiptClass = 0x04
 const typeBits = 0x3c
 const intermediate = 0x20
 
-const idForm = /\bid\s*:\s*([^\s:]+)(?=\s|$)/i
+// A NUL ends a field as a space does: some carriers end the whole text with one, and no database keeps it.
+const idForm = /\bid\s*:\s*([^\s:\0]+)(?=[\s\0]|$)/i
 const statForm = /\bstat\s*:\s*([a-z]+)/i
-const errForm = /\berr\s*:\s*([^\s:]+)(?=\s|$)/i
+const errForm = /\berr\s*:\s*([^\s:\0]+)(?=[\s\0]|$)/i
+
+/** The standard gives ids 64 octets (5.2.23). Some carriers write more; an index takes no more than 2,700. */
+const mostOfId = 255
+/** The standard gives errors 3 octets (appendix B). */
+const mostOfError = 64
+
+/** An id as it is kept: cut in the same way in answers and in receipts, so that they find each other. */
+export const keptId = (id: string): string => id.slice(0, mostOfId).toWellFormed()
 
 /** A state by its first five letters, which tell them apart in full and in short (`DELIVRD`, `delivered`). */
 const stateOf = (stat: string): MessageState | undefined => byLetters.get(stat.slice(0, 5).toUpperCase())
@@ -52,7 +61,11 @@ export const readReceipt = (pdu: Message | Data): Receipt | null => {
   const code = pdu.tlvs.get(tags.message_state)?.[0]
   const state = (code === undefined ? undefined : byCode.get(code)) ?? stateOf(statForm.exec(text)?.[1] ?? '')
   const error = errForm.exec(text)?.[1] ?? networkError(pdu.tlvs.get(tags.network_error_code))
-  return { carrierId, state: state ?? 'UNKNOWN', error: error === null || /^0*$/.test(error) ? null : error }
+  return {
+    carrierId: keptId(carrierId),
+    state: state ?? 'UNKNOWN',
+    error: error === null || /^0*$/.test(error) ? null : error.slice(0, mostOfError).toWellFormed(),
+  }
 }
 
 /** True when a deliver_sm or data_sm tells of a message sent, not of one received. Some carriers leave esm_class at 0: then a
