@@ -13,7 +13,7 @@ import { makeRelay, type Relay } from './relay.ts'
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const seconds = long ? Number(process.env.TRUNKLINE_TEST_SECONDS ?? 600) : 0
 /** Each has its own handset, so that the order of its answers is the order of its texts. */
-const senders = 8
+const senders = long ? 8 : 4
 
 const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? Date.now() % 1_000_000)
 let state = Math.imul(seed, 2_654_435_761)
@@ -144,7 +144,10 @@ test(`no trouble of a link loses a text or turns two around (seed ${seed})`, asy
     const found = await Promise.all(missing.slice(0, 5).map(async (text) => [text, await statusOf(text)]))
     assert.deepEqual(found, [], `${missing.length} of ${texts.length} did not reach ${handset} (seed ${seed})`)
     // What came a second time came after a cut link; the first time counts.
-    assert.deepEqual([...new Set(seen)], texts, `${handset} saw them in another order (seed ${seed})`)
+    const first = [...new Set(seen)]
+    const places = new Map(texts.map((text, place) => [text, place]))
+    const turned = first.filter((text, i) => i > 0 && (places.get(text) ?? 0) < (places.get(first[i - 1] ?? '') ?? 0))
+    assert.deepEqual(turned.slice(0, 5), [], `${turned.length} of ${texts.length} were overtaken (seed ${seed})`)
     twice += seen.length - new Set(seen).size
   }
   const drained = performance.now() - ended
