@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../test/platform.ts'
 import { makeWorld } from '../../test/world.ts'
 import { kinds } from './kinds.ts'
 
-const { call } = await makeWorld()
+const { call, db } = await makeWorld()
 const operator = 'operator' as const
 const create = (body: object) => call(operator, 'POST', '/operator/connections', body)
 const didww = { api_key: 'key of the supplier', callback_secret: 'secret of callbacks', countries: ['GB'] }
@@ -40,4 +41,24 @@ test('a setting that several kinds have is the same one in each', () => {
       assert.equal(seen.get(name) ?? text, text, name)
       seen.set(name, text)
     }
+})
+
+test('of two changes at a time neither is lost', async () => {
+  const { uuid } = (await create({ kind: 'didww', name: 'changed twice', settings: didww, enabled: false })).body
+    .connection
+  const url = `/operator/connections/${uuid}`
+  const waiting = async (count: number) =>
+    (await db.many`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+      .length === count
+  const both = await db.begin(async (tx) => {
+    await tx.run`select 1 from connections where id = ${uuid.slice(3)} for update`
+    const first = call('operator', 'PATCH', url, { settings: { markup_percent: 25 } })
+    await until(() => waiting(1))
+    const second = call('operator', 'PATCH', url, { settings: { ppm: '0.01' } })
+    await until(() => waiting(2))
+    return [first, second]
+  })
+  await Promise.all(both)
+  const { settings } = (await call('operator', 'GET', url)).body.connection
+  assert.deepEqual(settings, { countries: ['GB'], markup_percent: 25, ppm: '0.01' })
 })

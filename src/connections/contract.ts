@@ -109,7 +109,7 @@ export const deleteConnection = contract({
   params,
   status: 200,
   reply: Ok({}),
-  errors,
+  errors: { ...errors, conflict: 'Orders at this supplier have not ended' },
   cli: 'connections delete',
 })
 

@@ -1,5 +1,5 @@
 import type { Changes } from '../db/changes.ts'
-import type { Db, Tx } from '../db/sql.ts'
+import type { Db, Sql, Tx } from '../db/sql.ts'
 import { uuid } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
 import { type Kind, kinds, type SettingsOf } from './kinds.ts'
@@ -50,6 +50,9 @@ export const keepConnection = async (
   await changes.announce(tx, 'connections')
   return id
 }
+
+/** True for a connection that is known, enabled or not. */
+export const hasConnection = async (sql: Sql, id: string): Promise<boolean> => (await store.find(sql, id)) !== null
 
 /** The connections of a kind that are to run. */
 export const enabledConnections = async <K extends Kind>(db: Db, seal: Seal, kind: K): Promise<Connection<K>[]> => {

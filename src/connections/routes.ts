@@ -5,7 +5,7 @@ import { conflict, notFound } from '../http/problem.ts'
 import { checkPart } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
-import { askForSync } from '../numbers/ops.ts'
+import { askForSync, openOrders } from '../numbers/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
 import { changes as changesOf, type Kind } from './kinds.ts'
@@ -91,7 +91,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers }: Par
     }),
 
     serve(c.changeConnection, async ({ params, body, request, tx }) => {
-      const row = (await store.find(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
+      const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
       const { name = row.name, enabled = row.enabled } = body
       if (await store.isTaken(tx, name, row.id)) taken(name)
       checkPart(request, changesOf[row.kind], body.settings ?? {}, 'settings')
@@ -102,8 +102,15 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers }: Par
     }),
 
     serve(c.deleteConnection, async ({ params, tx }) => {
-      const row = await store.remove(tx, idOf(params.connection_uuid))
-      await changed(tx, row ?? unknown(params.connection_uuid))
+      const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
+      const open = await openOrders(tx, row.id)
+      if (open > 0)
+        conflict(
+          `${open} orders at ${row.name} have not ended: wait for them, or disable the connection meanwhile`,
+          'orders_open',
+        )
+      await store.remove(tx, row.id)
+      await changed(tx, row)
       return ok({})
     }),
 

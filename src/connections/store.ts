@@ -18,6 +18,10 @@ export const all = (db: Sql) => db.many<ConnectionRow>`select * from connections
 
 export const find = (db: Sql, id: string) => db.maybe<ConnectionRow>`select * from connections where id = ${id}`
 
+/** Waits for whoever changes it. */
+export const lock = (tx: Tx, id: string) =>
+  tx.maybe<ConnectionRow>`select * from connections where id = ${id} for update`
+
 /** Null when the name is taken. */
 export const create = (tx: Tx, id: string, kind: Kind, c: Content) => tx.maybe<ConnectionRow>`
   insert into connections (id, kind, name, settings, sealed_secrets, enabled)

@@ -8,6 +8,7 @@ import { uuid } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
 import { handOver } from './handover.ts'
 import * as inventory from './inventory.ts'
+import * as orders from './orders.ts'
 import * as owned from './owned.ts'
 import * as store from './store.ts'
 import { endSupply, newNumber, orderHeld, returnToSupplier } from './supply.ts'
@@ -19,6 +20,9 @@ export const askForSync = async (tx: Tx, connection: string): Promise<void> => {
   if ((await hasten(tx, 'numbers.sync', { key: connection })) > 0) return
   await enqueue(tx, 'numbers.sync', { connection }, { key: connection })
 }
+
+/** How many orders a supplier has not ended. */
+export const openOrders = (tx: Tx, connection: string): Promise<number> => orders.openOf(tx, connection)
 
 /** What an account asks to hold or buy. Without a number any free one; without a group, what it has reserved. */
 export type Wish = { group: string | null; number: string | null }

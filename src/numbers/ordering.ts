@@ -1,6 +1,7 @@
+import { hasConnection } from '../connections/ops.ts'
 import type { Asked, NumberSupplier, SupplierDelivery } from '../connectors/port.ts'
 import type { Tx } from '../db/sql.ts'
-import { type Kind, Retry } from '../jobs/kind.ts'
+import { GiveUp, type Kind, Later, Retry } from '../jobs/kind.ts'
 import { hasten } from '../jobs/ops.ts'
 import { print } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
@@ -14,10 +15,11 @@ const silenceSeconds = 60
 type Payload = { account: string; id: string }
 type Outcome = { delivery: SupplierDelivery } | { refused: string } | null
 
-/** The value, or else the job comes again. A refusal to tell is no refusal of the order. */
+/** The value, or else the job comes again, however long the supplier is away: nothing was tried. A refusal to tell is no refusal of
+ *  the order. */
 const told = <T>(asked: Asked<T>): T => {
   if (asked.outcome === 'done') return asked.value
-  throw new Retry(asked.reason, asked.outcome === 'later' ? asked.seconds : 30)
+  throw new Later(asked.reason, asked.outcome === 'later' ? asked.seconds : 30)
 }
 
 const itemOf = (item: orders.Item) => {
@@ -44,15 +46,16 @@ export const orderJob = (parts: Parts): Kind<Payload, Outcome> => {
     const asked = await supplier.order({ reference: id, sku: row.sku, item: itemOf(row.item), callback })
     if (asked.outcome === 'done') return { external: asked.value.id }
     if (asked.outcome === 'refused') return { refused: asked.reason }
-    if (asked.outcome === 'later') await orders.setWanted(db, account, id)
-    throw new Retry(asked.reason, asked.outcome === 'later' ? asked.seconds : 1)
+    if (asked.outcome === 'unknown') throw new Retry(asked.reason, 1)
+    await orders.setWanted(db, account, id)
+    throw new Later(asked.reason, asked.seconds)
   }
 
   /** What became of an order whose answer was lost: the supplier's id, or null when it surely did not come. */
-  const look = async (row: orders.OrderRow, supplier: NumberSupplier): Promise<string | null> => {
+  const look = async (row: orders.TimedOrder, supplier: NumberSupplier): Promise<string | null> => {
     const found = told(await supplier.findOrder(row.id))
     if (found) return found.id
-    const silence = row.sent_at ? (Date.now() - row.sent_at.getTime()) / 1000 : silenceSeconds
+    const silence = row.silence ?? silenceSeconds
     if (silence < silenceSeconds)
       throw new Retry('it is not known yet whether the order came', silenceSeconds - silence)
     return null
@@ -68,7 +71,11 @@ export const orderJob = (parts: Parts): Kind<Payload, Outcome> => {
     const row = await orders.find(db, account, id)
     if (!row || row.state === 'completed' || row.state === 'failed') return null
     const found = await suppliers.of(row.connection_id)
-    if (!found) throw new Retry('the connection of the supplier is not there, or not enabled', 60)
+    if (!found) {
+      // A connection with open orders is not taken away; one that was given up at that moment is as if it had been refused.
+      if (!(await hasConnection(db, row.connection_id))) return { refused: 'the supplier is not connected any more' }
+      throw new Later('the connection of the supplier is not enabled', 60)
+    }
     const { supplier } = found
     let external = row.external_id ?? (row.state === 'sending' ? await look(row, supplier) : null)
     if (external === null) {
@@ -80,9 +87,10 @@ export const orderJob = (parts: Parts): Kind<Payload, Outcome> => {
     const { state } = told(await supplier.orderState(external))
     if (state === 'canceled') return { refused: 'the supplier canceled the order' }
     // Its callback makes this shorter; none is promised to come.
-    if (state === 'pending') throw new Retry('the order is pending', Math.min(300, 0.25 * 2 ** Math.min(attempt, 20)))
+    const seconds = Math.min(300, 0.25 * 2 ** Math.min(attempt, 20))
+    if (state === 'pending') throw new Retry('the order is pending', seconds)
     const [delivery] = told(await supplier.delivered(external))
-    if (!delivery) throw new Retry('the order is completed, and its number is not there yet', 2)
+    if (!delivery) throw new Retry('the order is completed, and its number is not there yet', seconds)
     return { delivery }
   }
 
@@ -98,9 +106,11 @@ export const orderJob = (parts: Parts): Kind<Payload, Outcome> => {
     concurrency: 32,
     batch: 16,
     leaseSeconds: 30,
-    // Some weeks, at five minutes each: what is pending may take its time, and nothing is given up that is paid for there.
+    // A month, at five minutes each: what is pending may take its time.
     maxAttempts: 10_000,
     run,
+    // Nobody's money is set aside for ever. The job stays among those that were given up, for the operator to look at.
+    failed: (tx, { payload }) => settle(tx, payload, { refused: 'the supplier did not deliver' }),
     settle: async (tx, done) => {
       // In the order in which other statements lock balances too.
       const sorted = done.toSorted((a, b) => (a.job.payload.account < b.job.payload.account ? -1 : 1))
@@ -127,11 +137,14 @@ export const endJob = ({ db, suppliers }: Parts): Kind<Payload, void> => ({
   run: async ({ payload: { account, id } }) => {
     const row = await orders.find(db, account, id)
     if (!row || (row.state === 'failed' && row.delivery_id === null)) return
-    if (row.delivery_id === null) throw new Retry('its order has not ended', 60)
+    if (row.delivery_id === null) throw new Later('its order has not ended', 60)
     const found = await suppliers.of(row.connection_id)
-    if (!found) throw new Retry('the connection of the supplier is not there, or not enabled', 600)
+    if (!found && !(await hasConnection(db, row.connection_id)))
+      throw new GiveUp(`the supplier is not connected any more: end its number ${row.delivery_id} there by hand`)
+    if (!found) throw new Later('the connection of the supplier is not enabled', 600)
     const asked = await found.supplier.end(row.delivery_id)
-    if (asked.outcome !== 'done') throw new Retry(asked.reason, asked.outcome === 'later' ? asked.seconds : 60)
+    if (asked.outcome === 'later') throw new Later(asked.reason, asked.seconds)
+    if (asked.outcome !== 'done') throw new Retry(asked.reason, 60)
   },
 })
 

@@ -23,6 +23,9 @@ export type OrderRow = {
   sent_at: Date | null
 }
 
+/** An order, and the seconds since it was sent by the clock that wrote that down; null before. */
+export type TimedOrder = OrderRow & { silence: number | null }
+
 export type NewOrder = Omit<OrderRow, 'state' | 'external_id' | 'delivery_id' | 'reason' | 'sent_at'>
 
 export const add = (tx: Tx, o: NewOrder) => tx.one<OrderRow>`
@@ -32,8 +35,9 @@ export const add = (tx: Tx, o: NewOrder) => tx.one<OrderRow>`
     ${o.virtual_number_id}, ${o.friendly_name}, ${o.hold_id}, ${o.amount}::numeric, ${o.request_key}, ${o.job_id})
   returning *`
 
-export const find = (db: Sql, account: string, id: string) => db.maybe<OrderRow>`
-  select * from number_orders where account_id = ${account} and id = ${id}`
+export const find = (db: Sql, account: string, id: string) => db.maybe<TimedOrder>`
+  select *, extract(epoch from clock_timestamp() - sent_at)::float8 as silence from number_orders
+  where account_id = ${account} and id = ${id}`
 
 export const lock = (tx: Tx, account: string, id: string) => tx.maybe<OrderRow>`
   select * from number_orders where account_id = ${account} and id = ${id} for update`
@@ -74,6 +78,14 @@ export const complete = (tx: Tx, account: string, id: string, d: Delivered) => t
 export const fail = (tx: Tx, account: string, id: string, reason: string, delivery: string | null) => tx.run`
   update number_orders set state = 'failed', reason = ${reason}, delivery_id = ${delivery}, updated_at = app_now()
   where account_id = ${account} and id = ${id}`
+
+/** How many orders at a supplier have not ended. */
+export const openOf = async (db: Sql, connection: string): Promise<number> => {
+  const row = await db.one<{ open: number }>`
+    select count(*) as open from number_orders
+    where connection_id = ${connection} and state in ('wanted', 'sending', 'ordered')`
+  return row.open
+}
 
 export type OpenRow = { connection_id: string; open: number }
 

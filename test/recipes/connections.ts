@@ -1,3 +1,4 @@
+import { uuid } from '../../src/lib/id.ts'
 import type { Recipes } from './recipe.ts'
 import { unique } from './scene.ts'
 
@@ -25,6 +26,15 @@ export const connectionRecipes: Recipes = {
       return { params: { connection_uuid: await scene.connection() }, body: { name } }
     },
   },
-  deleteConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
+  deleteConnection: {
+    ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }),
+    conflict: async (scene) => {
+      const connection = await scene.connection()
+      await scene.world.db.run`
+        insert into number_orders (account_id, id, connection_id, group_id, sku, item, hold_id, amount, job_id)
+        values (${scene.tenant.id}, ${uuid()}, ${connection.slice(3)}, 'any', 'any', '{}', ${uuid()}, 1, ${uuid()})`
+      return { params: { connection_uuid: connection } }
+    },
+  },
   testConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
 }

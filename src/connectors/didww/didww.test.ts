@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createServer as createHttp, type Server } from 'node:http'
 import { createServer } from 'node:net'
 import { after, test } from 'node:test'
 import { startSupplier } from '../../../test/didww/supplier.ts'
@@ -90,6 +91,31 @@ test('a supplier that is dead costs three attempts, and then nothing for a while
   for (let i = 0; i < 20; i++) assert.equal((await supplier.check()).outcome, 'later')
   assert.ok(connections <= 3 + 3, `${connections} connections`)
   assert.equal(supplier.state().state, 'down')
+})
+
+/** A supplier that answers as it is told. */
+const answering = async (server: Server) => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  after(() => server.close())
+  const address = server.address()
+  const port = address && typeof address === 'object' ? address.port : 0
+  return { api_key: 'k', base_url: `http://127.0.0.1:${port}`, requests_per_second: 19 }
+}
+
+test('of the orders that a search brings only the one with our reference is ours', async () => {
+  let list: object[] = []
+  const settings = await answering(createHttp((_, response) => response.end(JSON.stringify({ data: list }))))
+  const made = (id: string, reference: string) => ({
+    id,
+    type: 'orders',
+    attributes: { status: 'Completed', external_reference_id: reference },
+  })
+  const supplier = connectDidww(settings)
+  assert.equal(done(await supplier.findOrder('ours')), null)
+  list = [made('1', 'theirs'), made('2', 'ours')]
+  assert.deepEqual(done(await supplier.findOrder('ours')), { id: '2', state: 'completed' })
+  list = [made('1', 'theirs')]
+  assert.equal((await supplier.findOrder('ours')).outcome, 'later', 'a filter that is not heeded proves nothing')
 })
 
 /** Published by the provider with its SDKs. */

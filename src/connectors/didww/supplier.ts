@@ -39,6 +39,16 @@ const reservationOf = ({ id, attributes }: Resource) => {
   return { id, until: wanted(Number.isFinite(until) ? until : null, 'expires_at') }
 }
 
+/**
+ * The order with our reference. A list of others is no answer: the filter was not heeded, and ours may be on another page.
+ * @throws FormatError
+ */
+const ofReference = (data: readonly Resource[], reference: string): SupplierOrder | null => {
+  if (data.length === 0) return null
+  const ours = data.find(({ attributes }) => text(attributes, 'external_reference_id') === reference)
+  return orderOf(wanted(ours ?? null, 'the order with our reference'))
+}
+
 const first = (document: Document): Resource => wanted(document.data[0] ?? null, 'data')
 
 /** Numbers of DIDWW over its API 3. @see settings.ts for the version */
@@ -138,7 +148,7 @@ export const connectDidww = (settings: DidwwSettings): NumberSupplier => {
 
     findOrder: (reference) =>
       ask({ path: '/orders', query: { 'filter[external_reference_id]': reference } }, ({ data }) =>
-        data[0] ? orderOf(data[0]) : null,
+        ofReference(data, reference),
       ),
 
     orderState: (id) => ask({ path: `/orders/${encodeURIComponent(id)}` }, (answer) => orderOf(first(answer))),
