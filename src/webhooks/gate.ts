@@ -1,57 +1,106 @@
+/** Who asks for a place: calls are counted by host, and those to receivers that are not well by account too. */
+export type Place = { readonly account: string; readonly host: string; readonly isQuick: boolean }
+
 /** Holds calls to a number for each host, and for receivers that are well apart from all others: however many do not answer,
  *  they take no place of those that do. */
 export type Gate = {
   /** Whether there was room. Whoever enters leaves. */
-  enter(host: string, isQuick: boolean): boolean
-  leave(host: string, isQuick: boolean): void
-  /** Calls `go` once there may be room; those who wait take turns. */
-  wait(host: string, isQuick: boolean, go: () => void): void
+  enter(place: Place): boolean
+  leave(place: Place): void
+  /** Calls `go` once the place is there: with it, as if it had entered. Hosts take turns, and so do those of one host. */
+  wait(place: Place, go: () => void): void
   /** Calls under way. */
   used(): number
 }
 
 export type Room = { readonly each: number; readonly quick: number; readonly other: number }
 
-type Waiting = { readonly host: string; readonly isQuick: boolean; readonly go: () => void }
+type Waiting = { readonly place: Place; readonly go: () => void }
+/** By host. */
+type Queues = Map<string, Waiting[]>
+
+const count = (map: Map<string, number>, key: string, change: number) => {
+  const now = (map.get(key) ?? 0) + change
+  if (now === 0) map.delete(key)
+  else map.set(key, now)
+}
 
 export const makeGate = (most: Room): Gate => {
   const hosts = new Map<string, number>()
-  const waiting = new Set<Waiting>()
+  /** Calls of each account to receivers that are not well. */
+  const accounts = new Map<string, number>()
+  const queues: Record<'quick' | 'other', Queues> = { quick: new Map(), other: new Map() }
   let quick = 0
   let other = 0
-  let isLooking = false
+  /** What was left while others were let in, or asked for. */
+  const left: Place[] = []
+  let isServing = false
 
-  const hasRoom = (host: string, isQuick: boolean) =>
-    (hosts.get(host) ?? 0) < most.each && (isQuick ? quick < most.quick : other < most.other)
+  const free = (isQuick: boolean) => (isQuick ? most.quick - quick : most.other - other)
 
-  const look = () => {
-    isLooking = false
-    for (const one of [...waiting]) {
-      if (!hasRoom(one.host, one.isQuick)) continue
-      waiting.delete(one)
-      one.go()
+  // Of the places for receivers that are not well an account holds no more than it leaves free: so each next account finds
+  // room at once, however many dead receivers the others have, and one that is alone may hold half.
+  const hasRoom = ({ account, host, isQuick }: Place) =>
+    (hosts.get(host) ?? 0) < most.each && (isQuick ? free(true) > 0 : (accounts.get(account) ?? 0) < free(false))
+
+  const change = ({ account, host, isQuick }: Place, by: number) => {
+    count(hosts, host, by)
+    if (isQuick) quick += by
+    else {
+      other += by
+      count(accounts, account, by)
     }
   }
 
+  /** Lets in one of those who wait for a host. */
+  const serveHost = (of: Queues, host: string): void => {
+    const queue = of.get(host) ?? []
+    const next = queue.findIndex(({ place }) => hasRoom(place))
+    const [one] = next < 0 ? [] : queue.splice(next, 1)
+    if (!one) return
+    // To the end of the line of hosts.
+    of.delete(host)
+    if (queue.length > 0) of.set(host, queue)
+    change(one.place, 1)
+    one.go()
+  }
+
+  /** Lets in whoever can go since that place was left. */
+  const serve = ({ host, isQuick }: Place) => {
+    const [own, others] = isQuick ? [queues.quick, queues.other] : [queues.other, queues.quick]
+    for (const waited of own.keys()) {
+      if (free(isQuick) <= 0) break
+      if ((hosts.get(waited) ?? 0) < most.each) serveHost(own, waited)
+    }
+    if (others.has(host)) serveHost(others, host)
+  }
+
+  const serveSince = (place: Place) => {
+    left.push(place)
+    if (isServing) return
+    isServing = true
+    for (let next = left.shift(); next; next = left.shift()) serve(next)
+    isServing = false
+  }
+
   return {
-    enter: (host, isQuick) => {
-      if (!hasRoom(host, isQuick)) return false
-      hosts.set(host, (hosts.get(host) ?? 0) + 1)
-      if (isQuick) quick++
-      else other++
+    // Whoever could go in was let in when there was room: nobody is overtaken by who comes later, or asks meanwhile.
+    enter: (place) => {
+      if (isServing || !hasRoom(place)) return false
+      change(place, 1)
       return true
     },
-    leave: (host, isQuick) => {
-      const left = (hosts.get(host) ?? 1) - 1
-      if (left === 0) hosts.delete(host)
-      else hosts.set(host, left)
-      if (isQuick) quick--
-      else other--
-      if (waiting.size === 0 || isLooking) return
-      isLooking = true
-      setImmediate(look)
+    leave: (place) => {
+      change(place, -1)
+      serveSince(place)
     },
-    wait: (host, isQuick, go) => void waiting.add({ host, isQuick, go }),
+    wait: (place, go) => {
+      const of = place.isQuick ? queues.quick : queues.other
+      const queue = of.get(place.host) ?? []
+      queue.push({ place, go })
+      of.set(place.host, queue)
+      if (isServing) left.push(place)
+    },
     used: () => quick + other,
   }
 }

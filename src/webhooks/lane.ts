@@ -1,6 +1,6 @@
 import type { Delivery, Hook, Outcome } from './call.ts'
 import { Condition, type Known } from './condition.ts'
-import type { Gate } from './gate.ts'
+import type { Gate, Place } from './gate.ts'
 import type { Head, LaneKey } from './lanes.ts'
 import { Lines } from './lines.ts'
 import { holds, longestHold, nextDelay } from './schedule.ts'
@@ -128,22 +128,35 @@ export class Lane {
 
   /** Starts what may start. */
   run(): void {
-    while (this.#lines.hasReady && this.#underWay < this.#condition.allowance && !this.#isLost && !this.#isClosing) {
-      const { isQuick } = this
-      const { host } = this.hook
-      if (!this.#ground.gate.enter(host, isQuick)) {
-        this.#wait()
+    while (this.#mayStart) {
+      const place = this.#place
+      if (!this.#ground.gate.enter(place)) {
+        this.#wait(place)
         return
       }
-      this.#underWay++
-      void this.#next().finally(() => {
-        this.#underWay--
-        this.#ground.gate.leave(host, isQuick)
-        this.#lastBusy = performance.now()
-        this.run()
-        if (this.mayHaveMore && this.room * 2 >= this.#appetite) this.#ground.hungry(this)
-      })
+      this.#start(place)
     }
+  }
+
+  get #mayStart(): boolean {
+    return this.#lines.hasReady && this.#underWay < this.#condition.allowance && !this.#isLost && !this.#isClosing
+  }
+
+  get #place(): Place {
+    const { account, host } = this.hook
+    return { account, host, isQuick: this.isQuick }
+  }
+
+  #start(place: Place): void {
+    this.#underWay++
+    void this.#next().finally(() => {
+      this.#underWay--
+      // Who waits goes first, and only then the next of ours.
+      this.#ground.gate.leave(place)
+      this.#lastBusy = performance.now()
+      this.run()
+      if (this.mayHaveMore && this.room * 2 >= this.#appetite) this.#ground.hungry(this)
+    })
   }
 
   /** Tries a receiver that is down. */
@@ -151,13 +164,13 @@ export class Lane {
     if (this.#isProbing || this.#isLost || !this.isDown || this.#inHand.has(delivery.event)) return
     this.#isProbing = true
     const { gate } = this.#ground
-    const { host } = this.hook
-    while (!gate.enter(host, false)) await new Promise<void>((go) => gate.wait(host, false, go))
+    const place = { ...this.#place, isQuick: false }
+    if (!gate.enter(place)) await new Promise<void>((go) => gate.wait(place, go))
     this.#inHand.add(delivery.event)
     try {
       if (this.#isClosing || (await this.#turn(delivery)) === 'forgotten') this.#inHand.delete(delivery.event)
     } finally {
-      gate.leave(host, false)
+      gate.leave(place)
       this.#isProbing = false
       this.#lastBusy = performance.now()
       this.mayHaveMore = true
@@ -178,11 +191,13 @@ export class Lane {
     this.#drop(this.#lines.removeReady())
   }
 
-  #wait(): void {
+  #wait(place: Place): void {
     if (this.#isWaiting) return
     this.#isWaiting = true
-    this.#ground.gate.wait(this.hook.host, this.isQuick, () => {
+    this.#ground.gate.wait(place, () => {
       this.#isWaiting = false
+      if (this.#mayStart) this.#start(place)
+      else this.#ground.gate.leave(place)
       this.run()
     })
   }
