@@ -67,7 +67,7 @@ const subscriber = (host: string) =>
   db.begin(async (tx) => {
     const account = await openAccount(tx, { name: host, onTrial: false })
     const wish = { hook_url: `http://${host}.localhost:${port}/hook` }
-    await subscribe(tx, parts, account, { spelt: 'contact.created', msgappName: null }, wish)
+    await subscribe(tx, parts.seal, account, { spelt: 'contact.created', msgappName: null }, wish, null)
     return account
   })
 

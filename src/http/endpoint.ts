@@ -70,6 +70,8 @@ export type Endpoint = {
   /** `each`: the handler runs inside a transaction. `keyed`: only for a request with an Idempotency-Key; else the
    *  handler sees to its own durability. `none`: it only reads. */
   readonly transaction: 'each' | 'keyed' | 'none'
+  /** Comes before the transaction, and gives the handler `prepared`. */
+  readonly prepare?: (call: never) => Promise<unknown>
   readonly handle: (call: never) => unknown
 }
 
@@ -78,6 +80,14 @@ export const serve = <const C extends Contract>(
   made: C,
   handle: (call: Call<C> & Inside<C>) => Promise<Reply<C>>,
 ): Endpoint => ({ contract: made, transaction: made.method === 'GET' ? 'none' : 'each', handle })
+
+/** For a changing request that has to wait for somebody else, such as a name server: `prepare` asks before the transaction,
+ *  which would hold a connection meanwhile, and does nothing that lasts. */
+export const serveAfter = <const C extends Contract, P>(
+  made: C,
+  prepare: (call: Call<C>) => Promise<P>,
+  handle: (call: Call<C> & Inside<C> & { readonly prepared: P }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'each', prepare, handle })
 
 /** For the hot path: `tx` is there only when the request carries an Idempotency-Key. */
 export const serveFast = <const C extends Contract>(

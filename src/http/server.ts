@@ -127,13 +127,19 @@ const admitOperator =
     else known(valid)
   }
 
+type Asked = Pick<FastifyRequest, 'account' | 'body'> & {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly prepared?: unknown
+}
+
 /** The handler of an endpoint as Fastify wants it: with its transaction, and with its Idempotency-Key. */
-const handler = ({ db, seal }: ServerParts, { contract, transaction, handle }: Endpoint) => {
+const handler = ({ db, seal }: ServerParts, { contract, transaction, prepare, handle }: Endpoint) => {
   // The types of a handler's call are checked where it is registered (endpoint.ts); here all endpoints are alike.
   const run = handle as (call: unknown) => Promise<{ [key: string]: unknown }>
-  return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    const { account, params, query, body } = request
-    const call = { account, params, query, body, request, reply, tx: null }
+  const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
+  const fulfil = (call: Asked): unknown => {
+    const { account, body, request, reply } = call
     reply.code(contract.status)
     // A socket that was made patient takes no other request.
     if (contract.stream) reply.header('connection', 'close')
@@ -150,6 +156,11 @@ const handler = ({ db, seal }: ServerParts, { contract, transaction, handle }: E
       reply.serializer((whole) => String(whole))
       return reply.code(status).type(json).send(text)
     })
+  }
+  return (request: FastifyRequest, reply: FastifyReply): unknown => {
+    const { account, params, query, body } = request
+    const call = { account, params, query, body, request, reply, tx: null }
+    return before ? before(call).then<unknown>((prepared) => fulfil({ ...call, prepared })) : fulfil(call)
   }
 }
 

@@ -1,6 +1,6 @@
 import { sqlState, type Tx } from '../db/sql.ts'
 import { exampleBy, recordFor } from '../events/ops.ts'
-import { ok, serve } from '../http/endpoint.ts'
+import { ok, serve, serveAfter } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { iso } from '../lib/clock.ts'
@@ -34,15 +34,18 @@ export const webhookRoutes = (parts: Parts) => {
     const row = await find(account, printed)
     return row.enabled ? row : conflict(`Webhook ${printed} is disabled: enable it first`, 'webhook_disabled')
   }
+  /** Why an address must not be called. Its name may take as long to resolve as its owner likes. */
+  const judged = async ({ body }: { body: { hook_url?: string } }) =>
+    body.hook_url === undefined ? null : await outbound.judge(body.hook_url)
   const announce = (tx: Tx) => changes.announce(tx, 'webhooks')
 
   return [
-    serve(c.subscribeWebhook, async ({ account, params, body, request, reply, tx }) => {
+    serveAfter(c.subscribeWebhook, judged, async ({ account, params, body, request, reply, tx, prepared }) => {
       // The path was translated at the edge; a webhook is told in the spelling in which it was asked for.
       const asked = decodeURIComponent(request.originalUrl.split('?', 1)[0]?.split('/').at(-1) ?? '')
       const msgappName = asked === params.event_name ? null : config.msgappName
       const names = { spelt: params.event_name, msgappName }
-      const { row, isNew } = await subscribe(tx, { outbound, seal }, account.id, names, body)
+      const { row, isNew } = await subscribe(tx, seal, account.id, names, body, prepared)
       if (!isNew) {
         reply.code(200)
         await announce(tx)
@@ -73,10 +76,10 @@ export const webhookRoutes = (parts: Parts) => {
       })
     }),
 
-    serve(c.changeWebhook, async ({ account, params, body, tx }) => {
+    serveAfter(c.changeWebhook, judged, async ({ account, params, body, tx, prepared }) => {
       const id = parse('WHK', params.webhook_uuid) ?? unknown(params.webhook_uuid)
       const { hook_url: url = null, enabled: isEnabled = null } = body
-      if (url !== null) await admitAddress(outbound, url)
+      admitAddress(prepared)
       const row = await store.change(tx, account.id, id, { url, enabled: isEnabled }).catch((error: unknown) => {
         if (sqlState(error) !== '23505') throw error
         return conflict('Another webhook is subscribed to the same with this hook_url', 'webhook_exists')

@@ -3,7 +3,6 @@ import { eventBy } from '../events/ops.ts'
 import { invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { parse, uuid } from '../lib/id.ts'
-import type { Outbound } from '../lib/outbound.ts'
 import type { Seal } from '../lib/secret.ts'
 import { makeSecret } from '../lib/signature.ts'
 import { lineOf } from '../numbers/ops.ts'
@@ -63,28 +62,29 @@ const choose = async (sql: Sql, account: string, name: string, kind: Kind, wish:
   return invalid(`channel_uuid or on_number is required: ${name} happens on a channel`)
 }
 
-/** @throws the 400 Problem for an address that must not be called */
-export const admitAddress = async (outbound: Outbound, url: string): Promise<void> => {
-  const fault = await outbound.judge(url)
-  if (fault) invalid(`hook_url ${fault}`, 'hook_url_refused')
+/** @param fault of the address, as `outbound.judge` says. @throws the 400 Problem for one that must not be called */
+export const admitAddress = (fault: string | null): void => {
+  if (fault !== null) invalid(`hook_url ${fault}`, 'hook_url_refused')
 }
 
 /**
  * Subscribes; the same subscription again is the one that is there, enabled.
  * @param spelt the event's name as asked for
  * @param msgappName the second spelling of msgapp, when it was asked for in that one
+ * @param fault why its address must not be called, judged before the transaction
  * @throws the 400, 404 or 422 Problem
  */
 export const subscribe = async (
   tx: Tx,
-  { outbound, seal }: { outbound: Outbound; seal: Seal },
+  seal: Seal,
   account: string,
   { spelt, msgappName }: { spelt: string; msgappName: string | null },
   wish: Wish,
+  fault: string | null,
 ): Promise<{ row: store.WebhookRow; isNew: boolean }> => {
   const { name, kind } = eventBy(spelt)
   const chosen = await choose(tx, account, name, kind, wish)
-  await admitAddress(outbound, wish.hook_url)
+  admitAddress(fault)
   const isConversation = name === 'msgapp.conversation.new'
   const period = isConversation ? (wish.time_period ?? 'all-time') : null
   const made: store.NewWebhook = {
@@ -105,7 +105,7 @@ export const subscribe = async (
   const row = await store.add(tx, made)
   if (row) return { row, isNew: true }
   const there = await store.same(tx, made)
-  if (!there) return subscribe(tx, { outbound, seal }, account, { spelt, msgappName }, wish)
+  if (!there) return subscribe(tx, seal, account, { spelt, msgappName }, wish, fault)
   const enabled = there.enabled ? there : await store.change(tx, account, there.id, { url: null, enabled: true })
   return { row: enabled ?? there, isNew: false }
 }

@@ -5,6 +5,8 @@ import { until } from '../../test/platform.ts'
 import type { Tenant } from '../../test/world.ts'
 import { startWorker } from '../jobs/worker.ts'
 import { uuid } from '../lib/id.ts'
+import { makeParts } from '../parts.ts'
+import { makeApp } from '../run.ts'
 import { forgetDeliveries, webhookJobs } from './jobs.ts'
 import { makeStage, namesOf } from './testing.ts'
 
@@ -74,6 +76,38 @@ test('what cannot be subscribed to is refused, and the message says why', async 
   }
   for (const event of ['msgapp.order.received', 'msgapp.waba.message.received'])
     assert.equal((await to(ada, event, { hook_url, on_number: '+447700900999' })).status, 404)
+})
+
+test('a name server that takes its time holds up nobody else', async () => {
+  const ada = await tenant()
+  const { promise, resolve } = Promise.withResolvers<null>()
+  const { promise: asked, resolve: seen } = Promise.withResolvers<void>()
+  let waiting = 0
+  const judge = () => {
+    if (++waiting === 20) seen()
+    return promise
+  }
+  const others = await makeParts({ ...parts })
+  const app = await makeApp({ ...others, outbound: { ...others.outbound, judge } })
+  const headers = { 'x-user-api-key': ada.key }
+  try {
+    const slow = Array.from({ length: 20 }, (_, i) => {
+      const payload = { hook_url: `https://slow.example/${i}` }
+      const key = i % 2 ? { 'idempotency-key': `slow ${i}` } : {}
+      const url = '/open/webhooks/subscribe/contact.created'
+      return app.inject({ method: 'POST', url, headers: { ...headers, ...key }, payload })
+    })
+    await asked
+    // More than the pool has connections, and yet one is free.
+    assert.equal((await to(ada, 'contact.updated', { hook_url: receiver.url('/quick') })).status, 201)
+    resolve(null)
+    for (const { statusCode } of await Promise.all(slow)) assert.equal(statusCode, 201)
+  } finally {
+    resolve(null)
+    await app.close()
+    others.outbound.close()
+    others.changes.stop()
+  }
 })
 
 test('a webhook is told in the spelling in which it was subscribed', async () => {
