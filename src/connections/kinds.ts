@@ -94,7 +94,9 @@ const Didww = Type.Object({
       description: 'ISO 3166-1 alpha-2 of the countries that are offered; default all',
     }),
   ),
-  requests_per_second: Type.Optional(count(1, 19, 'Of each process; the supplier allows 20 for a key; default 10')),
+  requests_per_second: Type.Optional(
+    count(1, 19, 'Of each process; the supplier allows 20 for a key; default 5, for three processes'),
+  ),
   markup_percent: Type.Optional(
     Type.Number({ minimum: 0, maximum: 10_000, description: 'Added to the prices of the supplier; default 0' }),
   ),

@@ -50,6 +50,16 @@ test('it stays below 20 requests a second, however many are asked for at once', 
   for (const [i, at] of times.entries()) assert.ok((times[i + 20] ?? Infinity) - at >= 1000, `request ${i}`)
 })
 
+test('unless told otherwise three processes together stay below 20 requests a second', async () => {
+  const { simulator } = await makeLab()
+  const { requests_per_second: _, ...settings } = simulator.settings
+  const three = [0, 1, 2].map(() => connectDidww(settings))
+  const asked = await Promise.all(three.flatMap((one) => Array.from({ length: 9 }, () => one.check())))
+  assert.ok(asked.every(({ outcome }) => outcome === 'done'))
+  const times = (await simulator.log()).map(({ at }) => at)
+  for (const [i, at] of times.entries()) assert.ok((times[i + 20] ?? Infinity) - at >= 1000, `request ${i}`)
+})
+
 test('after 429 it waits as long as it is told, and asks nothing meanwhile', async () => {
   const { simulator, supplier } = await makeLab()
   await simulator.fault('too-many')
@@ -57,6 +67,65 @@ test('after 429 it waits as long as it is told, and asks nothing meanwhile', asy
   done(await supplier.check())
   const [first, second] = await simulator.log()
   assert.ok((second?.at ?? 0) - (first?.at ?? 0) >= 1000)
+})
+
+test('after 429 those who wait for their turn already wait on too, and none is lost', async () => {
+  const { simulator, supplier } = await makeLab()
+  await simulator.fault('too-many')
+  const asked = await Promise.all(Array.from({ length: 30 }, () => supplier.check()))
+  assert.equal(asked.filter(({ outcome }) => outcome === 'done').length, 29)
+  const [first, ...rest] = (await simulator.log()).map(({ at }) => at)
+  const soon = rest.filter((at) => at - (first ?? 0) < 990)
+  assert.ok(soon.length <= 5, `${soon.length} were sent before they could know`)
+})
+
+test('however much is searched, a job has its turn', async () => {
+  const { supplier } = await makeLab()
+  const searches = Promise.all(Array.from({ length: 120 }, () => supplier.available(null, '')))
+  const order = supplier.findOrder('ours')
+  assert.equal(done(await order), null)
+  const later = (await searches).filter(({ outcome }) => outcome === 'later')
+  assert.ok(later.length > 50, `${later.length} searches were put off`)
+})
+
+test('what is to be ended and is gone already has ended', async () => {
+  const { supplier } = await makeLab()
+  const gone = '00000000-0000-4000-8000-000000000000'
+  assert.deepEqual(await supplier.end(gone), { outcome: 'done', value: null })
+  assert.deepEqual(await supplier.cancelReservation(gone), { outcome: 'done', value: null })
+})
+
+test('a country that the supplier does not know is told, and never means the whole catalogue', async () => {
+  const { simulator } = await makeLab()
+  const groups = (...countries: string[]) => connectDidww({ ...simulator.settings, countries }).groups(1)
+  for (const countries of [['XX'], ['GB', 'XX']])
+    assert.deepEqual(await groups(...countries), { outcome: 'refused', reason: 'there is no country XX there' })
+  assert.deepEqual([...new Set(done(await groups('GB', 'DE')).groups.map(({ country }) => country))].sort(), [
+    'DE',
+    'GB',
+  ])
+})
+
+test('a group without the name of its area is not sold, and the others are', async () => {
+  const { simulator, supplier } = await makeLab()
+  const before = done(await supplier.groups(1)).groups.length
+  await simulator.add([
+    { type: 'countries', id: 'lt', attributes: { name: 'Lithuania', prefix: '370', iso: 'LT' } },
+    { type: 'did_group_types', id: 'lt-local', attributes: { name: 'Local' } },
+    { type: 'stock_keeping_units', id: 'lt-sku', attributes: { setup_price: '0.0', monthly_price: '1.0' } },
+    {
+      type: 'did_groups',
+      id: 'lt-nowhere',
+      attributes: { prefix: '5', area_name: null, features: [] },
+      relationships: {
+        country: { data: { type: 'countries', id: 'lt' } },
+        did_group_type: { data: { type: 'did_group_types', id: 'lt-local' } },
+        stock_keeping_units: { data: [{ type: 'stock_keeping_units', id: 'lt-sku' }] },
+      },
+      meta: {},
+    },
+  ])
+  assert.equal(done(await supplier.groups(1)).groups.length, before)
 })
 
 test('each way to fail is told by what it means', async () => {

@@ -1,6 +1,6 @@
 import { micros } from '../../lib/money.ts'
 import type { SupplierGroup, SupplierOffer } from '../port.ts'
-import { count, isTrue, list, type Resource, text, wanted } from './document.ts'
+import { count, isTrue, list, type Resource, text } from './document.ts'
 
 const types = ['global', 'local', 'mobile', 'national', 'sharedcost', 'tollfree'] as const
 
@@ -18,7 +18,7 @@ const offerOf = ({ id, attributes }: Resource): SupplierOffer[] => {
 
 /**
  * A group with what belongs to it. Null for one that cannot be sold here: of a type that we do not know, without a country
- * or calling code, or without a price.
+ * or calling code, without the name of its area, or without a price.
  */
 export const groupOf = (resource: Resource): SupplierGroup | null => {
   const { id, attributes, meta } = resource
@@ -30,8 +30,9 @@ export const groupOf = (resource: Resource): SupplierGroup | null => {
   const iso = country && text(country.attributes, 'iso')
   const callingCode = country && text(country.attributes, 'prefix')
   const type = kind ? typeOf(text(kind.attributes, 'name') ?? '') : null
+  const area = text(attributes, 'area_name')
   const offers = resource.related('stock_keeping_units').flatMap(offerOf)
-  if (!iso || !/^[A-Z]{2}$/.test(iso) || !callingCode || !type || offers.length === 0) return null
+  if (!iso || !/^[A-Z]{2}$/.test(iso) || !callingCode || !type || area === null || offers.length === 0) return null
   const regionName = region && text(region.attributes, 'name')
   const isAvailable = isTrue(meta, 'is_available')
   const asked = (requirement && text(requirement.attributes, 'restriction_message')) ?? text(meta, 'restrictions')
@@ -41,7 +42,7 @@ export const groupOf = (resource: Resource): SupplierGroup | null => {
     callingCode,
     type,
     prefix: text(attributes, 'prefix') ?? '',
-    area: wanted(text(attributes, 'area_name'), 'area_name'),
+    area,
     region: regionName ? { name: regionName, code: text(region.attributes, 'iso') } : null,
     city: (city && text(city.attributes, 'name')) ?? null,
     features: list(attributes.features).filter((feature) => typeof feature === 'string'),

@@ -8,7 +8,8 @@ export type DidwwSettings = {
   readonly base_url?: string
   /** ISO 3166-1 alpha-2 of the countries that are offered; all of them unless given. */
   readonly countries?: readonly string[]
-  /** Of this process; DIDWW allows 20 for each key. */
+  /** Of this process; DIDWW allows 20 for each key. Default 5: processes do not know of each other, and three of them stay
+   *  below. */
   readonly requests_per_second?: number
 }
 

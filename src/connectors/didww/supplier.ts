@@ -74,7 +74,7 @@ export const connectDidww = (settings: DidwwSettings): NumberSupplier => {
 
   /** Ends something; that it is gone already is as good. */
   const drop = async (call: Call): Promise<Asked<null>> => {
-    const asked = await client.ask(call)
+    const asked = await client.ask({ ...call, isEnd: true })
     return asked.outcome === 'done' ? { outcome: 'done', value: null } : asked
   }
 
@@ -82,7 +82,13 @@ export const connectDidww = (settings: DidwwSettings): NumberSupplier => {
     const { countries: wantedCountries = [] } = settings
     if (wantedCountries.length === 0) return { outcome: 'done', value: '' }
     const query = { 'filter[iso]': wantedCountries.join(','), 'page[size]': pageSize }
-    return ask({ path: '/countries', query }, ({ data }) => data.map(({ id }) => id).join(','))
+    const asked = await ask({ path: '/countries', query }, ({ data }) => data)
+    if (asked.outcome !== 'done') return asked
+    const known = new Map(asked.value.map(({ id, attributes }) => [text(attributes, 'iso'), id]))
+    const unknown = wantedCountries.filter((iso) => !known.has(iso))
+    // An empty filter would offer the whole catalogue.
+    if (unknown.length > 0) return { outcome: 'refused', reason: `there is no country ${unknown.join(', ')} there` }
+    return { outcome: 'done', value: wantedCountries.map((iso) => known.get(iso)).join(',') }
   }
 
   return {
@@ -110,19 +116,19 @@ export const connectDidww = (settings: DidwwSettings): NumberSupplier => {
         ...(group ? { 'filter[did_group.id]': group } : {}),
         ...(digits ? { 'filter[number_contains]': digits } : {}),
       }
-      return ask({ path: '/available_dids', query }, ({ data }) => data.map(numberOf))
+      return ask({ path: '/available_dids', query, isHasty: true }, ({ data }) => data.map(numberOf))
     },
 
     reserve: (number, ours) => {
       const relationships = { available_did: { data: { type: 'available_dids', id: number } } }
       const data = { type: 'did_reservations', attributes: { description: ours }, relationships }
-      return ask({ method: 'POST', path: '/did_reservations', body: { data } }, (answer) =>
+      return ask({ method: 'POST', path: '/did_reservations', body: { data }, isHasty: true }, (answer) =>
         reservationOf(first(answer)),
       )
     },
 
     reservation: (ours) =>
-      ask({ path: '/did_reservations', query: { 'filter[description]': ours } }, ({ data }) =>
+      ask({ path: '/did_reservations', query: { 'filter[description]': ours }, isHasty: true }, ({ data }) =>
         data[0] && text(data[0].attributes, 'description') === ours ? reservationOf(data[0]) : null,
       ),
 
