@@ -1,12 +1,19 @@
 import { hash } from 'node:crypto'
 import type { Db, Sql, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import { Problem } from './problem.ts'
+import { conflict, Problem } from './problem.ts'
 
 /** What makes two requests the same one. */
 export type RequestKey = { account: string; key: string; method: string; path: string; body: unknown }
 
 type Kept = { request_hash: Buffer; status: number; sealed_body: Buffer }
+
+/** By this a body is known again: its bytes, or what was read from it. */
+export const digestOf = (body: unknown): Buffer =>
+  hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(body ?? null), 'buffer')
+
+export const keyReused = (): never =>
+  conflict('This Idempotency-Key was used with another body: use a new key for a new request', 'idempotency_key_reused')
 
 /** Keyed requests that hold a connection at a time: half of the pool, so that what they wait for finds one. */
 const most = 8
@@ -38,8 +45,7 @@ export const once = async (
 ): Promise<{ status: number; body: string; replayed: boolean }> => {
   const { account, key, method, path } = request
   if (key.length > 255) throw new Problem('invalid', 'Idempotency-Key must be at most 255 characters long')
-  const { body = null } = request
-  const digest = hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(body), 'buffer')
+  const digest = digestOf(request.body)
   return await inTurn(() =>
     db.begin(async (tx) => {
       const fresh = await tx.run`
@@ -52,12 +58,7 @@ export const once = async (
         const kept = await tx.one<Kept>`
         select request_hash, status, sealed_body from idempotency
         where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}`
-        if (!kept.request_hash.equals(digest))
-          throw new Problem(
-            'conflict',
-            'This Idempotency-Key was used with another body: use a new key for a new request',
-            'idempotency_key_reused',
-          )
+        if (!kept.request_hash.equals(digest)) keyReused()
         return { status: kept.status, body: seal.open(kept.sealed_body), replayed: true }
       }
       const answer = await work(tx)

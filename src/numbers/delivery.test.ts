@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
+import { digestOf } from '../http/idempotency.ts'
 import { uuid } from '../lib/id.ts'
 import * as inventory from './inventory.ts'
 import { release } from './ops.ts'
@@ -15,14 +17,16 @@ import { deliver, place, refuse } from './supply.ts'
 const world = await makeWorld()
 const { db, parts, call } = world
 const { changes } = parts
-const connection = uuid()
+const settings = { api_key: 'key', base_url: 'http://127.0.0.1:3/v3' }
+const connected = await call('operator', 'POST', '/operator/connections', { kind: 'didww', name: 'Away', settings })
+const connection: string = connected.body.connection.uuid.slice(3)
 
-/** A group of a supplier; `asks`: what it says of registrations. */
-const makeGroup = async (id: string, asks: boolean) => {
+/** A group of a supplier; `asks`: what it says of registrations. Where nobody chooses any number is delivered. */
+const makeGroup = async (id: string, asks: boolean, isChosen = true) => {
   await db.run`
     insert into number_groups (id, iso_country_code, type, prefix, location, folded, setup_price, monthly_price, ppm,
       allow_number_selection, is_eligible_for_free_number, needs_registration, supplier)
-    values (${id}, 'GB', 'local', '1632', 'Nowhere', 'nowhere', 1, 1.5, 0.005, true, false, ${asks}, ${connection})`
+    values (${id}, 'GB', 'local', '1632', 'Nowhere', 'nowhere', 1, 1.5, 0.005, ${isChosen}, false, ${asks}, ${connection})`
   await db.run`insert into number_stock (group_id, free) values (${id}, 1)`
   await db.run`
     insert into supplier_groups (group_id, connection_id, external_id, sku, setup_cost, monthly_cost, features, seen_at)
@@ -31,6 +35,12 @@ const makeGroup = async (id: string, asks: boolean) => {
 await db.run`insert into number_countries values ('GB', 'United Kingdom', '44')`
 await makeGroup('free', false)
 await makeGroup('asking', true)
+await makeGroup('any', false, false)
+await makeGroup('any-asking', true, false)
+const words = 1
+await db.run`
+  insert into number_requirements (id, iso_country_code, type, kind, description, documents, source, source_date)
+  values (${words}, 'GB', 'local', 'identity', 'A name.', '{}', 'test', '2026-01-01')`
 
 let made = 0
 const next = () => `+441632${100_000 + ++made}`
@@ -101,4 +111,63 @@ test('the state of a delivered number is that of its registration, whatever the 
     await delivered(row, number, awaits)
     assert.equal(await statusOf(tenant, printed), status)
   }
+})
+
+const purchase = async (tenant: Tenant, body: object, key?: string) => {
+  const headers = { 'x-user-api-key': tenant.key, ...(key ? { 'idempotency-key': key } : {}) }
+  const answer = await world.app.inject({ method: 'POST', url: '/open/numbers/purchase', headers, payload: body })
+  return { status: answer.statusCode, body: answer.json() }
+}
+const orderOf = ({ id }: Tenant) => db.maybe<orders.OrderRow>`select * from number_orders where account_id = ${id}`
+
+test('what is given is checked before a number is ordered, and kept with the order', async () => {
+  const tenant = await world.tenant()
+  const requirements = [{ requirement_id: words, value: 'Ada' }]
+  for (const [group_id, given] of [
+    ['any', requirements],
+    ['any-asking', [{ requirement_id: words }]],
+    ['asking', [{ requirement_id: words }]],
+  ])
+    assert.equal((await purchase(tenant, { group_id, requirements: given })).status, 400)
+  assert.equal(await orderOf(tenant), null)
+  const bought = purchase(tenant, { group_id: 'any-asking', requirements })
+  await delivered(await until(() => orderOf(tenant)), next())
+  const { status, body } = await bought
+  assert.equal(status, 201, JSON.stringify(body))
+  const [{ uuid: printed, status_text }] = body.data.numbers
+  const { data } = (await call(tenant, 'GET', `/open/voip/virtual-numbers/${printed}/requirements`)).body
+  assert.deepEqual([status_text, data.satisfied, data.given], ['AWAITING_REGISTRATION', true, requirements])
+})
+
+test('before a purchase one is told the same as in the search', async () => {
+  const tenant = await world.tenant()
+  for (const [group_id, count] of [
+    ['free', 0],
+    ['asking', 1],
+  ]) {
+    const { body } = await call(tenant, 'POST', '/open/numbers/requirements/check', { group_id })
+    assert.equal(body.data.missing.length, count)
+  }
+})
+
+test('an order is found again by its key for a day, with the same body; a refused one is not', async () => {
+  const tenant = await world.tenant({ balance: '2.5' })
+  const body = { group_id: 'any' }
+  const order = () =>
+    db.begin(async (tx) => {
+      const group = await store.group(tx, 'any')
+      assert.ok(group)
+      const request = { key: 'key', digest: digestOf(body) }
+      return (await place(tx, tenant.id, group, { number: null, item: {}, name: null, request })).order
+    })
+  const refused = await order()
+  await db.begin((tx) => refuse(tx, changes, refused, 'canceled', null))
+  const number = next()
+  await delivered(await order(), number)
+  assert.equal((await purchase(tenant, { group_id: 'any-asking' }, 'key')).body.error_code, 'idempotency_key_reused')
+  await db.run`update clock set offset_seconds = offset_seconds + 86000`
+  const again = await purchase(tenant, body, 'key')
+  assert.deepEqual([again.status, again.body.purchased], [201, [number]])
+  await db.run`update clock set offset_seconds = offset_seconds + 87000`
+  assert.equal((await purchase(tenant, body, 'key')).status, 402, 'another one is bought')
 })

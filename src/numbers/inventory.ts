@@ -202,6 +202,16 @@ export const countAvailable = (db: Sql, group: string, digits: string, { shuffle
     where group_id = ${group} and state = 'free' and shuffle >= ${shuffle} and (shuffle, number) > (${shuffle}, ${number})
     order by shuffle, number limit ${reach}) looked`
 
+/** The groups of the number, or without one of all that the account has reserved. */
+export const groupsOf = async (db: Sql, account: string, number: string | null): Promise<string[]> => {
+  const rows = await db.many<{ group_id: string }>`
+    select group_id from numbers where number = ${number}::text
+    union
+    select group_id from reservations where ${number}::text is null and account_id = ${account} and state = 'active'
+      and expires_at > (select app_now())`
+  return rows.map((row) => row.group_id)
+}
+
 /** True for a number that is somebody's here, or that we sell ourselves. */
 export const isKnown = async (db: Sql, number: string): Promise<boolean> =>
   (await db.maybe`

@@ -27,9 +27,9 @@ export const openOrders = (tx: Tx, connection: string): Promise<number> => order
 /** What an account asks to hold or buy. Without a number any free one; without a group, what it has reserved. */
 export type Wish = { group: string | null; number: string | null }
 
-/** The group by its id. @throws the 404 Problem */
-export const groupOf = async (tx: Tx, id: string): Promise<store.PlacedGroup> =>
-  (await store.group(tx, id)) ?? notFound(`There is no number group ${id}`)
+/** The group by its id. @param anyhow also when it is not offered any more @throws the 404 Problem */
+export const groupOf = async (sql: Sql, id: string, anyhow = false): Promise<store.PlacedGroup> =>
+  (await store.group(sql, id, anyhow)) ?? notFound(`There is no number group ${id}`)
 
 const unavailable = (number: string) => conflict(`${number} is not available`, 'number_unavailable')
 const soldOut = (group: store.GroupRow) =>

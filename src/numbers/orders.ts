@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../db/sql.ts'
+import type { AnswerRow } from './registrations.ts'
 
 export type Item = { reservation: string } | { number: string } | Record<string, never>
 
@@ -15,6 +16,10 @@ export type OrderRow = {
   hold_id: string
   amount: string
   request_key: string | null
+  /** Of the body that came with the key. */
+  request_digest: Buffer | null
+  /** What was given for the requirements of a number that is not known yet. */
+  answers: KeptAnswer[]
   job_id: string
   state: 'wanted' | 'sending' | 'ordered' | 'completed' | 'failed'
   external_id: string | null
@@ -26,13 +31,23 @@ export type OrderRow = {
 /** An order, and the seconds since it was sent by the clock that wrote that down; null before. */
 export type TimedOrder = OrderRow & { silence: number | null }
 
+/** An answer as JSON: what is sealed in base64. */
+type KeptAnswer = Omit<AnswerRow, 'sealed'> & { sealed: string | null }
+
+export const keepAnswers = (answers: readonly AnswerRow[]): KeptAnswer[] =>
+  answers.map((one) => ({ ...one, sealed: one.sealed?.toString('base64') ?? null }))
+
+export const keptAnswers = ({ answers }: Pick<OrderRow, 'answers'>): AnswerRow[] =>
+  answers.map((one) => ({ ...one, sealed: one.sealed === null ? null : Buffer.from(one.sealed, 'base64') }))
+
 export type NewOrder = Omit<OrderRow, 'state' | 'external_id' | 'delivery_id' | 'reason' | 'sent_at'>
 
 export const add = (tx: Tx, o: NewOrder) => tx.one<OrderRow>`
   insert into number_orders (account_id, id, connection_id, group_id, sku, item, number, virtual_number_id, friendly_name,
-    hold_id, amount, request_key, job_id)
+    hold_id, amount, request_key, request_digest, answers, job_id)
   values (${o.account_id}, ${o.id}, ${o.connection_id}, ${o.group_id}, ${o.sku}, ${o.item}, ${o.number},
-    ${o.virtual_number_id}, ${o.friendly_name}, ${o.hold_id}, ${o.amount}::numeric, ${o.request_key}, ${o.job_id})
+    ${o.virtual_number_id}, ${o.friendly_name}, ${o.hold_id}, ${o.amount}::numeric, ${o.request_key},
+    ${o.request_digest}, ${JSON.stringify(o.answers)}::jsonb, ${o.job_id})
   returning *`
 
 export const find = (db: Sql, account: string, id: string) => db.maybe<TimedOrder>`
@@ -42,9 +57,15 @@ export const find = (db: Sql, account: string, id: string) => db.maybe<TimedOrde
 export const lock = (tx: Tx, account: string, id: string) => tx.maybe<OrderRow>`
   select * from number_orders where account_id = ${account} and id = ${id} for update`
 
-/** The order of an earlier request with this Idempotency-Key. */
+/** The order of an earlier request with this Idempotency-Key. Keys live for 24 hours, here too. */
 export const ofRequest = (db: Sql, account: string, key: string) => db.maybe<OrderRow>`
-  select * from number_orders where account_id = ${account} and request_key = ${key}`
+  select * from number_orders
+  where account_id = ${account} and request_key = ${key} and created_at >= app_now() - interval '24 hours'`
+
+/** A key that has lived its time is free for another order. */
+export const forgetRequest = (tx: Tx, account: string, key: string) => tx.run`
+  update number_orders set request_key = null
+  where account_id = ${account} and request_key = ${key} and created_at < app_now() - interval '24 hours'`
 
 /** The order through which a virtual number came. */
 export const ofNumber = (db: Sql, account: string, number: string) => db.maybe<OrderRow>`
@@ -75,8 +96,9 @@ export const complete = (tx: Tx, account: string, id: string, d: Delivered) => t
     virtual_number_id = ${d.virtualNumber}, updated_at = app_now()
   where account_id = ${account} and id = ${id}`
 
+/** A refusal is not kept for the key of its request: what is asked again is tried again. */
 export const fail = (tx: Tx, account: string, id: string, reason: string, delivery: string | null) => tx.run`
-  update number_orders set state = 'failed', reason = ${reason}, delivery_id = ${delivery}, updated_at = app_now()
+  update number_orders set state = 'failed', reason = ${reason}, request_key = null, delivery_id = ${delivery}, updated_at = app_now()
   where account_id = ${account} and id = ${id}`
 
 /** How many orders at a supplier have not ended. */

@@ -1,16 +1,17 @@
 import type { NumberSupplier, SupplierNumber } from '../connectors/port.ts'
 import type { Tx } from '../db/sql.ts'
-import { conflict, notFound, unavailable } from '../http/problem.ts'
+import { keyReused } from '../http/idempotency.ts'
+import { conflict, unavailable } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { uuid } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import * as inventory from './inventory.ts'
 import * as offers from './offers.ts'
-import type { Wish } from './ops.ts'
+import { groupOf, type Wish } from './ops.ts'
 import * as orders from './orders.ts'
 import * as owned from './owned.ts'
-import * as store from './store.ts'
-import { place } from './supply.ts'
+import type { AnswerRow } from './registrations.ts'
+import { place, type RequestKey } from './supply.ts'
 
 /** A number of a supplier that is held there for us, or was free there a moment ago. */
 export type Held = {
@@ -40,6 +41,9 @@ const silent = (reason: string) =>
     `The supplier of this number does not answer (${reason}): nothing was charged, try again`,
     'supplier_unavailable',
   )
+
+/** How any number of a group is bought. */
+type Any = { name: string | null; request: RequestKey | null; answers: readonly AnswerRow[] }
 
 /** Holds one number at its supplier. Null when it is gone. */
 const hold = async (
@@ -85,7 +89,7 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
   }
 
   /** The group of a number that is not known here, wherever it is sold. */
-  const groupOf = async (number: string): Promise<offers.SuppliedGroup | null> => {
+  const soldIn = async (number: string): Promise<offers.SuppliedGroup | null> => {
     for (const { id, supplier } of await suppliers.all()) {
       const asked = await supplier.available(null, number.slice(1))
       const found = asked.outcome === 'done' ? asked.value.find((one) => one.number === number) : null
@@ -96,21 +100,19 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
   }
 
   /**
-   * What a wish comes to at a supplier: a number held there, or the group that sells any of its numbers; null when it
-   * is for our own stock, or for what the account holds already. Costs nothing where there are no suppliers.
-   * @throws the 409 Problem when it is gone, the 503 one when the supplier does not answer
+   * The group in which a supplier sells what is wished; null when that is for our own stock, or for what the account holds
+   * already. Costs nothing where there are no suppliers.
    */
-  const find = async (
+  const seek = async (
     account: string,
     { group, number }: Wish,
     isToReserve = false,
-  ): Promise<Held | { any: offers.SuppliedGroup } | null> => {
+  ): Promise<offers.SuppliedGroup | null> => {
     if ((await suppliers.all()).length === 0 || (group === null && number === null)) return null
     if (number !== null && (await inventory.isKnown(db, number))) return null
-    const from = group === null ? number !== null && (await groupOf(number)) : await offers.supplied(db, group)
+    const from = group === null ? number !== null && (await soldIn(number)) : await offers.supplied(db, group)
     if (!from) return null
-    if (number === null && !isToReserve && (await inventory.hasReserved(db, account, from.group_id))) return null
-    return from.selectable || number !== null ? inGroup(from, number) : { any: from }
+    return number === null && !isToReserve && (await inventory.hasReserved(db, account, from.group_id)) ? null : from
   }
 
   const waiting = new Set<() => void>()
@@ -137,21 +139,29 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
   }
 
   return {
-    find,
+    seek,
+
+    /**
+     * Holds a number of a supplier's group, that one or any.
+     * @throws the 409 Problem when it is gone, the 503 one when the supplier does not answer
+     */
+    hold: inGroup,
 
     /**
      * Buys any number of a supplier's group: the order is written down and committed, and its end waited for a while.
      * A request that is repeated with its Idempotency-Key finds its order again.
      * @returns the virtual number
-     * @throws the 402 Problem; the 409 one when the supplier refuses, or has not delivered yet
+     * @throws the 402 Problem; the 409 one when the supplier refuses or has not delivered yet, or the key came with another body
      */
-    buyAny: async (account: string, from: offers.SuppliedGroup, name: string | null, key: string | null) => {
-      const before = key === null ? null : await orders.ofRequest(db, account, key)
+    buyAny: async (account: string, from: offers.SuppliedGroup, { name, request, answers }: Any) => {
+      const before = request && (await orders.ofRequest(db, account, request.key))
+      if (before && request && !before.request_digest?.equals(request.digest)) keyReused()
       const placed =
         before ??
         (await db.begin(async (tx) => {
-          const group = (await store.group(tx, from.group_id)) ?? notFound(`There is no number group ${from.group_id}`)
-          return (await place(tx, account, group, { number: null, item: {}, name, key })).order
+          const group = await groupOf(tx, from.group_id)
+          if (request) await orders.forgetRequest(tx, account, request.key)
+          return (await place(tx, account, group, { number: null, item: {}, name, request, answers })).order
         }))
       const row = await ended(account, placed.id, waitMs)
       if (row?.state === 'failed')
@@ -178,6 +188,8 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
     },
   }
 }
+
+export type Outside = ReturnType<typeof makeOutside>
 
 /** Reserves what is held at a supplier, never for longer than there. @throws the 409 Problem when somebody here was faster */
 export const reserveHeld = async (

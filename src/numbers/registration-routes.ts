@@ -10,7 +10,7 @@ import type { Parts } from '../parts.ts'
 import { approve, isGiven, type Registration, refuse, registrationOf, submit } from './registration.ts'
 import * as c from './registration-contract.ts'
 import * as registrations from './registrations.ts'
-import { missingOf, readAnswers, shownRequirement } from './requirements.ts'
+import { askedOf, missingOf, readAnswers, shownRequirement } from './requirements.ts'
 import * as store from './store.ts'
 
 const shown = (seal: Seal, { number, row, asked, missing, answers }: Registration) => ({
@@ -61,7 +61,7 @@ export const registrationRoutes = (parts: Parts) => {
   return [
     serveOutside(c.checkRequirements, async ({ account, body }) => {
       const group = (await store.group(db, body.group_id)) ?? notFound(`There is no number group ${body.group_id}`)
-      const asked = await store.requirements(db, group.iso_country_code, group.type)
+      const asked = await askedOf(db, group)
       const answers = await readAnswers(db, account.id, asked, body.requirements ?? [])
       const missing = missingOf(asked, answers)
       return ok({ data: { satisfied: missing.length === 0, missing: missing.map(shownRequirement) } })

@@ -1,27 +1,30 @@
 import type { Db, Sql, Tx } from '../db/sql.ts'
+import { keepDocuments } from '../documents/ops.ts'
 import { conflict } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Parts } from '../parts.ts'
 import * as owned from './owned.ts'
 import * as registrations from './registrations.ts'
-import { type Given, missingOf, readAnswers } from './requirements.ts'
+import { type Answer, type Given, missingOf, readAnswers } from './requirements.ts'
 import * as store from './store.ts'
 import { causeOf, reinstate, retarget, suspend } from './suspension.ts'
 
 type Need = Pick<Parts, 'seal' | 'changes' | 'config'>
 
-const askedOf = ({ iso_country_code: iso, type }: Pick<owned.NumberRow, 'iso_country_code' | 'type'>, sql: Sql) =>
+const askedOfNumber = ({ iso_country_code: iso, type }: Pick<owned.NumberRow, 'iso_country_code' | 'type'>, sql: Sql) =>
   store.requirements(sql, iso, type)
 
-const save = async (
-  tx: Tx,
-  seal: Seal,
-  of: registrations.RegistrationRow,
-  answers: Awaited<ReturnType<typeof readAnswers>>,
-) => {
-  for (const { requirement, document, value } of answers)
-    await registrations.answer(tx, of, { requirement, document, sealed: value === null ? null : seal.close(value) })
+/** Answers as they are kept: words are sealed. */
+export const sealed = (seal: Seal, answers: readonly Answer[]): registrations.AnswerRow[] =>
+  answers.map(({ requirement, document, value }) => ({
+    requirement,
+    document,
+    sealed: value === null ? null : seal.close(value),
+  }))
+
+const save = async (tx: Tx, of: registrations.RegistrationRow, answers: readonly registrations.AnswerRow[]) => {
+  for (const one of answers) await registrations.answer(tx, of, one)
 }
 
 export type Deadline = { account: string; id: string }
@@ -36,32 +39,52 @@ const planDeadline = (
 export const stateOf = async (sql: Sql, account: string, id: string): Promise<registrations.RegistrationState | null> =>
   (await registrations.find(sql, account, id))?.state ?? null
 
+/** Opens the registration of a number, with those of the answers that are for what is asked of it. */
+const open = async (
+  tx: Tx,
+  { config }: Pick<Need, 'config'>,
+  { account_id: account, id }: owned.NumberRow,
+  asked: readonly store.RequirementRow[],
+  answers: readonly registrations.AnswerRow[],
+): Promise<void> => {
+  const opened = await registrations.open(tx, account, id, config.registrationDays)
+  const ids = new Set(asked.map((one) => one.id))
+  await save(
+    tx,
+    opened,
+    answers.filter(({ requirement }) => ids.has(requirement)),
+  )
+  await planDeadline(tx, opened, opened.due_at)
+}
+
 /**
- * Opens the registrations of numbers whose regulator or supplier asks for one, with what is given for
- * them at once. What is given may concern any of them.
+ * Opens the registrations of numbers whose regulator asks for one, with what is given for them at once. What is given may
+ * concern any of them.
  * @throws the 400 or 404 Problem about what is given
  */
 export const register = async (
   tx: Tx,
-  { seal, config }: Need,
+  need: Need,
   account: string,
   numbers: readonly owned.NumberRow[],
   given: readonly Given[],
 ): Promise<void> => {
-  const asked = new Map<string, store.RequirementRow[]>()
-  for (const number of numbers) asked.set(number.id, await askedOf(number, tx))
-  const answers = await readAnswers(tx, account, [...asked.values()].flat(), given)
-  for (const [id, requirements] of asked) {
-    const opened = await registrations.open(tx, account, id, config.registrationDays)
-    const ids = new Set(requirements.map((one) => one.id))
-    await save(
-      tx,
-      seal,
-      opened,
-      answers.filter(({ requirement }) => ids.has(requirement)),
-    )
-    await planDeadline(tx, opened, opened.due_at)
-  }
+  const asked = await Promise.all(numbers.map((number) => askedOfNumber(number, tx)))
+  const answers = sealed(need.seal, await readAnswers(tx, account, asked.flat(), given))
+  for (const [i, number] of numbers.entries()) await open(tx, need, number, asked[i] ?? [], answers)
+}
+
+/** The same for one number, with what was given before it was there: a document may have been deleted since. */
+export const registerWith = async (
+  tx: Tx,
+  need: Pick<Need, 'config'>,
+  number: owned.NumberRow,
+  kept: readonly registrations.AnswerRow[],
+): Promise<void> => {
+  const documents = kept.flatMap(({ document }) => document ?? [])
+  const there = new Set((await keepDocuments(tx, number.account_id, documents)).map(({ id }) => id))
+  const answers = kept.filter(({ document }) => document === null || there.has(document))
+  await open(tx, need, number, await askedOfNumber(number, tx), answers)
 }
 
 /** How far the registration of a number is. */
@@ -79,7 +102,7 @@ export const registrationOf = async (sql: Sql, account: string, id: string): Pro
   const number = await owned.find(sql, account, id)
   if (!number) return null
   const row = await registrations.find(sql, account, id)
-  const asked = row && row.state !== 'approved' ? await askedOf(number, sql) : []
+  const asked = row && row.state !== 'approved' ? await askedOfNumber(number, sql) : []
   const answers = await registrations.answers(sql, account, id)
   return { number, row, asked, missing: missingOf(asked, answers), answers }
 }
@@ -101,7 +124,7 @@ export const submit = async (
   const row = number && (await registrations.find(tx, account, id))
   if (!row) return conflict('Nothing is asked for this number', 'nothing_required')
   if (row.state === 'approved') isApproved(number)
-  await save(tx, seal, row, await readAnswers(tx, account, await askedOf(number, tx), given))
+  await save(tx, row, sealed(seal, await readAnswers(tx, account, await askedOfNumber(number, tx), given)))
   await registrations.setState(tx, row, 'awaiting', null)
 }
 

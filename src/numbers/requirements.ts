@@ -2,7 +2,9 @@ import type { Sql } from '../db/sql.ts'
 import { keepDocuments } from '../documents/ops.ts'
 import { invalid, notFound } from '../http/problem.ts'
 import { parse } from '../lib/id.ts'
-import type { RequirementRow } from './store.ts'
+import * as store from './store.ts'
+
+type RequirementRow = store.RequirementRow
 
 /** What is given for a requirement, as it comes. */
 export type Given = { requirement_id: number; document_uuid?: string; value?: string }
@@ -46,6 +48,16 @@ export const readAnswers = async (
     return { requirement: id, document: document.id, value: null }
   })
 }
+
+/** What is asked of who takes a number of the group, of all that its country asks: nothing where the group says so. */
+export const askedIn = (
+  { type, needs_registration }: Pick<store.GroupRow, 'type' | 'needs_registration'>,
+  ofCountry: readonly RequirementRow[],
+): RequirementRow[] => (needs_registration ? ofCountry.filter((one) => one.type === type) : [])
+
+/** The same, read. */
+export const askedOf = async (sql: Sql, group: store.GroupRow): Promise<RequirementRow[]> =>
+  askedIn(group, await store.requirements(sql, group.iso_country_code, group.type))
 
 /** The requirements for which nothing is given. */
 export const missingOf = (

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Tx } from '../db/sql.ts'
 import { ok, serve, serveFast } from '../http/endpoint.ts'
+import { digestOf } from '../http/idempotency.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
@@ -14,11 +15,11 @@ import * as c from './contract.ts'
 import { features, smsOf } from './features.ts'
 import { readWanted, vanityDigits } from './find.ts'
 import * as inventory from './inventory.ts'
-import { buy, cancel, release, reserve } from './ops.ts'
+import { cancel, release, reserve } from './ops.ts'
 import { makeOutside, reserveHeld } from './outside.ts'
 import * as owned from './owned.ts'
-import { register, submit } from './registration.ts'
-import { shownRequirement } from './requirements.ts'
+import { makePurchase } from './purchase.ts'
+import { askedIn, shownRequirement } from './requirements.ts'
 import { groupTypes } from './rows.ts'
 import { missingSupplier } from './shapes.ts'
 import { shownNumber } from './shown.ts'
@@ -34,9 +35,7 @@ const shownGroup = (row: store.GroupRow, requirements: store.RequirementRow[]) =
   price: { setup_price: money(row.setup_price), monthly_price: money(row.monthly_price), ppm: money(row.ppm) },
   type: row.type,
   iso_country_code: row.iso_country_code,
-  requirements: row.needs_registration
-    ? requirements.filter(({ type }) => type === row.type).map(shownRequirement)
-    : [],
+  requirements: askedIn(row, requirements).map(shownRequirement),
   allow_number_selection: row.allow_number_selection,
   is_eligible_for_free_number: row.is_eligible_for_free_number,
   available_count: row.free,
@@ -85,6 +84,7 @@ const tellMissing = (reply: FastifyReply, names: readonly string[]) => {
 export const numberRoutes = (parts: Parts) => {
   const { db, config, changes, suppliers } = parts
   const outside = makeOutside(parts)
+  const purchase = makePurchase(parts, outside)
   /** In the request's own transaction, where it has one. */
   const within = <T>(tx: Tx | null, work: (tx: Tx) => Promise<T>): Promise<T> => (tx ? work(tx) : db.begin(work))
   const countryOf = async (given: string) => {
@@ -170,17 +170,18 @@ export const numberRoutes = (parts: Parts) => {
 
     serveFast(c.reserveNumber, async ({ account, body, tx }) => {
       const wish = { group: body.group_id, number: body.number === undefined ? null : phoneNumber(body.number) }
-      const there = await outside.find(account.id, wish, true)
-      if (there && 'any' in there)
+      const there = await outside.seek(account.id, wish, true)
+      if (there && wish.number === null && !there.selectable)
         conflict(`The group ${wish.group} does not let one choose a number, and so none can be held`, 'not_reservable')
-      if (there && 'number' in there && there.reservation === null)
+      const held = there && (await outside.hold(there, wish.number))
+      if (held && held.reservation === null)
         conflict(
           'The supplier holds no more numbers at this moment: buy it at once, or try again later',
           'holds_used_up',
         )
       const made = await within(tx, (tx) =>
-        there && 'number' in there
-          ? reserveHeld(tx, account.id, there, config.reservationMinutes)
+        held
+          ? reserveHeld(tx, account.id, held, config.reservationMinutes)
           : reserve(tx, account.id, wish, config.reservationMinutes),
       )
       const reservation_details = {
@@ -205,23 +206,13 @@ export const numberRoutes = (parts: Parts) => {
     }),
 
     serveFast(c.purchaseNumber, async ({ account, body, request, tx }) => {
-      const wish = { group: body.group_id ?? null, number: body.number === undefined ? null : phoneNumber(body.number) }
-      const name = body.friendly_name ?? null
-      const there = await outside.find(account.id, wish)
-      if (there && 'any' in there) {
-        const key = request.headers['idempotency-key']
-        const row = await outside.buyAny(account.id, there.any, name, typeof key === 'string' && tx ? key : null)
-        const given = body.requirements ?? []
-        if (given.length > 0) await within(tx, (tx) => submit(tx, parts, account.id, row.id, given))
-        return ok({ purchased: [row.number], failed: [], data: { numbers: [shownNumber(row)] } })
-      }
-      const { numbers, failed } = await within(tx, async (tx) => {
-        if (there) await reserveHeld(tx, account.id, there, config.reservationMinutes)
-        const number = there ? there.number : wish.number
-        const bought = await buy(tx, account.id, { ...wish, number }, name)
-        await register(tx, parts, account.id, bought.unregistered, body.requirements ?? [])
-        changes.nudge(tx, 'purchases')
-        return bought
+      const key = request.headers['idempotency-key']
+      const { numbers, failed } = await purchase(tx, account.id, {
+        group: body.group_id ?? null,
+        number: body.number === undefined ? null : phoneNumber(body.number),
+        name: body.friendly_name ?? null,
+        given: body.requirements ?? [],
+        request: tx && typeof key === 'string' ? { key, digest: digestOf(body) } : null,
       })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(shownNumber) } })
     }),

@@ -13,7 +13,8 @@ import * as inventory from './inventory.ts'
 import * as offers from './offers.ts'
 import * as orders from './orders.ts'
 import * as owned from './owned.ts'
-import { register, stateOf } from './registration.ts'
+import { registerWith, stateOf } from './registration.ts'
+import type { AnswerRow } from './registrations.ts'
 import * as store from './store.ts'
 import { retarget, silence } from './suspension.ts'
 import { tell } from './told.ts'
@@ -42,24 +43,33 @@ export const newNumber = (
   status_text: status,
 })
 
+export type RequestKey = { readonly key: string; readonly digest: Buffer }
+
 type Ordered = { order: orders.OrderRow; number: owned.NumberRow | null }
 
 /**
  * Orders a number of a supplier's group: the money is set aside, the order written down, and the job that drives it asked for,
  * in one transaction. A number that is known already is the account's from here on, PENDING_ACTIVATION; any other comes
  * with the delivery.
- * @param key the Idempotency-Key of the request, where the transaction does not keep its answer
+ * @param request the Idempotency-Key of the request, where the transaction does not keep its answer
+ * @param answers what was given for the registration of a number that comes with the delivery
  * @throws the 402 Problem, or the 404 one for a group that is not offered any more
  */
 export const place = async (
   tx: Tx,
   account: string,
   group: store.PlacedGroup,
-  wanted: { number: string | null; item: orders.Item; name: string | null; key?: string | null },
+  wanted: {
+    number: string | null
+    item: orders.Item
+    name: string | null
+    request?: RequestKey | null
+    answers?: readonly AnswerRow[]
+  },
 ): Promise<Ordered> => {
   const from = (await offers.supplied(tx, group.id)) ?? notFound(`There is no number group ${group.id}`)
   const amount = (micros(group.setup_price) ?? 0) + (micros(group.monthly_price) ?? 0)
-  const { number, item, name, key = null } = wanted
+  const { number, item, name, request = null, answers = [] } = wanted
   const reference = number ?? group.id
   const held = await hold(tx, account, amount, 'numbers', { kind: 'number_purchase', reference })
   const row = number ? await owned.add(tx, newNumber(account, number, group, name, 'PENDING_ACTIVATION')) : null
@@ -76,7 +86,9 @@ export const place = async (
     friendly_name: name,
     hold_id: held,
     amount: decimal(amount),
-    request_key: key,
+    request_key: request?.key ?? null,
+    request_digest: request?.digest ?? null,
+    answers: orders.keepAnswers(answers),
     job_id: await enqueue(tx, orderKind, { account, id }, { account }),
   })
   return { order, number: row }
@@ -118,7 +130,7 @@ const begin = async (
 ): Promise<void> => {
   const { account_id: account, id } = number
   const state = await stateOf(tx, account, id)
-  if (awaitsRegistration && state === null) await register(tx, parts, account, [number], [])
+  if (awaitsRegistration && state === null) await registerWith(tx, parts, number, [])
   const isOpen = state === null ? awaitsRegistration : state !== 'approved'
   const status = isOpen ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const)
   const isSuspended = number.status_text === 'SUSPENDED'
@@ -146,7 +158,7 @@ export const deliver = async (
       return refuse(tx, changes, row, `${number} is here already`, delivery)
     const made = await owned.add(tx, newNumber(account, number, group, row.friendly_name, 'PENDING_ACTIVATION'))
     await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: made.id })
-    if (group.needs_registration) await register(tx, parts, account, [made], [])
+    if (group.needs_registration) await registerWith(tx, parts, made, orders.keptAnswers(row))
     await begin(tx, parts, made, group, awaitsRegistration)
   } else {
     await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: row.virtual_number_id })
