@@ -30,6 +30,10 @@ export const deadJobs = (
         or (died_at, id) < (${before?.died_at ?? null}::timestamptz, ${before?.id ?? null}::uuid))
     order by died_at desc, id desc limit ${limit}`
 
+/** Whether a job is still to end. */
+export const isQueued = async (sql: Sql, id: string): Promise<boolean> =>
+  (await sql.maybe`select 1 from jobs where id = ${id}`) !== null
+
 /**
  * Puts jobs that were given up back into the queue, due at once and with all their attempts.
  * @returns how many of them there were

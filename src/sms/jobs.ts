@@ -1,6 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { type Done, GiveUp, type Kind, Retry } from '../jobs/kind.ts'
-import { longDue, withdraw } from '../jobs/ops.ts'
+import { isQueued, longDue, withdraw } from '../jobs/ops.ts'
 import type { Schedule } from '../jobs/schedule.ts'
 import type { Parts } from '../parts.ts'
 import { submitKind } from './carriers.ts'
@@ -88,7 +88,7 @@ export const smsJobs = (parts: Parts): Kind[] => {
     routing,
     clock,
     courier: makeCourier(carriers, makeHealth()),
-    order: makeOrder(),
+    order: makeOrder((id) => isQueued(db, id)),
     steps: makeSteps(db, carriers.unwritten, config.optOut),
   })
   return [submitJob(parts, run), receiptJob(receipts)]

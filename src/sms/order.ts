@@ -21,14 +21,15 @@ type Pair = {
   /** Resolves when the last one that entered has left. */
   tail: Promise<void>
   inside: number
-  /** Texts that were put back, in their order, each with the time (monotonic, ms) at which it is due again. */
+  /** Texts that were put back, each with the time (monotonic, ms) at which it is due again. */
   readonly putBack: Map<string, number>
 }
 
 /** Pairs of which texts were put back; beyond, the oldest are forgotten and may be overtaken. */
 const most = 50_000
 
-/** A text that is not here so long after it was due was carried by another process, or canceled. */
+/** Of a text that is not here so long after it was due one asks whether it is still to come: another process may have carried
+ *  it, or somebody canceled it. */
 const lostMs = 30_000
 
 /** What is put back behind another one is due just after it, but looks again this soon: the platform's clock, by which
@@ -36,7 +37,15 @@ const lostMs = 30_000
 const behindMs = 20
 const mostMs = 1_000
 
-export const makeOrder = (now: () => number = () => performance.now()): Order => {
+/** And so much later for each one before it, so that a long row comes back in its order, and not all at once. */
+const apartMs = 2
+const rowMs = 10_000
+
+/** @param isToCome whether a text is still in the queue */
+export const makeOrder = (
+  isToCome: (id: string) => Promise<boolean>,
+  now: () => number = () => performance.now(),
+): Order => {
   const pairs = new Map<string, Pair>()
 
   const pairOf = (name: string): Pair => {
@@ -48,13 +57,25 @@ export const makeOrder = (now: () => number = () => performance.now()): Order =>
     return made
   }
 
-  /** The first that was put back and may still come. */
-  const firstOf = ({ putBack }: Pair): [string, number] | null => {
-    for (const [id, due] of putBack) {
-      if (now() < due + lostMs) return [id, due]
-      putBack.delete(id)
+  /** The oldest that was put back and is still to come. */
+  const firstOf = async ({ putBack }: Pair): Promise<[string, number] | null> => {
+    while (putBack.size > 0) {
+      let first: string | null = null
+      for (const id of putBack.keys()) if (first === null || id < first) first = id
+      const due = putBack.get(first ?? '')
+      if (first === null || due === undefined) return null
+      if (now() < due + lostMs) return [first, due]
+      if (await isToCome(first)) putBack.set(first, now())
+      else putBack.delete(first)
     }
     return null
+  }
+
+  /** Milliseconds until it is the turn of a text behind the first. */
+  const waitOf = ({ putBack }: Pair, [, due]: [string, number], id: string): number => {
+    let before = 0
+    for (const other of putBack.keys()) if (other < id) before++
+    return Math.max(0, Math.min(mostMs, due - now())) + behindMs + Math.min(rowMs, before * apartMs)
   }
 
   return {
@@ -80,10 +101,10 @@ export const makeOrder = (now: () => number = () => performance.now()): Order =>
         pair.putBack.delete(id)
         leave()
       }
-      const first = firstOf(pair)
-      const isBehind = first !== null && first[0] < id
-      const wait = isBehind ? (Math.max(0, Math.min(mostMs, first[1] - now())) + behindMs) / 1_000 : 0
-      if (isBehind) back(wait)
+      const first = await firstOf(pair)
+      if (first === null || first[0] >= id) return { wait: 0, done, back }
+      const wait = waitOf(pair, first, id) / 1_000
+      back(wait)
       return { wait, done, back }
     },
   }
