@@ -13,7 +13,7 @@ import type { Seal } from '../lib/secret.ts'
 import { type Account, type Auth, blocked, missingKey, wrongKey, wrongOperatorKey } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
 import { type Contract, type Endpoint, isMetered } from './endpoint.ts'
-import { once } from './idempotency.ts'
+import { handler } from './handler.ts'
 import type { Meter } from './limit.ts'
 import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
@@ -48,7 +48,6 @@ export type ServerParts = {
   life: { readonly stopping: boolean }
 }
 
-const noAccount = '00000000-0000-0000-0000-000000000000'
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /** Fastify's own errors, by what they mean here. */
@@ -126,43 +125,6 @@ const admitOperator =
     if (valid instanceof Promise) valid.then(known, done)
     else known(valid)
   }
-
-type Asked = Pick<FastifyRequest, 'account' | 'body'> & {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-  readonly prepared?: unknown
-}
-
-/** The handler of an endpoint as Fastify wants it: with its transaction, and with its Idempotency-Key. */
-const handler = ({ db, seal }: ServerParts, { contract, transaction, prepare, handle }: Endpoint) => {
-  // The types of a handler's call are checked where it is registered (endpoint.ts); here all endpoints are alike.
-  const run = handle as (call: unknown) => Promise<{ [key: string]: unknown }>
-  const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
-  const fulfil = (call: Asked): unknown => {
-    const { account, body, request, reply } = call
-    reply.code(contract.status)
-    // A socket that was made patient takes no other request.
-    if (contract.stream) reply.header('connection', 'close')
-    const key = request.headers['idempotency-key']
-    if (contract.method !== 'POST' || contract.stream || typeof key !== 'string' || key === '')
-      return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
-    const path = request.url.split('?', 1)[0] ?? ''
-    const kept = once(db, seal, { account: account?.id ?? noAccount, key, method: 'POST', path, body }, async (tx) => {
-      const payload = await run({ ...call, tx })
-      return { status: reply.statusCode, body: String(reply.serializeInput(payload, String(reply.statusCode))) }
-    })
-    return kept.then(({ status, body: text, replayed }) => {
-      if (replayed) reply.header('idempotent-replayed', 'true')
-      reply.serializer((whole) => String(whole))
-      return reply.code(status).type(json).send(text)
-    })
-  }
-  return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    const { account, params, query, body } = request
-    const call = { account, params, query, body, request, reply, tx: null }
-    return before ? before(call).then<unknown>((prepared) => fulfil({ ...call, prepared })) : fulfil(call)
-  }
-}
 
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
   const read = queryReader(query)

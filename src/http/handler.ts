@@ -1,0 +1,45 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Db } from '../db/sql.ts'
+import type { Seal } from '../lib/secret.ts'
+import type { Endpoint } from './endpoint.ts'
+import { once } from './idempotency.ts'
+import { json } from './socket.ts'
+
+const noAccount = '00000000-0000-0000-0000-000000000000'
+
+type Asked = Pick<FastifyRequest, 'account' | 'body'> & {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly prepared?: unknown
+}
+
+/** The handler of an endpoint as Fastify wants it: with its transaction, and with its Idempotency-Key. */
+export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transaction, prepare, handle }: Endpoint) => {
+  // The types of a handler's call are checked where it is registered (endpoint.ts); here all endpoints are alike.
+  const run = handle as (call: unknown) => Promise<{ [key: string]: unknown }>
+  const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
+  const fulfil = (call: Asked): unknown => {
+    const { account, body, request, reply } = call
+    reply.code(contract.status)
+    // A socket that was made patient takes no other request.
+    if (contract.stream) reply.header('connection', 'close')
+    const key = request.headers['idempotency-key']
+    if (contract.method !== 'POST' || contract.stream || typeof key !== 'string' || key === '')
+      return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
+    const path = request.url.split('?', 1)[0] ?? ''
+    const kept = once(db, seal, { account: account?.id ?? noAccount, key, method: 'POST', path, body }, async (tx) => {
+      const payload = await run({ ...call, tx })
+      return { status: reply.statusCode, body: String(reply.serializeInput(payload, String(reply.statusCode))) }
+    })
+    return kept.then(({ status, body: text, replayed }) => {
+      if (replayed) reply.header('idempotent-replayed', 'true')
+      reply.serializer((whole) => String(whole))
+      return reply.code(status).type(json).send(text)
+    })
+  }
+  return (request: FastifyRequest, reply: FastifyReply): unknown => {
+    const { account, params, query, body } = request
+    const call = { account, params, query, body, request, reply, tx: null }
+    return before ? before(call).then<unknown>((prepared) => fulfil({ ...call, prepared })) : fulfil(call)
+  }
+}
