@@ -67,7 +67,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
   const routing = makeRouting(db, seal, changes, onError)
   await Promise.all([prices.ready(), routing.ready()])
   const inbound = makeInbound(db, { log, prices })
-  const receipts = makeReceipts(db)
+  const receipts = makeReceipts(db, clock)
   return {
     ...given,
     clock,

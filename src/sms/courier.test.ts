@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '../../test/platform.ts'
+import type { Tenant } from '../../test/world.ts'
 import { contact, giveNumber, makeSmsWorld, type Smsc, withSmscs } from './testing.ts'
 
 const world = await makeSmsWorld()
-const { tenant, send, messageOf, reaches, inspect, connect, change } = world
+const { db, tenant, send, messageOf, reaches, inspect, connect, change } = world
 after(world.stop)
 
 const refused = 0x0b // ESME_RINVDSTADR
@@ -15,6 +16,10 @@ const make = async (balance = '10') => {
   const { number } = await giveNumber(world, who)
   return { who, number, balance: async () => (await world.call(who, 'GET', '/open/info')).body.balance.amount }
 }
+const eventsOf = async ({ id }: Tenant) =>
+  (await db.many<{ name: string }>`select name from events where account_id = ${id} order by id`).map(
+    ({ name }) => name,
+  )
 const textsOf = ({ submits }: Smsc) => submits.map(({ text }) => text)
 
 test(
@@ -151,8 +156,41 @@ test(
     await reaches(who, next.body.message_uuid, 'sent')
     assert.deepEqual(textsOf(a), ['once', 'next'])
     // The carrier had it after all: its receipt says so, though nobody knows the id.
-    a.receipt('never told', 'DELIVRD', contact, number)
+    a.receipt('never-told', 'ACCEPTD', contact, number)
+    await world.retried('never-told')
+    const told = await reaches(who, body.message_uuid, 'sent')
+    assert.equal(told.sub_status, 'accepted')
+    a.receipt('never-told', 'DELIVRD', contact, number)
     await reaches(who, body.message_uuid, 'delivered')
+    assert.deepEqual(
+      (await eventsOf(who)).map((name) => name.slice('sms.message.'.length)),
+      ['failed', 'sent', 'sent', 'delivered'],
+    )
+  }),
+)
+
+test(
+  'a text of unknown fate does not take the receipt of the next one, nor any when its time is long over',
+  withSmscs(world, 1, async ([a]) => {
+    assert.ok(a)
+    const only = await connect('only', a, { policy: 'at_most_once' })
+    const { who, number } = await make()
+    a.answer = ({ id, text }) => {
+      if (text === 'lost') return 'cut'
+      a.receipt(id, 'DELIVRD', contact, number)
+      return 'take'
+    }
+    const lost = await send(who, number, 'lost')
+    await reaches(who, lost.body.message_uuid, 'unknown')
+    const next = await send(who, number, 'next')
+    await reaches(who, next.body.message_uuid, 'delivered')
+    await world.advance(61)
+    const receipt = { carrierId: 'x', state: 'DELIVERED', error: null, handset: contact, number } as const
+    const early = (seconds: number) => world.parts.receipts.early({ ...receipt, connection: only.slice(3) }, seconds)
+    assert.equal(await early(60), false)
+    assert.equal((await messageOf(who, lost.body.message_uuid)).status, 'unknown')
+    assert.equal(await early(3_600), true)
+    await reaches(who, lost.body.message_uuid, 'delivered')
   }),
 )
 
@@ -166,8 +204,10 @@ test(
     const { body } = await send(who, number, 'held')
     await until(async () => (await inspect(body.message_uuid)).parts[0]?.status === 'doubtful')
     await until(async () => world.parts.carriers.room() > 0)
-    a.receipt('told by the receipt', 'DELIVRD', contact, number)
+    a.receipt('told-by-the-receipt', 'DELIVRD', contact, number)
+    await world.retried('told-by-the-receipt')
     await reaches(who, body.message_uuid, 'delivered')
+    assert.deepEqual(await eventsOf(who), ['sms.message.sent', 'sms.message.delivered'])
     await world.advance(61)
     const next = await send(who, number, 'next')
     await reaches(who, next.body.message_uuid, 'sent')

@@ -10,7 +10,7 @@ import { makeHealth } from './health.ts'
 import { receiveIncomplete } from './inbound.ts'
 import { makeOrder } from './order.ts'
 import { forgetReferences } from './pieces.ts'
-import type { CarrierReceipt, Receipts } from './receipts.ts'
+import type { CarrierReceipt } from './receipts.ts'
 import type { Routing } from './routing.ts'
 import { forgetSeen } from './seen.ts'
 import { tell } from './shown.ts'
@@ -68,14 +68,22 @@ const submitJob = (
   }
 }
 
-/** Receipts that came before the answer to their submit was written down: 0.3, 1, 2, 4 … s later, a minute in all. */
-const receiptJob = (receipts: Receipts): Kind<CarrierReceipt, void> => ({
+/** After the validity has ended, how long receipts may still be under way. */
+const graceSeconds = 3_600
+/** The attempt from which on a receipt may speak of a part of unknown fate: after 15 s, when an answer that is still to come
+ *  has come, and well before a text that is held for a minute is submitted again. */
+const adopting = 5
+
+/** Receipts that came before the answer to their submit was written down: 0.3, 1, 2, 4 … 64 s later, two minutes in all. */
+const receiptJob = ({ receipts, routing }: Pick<Parts, 'receipts' | 'routing'>): Kind<CarrierReceipt, void> => ({
   kind: 'sms.receipt',
   concurrency: 16,
   leaseSeconds: 30,
   maxAttempts: 8,
   run: async ({ payload, attempt }) => {
-    if (await receipts.early(payload)) return
+    const connection = routing.connections().find(({ connection }) => connection === payload.connection)
+    const seconds = (connection?.validSeconds ?? defaultValidSeconds) + graceSeconds
+    if (await receipts.early(payload, attempt < adopting ? null : seconds)) return
     if (attempt === 8) throw new GiveUp('no part has this id')
     throw new Retry('no part has this id yet', 2 ** (attempt - 1))
   },
@@ -83,7 +91,7 @@ const receiptJob = (receipts: Receipts): Kind<CarrierReceipt, void> => ({
 
 /** The background work of this folder. */
 export const smsJobs = (parts: Parts): Kind[] => {
-  const { db, carriers, routing, clock, config, receipts } = parts
+  const { db, carriers, routing, clock, config } = parts
   const run = makeSubmit({
     routing,
     clock,
@@ -91,7 +99,7 @@ export const smsJobs = (parts: Parts): Kind[] => {
     order: makeOrder((id) => isQueued(db, id)),
     steps: makeSteps(db, carriers.unwritten, config.optOut),
   })
-  return [submitJob(parts, run), receiptJob(receipts)]
+  return [submitJob(parts, run), receiptJob(parts)]
 }
 
 /** While no carrier is connected no text is looked at: those whose validity has passed meanwhile end here. */
@@ -107,9 +115,6 @@ const expireWaiting = async (tx: Tx, at: Date, routing: Routing): Promise<void> 
   }
   await endUnsent(tx, expired)
 }
-
-/** After the validity has ended, how long receipts may still be under way. */
-const graceSeconds = 3_600
 
 /** The background work of this folder that comes round. */
 export const smsSchedules = ({ routing, log, prices }: Parts): Schedule[] => [

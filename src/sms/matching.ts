@@ -107,8 +107,9 @@ export const makeMatcher = (): Matcher => {
 /**
  * For parts that were submitted without an answer, on routes that submit no part twice unasked: a receipt whose id nobody
  * knows, between the same two numbers over the same connection, tells the id and that the carrier has the part.
+ * @param seconds parts submitted longer ago are left: no receipt for them is under way any more
  */
-export const adopt = async (tx: Tx, receipts: readonly Numbered[]): Promise<Found[]> => {
+export const adopt = async (tx: Tx, receipts: readonly Numbered[], seconds: number): Promise<Found[]> => {
   const found: Found[] = []
   for (const { n, connection, carrierId, handset, number } of receipts) {
     if (!handset || !number) continue
@@ -118,6 +119,7 @@ export const adopt = async (tx: Tx, receipts: readonly Numbered[]): Promise<Foun
         select d.account_id, d.message_id, d.part from sms_parts d
         join sms_messages m on m.account_id = d.account_id and m.id = d.message_id
         where d.connection_id = ${connection} and ltrim(lower(d.carrier_id), '0') is null and d.status = 'doubtful'
+          and d.sent_at > app_now() - make_interval(secs => ${seconds})
           and m.number = ${number} and m.contact = ${handset}
         order by d.sent_at, d.part limit 1
       ) f

@@ -5,7 +5,7 @@ import { formsOf } from './matching.ts'
 import { contact, giveNumber, makeSmsWorld, withSmscs } from './testing.ts'
 
 const world = await makeSmsWorld()
-const { call, db, tenant, send, messageOf, reaches, connect, advance } = world
+const { call, db, parts, tenant, send, messageOf, reaches, connect, advance } = world
 after(world.stop)
 
 const make = async () => {
@@ -93,6 +93,17 @@ test(
     assert.deepEqual(await eventsOf(who.id), ['sms.message.sent', 'sms.message.delivered'])
   }),
 )
+
+test('a receipt that comes early waits by the clock of the platform, wherever that was moved', async () => {
+  await world.stop()
+  await advance(3_600)
+  const receipt = { connection: crypto.randomUUID(), carrierId: 'early', state: 'DELIVERED', error: null } as const
+  assert.equal(await parts.receipts.add(receipt), false)
+  const { wait } = await db.one<{ wait: number }>`
+    select extract(epoch from run_at - created_at)::float8 as wait from jobs where kind = 'sms.receipt'`
+  assert.ok(wait > 0 && wait < 5, `${wait}`)
+  await world.start()
+})
 
 test(
   'a text without a receipt stays sent, with a mark; one that comes after all counts',

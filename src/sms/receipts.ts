@@ -2,6 +2,7 @@ import type { SmsReceipt } from '../connectors/port.ts'
 import { makeBatcher } from '../db/batch.ts'
 import type { Db, Tx } from '../db/sql.ts'
 import { enqueueAll } from '../jobs/queue.ts'
+import type { Clock } from '../lib/clock.ts'
 import { adopt, type Found, type Matcher, makeMatcher } from './matching.ts'
 import { tell } from './shown.ts'
 import * as states from './states.ts'
@@ -59,21 +60,39 @@ const earlyKind = 'sms.receipt'
 /** Submit and receipt race: a receipt waits this long for its part before it is looked for again. */
 const firstWaitMs = 300
 
-type How = { readonly db: Db; readonly matcher: Matcher; readonly keepsUnknown: boolean }
+type How = {
+  readonly db: Db
+  readonly clock: Clock
+  readonly matcher: Matcher
+  /** Receipts whose part is not known wait in the queue. */
+  readonly keepsUnknown: boolean
+  /** They may speak of a part of unknown fate that was submitted at most so many seconds ago. */
+  readonly adoptSeconds: number | null
+}
+
+/** The parts that these receipts are the first to say of that a carrier has them. Their messages are sent. */
+const adopted = async (tx: Tx, missing: readonly (CarrierReceipt & { n: number })[], seconds: number) => {
+  const found = await adopt(tx, missing, seconds)
+  const messages = found.map(({ account_id, message_id }) => ({ account: account_id, id: message_id }))
+  if (messages.length === 0) return found
+  await states.lock(tx, messages)
+  await tell(tx, await states.fold(tx, messages))
+  return found
+}
 
 /** Gives for each receipt whether its part is known. */
-const apply = ({ db, matcher, keepsUnknown }: How, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
-  db.begin(async (tx) => {
+const apply = (how: How, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
+  how.db.begin(async (tx) => {
     await states.byIndex(tx)
-    const found = await matcher.find(tx, receipts)
+    const found = await how.matcher.find(tx, receipts)
     const known = new Set(found.map(({ n }) => n))
     const missing = receipts.map((receipt, n) => ({ ...receipt, n })).filter(({ n }) => !known.has(n))
-    const adopted = missing.length > 0 ? await adopt(tx, missing) : []
-    for (const { n } of adopted) known.add(n)
-    await applyFound(tx, [...found, ...adopted], receipts)
+    const others = how.adoptSeconds === null ? [] : await adopted(tx, missing, how.adoptSeconds)
+    for (const { n } of others) known.add(n)
+    await applyFound(tx, [...found, ...others], receipts)
     const early = receipts.filter((_, n) => !known.has(n))
-    if (keepsUnknown && early.length > 0) {
-      const runAt = new Date(Date.now() + firstWaitMs)
+    if (how.keepsUnknown && early.length > 0) {
+      const runAt = new Date(how.clock.now() + firstWaitMs)
       await enqueueAll(
         tx,
         earlyKind,
@@ -86,17 +105,23 @@ const apply = ({ db, matcher, keepsUnknown }: How, receipts: readonly CarrierRec
 export type Receipts = {
   /** Takes a receipt in, many to a transaction. One whose part is not known yet waits in the queue. False for those. */
   add(receipt: CarrierReceipt): Promise<boolean>
-  /** Applies one that came early; false when its part is still not known. */
-  early(receipt: CarrierReceipt): Promise<boolean>
+  /**
+   * Applies one that came early; false when its part is still not known.
+   * @param adoptSeconds it may speak of a part of unknown fate that was submitted at most so many seconds ago; null: of none
+   */
+  early(receipt: CarrierReceipt, adoptSeconds: number | null): Promise<boolean>
 }
 
-export const makeReceipts = (db: Db): Receipts => {
+export const makeReceipts = (db: Db, clock: Clock): Receipts => {
   const matcher = makeMatcher()
   const batcher = makeBatcher<CarrierReceipt, boolean>((receipts) =>
-    apply({ db, matcher, keepsUnknown: true }, receipts),
+    apply({ db, clock, matcher, keepsUnknown: true, adoptSeconds: null }, receipts),
   )
   return {
     add: batcher.add,
-    early: async (receipt) => (await apply({ db, matcher, keepsUnknown: false }, [receipt]))[0] ?? false,
+    early: async (receipt, adoptSeconds) => {
+      const [isKnown = false] = await apply({ db, clock, matcher, keepsUnknown: false, adoptSeconds }, [receipt])
+      return isKnown
+    },
   }
 }
