@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { until } from '../../test/platform.ts'
 import { contact, giveNumber, makeSmsWorld, withSmscs } from './testing.ts'
 
 const world = await makeSmsWorld()
-const { call, db, parts, tenant, send, messageOf, reaches, connect, advance } = world
+const { call, db, parts, tenant, send, messageOf, reaches, connect, change, advance } = world
 after(world.stop)
 
 const make = async () => {
@@ -61,6 +62,23 @@ test('a scheduled text is taken back once: it is paid back in the same moment, a
   const refused = await cancel()
   assert.deepEqual([refused.status, refused.body.error_code], [409, 'not_scheduled'])
 })
+
+test(
+  'a scheduled text whose time has come is not taken back, though it still waits for a carrier',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    const only = await connect('only', smsc)
+    await change(only, { settings: { port: 1 } })
+    await until(async () => parts.carriers.state(only.slice(3))?.state === 'down')
+    const { who, number } = await make()
+    const { body } = await send(who, number, 'too late', { send_at: inSeconds(600) })
+    await advance(601)
+    const refused = await call(who, 'DELETE', `/open/sms/message/${body.message_uuid}`)
+    assert.deepEqual([refused.status, refused.body.error_code], [409, 'not_scheduled'])
+    await change(only, { settings: { port: smsc.port } })
+    await reaches(who, body.message_uuid, 'sent')
+  }),
+)
 
 test('a scheduled text to a contact who sent STOP meanwhile does not go, and is paid back', async (t) => {
   const { who, number, balance } = await make()

@@ -49,10 +49,10 @@ export const end = (tx: Tx, messages: readonly Ended[]) => tx.many<EventRow & { 
     m.sub_status, m.error_code, m.created_at, m.updated_at,
     not exists (select from sms_parts p where p.account_id = m.account_id and p.message_id = m.id) as is_untouched`
 
-/** Takes back a text whose time has not come; null when it has, or there is none. */
+/** Takes back a text whose time has not come; null when it has, though no worker has it yet, or there is none. */
 export const cancel = (tx: Tx, account: string, id: string) => tx.maybe<EventRow>`
   update sms_messages m set status = 'canceled', updated_at = (select app_now())
-  where m.account_id = ${account} and m.id = ${id} and m.status = 'scheduled'
+  where m.account_id = ${account} and m.id = ${id} and m.status = 'scheduled' and m.send_at > (select app_now())
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
     m.sub_status, m.error_code, m.created_at, m.updated_at`
 
