@@ -56,8 +56,9 @@ export class Lane {
   #underWay = 0
   #isWaiting = false
   #isProbing = false
-  /** Until what waits is due in its old order nothing more is read: it would overtake. */
+  /** Until what waits is due in its old order nothing more is read: it would overtake. Nor is what was being read then. */
   #recovering = 0
+  #epoch = 0
   /** By the monotonic clock. */
   #lastBusy = performance.now()
   #isClosing = false
@@ -91,6 +92,11 @@ export class Lane {
     return [...this.#inHand]
   }
 
+  /** Changes whenever what was read before is no longer what comes next. */
+  get epoch(): number {
+    return this.#epoch
+  }
+
   /** Deliveries in memory. */
   get size(): number {
     return this.#inHand.size
@@ -112,8 +118,13 @@ export class Lane {
     return this.#inHand.size > 0 || this.#isProbing ? 0 : performance.now() - this.#lastBusy
   }
 
-  /** Takes over what is due, oldest first. */
-  feed(deliveries: readonly Delivery[]): void {
+  /** Takes over what is due, oldest first. @param epoch of the lane when it was asked for */
+  feed(deliveries: readonly Delivery[], epoch: number): void {
+    if (epoch !== this.#epoch) {
+      this.mayHaveMore = true
+      this.#ground.hungry(this)
+      return
+    }
     const parked: Change[] = []
     for (const delivery of deliveries) {
       if (this.#inHand.has(delivery.event)) continue
@@ -283,12 +294,16 @@ export class Lane {
   }
 
   async #write(changes: readonly Change[], extra: Partial<Report> = {}): Promise<void> {
-    if (extra.recovered) this.#recovering++
+    if (extra.recovered) {
+      this.#recovering++
+      this.#epoch++
+    }
     await this.#ground.write(this, { changes, health: null, recovered: null, disabled: null, ...extra })
     for (const { event } of changes) this.#inHand.delete(event)
     this.#lastBusy = performance.now()
     if (!extra.recovered) return
     this.#recovering--
+    this.#epoch++
     this.mayHaveMore = true
     this.#ground.hungry(this)
   }

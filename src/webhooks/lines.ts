@@ -1,5 +1,8 @@
 import type { Delivery } from './call.ts'
 
+/** Milliseconds for which a head may be overdue. */
+const grace = 30_000
+
 /**
  * What waits in memory, by line: the deliveries of one conversation go one after the other, those without one go alone. A line
  * that is under way is no longer among the ready ones, and keeps its first delivery until that has ended.
@@ -71,8 +74,9 @@ export class Lines {
   waitOf({ conversation, event }: Delivery, now: number): number {
     const head = conversation === null ? undefined : this.#held.get(conversation)
     if (conversation === null || !head) return 0
-    if (head.event < event && head.until > now) return head.until - now
-    // The head itself is here, or is long overdue.
+    // The database, which says when the head is due, was told of it a little later.
+    if (head.event < event && head.until + grace > now) return Math.max(head.until - now, 100)
+    // The head itself is here, or never comes.
     this.#held.delete(conversation)
     return 0
   }
