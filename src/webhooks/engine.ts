@@ -136,7 +136,12 @@ export const startDeliveries = (
     const able = eager.filter((lane) => lane.room > 0)
     const left = mostInHand - lanes.values().reduce((sum, { size }) => sum + size, 0)
     const share = Math.max(leastShare, Math.floor(left / able.length))
-    const wishes = able.map((lane) => ({ ...lane.key, most: Math.min(lane.room, share), inHand: lane.inHand, epoch: lane.epoch }))
+    const wishes = able.map((lane) => ({
+      ...lane.key,
+      most: Math.min(lane.room, share),
+      inHand: lane.inHand,
+      epoch: lane.epoch,
+    }))
     const rows = wishes.length > 0 ? await store.load(db, wishes) : []
     const found = Map.groupBy(rows, ({ webhook_id }) => webhook_id)
     for (const [i, lane] of able.entries()) {

@@ -129,8 +129,8 @@ export class Lane {
     for (const delivery of deliveries) {
       if (this.#inHand.has(delivery.event)) continue
       this.#inHand.add(delivery.event)
-      const wait = this.#lines.waitOf(delivery, this.#ground.now())
-      if (wait > 0) parked.push(this.#parked(delivery, wait / 1000))
+      const head = this.#lines.headOf(delivery, this.#ground.now())
+      if (head !== null) parked.push({ ...this.#parked(delivery, 0), head })
       else this.#lines.push(delivery)
     }
     if (parked.length > 0) void this.#write(parked)
@@ -259,6 +259,8 @@ export class Lane {
     const isBack = (isElder || tries > 0) && conversation !== null
     const change: Change = { ...this.key, event, what: 'delivered', seconds: null, attempt }
     const recovered = wasDown ? { conversation: null } : isBack ? { conversation } : null
+    // Of what was due before only a part was read, and newer ones may be among it.
+    if (isBack && !isElder) this.#drop(this.#lines.removeBehind(conversation))
     void this.#write([change], { health: isNews ? this.#health(true, null) : null, recovered })
   }
 

@@ -57,11 +57,15 @@ export class Lines {
     return this.#ready.splice(0).flatMap((line) => this.remove(line))
   }
 
+  /** Takes away what waits behind the first of a line. */
+  removeBehind(line: string): Delivery[] {
+    return this.#waiting.get(line)?.splice(1) ?? []
+  }
+
   /** Holds a line until the next try of its head. @returns what waits behind it, taken away */
   hold(line: string, event: string, until: number): Delivery[] {
     this.#held.set(line, { event, until })
-    const waiting = this.#waiting.get(line) ?? []
-    return waiting.splice(1)
+    return this.removeBehind(line)
   }
 
   /** Lets go of one line, or of all. */
@@ -70,14 +74,14 @@ export class Lines {
     else this.#held.delete(line)
   }
 
-  /** Milliseconds that a delivery has to wait for the head of its line. */
-  waitOf({ conversation, event }: Delivery, now: number): number {
+  /** The head of its line that a delivery has to wait for; null when it need not. */
+  headOf({ conversation, event }: Delivery, now: number): string | null {
     const head = conversation === null ? undefined : this.#held.get(conversation)
-    if (conversation === null || !head) return 0
+    if (conversation === null || !head) return null
     // The database, which says when the head is due, was told of it a little later.
-    if (head.event < event && head.until + grace > now) return Math.max(head.until - now, 100)
+    if (head.event < event && head.until + grace > now) return head.event
     // The head itself is here, or never comes.
     this.#held.delete(conversation)
-    return 0
+    return null
   }
 }

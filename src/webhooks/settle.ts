@@ -7,6 +7,8 @@ export type Change = LaneKey & {
   readonly what: 'delivered' | 'failed' | 'again' | 'called' | 'parked'
   /** Until the next try, of `again` and `parked`. */
   readonly seconds: number | null
+  /** Of `parked`: the event behind which it waits, where that was written down before. */
+  readonly head?: string
   /** The call as JSON, but for its time, which the database knows best; null when there was none. */
   readonly attempt: string | null
 }
@@ -26,6 +28,9 @@ export const deliveries = (tx: Pick<Tx, 'run'>, worker: string, changes: readonl
     state = case when g.what in ('delivered', 'failed') then g.what else 'pending' end,
     tries = d.tries + case when g.what in ('delivered', 'failed', 'again') then 1 else 0 end,
     next_at = case when g.what = 'called' then d.next_at
+      when g.head is not null then coalesce((
+        select h.next_at + interval '10 milliseconds' from webhook_deliveries h
+        where h.account_id = g.account_id and h.webhook_id = g.webhook_id and h.event_id = g.head), (select app_now()))
       when g.what in ('again', 'parked') then (select app_now()) + make_interval(secs => g.seconds) end,
     attempts = case when g.attempt is null then d.attempts
       else case when jsonb_array_length(d.attempts) < 20 then d.attempts else d.attempts - 0 end
@@ -34,8 +39,9 @@ export const deliveries = (tx: Pick<Tx, 'run'>, worker: string, changes: readonl
   from unnest(
     ${changes.map((c) => c.account)}::uuid[], ${changes.map((c) => c.webhook)}::uuid[],
     ${changes.map((c) => c.event)}::uuid[], ${changes.map((c) => c.what)}::text[],
-    ${changes.map((c) => c.seconds)}::double precision[], ${changes.map((c) => c.attempt)}::text[]
-  ) g (account_id, webhook_id, event_id, what, seconds, attempt)
+    ${changes.map((c) => c.seconds)}::double precision[], ${changes.map((c) => c.attempt)}::text[],
+    ${changes.map((c) => c.head ?? null)}::uuid[]
+  ) g (account_id, webhook_id, event_id, what, seconds, attempt, head)
   join webhook_lanes l on l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${worker}
   where d.account_id = g.account_id and d.webhook_id = g.webhook_id and d.event_id = g.event_id and d.state = 'pending'`
 
