@@ -151,7 +151,7 @@ export const listAvailable = contract({
       Type.String({ description: 'There is more: costs the same however deep, and goes on behind the 20,000' }),
     ),
   }),
-  errors: { invalid: 'The group does not let one choose a number', notFound: unknownGroup },
+  errors: { invalid: 'The group does not let one choose, or number_contains holds no digits', notFound: unknownGroup },
 })
 
 export const reserveNumber = contract({

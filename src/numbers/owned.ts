@@ -84,7 +84,8 @@ export const activate = (
   status: 'ACTIVE' | 'AWAITING_REGISTRATION' | 'SUSPENDED',
 ) => tx.one<NumberRow>`
   update virtual_numbers
-  set status_text = ${status}, expires_at = app_now() + interval '1 month', updated_at = app_now()
+  set status_text = ${status}, months_from = app_now(), expires_at = app_now() + interval '1 month',
+    updated_at = app_now()
   where account_id = ${account} and id = ${id} and released_at is null
   returning *`
 
@@ -131,10 +132,13 @@ export const release = async (tx: Tx, account: string, id: string): Promise<Numb
   return row
 }
 
-/** Adds a month, counted from the end of the last one. @returns its end */
+/** Adds a month. All are counted from the beginning of the first, so that what began on the 31st ends on the 31st again after a
+ *  shorter month. @returns its end */
 export const prolong = async (tx: Tx, account: string, id: string): Promise<Date> => {
   const row = await tx.one<{ expires_at: Date }>`
-    update virtual_numbers set expires_at = expires_at + interval '1 month', updated_at = app_now()
+    update virtual_numbers set updated_at = app_now(), expires_at = months_from + make_interval(months => (
+      1 + 12 * (extract(year from expires_at) - extract(year from months_from))
+      + extract(month from expires_at) - extract(month from months_from))::integer)
     where account_id = ${account} and id = ${id} returning expires_at`
   return row.expires_at
 }

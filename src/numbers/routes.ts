@@ -153,7 +153,9 @@ export const numberRoutes = (parts: Parts) => {
       if (!group.allow_number_selection)
         invalid(`The group ${group.id} does not let one choose a number`, 'number_selection_not_allowed')
       const { page, limit, offset } = pageOf(query)
-      const digits = vanityDigits(query.number_contains ?? '')
+      const { number_contains = '' } = query
+      const digits = vanityDigits(number_contains)
+      if (digits === '' && number_contains !== '') invalid('number_contains has neither digits nor letters A to Z')
       const there = await outside.available(group.id, digits)
       if (there) {
         tellMissing(reply, there.missing === null ? [] : [there.missing])

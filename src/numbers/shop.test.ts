@@ -150,6 +150,16 @@ test('groups are paged only when asked', async () => {
   assert.deepEqual(await groups('country=GB&per_page=200&page=9'), [])
 })
 
+test('a search for nothing that a number can hold is refused, and does not show every number', async () => {
+  await shop.group('stars', 3)
+  for (const wanted of ['***', ' ', '\u00e9'])
+    assert.equal(
+      (await open.call('GET', `/open/numbers/available?group_id=stars&number_contains=${encodeURI(wanted)}`)).status,
+      400,
+    )
+  assert.equal((await open.call('GET', '/open/numbers/available?group_id=stars&number_contains=')).body.total, 3)
+})
+
 test('free numbers are searched by digits and by the letters of a keypad, a page at a time', async () => {
   const numbers = await shop.group('vanity', 1000)
   const page = async (query: string) =>
