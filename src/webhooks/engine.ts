@@ -109,12 +109,14 @@ export const startDeliveries = (
 
   const admit = (row: store.LaneRow) => {
     const key = { account: row.account_id, webhook: row.webhook_id }
-    const known = lanes.get(row.webhook_id)
-    if (!row.enabled) {
-      known?.lose()
+    const before = lanes.get(row.webhook_id)
+    // Another address is another receiver: nothing that the one before does counts any more.
+    const known = row.enabled && before?.hook.url === row.hook_url ? before : undefined
+    if (before !== known) {
+      before?.lose()
       lanes.delete(row.webhook_id)
-      return void abandon(key).catch(failed)
     }
+    if (!row.enabled) return void abandon(key).catch(failed)
     if (known) known.hook = hookOf(row)
     const { failures, failing_since: since, heads } = row
     const condition = { failures, failingSince: since?.getTime() ?? null, isProven: row.succeeded_at !== null }
@@ -150,10 +152,12 @@ export const startDeliveries = (
       lane.feed(own.map(deliveryOf), wishes[i]?.epoch ?? -1)
     }
 
-    for (const lane of probing) {
-      probing.delete(lane)
-      const before = lane.inHand
-      const row = await store.probe(db, lane.key)
+    const down = [...probing].slice(0, most).map((lane) => ({ lane, before: lane.inHand }))
+    for (const { lane } of down) probing.delete(lane)
+    const keys = down.map(({ lane }) => lane.key)
+    const probes = new Map(keys.length > 0 ? (await store.probes(db, keys)).map((row) => [row.webhook_id, row]) : [])
+    for (const { lane, before } of down) {
+      const row = probes.get(lane.key.webhook)
       if (row && !before.includes(row.event_id)) void lane.probe(deliveryOf(row))
     }
   }

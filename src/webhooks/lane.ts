@@ -280,7 +280,8 @@ export class Lane {
   }
 
   #health(succeeded: boolean, hold: number | null): Health {
-    return { ...this.key, failures: this.#condition.failures, succeeded, hold, isDown: this.isDown }
+    const { failures, isDown } = this.#condition
+    return { ...this.key, url: this.hook.url, failures, succeeded, hold, isDown }
   }
 
   #parked({ event }: Delivery, seconds: number): Change {

@@ -110,19 +110,20 @@ export const load = (sql: Sql, lanes: readonly Hungry[]) => sql.many<DeliveryRow
   order by d.event_id`
 
 /** What to try at a receiver that is down: the retry that is due, or else the oldest delivery that was never tried. */
-export const probe = (sql: Sql, { account, webhook }: LaneKey) => sql.maybe<DeliveryRow>`
-  with due as (
-    (select event_id, next_at, 0 as place from webhook_deliveries
-     where account_id = ${account} and webhook_id = ${webhook} and state = 'pending' and tries > 0
+export const probes = (sql: Sql, lanes: readonly LaneKey[]) => sql.many<DeliveryRow>`
+  select d.webhook_id, d.event_id, d.conversation, d.tries, e.payload::text as body
+  from unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[]) w (account_id, webhook_id)
+  cross join lateral (
+    (select event_id, 0 as place from webhook_deliveries
+     where account_id = w.account_id and webhook_id = w.webhook_id and state = 'pending' and tries > 0
        and next_at <= (select app_now()) order by next_at limit 1)
     union all
-    (select event_id, next_at, 1 from webhook_deliveries
-     where account_id = ${account} and webhook_id = ${webhook} and state = 'pending' and tries = 0
+    (select event_id, 1 from webhook_deliveries
+     where account_id = w.account_id and webhook_id = w.webhook_id and state = 'pending' and tries = 0
        and next_at <= (select app_now()) order by next_at, event_id limit 1)
     order by place limit 1
-  )
-  select d.webhook_id, d.event_id, d.conversation, d.tries, e.payload::text as body
-  from due join webhook_deliveries d on d.account_id = ${account} and d.webhook_id = ${webhook} and d.event_id = due.event_id
+  ) due
+  join webhook_deliveries d on d.account_id = w.account_id and d.webhook_id = w.webhook_id and d.event_id = due.event_id
   join events e on e.account_id = d.account_id and e.id = d.event_id`
 
 /** The oldest of a conversation that failed and waits, before one that is to be tried. */
@@ -134,12 +135,15 @@ export const elder = (sql: Sql, { account, webhook }: LaneKey, conversation: str
       and d.conversation = ${conversation} and d.event_id < ${before}
     order by d.event_id limit 1`
 
-/** Ends what a webhook that is disabled has pending, a few at a time. */
+/** Ends what a webhook that is disabled has pending, a few at a time; once it is enabled again, nothing. */
 export const abandon = (sql: Sql, { account, webhook }: LaneKey) => sql.run`
   update webhook_deliveries d set state = 'failed', next_at = null, attempts = d.attempts
     || jsonb_build_object('at', (select app_now()), 'latency_ms', 0, 'error', 'the webhook is disabled')
   from (
     select event_id from webhook_deliveries
-    where account_id = ${account} and webhook_id = ${webhook} and state = 'pending' limit 1000
+    where account_id = ${account} and webhook_id = ${webhook} and state = 'pending'
+      and exists (select from webhooks w
+        where w.account_id = ${account} and w.id = ${webhook} and (not w.enabled or w.deleted_at is not null))
+    limit 1000
   ) p
   where d.account_id = ${account} and d.webhook_id = ${webhook} and d.event_id = p.event_id`

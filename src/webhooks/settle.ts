@@ -15,6 +15,8 @@ export type Change = LaneKey & {
 
 /** How a receiver is doing now. */
 export type Health = LaneKey & {
+  /** Which one: of a webhook that has another address by now it says nothing. */
+  readonly url: string
   readonly failures: number
   readonly succeeded: boolean
   /** Seconds for which nothing is tried; of a receiver that is down, unless a retry is due before. */
@@ -57,8 +59,9 @@ export const healths = (tx: Tx, worker: string, all: readonly Health[]) => tx.ru
   from (select app_now() as now offset 0) t, unnest(
     ${all.map((h) => h.account)}::uuid[], ${all.map((h) => h.webhook)}::uuid[], ${all.map((h) => h.failures)}::integer[],
     ${all.map((h) => h.succeeded)}::boolean[], ${all.map((h) => h.hold)}::double precision[],
-    ${all.map((h) => h.isDown)}::boolean[]
-  ) g (account_id, webhook_id, failures, succeeded, hold, is_down)
+    ${all.map((h) => h.isDown)}::boolean[], ${all.map((h) => h.url)}::text[]
+  ) g (account_id, webhook_id, failures, succeeded, hold, is_down, url)
+  join webhooks w on w.account_id = g.account_id and w.id = g.webhook_id and w.hook_url = g.url
   where l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${worker}`
 
 /** A receiver that takes calls again: what waits for its next try is due in its old order. @param conversation null: all */
@@ -67,7 +70,7 @@ export const recover = (tx: Tx, { account, webhook }: LaneKey, conversation: str
   where account_id = ${account} and webhook_id = ${webhook} and state = 'pending' and next_at > created_at
     and (${conversation}::text is null or conversation = ${conversation})`
 
-/** Disables a webhook that was enabled. @returns how many: 0 or 1 */
-export const disable = (tx: Tx, { account, webhook }: LaneKey, reason: 'gone' | 'failing') => tx.run`
+/** Disables a webhook that was enabled, unless it has another address by now. @returns how many: 0 or 1 */
+export const disable = (tx: Tx, { account, webhook }: LaneKey, url: string, reason: 'gone' | 'failing') => tx.run`
   update webhooks set enabled = false, disabled_reason = ${reason}, updated_at = (select app_now())
-  where account_id = ${account} and id = ${webhook} and enabled and deleted_at is null`
+  where account_id = ${account} and id = ${webhook} and enabled and deleted_at is null and hook_url = ${url}`

@@ -82,7 +82,8 @@ export const change = async (
     returning *`
   if (row && (url !== null || enabled === true))
     await tx.run`
-      update webhook_lanes set failures = 0, failing_since = null, hold_until = null
+      update webhook_lanes set failures = 0, failing_since = null, hold_until = null,
+        succeeded_at = case when ${url}::text is null then succeeded_at end
       where account_id = ${account} and webhook_id = ${id}`
   return row
 }

@@ -19,7 +19,7 @@ export const makeWriter = ({ db, changes, log }: Given, worker: string) => {
       await settled.deliveries(tx, worker, made)
       for (const { lane, recovered, disabled } of others) {
         if (recovered) await settled.recover(tx, lane.key, recovered.conversation)
-        if (!disabled || (await settled.disable(tx, lane.key, disabled)) === 0) continue
+        if (!disabled || (await settled.disable(tx, lane.key, lane.hook.url, disabled)) === 0) continue
         await changes.announce(tx, 'webhooks')
         const { account, webhook } = lane.key
         tx.afterCommit(() => log.warn({ account, webhook, reason: disabled }, 'a webhook was disabled'))
