@@ -104,9 +104,23 @@ export const queueDepth = (sql: Sql): Promise<Depth[]> =>
 export const withdraw = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx.run`delete from jobs where id = ${id} and leased_until is null`) === 1
 
-/** Jobs of a kind that have been due since before a time and are in nobody's hands, the longest first; locked. */
-export const longDue = <Payload>(tx: Tx, kind: string, before: Date, limit: number) =>
-  tx.many<Pick<Job<Payload>, 'id' | 'account' | 'payload' | 'createdAt'>>`
-    select id, account_id as account, payload, created_at as "createdAt" from jobs
+/** A job that has been due for long. `due` is its time as the database writes it, to the microsecond. */
+export type LongDue<Payload> = Pick<Job<Payload>, 'id' | 'account' | 'payload' | 'createdAt'> & { due: string }
+
+/**
+ * Jobs of a kind that have been due since before a time and are in nobody's hands, the longest first. They are not locked: a
+ * worker may take them meanwhile, `withdraw` says so.
+ * @param after the last one of the page before
+ */
+export const longDue = <Payload>(
+  tx: Tx,
+  kind: string,
+  before: Date,
+  { after, limit }: { after: Pick<LongDue<Payload>, 'due' | 'id'> | null; limit: number },
+): Promise<LongDue<Payload>[]> =>
+  tx.many<LongDue<Payload>>`
+    select id, account_id as account, payload, created_at as "createdAt", run_at::text as due from jobs
     where kind = ${kind} and leased_until is null and not parked and run_at < ${before}
-    order by run_at, id limit ${limit} for update skip locked`
+      and (run_at, id) > (coalesce(${after?.due ?? null}::timestamptz, '-infinity'),
+        coalesce(${after?.id ?? null}::uuid, '00000000-0000-0000-0000-000000000000'))
+    order by run_at, id limit ${limit}`

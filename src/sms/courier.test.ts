@@ -277,15 +277,24 @@ test('a text for which there is no connection at all fails at once, and is paid 
 
 test(
   'while no carrier is connected texts expire too, when their time is over',
-  withSmscs(world, 1, async ([a]) => {
-    assert.ok(a)
+  withSmscs(world, 2, async ([a, b]) => {
+    assert.ok(a && b)
     const only = await connect('only', a, { validity_seconds: 600 })
     await change(only, { settings: { port: 1 } })
     await until(async () => world.parts.carriers.state(only.slice(3))?.state === 'down')
     const { who, number, balance } = await make('1')
+    // Before it stand many texts whose time is not over yet: those of a connection on which they are valid for two days.
+    const long = await connect('patient', b, { prefixes: ['33'] })
+    await change(long, { settings: { port: 1 } })
+    await until(async () => world.parts.carriers.state(long.slice(3))?.state === 'down')
+    await db.run`
+      insert into jobs (id, account_id, kind, payload, run_at, created_at)
+      select gen_random_uuid(), ${who.id}, 'sms.submit', ${{ from: number, to: '+33612345678', text: 'x' }}::jsonb,
+        app_now() - interval '10 seconds', app_now() from generate_series(1, 2500)`
     const { body } = await send(who, number, 'waits in vain')
     await world.advance(661)
     await reaches(who, body.message_uuid, 'expired')
     assert.equal(await balance(), '1.00')
+    assert.equal(await db.run`delete from jobs where kind = 'sms.submit'`, 2_500)
   }),
 )

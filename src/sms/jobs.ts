@@ -1,6 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { type Done, GiveUp, type Kind, Retry } from '../jobs/kind.ts'
-import { isQueued, longDue, withdraw } from '../jobs/ops.ts'
+import { isQueued, type LongDue, longDue, withdraw } from '../jobs/ops.ts'
 import type { Schedule } from '../jobs/schedule.ts'
 import type { Parts } from '../parts.ts'
 import { submitKind } from './carriers.ts'
@@ -102,46 +102,73 @@ export const smsJobs = (parts: Parts): Kind[] => {
   return [submitJob(parts, run), receiptJob(parts)]
 }
 
-/** While no carrier is connected no text is looked at: those whose validity has passed meanwhile end here. */
-const expireWaiting = async (tx: Tx, at: Date, routing: Routing): Promise<void> => {
+/** Waiting texts that are looked through at a time, and in a transaction. */
+const pageSize = 1_000
+const mostPages = 20
+
+/**
+ * While no carrier is connected no text is looked at: those whose validity has passed meanwhile end here. Texts of a longer
+ * validity may stand before them, so each run goes on where the one before ended, and begins anew after the last.
+ * @returns where the next run goes on
+ */
+const expireWaiting = async (
+  tx: Tx,
+  at: Date,
+  routing: Routing,
+  from: LongDue<Submission> | null,
+): Promise<LongDue<Submission> | null> => {
   const validities = routing.connections().map(({ validSeconds }) => validSeconds ?? defaultValidSeconds)
   const shortest = Math.min(defaultValidSeconds, ...validities)
-  const waiting = await longDue<Submission>(tx, submitKind, new Date(at.getTime() - shortest * 1_000), 1_000)
+  const before = new Date(at.getTime() - shortest * 1_000)
+  const isOver = ({ payload, createdAt }: LongDue<Submission>) =>
+    validUntil(payload, createdAt, routing.decide(payload.to).candidates[0]) <= at.getTime()
   const expired: states.Ended[] = []
-  for (const { id, account, payload, createdAt } of waiting) {
-    const [first] = routing.decide(payload.to).candidates
-    if (account === null || validUntil(payload, createdAt, first) > at.getTime() || !(await withdraw(tx, id))) continue
-    expired.push({ account, id, status: 'expired', code: 'validity' })
+  let after = from
+  for (let pages = 0; pages < mostPages; pages++) {
+    const waiting = await longDue<Submission>(tx, submitKind, before, { after, limit: pageSize })
+    for (const job of waiting) {
+      const { id, account } = job
+      if (account !== null && isOver(job) && (await withdraw(tx, id)))
+        expired.push({ account, id, status: 'expired', code: 'validity' })
+    }
+    after = waiting.length < pageSize ? null : (waiting.at(-1) ?? null)
+    if (after === null) break
   }
   await endUnsent(tx, expired)
+  return after
 }
 
 /** The background work of this folder that comes round. */
-export const smsSchedules = ({ routing, log, prices }: Parts): Schedule[] => [
-  {
-    name: 'receive-incomplete-texts',
-    every: 600,
-    run: (tx) => receiveIncomplete(tx, { log, prices }),
-  },
-  {
-    name: 'expire-waiting-texts',
-    every: 60,
-    run: (tx, at) => expireWaiting(tx, at, routing),
-  },
-  {
-    name: 'mark-missing-receipts',
-    every: 60,
-    run: async (tx) => {
-      for (const { connection, validSeconds } of routing.connections())
-        await states.markMissing(tx, connection, (validSeconds ?? defaultValidSeconds) + graceSeconds)
+export const smsSchedules = ({ routing, log, prices }: Parts): Schedule[] => {
+  let looked: LongDue<Submission> | null = null
+  return [
+    {
+      name: 'receive-incomplete-texts',
+      every: 600,
+      run: (tx) => receiveIncomplete(tx, { log, prices }),
     },
-  },
-  {
-    name: 'forget-sms-traces',
-    every: 600,
-    run: async (tx) => {
-      await forgetSeen(tx)
-      await forgetReferences(tx)
+    {
+      name: 'expire-waiting-texts',
+      every: 60,
+      run: async (tx, at) => {
+        looked = await expireWaiting(tx, at, routing, looked)
+      },
     },
-  },
-]
+    {
+      name: 'mark-missing-receipts',
+      every: 60,
+      run: async (tx) => {
+        for (const { connection, validSeconds } of routing.connections())
+          await states.markMissing(tx, connection, (validSeconds ?? defaultValidSeconds) + graceSeconds)
+      },
+    },
+    {
+      name: 'forget-sms-traces',
+      every: 600,
+      run: async (tx) => {
+        await forgetSeen(tx)
+        await forgetReferences(tx)
+      },
+    },
+  ]
+}
