@@ -16,10 +16,13 @@ const post = async (tx: Tx, account: string, debit: string, credit: string, amou
   return id
 }
 
+const uncovered = (amount: Micros): never =>
+  insufficient(`The balance does not cover USD ${decimal(amount)}: add credit to the account`)
+
 /** Takes from the balance. Throws the 402 Problem when it does not cover that. */
 const take = async (tx: Tx, account: string, amount: Micros): Promise<void> => {
   const moved = await store.move(tx, account, decimal(-amount))
-  if (!moved) insufficient(`The balance does not cover USD ${decimal(amount)}: add credit to the account`)
+  if (!moved) uncovered(amount)
 }
 
 /** Money that came in from outside. Null when there is no such account, or it would hold more than 9,000,000,000; else
@@ -43,6 +46,13 @@ export const charge = async (
   if (amount === 0) return null
   await take(tx, account, amount)
   return post(tx, account, 'balance', book, amount, what)
+}
+
+/** Looks whether the balance covers something at this moment, before work is done for it elsewhere. What is taken is looked
+ *  at again. @throws the 402 Problem */
+export const expectBalance = async (db: Sql, account: string, amount: Micros): Promise<void> => {
+  const row = await store.balance(db, account)
+  if ((micros(row?.balance ?? '0') ?? 0) < amount) uncovered(amount)
 }
 
 /** Gives money back. */

@@ -231,7 +231,7 @@ export const purchaseNumber = contract({
     conflict:
       'Nothing of what was asked for is free; or its supplier refuses (not_delivered), or has not delivered yet (order_pending: the number comes, repeat the request with its Idempotency-Key)',
     balance: 'The balance does not cover set-up and first month',
-    unavailable: 'The supplier of the number does not answer: nothing was charged',
+    unavailable: 'The supplier does not answer, or is asked by too many (supplier_busy): nothing was charged',
     unprocessable: 'number is not E.164',
   },
 })

@@ -7,6 +7,7 @@ import { uuid } from '../lib/id.ts'
 import * as inventory from './inventory.ts'
 import { release } from './ops.ts'
 import type * as orders from './orders.ts'
+import { makeOutside } from './outside.ts'
 import * as owned from './owned.ts'
 import { register } from './registration.ts'
 import * as store from './store.ts'
@@ -170,4 +171,25 @@ test('an order is found again by its key for a day, with the same body; a refuse
   assert.deepEqual([again.status, again.body.purchased], [201, [number]])
   await db.run`update clock set offset_seconds = offset_seconds + 87000`
   assert.equal((await purchase(tenant, body, 'key')).status, 402, 'another one is bought')
+})
+
+test('what was held for a request that failed is given back to the supplier', async () => {
+  const [reservation, number] = [uuid(), next()]
+  const held = { group: 'free', connection, number, supplierNumber: number, reservation: { id: reservation, until: 0 } }
+  const { keeping } = makeOutside(parts)
+  const given = () => db.maybe`
+    select from jobs where kind = 'numbers.unreserve' and payload ->> 'reservation' = ${reservation}`
+  assert.equal(await keeping(held, async () => 'bought'), 'bought')
+  assert.equal(await given(), null)
+  await assert.rejects(keeping(held, () => Promise.reject(new Error('refused'))))
+  assert.ok(await given())
+})
+
+test('a supplier that is away is 503, and tells a tenant nothing of the operator’s affairs', async () => {
+  const tenant = await world.tenant()
+  for (const body of [{ group_id: 'free' }, { number: next() }]) {
+    const { status, body: answer } = await purchase(tenant, body)
+    assert.deepEqual([status, answer.error_code], [503, 'supplier_unavailable'])
+    assert.equal(answer.error_message, 'The supplier of this number does not answer: nothing was charged, try again')
+  }
 })

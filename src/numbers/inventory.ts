@@ -224,6 +224,15 @@ export const hasReserved = async (db: Sql, account: string, group: string): Prom
     where account_id = ${account} and group_id = ${group} and state = 'active' and expires_at > (select app_now())`) !==
   null
 
+/** How many numbers suppliers hold for the account. */
+export const heldOutside = async (db: Sql, account: string): Promise<number> => {
+  const { held } = await db.one<{ held: number }>`
+    select count(*) as held from reservations
+    where account_id = ${account} and state = 'active' and expires_at > (select app_now())
+      and supplier_reservation is not null`
+  return held
+}
+
 /** A supplier's number comes in, for the account at once. Null when it is here already. */
 export const addSupplied = (
   tx: Tx,

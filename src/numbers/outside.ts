@@ -5,6 +5,7 @@ import { conflict, unavailable } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { uuid } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
+import { makeGate } from './gate.ts'
 import * as inventory from './inventory.ts'
 import * as offers from './offers.ts'
 import { groupOf, type Wish } from './ops.ts'
@@ -29,60 +30,70 @@ const tries = 3
 /** How long a purchase waits for its delivery, and how many do so at a time: each holds a connection to the database while its
  *  request has an Idempotency-Key. */
 const waitMs = 8_000
-const mostWaiting = 4
+const mostWaiting = 3
 
 const gone = (number: string | null, group: string) =>
   number === null
     ? conflict(`The group ${group} has no free number`, 'group_sold_out')
     : conflict(`${number} is not available`, 'number_unavailable')
 
-const silent = (reason: string) =>
-  unavailable(
-    `The supplier of this number does not answer (${reason}): nothing was charged, try again`,
-    'supplier_unavailable',
-  )
+/** How many numbers an account may hold at suppliers, which hold few for all of us together. */
+const mostHeld = 5
+
+/** Whose request it is, and whether it has an Idempotency-Key. */
+type Asking = { readonly account: string; readonly isKeyed: boolean }
 
 /** How any number of a group is bought. */
 type Any = { name: string | null; request: RequestKey | null; answers: readonly AnswerRow[] }
 
-/** Holds one number at its supplier. Null when it is gone. */
-const hold = async (
-  supplier: NumberSupplier,
-  group: offers.SuppliedGroup,
-  one: SupplierNumber,
-): Promise<Held | null> => {
-  const ours = uuid()
-  const base = {
-    group: group.group_id,
-    connection: group.connection_id,
-    number: one.number,
-    supplierNumber: one.id,
-  }
-  const asked = await supplier.reserve(one.id, ours)
-  if (asked.outcome === 'done') return { ...base, reservation: asked.value }
-  if (asked.outcome === 'later') return silent(asked.reason)
-  if (asked.outcome === 'unknown') {
-    const found = await supplier.reservation(ours)
-    if (found.outcome !== 'done') return silent(asked.reason)
-    return found.value && { ...base, reservation: found.value }
-  }
-  // Refused: the number is gone, or the supplier holds no more. It may be bought without a hold.
-  const still = await supplier.available(group.external_id, one.number.slice(1))
-  const isThere = still.outcome === 'done' && still.value.some(({ id }) => id === one.id)
-  return isThere ? { ...base, reservation: null } : null
-}
-
 /** The supplier's part of requests: what is asked there before a transaction begins. */
-export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'suppliers' | 'changes'>) => {
+export const makeOutside = ({ db, suppliers, changes, log }: Pick<Parts, 'db' | 'suppliers' | 'changes' | 'log'>) => {
+  const gate = makeGate()
+
+  /** Why is the operator's affair. */
+  const silent = (connection: string, reason: string) => {
+    log.warn({ connection, reason }, 'a supplier of numbers did not do what a request asked for')
+    return unavailable(
+      'The supplier of this number does not answer: nothing was charged, try again',
+      'supplier_unavailable',
+    )
+  }
+
+  /** Holds one number at its supplier. Null when it is gone. */
+  const holdOne = async (
+    supplier: NumberSupplier,
+    group: offers.SuppliedGroup,
+    one: SupplierNumber,
+  ): Promise<Held | null> => {
+    const ours = uuid()
+    const base = {
+      group: group.group_id,
+      connection: group.connection_id,
+      number: one.number,
+      supplierNumber: one.id,
+    }
+    const asked = await supplier.reserve(one.id, ours)
+    if (asked.outcome === 'done') return { ...base, reservation: asked.value }
+    if (asked.outcome === 'later') return silent(base.connection, asked.reason)
+    if (asked.outcome === 'unknown') {
+      const found = await supplier.reservation(ours)
+      if (found.outcome !== 'done') return silent(base.connection, asked.reason)
+      return found.value && { ...base, reservation: found.value }
+    }
+    // Refused: the number is gone, or the supplier holds no more. It may be bought without a hold.
+    const still = await supplier.available(group.external_id, one.number.slice(1))
+    if (still.outcome !== 'done') return silent(base.connection, still.reason)
+    return still.value.some(({ id }) => id === one.id) ? { ...base, reservation: null } : null
+  }
+
   const inGroup = async (group: offers.SuppliedGroup, number: string | null): Promise<Held> => {
-    const { supplier } = (await suppliers.of(group.connection_id)) ?? silent('it is not connected')
+    const { supplier } = (await suppliers.of(group.connection_id)) ?? silent(group.connection_id, 'it is not connected')
     const asked = await supplier.available(group.external_id, number?.slice(1) ?? '')
-    if (asked.outcome === 'later' || asked.outcome === 'unknown') return silent(asked.reason)
-    const found = asked.outcome === 'done' ? asked.value : []
-    const fitting = number === null ? found : found.filter((one) => one.number === number)
+    if (asked.outcome !== 'done') return silent(group.connection_id, asked.reason)
+    const fitting = number === null ? asked.value : asked.value.filter((one) => one.number === number)
     const start = Math.floor(Math.random() * fitting.length)
     for (const one of [...fitting.slice(start), ...fitting.slice(0, start)].slice(0, tries)) {
-      const held = await hold(supplier, group, one)
+      const held = await holdOne(supplier, group, one)
       if (held) return held
     }
     return gone(number, group.group_id)
@@ -90,29 +101,42 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
 
   /** The group of a number that is not known here, wherever it is sold. */
   const soldIn = async (number: string): Promise<offers.SuppliedGroup | null> => {
+    let away: (() => never) | null = null
     for (const { id, supplier } of await suppliers.all()) {
       const asked = await supplier.available(null, number.slice(1))
+      if (asked.outcome !== 'done') away = () => silent(id, asked.reason)
       const found = asked.outcome === 'done' ? asked.value.find((one) => one.number === number) : null
       const group = found?.group ? await offers.suppliedBy(db, id, found.group) : null
       if (group) return group
     }
-    return null
+    // Who did not answer may have it.
+    return away ? away() : null
+  }
+
+  /** What was held for a request that came to nothing is not held any longer. */
+  const letGo = async ({ connection, reservation }: Held): Promise<void> => {
+    if (reservation)
+      await db.begin((tx) => enqueue(tx, 'numbers.unreserve', { connection, reservation: reservation.id }))
   }
 
   /**
    * The group in which a supplier sells what is wished; null when that is for our own stock, or for what the account holds
    * already. Costs nothing where there are no suppliers.
+   * @throws the 503 Problem when a supplier that may have it does not answer
    */
   const seek = async (
-    account: string,
+    who: Asking,
     { group, number }: Wish,
     isToReserve = false,
   ): Promise<offers.SuppliedGroup | null> => {
     if ((await suppliers.all()).length === 0 || (group === null && number === null)) return null
     if (number !== null && (await inventory.isKnown(db, number))) return null
-    const from = group === null ? number !== null && (await soldIn(number)) : await offers.supplied(db, group)
+    const from =
+      group === null ? number !== null && (await gate(who, () => soldIn(number))) : await offers.supplied(db, group)
     if (!from) return null
-    return number === null && !isToReserve && (await inventory.hasReserved(db, account, from.group_id)) ? null : from
+    return number === null && !isToReserve && (await inventory.hasReserved(db, who.account, from.group_id))
+      ? null
+      : from
   }
 
   const waiting = new Set<() => void>()
@@ -145,7 +169,25 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
      * Holds a number of a supplier's group, that one or any.
      * @throws the 409 Problem when it is gone, the 503 one when the supplier does not answer
      */
-    hold: inGroup,
+    hold: (who: Asking, from: offers.SuppliedGroup, number: string | null): Promise<Held> =>
+      gate(
+        who,
+        () => inGroup(from, number),
+        (held) => letGo(held).catch((error) => log.warn({ err: error }, 'a hold at a supplier was not given back')),
+      ),
+
+    /** Does what a number was held for; when that fails, the supplier holds it no longer. */
+    keeping: async <T>(held: Held | null, work: () => Promise<T>): Promise<T> => {
+      try {
+        return await work()
+      } catch (error) {
+        if (held) await letGo(held)
+        throw error
+      }
+    },
+
+    /** True when the account may hold another number at a supplier. */
+    mayHold: async (account: string): Promise<boolean> => (await inventory.heldOutside(db, account)) < mostHeld,
 
     /**
      * Buys any number of a supplier's group: the order is written down and committed, and its end waited for a while.
@@ -164,8 +206,10 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
           return (await place(tx, account, group, { number: null, item: {}, name, request, answers })).order
         }))
       const row = await ended(account, placed.id, waitMs)
-      if (row?.state === 'failed')
-        return conflict(`The supplier refused: ${row.reason}; nothing was charged`, 'not_delivered')
+      if (row?.state === 'failed') {
+        log.warn({ connection: from.connection_id, order: row.id, reason: row.reason }, 'a supplier refused an order')
+        return conflict('The supplier did not deliver a number; nothing was charged', 'not_delivered')
+      }
       const made = row?.virtual_number_id && (await owned.find(db, account, row.virtual_number_id))
       return (
         made ||
@@ -177,13 +221,19 @@ export const makeOutside = ({ db, suppliers, changes }: Pick<Parts, 'db' | 'supp
     },
 
     /** Some free numbers of a supplier's group; null for a group of ours. Without an answer in time there are none. */
-    available: async (group: string, digits: string): Promise<{ numbers: string[]; missing: string | null } | null> => {
+    available: async (
+      account: string,
+      group: string,
+      digits: string,
+    ): Promise<{ numbers: string[]; missing: string | null } | null> => {
       if ((await suppliers.all()).length === 0) return null
       const from = await offers.supplied(db, group)
       if (!from) return null
       const found = await suppliers.of(from.connection_id)
-      const asked = await found?.supplier.available(from.external_id, digits)
-      if (!found || asked?.outcome !== 'done') return { numbers: [], missing: found?.name ?? null }
+      if (!found) return { numbers: [], missing: null }
+      const { name, supplier } = found
+      const asked = await gate({ account, isKeyed: false }, () => supplier.available(from.external_id, digits))
+      if (asked.outcome !== 'done') return { numbers: [], missing: name }
       return { numbers: asked.value.map(({ number }) => number), missing: null }
     },
   }

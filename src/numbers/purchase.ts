@@ -1,11 +1,12 @@
 import type { Tx } from '../db/sql.ts'
+import { expectBalance } from '../ledger/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as inventory from './inventory.ts'
 import { type Bought, buy, groupOf, type Wish } from './ops.ts'
 import { type Outside, reserveHeld } from './outside.ts'
 import { register, sealed } from './registration.ts'
 import { type Answer, askedOf, type Given, readAnswers } from './requirements.ts'
-import type { RequestKey } from './supply.ts'
+import { priceOf, type RequestKey } from './supply.ts'
 
 /** A purchase as it is asked for. */
 export type Purchase = Wish & {
@@ -34,7 +35,8 @@ export const makePurchase = (parts: Parts, outside: Outside) => {
   return async (tx: Tx | null, account: string, wanted: Purchase): Promise<Pick<Bought, 'numbers' | 'failed'>> => {
     const { group, number, name, given, request } = wanted
     if (group !== null) await groupOf(db, group)
-    const from = await outside.seek(account, wanted)
+    const who = { account, isKeyed: tx !== null }
+    const from = await outside.seek(who, wanted)
     const sold = group ?? from?.group_id
     const answers = await read(account, sold ? [sold] : await inventory.groupsOf(db, account, number), given)
     if (from && number === null && !from.selectable)
@@ -42,7 +44,9 @@ export const makePurchase = (parts: Parts, outside: Outside) => {
         numbers: [await outside.buyAny(account, from, { name, request, answers: sealed(parts.seal, answers) })],
         failed: [],
       }
-    const held = from && (await outside.hold(from, number))
+    // A supplier holds nothing for who cannot pay.
+    if (from) await expectBalance(db, account, priceOf(await groupOf(db, from.group_id)))
+    const held = from && (await outside.hold(who, from, number))
     const work = async (tx: Tx) => {
       if (held) await reserveHeld(tx, account, held, config.reservationMinutes)
       const bought = await buy(tx, account, { group, number: held ? held.number : number }, name)
@@ -50,6 +54,6 @@ export const makePurchase = (parts: Parts, outside: Outside) => {
       changes.nudge(tx, 'purchases')
       return bought
     }
-    return tx ? work(tx) : db.begin(work)
+    return outside.keeping(held, () => (tx ? work(tx) : db.begin(work)))
   }
 }

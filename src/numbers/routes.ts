@@ -148,7 +148,7 @@ export const numberRoutes = (parts: Parts) => {
       return ok({ count: groups.length, total: rows[0]?.total ?? 0, data: { groups } })
     }),
 
-    serve(c.listAvailable, async ({ query, reply }) => {
+    serve(c.listAvailable, async ({ account, query, reply }) => {
       const group = (await store.group(db, query.group_id)) ?? notFound(`There is no number group ${query.group_id}`)
       if (!group.allow_number_selection)
         invalid(`The group ${group.id} does not let one choose a number`, 'number_selection_not_allowed')
@@ -156,7 +156,7 @@ export const numberRoutes = (parts: Parts) => {
       const { number_contains = '' } = query
       const digits = vanityDigits(number_contains)
       if (digits === '' && number_contains !== '') invalid('number_contains has neither digits nor letters A to Z')
-      const there = await outside.available(group.id, digits)
+      const there = await outside.available(account.id, group.id, digits)
       if (there) {
         tellMissing(reply, there.missing === null ? [] : [there.missing])
         // A supplier shows some numbers by chance, and has no pages.
@@ -172,20 +172,22 @@ export const numberRoutes = (parts: Parts) => {
 
     serveFast(c.reserveNumber, async ({ account, body, tx }) => {
       const wish = { group: body.group_id, number: body.number === undefined ? null : phoneNumber(body.number) }
-      const there = await outside.seek(account.id, wish, true)
+      const who = { account: account.id, isKeyed: tx !== null }
+      const there = await outside.seek(who, wish, true)
       if (there && wish.number === null && !there.selectable)
         conflict(`The group ${wish.group} does not let one choose a number, and so none can be held`, 'not_reservable')
-      const held = there && (await outside.hold(there, wish.number))
+      if (there && !(await outside.mayHold(account.id)))
+        conflict('The account holds as many numbers of suppliers as it may: buy or cancel one', 'holds_used_up')
+      const held = there && (await outside.hold(who, there, wish.number))
       if (held && held.reservation === null)
         conflict(
           'The supplier holds no more numbers at this moment: buy it at once, or try again later',
           'holds_used_up',
         )
-      const made = await within(tx, (tx) =>
-        held
-          ? reserveHeld(tx, account.id, held, config.reservationMinutes)
-          : reserve(tx, account.id, wish, config.reservationMinutes),
-      )
+      const minutes = config.reservationMinutes
+      const made = await (held
+        ? outside.keeping(held, () => within(tx, (tx) => reserveHeld(tx, account.id, held, minutes)))
+        : within(tx, (tx) => reserve(tx, account.id, wish, minutes)))
       const reservation_details = {
         uuid: made.id,
         number: made.number,

@@ -135,19 +135,23 @@ test('of many who want one and the same number one gets it, and one pays', async
 })
 
 test('what the supplier does not hold is not reserved, and can be bought all the same', async () => {
-  tenant = await world.tenant({ balance: '100' })
   const group = await london()
-  const reserve = () => open('POST', '/numbers/reservations', { group_id: group })
-  const held: string[] = []
-  for (let answer = await reserve(); answer.status === 201; answer = await reserve())
-    held.push(answer.body.data.reservation_details.uuid)
-  assert.ok(held.length > 0 && held.length <= 10, `${held.length} held`)
-  const refused = await reserve()
-  assert.deepEqual([refused.status, refused.body.error_code], [409, 'holds_used_up'])
+  const who = [await world.tenant(), await world.tenant(), await world.tenant()]
+  const held: { path: string; by: Tenant }[] = []
+  for (const by of who) {
+    const reserve = () => call(by, 'POST', '/open/numbers/reservations', { group_id: group })
+    const before = held.length
+    let answer = await reserve()
+    for (; answer.status === 201; answer = await reserve())
+      held.push({ path: `/open/numbers/reservations/${answer.body.data.reservation_details.uuid}`, by })
+    assert.deepEqual([answer.status, answer.body.error_code], [409, 'holds_used_up'])
+    assert.ok(held.length - before <= 5, 'an account holds a few of what the supplier holds for all')
+  }
+  assert.ok(held.length > 5 && held.length <= 10, `${held.length} held`)
   const other = await world.tenant({ balance: '10' })
   const bought = await call(other, 'POST', '/open/numbers/purchase', { group_id: group })
   assert.equal(bought.status, 201, JSON.stringify(bought.body))
-  for (const uuid of held) assert.equal((await open('DELETE', `/numbers/reservations/${uuid}`)).status, 200)
+  for (const { path, by } of held) assert.equal((await call(by, 'DELETE', path)).status, 200)
 })
 
 test('of a group that lets nobody choose any number is delivered while the request waits', async () => {
@@ -166,7 +170,9 @@ test('of a group that lets nobody choose any number is delivered while the reque
 test('who cannot pay gets nothing, and nothing is ordered', async () => {
   tenant = await world.tenant({ balance: '0.10' })
   const before = await orders()
+  const asked = (await supplier.log()).length
   assert.equal((await open('POST', '/numbers/purchase', { group_id: await london() })).status, 402)
+  assert.equal((await supplier.log()).length, asked, 'nor is anything held')
   const [any] = (await groups('country=US&city_name_or_prefix=833')).list
   assert.equal((await open('POST', '/numbers/purchase', { group_id: any?.id })).status, 402)
   assert.equal(await orders(), before)
@@ -314,9 +320,12 @@ test('a catalogue of several pages is read whole, and what is not in it any more
 test('while the supplier is away the search answers and says what is missing, and nobody is charged', async () => {
   tenant = await world.tenant({ balance: '10' })
   const group = await london()
-  await call('operator', 'PATCH', `/operator/connections/${connection}`, {
-    settings: { base_url: 'http://127.0.0.1:3/v3' },
-  })
+  const patch = (settings: object) => call('operator', 'PATCH', `/operator/connections/${connection}`, { settings })
+  await patch({ api_key: 'revoked' })
+  const found = () => open('GET', `/numbers/available?group_id=${group}`)
+  await until(async () => (await found()).headers['trunkline-missing-supplier'] !== undefined)
+  assert.equal((await open('POST', '/numbers/purchase', { group_id: group })).body.error_code, 'supplier_unavailable')
+  await patch({ base_url: 'http://127.0.0.1:3/v3' })
   await until(async () => (await parts.suppliers.missing()).length === 1)
   const { list, headers } = await groups('country=GB&city_name_or_prefix=London')
   assert.deepEqual([list.length, headers['trunkline-missing-supplier']], [1, 'Elsewhere'])

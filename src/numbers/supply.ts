@@ -5,7 +5,7 @@ import { notFound } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { capture, hold, release } from '../ledger/ops.ts'
 import { uuid } from '../lib/id.ts'
-import { decimal, micros } from '../lib/money.ts'
+import { decimal, type Micros, micros } from '../lib/money.ts'
 import { formatted } from '../lib/phone.ts'
 import type { Parts } from '../parts.ts'
 import { handOver } from './handover.ts'
@@ -43,6 +43,10 @@ export const newNumber = (
   status_text: status,
 })
 
+/** Of a number of the group: set-up and first month. */
+export const priceOf = (group: store.GroupRow): Micros =>
+  (micros(group.setup_price) ?? 0) + (micros(group.monthly_price) ?? 0)
+
 export type RequestKey = { readonly key: string; readonly digest: Buffer }
 
 type Ordered = { order: orders.OrderRow; number: owned.NumberRow | null }
@@ -68,7 +72,7 @@ export const place = async (
   },
 ): Promise<Ordered> => {
   const from = (await offers.supplied(tx, group.id)) ?? notFound(`There is no number group ${group.id}`)
-  const amount = (micros(group.setup_price) ?? 0) + (micros(group.monthly_price) ?? 0)
+  const amount = priceOf(group)
   const { number, item, name, request = null, answers = [] } = wanted
   const reference = number ?? group.id
   const held = await hold(tx, account, amount, 'numbers', { kind: 'number_purchase', reference })

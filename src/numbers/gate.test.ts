@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { makeGate } from './gate.ts'
+
+const ada = { account: 'ada', isKeyed: false }
+const bob = { account: 'bob', isKeyed: false }
+const held = () => Promise.withResolvers<string>()
+
+test('two requests of an account are at suppliers at a time, in their order, and hold nobody else up', async () => {
+  const gate = makeGate()
+  const works = [held(), held(), held()]
+  const begun: number[] = []
+  const answers = works.map((work, i) =>
+    gate(ada, () => {
+      begun.push(i)
+      return work.promise
+    }),
+  )
+  assert.equal(await gate(bob, async () => 'done'), 'done')
+  assert.deepEqual(begun, [0, 1])
+  works[1]?.resolve('second')
+  await answers[1]
+  await setImmediate()
+  assert.deepEqual(begun, [0, 1, 2])
+  for (const work of works) work.resolve('')
+  await Promise.all(answers)
+})
+
+test('few with a key wait, whoever they are of: more are told to come again', async () => {
+  const gate = makeGate()
+  const work = held()
+  const keyed = ['a', 'b', 'c'].map((account) => gate({ account, isKeyed: true }, () => work.promise))
+  const one = { account: 'd', isKeyed: true }
+  await assert.rejects(
+    gate(one, () => work.promise),
+    { code: 'supplier_busy', status: 503 },
+  )
+  work.resolve('there')
+  assert.deepEqual(await Promise.all(keyed), ['there', 'there', 'there'])
+  assert.equal(await gate(one, () => work.promise), 'there')
+})
+
+test('who waits too long is sent away, and what comes afterwards is not lost', async () => {
+  const gate = makeGate(20)
+  const [first, second] = [held(), held()]
+  const late = held()
+  const sentAway = [gate(ada, () => first.promise, late.resolve), gate(ada, () => second.promise)]
+  let begun = 0
+  const third = gate(ada, async () => begun++)
+  for (const one of [...sentAway, third]) await assert.rejects(one, { code: 'supplier_busy' })
+  first.resolve('a hold')
+  second.reject(new Error('the link broke'))
+  assert.equal(await late.promise, 'a hold')
+  await setImmediate()
+  assert.equal(begun, 0)
+  assert.equal(await gate(ada, async () => 'free again'), 'free again')
+})
