@@ -1,33 +1,11 @@
 import type { Delivery, Hook, Outcome } from './call.ts'
 import { Condition, type Known } from './condition.ts'
-import type { Gate, Place } from './gate.ts'
+import type { Place } from './gate.ts'
+import type { Ground, Report } from './ground.ts'
 import type { Head, LaneKey } from './lanes.ts'
 import { Lines } from './lines.ts'
 import { holds, longestHold, nextDelay } from './schedule.ts'
 import type { Change, Health } from './settle.ts'
-
-/** What a lane asks to be written down: all at once. */
-export type Report = {
-  readonly changes: readonly Change[]
-  readonly health: Health | null
-  /** What waits is due again: of one conversation, or, as null, of the whole webhook. */
-  readonly recovered: { readonly conversation: string | null } | null
-  readonly disabled: 'gone' | 'failing' | null
-}
-
-/** What a lane needs of the engine. */
-export type Ground = {
-  readonly gate: Gate
-  /** The platform's time, Unix milliseconds. */
-  now(): number
-  call(hook: Hook, delivery: Delivery, signal: AbortSignal): Promise<Outcome>
-  /** Resolves once it is written down, or once the lane is lost. */
-  write(lane: Lane, report: Report): Promise<void>
-  /** The oldest of the conversation that failed before and waits. */
-  elder(lane: Lane, conversation: string, before: string): Promise<Delivery | null>
-  /** The lane may have room for more. */
-  hungry(lane: Lane): void
-}
 
 /** Deliveries in memory for each call that may be made at a time: enough to be busy while the next ones are read and the last
  *  ones are written down. Measured: 2 gave a third of what 16 gives. */

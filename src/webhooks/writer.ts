@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { makeBatcher } from '../db/batch.ts'
 import { isUnavailable } from '../db/sql.ts'
 import type { Parts } from '../parts.ts'
-import type { Lane, Report } from './lane.ts'
+import type { Report } from './ground.ts'
+import type { Lane } from './lane.ts'
 import * as settled from './settle.ts'
 
 type Given = Pick<Parts, 'db' | 'changes' | 'log'>
