@@ -193,3 +193,21 @@ test('a supplier that is away is 503, and tells a tenant nothing of the operator
     assert.equal(answer.error_message, 'The supplier of this number does not answer: nothing was charged, try again')
   }
 })
+
+test('one held number that its supplier sells no more does not keep the others from being bought', async () => {
+  const tenant = await world.tenant()
+  await makeGroup('withdrawn', false)
+  await makeGroup('own', false)
+  await db.run`delete from supplier_groups where group_id = 'own'`
+  await db.run`update number_stock set free = 2 where group_id = 'own'`
+  const [ours, theirs] = [next(), next()]
+  await db.run`insert into numbers (number, group_id, shuffle) values (${ours}, 'own', 0), (${theirs}, 'own', 0)`
+  for (const number of [ours, theirs]) {
+    const body = { group_id: 'own', number }
+    assert.equal((await call(tenant, 'POST', '/open/numbers/reservations', body)).status, 201)
+  }
+  await db.run`update numbers set group_id = 'withdrawn', supplier_id = ${connection} where number = ${theirs}`
+  await db.run`update number_groups set offered = false where id in ('own', 'withdrawn')`
+  const { status, body } = await purchase(tenant, {})
+  assert.deepEqual([status, body.purchased, body.failed], [201, [ours], [theirs]])
+})

@@ -132,8 +132,8 @@ export type Bought = {
 }
 
 /**
- * Buys what the wish comes to. Each number is charged for and becomes the account's in the same transaction. Those that the
- * balance does not cover are left; when it covers none of them, that is the 402 Problem.
+ * Buys what the wish comes to. Each number is charged for and becomes the account's in the same transaction. Those that are
+ * refused, as the balance does not cover them or their supplier sells them no more, are left; the last refusal of all is told.
  * @throws the 402, 404 or 409 Problem
  */
 export const buy = async (tx: Tx, account: string, wish: Wish, name: string | null): Promise<Bought> => {
@@ -142,15 +142,16 @@ export const buy = async (tx: Tx, account: string, wish: Wish, name: string | nu
   const stock = new Map<string, number>()
   let refusal: Problem | null = null
   for (const one of chosen) {
-    const group = await groupOf(tx, one.group_id)
     try {
+      // What is held stays for sale when its group is not offered any more.
+      const group = await groupOf(tx, one.group_id, one.state === 'held')
       const row = await buyOne(tx, account, one, group, name)
       bought.numbers.push(row)
       if (group.needs_registration) bought.unregistered.push(row)
       if (one.state === 'free') stock.set(one.group_id, (stock.get(one.group_id) ?? 0) - 1)
     } catch (error) {
-      // The charge comes first: nothing of this number has been changed.
-      if (!(error instanceof Problem) || error.problem !== 'balance') throw error
+      // Refusals come before the charge, or are its own: nothing of this number has been changed.
+      if (!(error instanceof Problem)) throw error
       refusal = error
       bought.failed.push(one.number)
     }
