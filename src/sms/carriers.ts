@@ -17,8 +17,10 @@ export type Carriers = {
   room(): number
   /** Parts that one of them can take at this moment. */
   roomOf(id: string): number
-  /** Resolves with true once that one has room, with false after so many milliseconds or when the signal says so. */
+  /** Resolves with true once that one has room for whoever asks, the first to ask first, with false after so many milliseconds or when the signal says so. */
   whenRoom(id: string, milliseconds: number, signal: AbortSignal): Promise<boolean>
+  /** Who was told of room did not use it: the next may. */
+  passRoom(id: string): void
   /** The carrier, while it is connected. */
   bound(id: string): SmsCarrier | null
   /** What carriers took and the database does not know yet. */
@@ -38,7 +40,7 @@ export type Intake = {
 
 export const submitKind = 'sms.submit'
 
-type Waiter = { readonly id: string; readonly look: () => boolean }
+type Waiter = { readonly id: string; readonly go: () => void }
 
 export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, intake: Intake): Carriers => {
   const watching = new Set<() => void>()
@@ -49,7 +51,7 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, 
   /** A link went up or down, or there is room again. */
   const changed = () => {
     for (const look of watching) look()
-    for (const { look } of waiters) look()
+    tellRoom()
     makeRoom(submitKind)
   }
   const unwritten = makeUnwritten(changed)
@@ -86,6 +88,16 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, 
     return carrier ? roomIn(id, carrier) : 0
   }
 
+  /** Wakes as many as there is room for: all at once would find it full again. */
+  const tellRoom = () => {
+    const rooms = new Map<string, number>()
+    for (const { id, go } of waiters) {
+      const room = rooms.get(id) ?? roomOf(id)
+      rooms.set(id, room - 1)
+      if (room > 0) go()
+    }
+  }
+
   return {
     room: () => registry.running().reduce((sum, { wanted, carrier }) => sum + roomIn(wanted.id, carrier), 0),
     roomOf,
@@ -96,16 +108,19 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, 
           signal.removeEventListener('abort', stop)
           waiters.delete(waiter)
           resolve(found)
-          return found
         }
-        const stop = () => void end(false)
-        const waiter: Waiter = { id, look: () => roomOf(id) > 0 && end(true) }
+        const stop = () => end(false)
+        const waiter: Waiter = { id, go: () => end(true) }
         const timer = setTimeout(stop, milliseconds)
         signal.addEventListener('abort', stop)
         waiters.add(waiter)
         if (signal.aborted) stop()
-        else waiter.look()
+        else if (roomOf(id) > 0) end(true)
       }),
+    passRoom: (id) => {
+      const next = waiters.values().find((waiter) => waiter.id === id)
+      if (next && roomOf(id) > 0) next.go()
+    },
     bound: (id) => {
       const carrier = carrierOf(id)
       return carrier?.state().state === 'bound' ? carrier : null

@@ -86,6 +86,8 @@ export const makeCourier = (carriers: Carriers, health: Health): Courier => {
       let left = [...candidates]
       let tries = 0
       let submits = 0
+      /** Submits that went no further than our own window, pace or link: no sign of congestion. */
+      let own = 0
       for (;;) {
         // Its lease is lost, or the worker stops: somebody else goes on from here.
         if (signal.aborted) stop()
@@ -112,8 +114,13 @@ export const makeCourier = (carriers: Carriers, health: Health): Courier => {
           if (++submits > patience) throw new Later(result.reason, latest)
           continue
         }
-        // A sender that has had its share waits in the queue: its texts must not hold the places of others.
-        if (isOurs && result.seconds > mostPause) throw new Later(result.reason, result.seconds)
+        if (isOurs) {
+          carriers.passRoom(connection)
+          // A sender that has had its share waits in the queue: its texts must not hold the places of others.
+          if (result.seconds > mostPause || ++own > patience) throw new Later(result.reason, result.seconds)
+          await pause(result.seconds * 1_000, undefined, { signal }).catch(() => stop())
+          continue
+        }
         const others = left.filter((other) => other !== candidate)
         if (result.outcome === 'refused') {
           await diary.after(candidate, result)

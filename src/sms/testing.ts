@@ -221,11 +221,14 @@ export const makeSmsWorld = async (): Promise<SmsWorld> => {
     retried: async (carrierId) => {
       let seen = false
       await until(async () => {
-        const job = await db.maybe<{ seconds: number; attempts: number }>`
-          select ceil(extract(epoch from run_at - app_now()))::integer as seconds, attempts from jobs
-          where kind = 'sms.receipt' and payload ->> 'carrierId' = ${carrierId} and leased_until is null`
+        const job = await db.maybe<{ seconds: number; attempts: number; runs: boolean }>`
+          select ceil(extract(epoch from run_at - app_now()))::integer as seconds, attempts,
+            leased_until is not null as runs
+          from jobs where kind = 'sms.receipt' and payload ->> 'carrierId' = ${carrierId}`
         seen ||= job !== null
-        if (!job || job.attempts >= 5) return seen
+        if (!job) return seen
+        if (job.runs) return false
+        if (job.attempts >= 5) return true
         if (job.attempts > 0 && job.seconds > 0) await advance(job.seconds)
         return false
       })
