@@ -5,7 +5,8 @@ import * as store from './store.ts'
 /** Events are numbered when they are written, and seen when their transaction commits: one that took longer comes to light
  *  behind others. So it is looked for once more within this time. */
 const lookbackMs = 10_000
-const mostRemembered = 5_000
+/** Events looked at by one read: what is told, remembered and read again stays within it. */
+const pageSize = 5_000
 
 /** The first id of a moment, in Unix milliseconds. */
 const idAt = (ms: number): string => {
@@ -18,28 +19,53 @@ const idAt = (ms: number): string => {
 export const startBehind = (id: string): string => idAt(timeOf(id) - lookbackMs)
 
 /** Reads an account's events in their order, each once, from where it began. */
-export const makeReader = (sql: Sql, account: string, start: string, names: readonly string[] | null) => {
+export const makeReader = (
+  sql: Sql,
+  account: string,
+  start: string,
+  names: readonly string[] | null,
+  page = pageSize,
+) => {
   let floor = start
   const told = new Set<string>()
 
-  /** What is too old to be overtaken need not be remembered: everything up to it has been seen. */
-  const forget = () => {
-    const ids = [...told].sort()
-    const newest = ids.at(-1)
-    if (newest === undefined) return
-    const until = timeOf(newest) - lookbackMs
-    const old = ids.filter((id, i) => timeOf(id) < until || i < ids.length - mostRemembered)
-    for (const id of old) told.delete(id)
-    floor = old.at(-1) ?? floor
+  /** Everything up to there has been seen, and need not be remembered. */
+  const raise = (until: string) => {
+    if (until <= floor) return
+    floor = until
+    for (const id of told) if (id <= floor) told.delete(id)
+  }
+
+  const read = async (limit: number): Promise<{ events: store.EventRow[]; last: string | null }> => {
+    const rows = await store.since(sql, { account, after: floor, told: [...told], names, limit, page })
+    return { events: rows.filter((row) => row.id !== null), last: rows[0]?.last ?? null }
+  }
+
+  /** What is too old to be overtaken is not looked at again, whether it was to be told or not. */
+  const advance = async (events: readonly store.EventRow[], isAll: boolean, last: string | null, began: number) => {
+    const newest = events.at(-1)?.id
+    if (!isAll && newest !== undefined) raise(idAt(timeOf(newest) - lookbackMs))
+    else if (last === null) raise(idAt(began - lookbackMs))
+    else {
+      // Where more happens in that time than fits into a page, the page goes on all the same.
+      const middle = (await store.nth(sql, account, floor, Math.ceil(page / 2)))?.id ?? floor
+      const settled = idAt(began - lookbackMs)
+      raise(settled > last ? last : settled > middle ? settled : middle)
+    }
   }
 
   return {
     /** The next ones, at most so many. */
     next: async (limit: number): Promise<store.EventRow[]> => {
-      const rows = await store.since(sql, account, floor, [...told], names, limit)
-      for (const { id } of rows) told.add(id)
-      if (rows.length > 0) forget()
-      return rows
+      for (;;) {
+        const began = Date.now()
+        const { events, last } = await read(limit)
+        for (const { id } of events) told.add(id)
+        await advance(events, events.length < limit, last, began)
+        if (events.length > 0 || last === null) return events
+      }
     },
+    /** Where the next read begins. */
+    floor: () => floor,
   }
 }

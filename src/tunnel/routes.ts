@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { eventOf } from '../events/ops.ts'
+import { eventOf, onRecorded } from '../events/ops.ts'
 import type { Naming } from '../http/naming.ts'
 import { invalid, Problem } from '../http/problem.ts'
 import { admitUpgrade, type Upgrade } from '../http/upgrade.ts'
@@ -43,7 +43,7 @@ export type Tunnel = {
   close(): void
 }
 
-export const makeTunnel = ({ db, auth, meter, changes, log }: Parts, naming: Naming): Tunnel => {
+export const makeTunnel = ({ db, auth, meter, changes, log, config }: Parts, naming: Naming): Tunnel => {
   const server = new WebSocketServer({ noServer: true, maxPayload: longestFrame, perMessageDeflate: false })
   const sessions = new Map<Session, { account: string; key: string }>()
   const onError = (error: unknown) => log.warn({ err: error }, 'events could not be read for a laptop')
@@ -57,6 +57,10 @@ export const makeTunnel = ({ db, auth, meter, changes, log }: Parts, naming: Nam
   }
   changes.on('accounts', () => void check().catch(onError))
 
+  const hush = onRecorded((_webhooks, accounts) => {
+    for (const [session, { account }] of sessions) if (accounts.includes(account)) session.look()
+  })
+
   const room = (account: string) => {
     const own = [...sessions.values()].filter((session) => session.account === account).length
     if (own >= mostOfAccount || sessions.size >= mostOfAll)
@@ -67,7 +71,9 @@ export const makeTunnel = ({ db, auth, meter, changes, log }: Parts, naming: Nam
 
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const { id: account } = await admitUpgrade(auth, meter, request)
-    const { names, after } = readQuery(naming.inbound?.(request) ?? request.url ?? '')
+    const asked = request.url ?? ''
+    const url = naming.inbound?.(request) ?? asked
+    const { names, after } = readQuery(url)
     room(account)
     const key = String(request.headers['x-user-api-key'])
     const start = uuid()
@@ -79,6 +85,7 @@ export const makeTunnel = ({ db, auth, meter, changes, log }: Parts, naming: Nam
         key: signing,
         secret: shownSecret(signing),
         after: after ?? start,
+        alias: url === asked ? null : config.msgappName,
         onError,
       })
       sessions.set(session, { account, key })
@@ -95,6 +102,7 @@ export const makeTunnel = ({ db, auth, meter, changes, log }: Parts, naming: Nam
       for (const session of sessions.keys()) session.beat()
     },
     close: () => {
+      hush()
       for (const session of sessions.keys()) session.close(1001, 'the server is stopping')
     },
   }

@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws'
+import { inSpelling } from '../http/naming.ts'
 import { print } from '../lib/id.ts'
 import { signed } from '../lib/signature.ts'
 import { type ServerFrame, unansweredMost } from './contract.ts'
@@ -20,6 +21,8 @@ export type SessionParts = {
   readonly key: Buffer
   readonly secret: string
   readonly after: string
+  /** The second spelling of msgapp, when events were asked for in that one. */
+  readonly alias: string | null
   readonly onError: (error: unknown) => void
 }
 
@@ -37,8 +40,13 @@ const answeredId = (text: string): string | null => {
   }
 }
 
+const spelt = ({ name, payload }: { name: string; payload: string }, alias: string | null) =>
+  alias === null || !payload.includes('msgapp')
+    ? { name, body: payload }
+    : { name: name.replace(/^msgapp\b/, alias), body: JSON.stringify(inSpelling(JSON.parse(payload), alias)) }
+
 export const startSession = (parts: SessionParts): Session => {
-  const { socket, reader, key, secret, after, onError } = parts
+  const { socket, reader, key, secret, after, alias, onError } = parts
   const unanswered = new Set<string>()
   let isLooking = false
   let lookAgain = false
@@ -51,7 +59,8 @@ export const startSession = (parts: SessionParts): Session => {
       const room = unansweredMost - unanswered.size
       if (room <= 0 || socket.bufferedAmount > mostBuffered) return
       const events = await reader.next(room)
-      for (const { id: bare, name, payload: body } of events) {
+      for (const { id: bare, ...event } of events) {
+        const { name, body } = spelt(event, alias)
         const id = print('EVT', bare)
         unanswered.add(id)
         const headers = { 'content-type': 'application/json', ...signed([key], id, body, Date.now()) }

@@ -8,13 +8,13 @@ import { Webhook as SvixWebhook } from 'svix'
 import { WebSocket } from 'ws'
 import { until } from '../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
-import { record } from '../events/ops.ts'
+import { record, recordFor } from '../events/ops.ts'
 import { uuid } from '../lib/id.ts'
 import { makeParts } from '../parts.ts'
 import { run } from '../run.ts'
 import { type ServerFrame, unansweredMost } from './contract.ts'
 
-const { db, parts, tenant, call } = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
+const { db, parts, tenant, call } = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_MSGAPP_NAME: 'chatapp' })
 /** A process of its own over the same database, which listens on a port. */
 const start = async () => {
   const running = await run(await makeParts({ ...parts, config: { ...parts.config, port: 0, roles: ['api'] } }))
@@ -150,6 +150,39 @@ test('who comes back goes on where it was', async () => {
   // One that had heard of nothing yet goes on from where it began.
   const third = await listen(ada, `?after=${first.began}`)
   await has(third.told, 5)
+})
+
+test('what is recorded in the same process is told at once', async () => {
+  const ada = await tenant()
+  const { told } = await listen(ada)
+  const began = performance.now()
+  for (let i = 1; i <= 10; i++) {
+    await happen(ada)
+    await has(told, i)
+  }
+  assert.ok(performance.now() - began < 2_000, 'ten events, one after the other, wait for no look of half a second')
+})
+
+test('events are told in the spelling in which they were asked for', async () => {
+  const ada = await tenant()
+  const [own, other] = [await listen(ada), await listen(ada, '?events=chatapp.call.received')]
+  await call(ada, 'POST', '/sandbox/events/msgapp.call.received')
+  await has(own.told, 1)
+  await has(other.told, 1)
+  const [one, two] = [own.told[0], other.told[0]]
+  assert.deepEqual([one?.name, two?.name], ['msgapp.call.received', 'chatapp.call.received'])
+  assert.equal(JSON.parse(two?.body ?? '').event, 'chatapp.call.received')
+  assert.doesNotThrow(() => new Webhook(other.secret).verify(two?.body ?? '', two?.headers ?? {}))
+})
+
+test('an event made to try one webhook is not told to laptops', async () => {
+  const ada = await tenant()
+  const { told } = await listen(ada)
+  const event = { account: ada.id, name: 'contact.created', channel: null, conversation: null, payload: {} }
+  await db.begin((tx) => recordFor(tx, uuid(), event))
+  await happen(ada)
+  await has(told, 1)
+  assert.deepEqual(names(told), ['Ada 0'])
 })
 
 test('an event whose transaction took longer than those of later ones is told all the same', async () => {
