@@ -90,6 +90,6 @@ export const call = async (
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
     const ms = Math.round(performance.now() - began)
-    return { what: 'failed', status: null, ms, excerpt: '', error: `${error.code}: ${error.message}`, wait: 0 }
+    return { what: 'failed', status: null, ms, excerpt: '', error: kept(`${error.code}: ${error.message}`), wait: 0 }
   }
 }

@@ -7,21 +7,39 @@ import * as store from './store.ts'
  *  for the end of its leases. @returns how many webhooks */
 export const releaseLanes = (sql: Sql): Promise<number> => lanes.releaseAll(sql)
 
+/** All that is pending is counted once for the figures of a scrape, and for those who scrape at the same time. */
+const keepMs = 5_000
+
+const counter = (sql: Sql): (() => Promise<store.Totals>) => {
+  let counted: Promise<store.Totals> | null = null
+  let until = 0
+  return () => {
+    if (counted && performance.now() < until) return counted
+    until = performance.now() + keepMs
+    counted = store.totals(sql).catch((error: unknown) => {
+      counted = null
+      throw error
+    })
+    return counted
+  }
+}
+
 /** The figures of webhooks for /metrics: of the whole installation. */
 export const installWebhookMetrics = (metrics: Metrics, sql: Sql): void => {
+  const totals = counter(sql)
   metrics.gauge(
     'trunkline_webhooks',
     'Webhooks by state: enabled, failing among them, disabled',
     ['state'],
     async () => {
-      const { enabled, failing, disabled } = await store.totals(sql)
+      const { enabled, failing, disabled } = await totals()
       return Object.entries({ enabled, failing, disabled }).map(([state, value]) => ({ labels: { state }, value }))
     },
   )
   metrics.gauge('trunkline_webhook_deliveries_pending', 'Deliveries neither made nor given up', [], async () => [
-    { labels: {}, value: (await store.totals(sql)).pending },
+    { labels: {}, value: (await totals()).pending },
   ])
   metrics.gauge('trunkline_webhook_oldest_pending_seconds', 'Age of the oldest of them', [], async () => [
-    { labels: {}, value: (await store.totals(sql)).oldest_seconds },
+    { labels: {}, value: (await totals()).oldest_seconds },
   ])
 }

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld } from '../../test/world.ts'
+import { makeMetrics } from '../http/metrics.ts'
+import { makeOutbound } from '../lib/outbound.ts'
+import { OutboundError } from '../lib/outbound-exchange.ts'
+import { call, type Hook } from './call.ts'
+import { installWebhookMetrics } from './ops.ts'
+
+const { db } = await makeWorld()
+
+test('what is pending is counted once for all the figures of a scrape', async () => {
+  let asked = 0
+  const counting = new Proxy(db, {
+    get: (target, name: keyof typeof db) => {
+      if (name === 'one') asked++
+      return target[name]
+    },
+  })
+  const metrics = makeMetrics()
+  installWebhookMetrics(metrics, counting)
+  assert.match(await metrics.registry.metrics(), /trunkline_webhook_deliveries_pending 0/)
+  assert.equal(asked, 1)
+})
+
+test('what is kept of an error is as long as what is kept of an answer', async () => {
+  const hook: Hook = { account: '', id: '', url: '', host: '', eventName: 'x', msgappName: null, keys: [] }
+  const post = () => Promise.reject(new OutboundError('closed', 'x'.repeat(100_000)))
+  const outbound = { ...makeOutbound({ allowPrivate: false }), post }
+  const delivery = { event: '0', conversation: null, tries: 0, body: '{"event":"x"}' }
+  const { error } = await call(outbound, 'test', hook, delivery, 10_000, new AbortController().signal)
+  assert.equal(error?.length, 1_000)
+})
