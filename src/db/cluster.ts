@@ -111,8 +111,10 @@ const refuseOthers = async (folder: string, { version }: Binaries) => {
 /** What an interrupted first start left. The caller holds the home, so nobody is still at it. */
 const sweep = async (folder: string) => {
   const unfinished = `${basename(folder)}.new-`
+  // initdb outlives a start that was killed, and still writes for a moment.
   for (const name of await readdir(dirname(folder)))
-    if (name.startsWith(unfinished)) await rm(join(dirname(folder), name), { recursive: true, force: true })
+    if (name.startsWith(unfinished))
+      await rm(join(dirname(folder), name), { recursive: true, force: true, maxRetries: 20 })
 }
 
 /**
