@@ -22,6 +22,8 @@ const { values } = parseArgs({
     pace: { type: 'string', default: '1000' },
     connections: { type: 'string', default: '32' },
     only: { type: 'string' },
+    /** Only without receipts, or only with them. */
+    receipts: { type: 'string' },
   },
 })
 const rounds = Number(values.rounds)
@@ -50,7 +52,11 @@ type Contestant = {
 const destination = (n: number) => `+4477${10_000_000 + (n % 80_000_000)}`
 
 const startOurs = async (receipts: boolean): Promise<Contestant> => {
-  const platform = await startPlatform({ TRUNKLINE_ROLES: 'api,worker', TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true' })
+  const platform = await startPlatform({
+    TRUNKLINE_ROLES: 'api,worker',
+    TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true',
+    TRUNKLINE_ALLOW_HTTP_HOOKS: 'true',
+  })
   const settings = { host: '127.0.0.1', port: ports.smsc, system_id: 'bench', password: 'bench', window }
   await platform.operator('POST', '/operator/connections', { kind: 'smpp', name: 'sink', settings })
   if (receipts) {
@@ -150,7 +156,7 @@ const steady = async (contestant: Contestant, receipts: boolean): Promise<{ p50:
 if (!hasKannel()) console.error('Kannel is not here (apt-get install kannel): the platform is measured alone')
 
 const rows: string[][] = []
-for (const receipts of [false, true]) {
+for (const receipts of [false, true].filter((one) => [undefined, String(one)].includes(values.receipts))) {
   const results = new Map<string, Result[]>()
   for (let round = 0; round < rounds; round++)
     for (const [name, start] of Object.entries(contestants)) {
