@@ -7,8 +7,10 @@ import { endUnsent } from './endings.ts'
 import { makeInbound } from './inbound.ts'
 import * as pieces from './pieces.ts'
 import * as states from './states.ts'
+import { contact, giveNumber } from './testing.ts'
 
-const { app, call, db, parts, tenant } = await makeWorld()
+const world = await makeWorld()
+const { app, call, db, parts, tenant } = world
 const connection = uuid()
 const inbound = makeInbound(db, parts)
 const { receipts } = parts
@@ -22,24 +24,6 @@ await call('operator', 'PUT', '/operator/prices', {
 
 await parts.prices.ready()
 
-let numbers = 0
-
-/** Gives a tenant a British number with SMS, as a purchase would. */
-const giveNumber = async ({ id: account }: Tenant) => {
-  const number = `+4477001${String(10_000 + numbers++)}`
-  const [did, channel] = [uuid(), uuid()]
-  await db.run`
-    insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
-      monthly_price, ppm, status_text, expires_at)
-    values (${account}, ${did}, ${number}, 'g', 'GB', '', 'mobile', 'n', 1, 0, 'ACTIVE', 'infinity')`
-  await db.run`
-    insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
-      supports_sms_in, supports_sms_out)
-    values (${account}, ${channel}, ${did}, ${number}, 'n', 'GB', true, true)`
-  return { number, channel: `SMS${channel}`, did }
-}
-
-const contact = '+447911123456'
 const send = (who: Tenant, from: string, text: string, to = contact) =>
   call(who, 'POST', '/open/sms/send', { from_number: from, to_number: to, text })
 
@@ -67,7 +51,7 @@ const messageOf = async (who: Tenant, printed: string) =>
 
 test('an accepted SMS is priced by its segments and paid for exactly', async () => {
   const who = await tenant({ balance: '1' })
-  const { number } = await giveNumber(who)
+  const { number } = await giveNumber(world, who)
   const { status, body } = await send(who, number, 'x'.repeat(161))
   assert.equal(status, 202)
   assert.match(body.message_uuid, /^SMO/)
@@ -80,7 +64,7 @@ test('an accepted SMS is priced by its segments and paid for exactly', async () 
 
 test('of many sends at once just as many are accepted as the balance pays for', async () => {
   const who = await tenant({ balance: '1' })
-  const { number } = await giveNumber(who)
+  const { number } = await giveNumber(world, who)
   const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => send(who, number, `text ${i}`)))
   assert.equal(answers.filter(({ status }) => status === 202).length, 25)
   assert.equal(answers.filter(({ status }) => status === 402).length, 35)
@@ -91,7 +75,7 @@ test('of many sends at once just as many are accepted as the balance pays for', 
 
 test('a send repeated with its Idempotency-Key is one message and one charge', async () => {
   const who = await tenant({ balance: '1' })
-  const { number } = await giveNumber(who)
+  const { number } = await giveNumber(world, who)
   const again = () =>
     app.inject({
       method: 'POST',
@@ -119,7 +103,7 @@ test('a hundred keyed sends at once from an unknown number are refused quickly, 
 
 test('an inbound text with what PostgreSQL cannot hold is kept with a mark in its place', async () => {
   const who = await tenant()
-  const { number, channel } = await giveNumber(who)
+  const { number, channel } = await giveNumber(world, who)
   await inbound.add({ connection, source: contact, destination: number, text: 'a\u0000b\ud83d', concat: null })
   const { messages } = (await call(who, 'GET', `/open/sms/messages/${channel}/${contact}`)).body
   assert.equal(messages[0].text, 'a\ufffdb\ufffd')
@@ -127,7 +111,7 @@ test('an inbound text with what PostgreSQL cannot hold is kept with a mark in it
 
 test('US numbers are refused until the operator allows them; other +1 numbers are not', async () => {
   const who = await tenant()
-  const { number } = await giveNumber(who)
+  const { number } = await giveNumber(world, who)
   const us = await send(who, number, 'x', '+12133734253')
   assert.deepEqual([us.status, us.body.error_code, 'success' in us.body], [422, 'a2p_us_unsupported', false])
   assert.equal((await send(who, number, 'x', '+14165550123')).status, 202)
@@ -137,7 +121,7 @@ test('US numbers are refused until the operator allows them; other +1 numbers ar
 
 test('a text has 1 to 1,600 UTF-16 units, and every character of it is kept', async () => {
   const who = await tenant()
-  const { number, channel } = await giveNumber(who)
+  const { number, channel } = await giveNumber(world, who)
   assert.equal((await send(who, number, '')).status, 400)
   assert.equal((await send(who, number, 'x'.repeat(1601))).status, 400)
   assert.equal((await send(who, number, '👋'.repeat(801))).status, 400)
@@ -151,7 +135,7 @@ test('a text has 1 to 1,600 UTF-16 units, and every character of it is kept', as
 
 test('a number that is suspended, released, foreign or without SMS cannot send', async () => {
   const [who, other] = [await tenant(), await tenant()]
-  const { number, did } = await giveNumber(who)
+  const { number, did } = await giveNumber(world, who)
   assert.equal((await send(other, number, 'x')).status, 404)
   assert.equal((await send(who, '+447700999999', 'x')).status, 404)
   await db.begin(async (tx) => {
@@ -169,7 +153,7 @@ test('a number that is suspended, released, foreign or without SMS cannot send',
 
 test('a thread is read oldest to newest, page by page, and nothing is lost where many share a second', async () => {
   const who = await tenant()
-  const { number, channel } = await giveNumber(who)
+  const { number, channel } = await giveNumber(world, who)
   for (let i = 0; i < 25; i++) await send(who, number, `t${i}`)
   const path = `/open/sms/messages/${channel}/${contact.slice(1)}?results_per_page=10`
   const texts: string[] = []
@@ -192,7 +176,7 @@ test('a thread is read oldest to newest, page by page, and nothing is lost where
 
 test('a message is delivered when all its parts are, in whatever order the receipts come', async () => {
   const who = await tenant()
-  const { number } = await giveNumber(who)
+  const { number } = await giveNumber(world, who)
   const printed = await sentMessage(who, number, 'x'.repeat(400), ['a1', 'a2', 'a3'])
   await Promise.all([receipt('a3', 'DELIVERED'), receipt('a1', 'DELIVERED'), receipt('a1', 'DELIVERED')])
   assert.equal((await messageOf(who, printed)).status, 'sent')
@@ -202,7 +186,7 @@ test('a message is delivered when all its parts are, in whatever order the recei
 
 test('one failed part fails the message; a later delivery corrects it, and nothing else does', async () => {
   const who = await tenant()
-  const { number } = await giveNumber(who)
+  const { number } = await giveNumber(world, who)
   const printed = await sentMessage(who, number, 'x', ['b1'])
   await receipt('b1', 'ENROUTE')
   assert.deepEqual(
@@ -230,7 +214,7 @@ test('a receipt that comes before its submit is written down waits in the queue'
 
 test('a text that comes in parts is one message, whatever their order, and duplicates are dropped', async () => {
   const who = await tenant()
-  const { number, channel } = await giveNumber(who)
+  const { number, channel } = await giveNumber(world, who)
   const part = (n: number, text: string) =>
     inbound.add({ connection, source: contact, destination: number, text, concat: { reference: 7, part: n, parts: 3 } })
   await part(3, 'three')
@@ -253,7 +237,7 @@ test('a text for a number that is nobody’s is taken from the carrier and dropp
 
 test('a message that no carrier took is paid back, once', async () => {
   const who = await tenant({ balance: '1' })
-  const { number } = await giveNumber(who)
+  const { number } = await giveNumber(world, who)
   const { body } = await send(who, number, 'x')
   const id = body.message_uuid.slice(3)
   for (let twice = 0; twice < 2; twice++)

@@ -5,30 +5,18 @@ import { type TestContext, test } from 'node:test'
 import { connectSmpp } from './carrier.ts'
 import { encode } from './codec/encode.ts'
 import { type Message, noTlvs, tags } from './codec/pdu.ts'
+import { delivery } from './testing.ts'
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
 
 const address = { ton: 1, npi: 1, address: '33612345678' }
-const delivery: Message = {
-  command: 'deliver_sm',
-  sequence: 5,
-  status: 0,
-  serviceType: '',
-  source: address,
+const receipt: Message = {
+  ...delivery(5),
   destination: address,
-  esmClass: 0,
-  protocolId: 0,
-  priority: 0,
-  schedule: '',
-  validity: '',
-  registered: 0,
-  replaceIfPresent: 0,
-  dataCoding: 0,
-  defaultMessageId: 0,
   shortMessage: Buffer.from('id:1 stat:DELIVRD err:000 text:hello'),
   tlvs: new Map([[tags.receipted_message_id, Buffer.from('1\0')]]),
 }
-const sound = encode(delivery)
+const sound = encode(receipt)
 const enquiry = encode({ command: 'enquire_link', sequence: 0x7eadbeef, status: 0 })
 
 /** A carrier that binds, sends the octets and an enquire_link, and tells what became of the session. */
@@ -68,7 +56,7 @@ const withLength = (length: number): Buffer => {
   octets.writeUInt32BE(length)
   return octets
 }
-const overlong = Buffer.from(encode({ ...delivery, tlvs: noTlvs }))
+const overlong = Buffer.from(encode({ ...receipt, tlvs: noTlvs }))
 overlong[16 + 1 + 14 + 14 + 9] = 250
 
 /** A delivery that goes on with these octets, its length telling so. */
@@ -90,23 +78,19 @@ const classes: [name: string, octets: Buffer, then: 'answered' | 'closed'][] = [
   ['an unknown command', hex('00000010 000000fe 00000000 00000009'), 'answered'],
   ['an answer that nobody asked for', hex('00000010 80000004 00000000 00000009'), 'answered'],
   ['a generic_nack for nothing', hex('00000010 80000000 00000003 00000000'), 'answered'],
-  ["a request that is not the carrier's", encode({ ...delivery, command: 'submit_sm' }), 'answered'],
+  ["a request that is not the carrier's", encode({ ...receipt, command: 'submit_sm' }), 'answered'],
   ['an empty deliver_sm', hex('00000010 00000005 00000000 00000009'), 'answered'],
   ['sm_length beyond the PDU', overlong, 'answered'],
   ['an address without its NUL', hex('00000014 00000005 00000000 00000009 00010131'), 'answered'],
   ['a parameter that overruns', followedBy('04240063 61'), 'answered'],
   ['a parameter cut short', followedBy('042400'), 'answered'],
-  [
-    'a user data header beyond the text',
-    encode({ ...delivery, esmClass: 0x40, shortMessage: hex('ff00') }),
-    'answered',
-  ],
+  ['a user data header beyond the text', encode({ ...receipt, esmClass: 0x40, shortMessage: hex('ff00') }), 'answered'],
   [
     'a receipt that says nothing',
-    encode({ ...delivery, esmClass: 4, shortMessage: Buffer.alloc(0), tlvs: noTlvs }),
+    encode({ ...receipt, esmClass: 4, shortMessage: Buffer.alloc(0), tlvs: noTlvs }),
     'answered',
   ],
-  ['an odd number of UCS-2 octets', encode({ ...delivery, dataCoding: 8, shortMessage: hex('041f04') }), 'answered'],
+  ['an odd number of UCS-2 octets', encode({ ...receipt, dataCoding: 8, shortMessage: hex('041f04') }), 'answered'],
   [
     'outbind and alert_notification',
     Buffer.concat([
