@@ -129,7 +129,7 @@ const admitOperator =
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
   const read = queryReader(query)
   return (request, _reply, done) => {
-    read(request.query)
+    read(request.query, request.url)
     done()
   }
 }

@@ -85,8 +85,21 @@ export const checkPart = (request: FastifyRequest, schema: TSchema, value: unkno
   throw validationProblem(errors, 'body')
 }
 
-/** Makes of a query's texts what its schema calls for; a parameter without a value counts as absent. */
-export const queryReader = (schema: TSchema | undefined): ((query: unknown) => void) => {
+/** True when the escapes of a query are text in UTF-8; the parser leaves others as they stand. A lone % is a per cent. */
+const isDecodable = (url: string): boolean => {
+  try {
+    decodeURIComponent(url.slice(url.indexOf('?') + 1).replace(/%(?![\da-f]{2})/gi, ''))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Makes of a query's texts what its schema calls for; a parameter without a value counts as absent.
+ * @returns takes the parsed query, which it changes, and the address that it stood in
+ */
+export const queryReader = (schema: TSchema | undefined): ((query: unknown, url: string) => void) => {
   const properties: unknown = schema && 'properties' in schema ? schema.properties : {}
   const kinds = new Map(Object.entries(properties ?? {}).map(([name, property]) => [name, String(property?.type)]))
   const read = (kind: string | undefined, value: string): unknown => {
@@ -95,8 +108,9 @@ export const queryReader = (schema: TSchema | undefined): ((query: unknown) => v
     if (kind === 'boolean' && (value === 'false' || value === '0')) return false
     return value
   }
-  return (query) => {
+  return (query, url) => {
     if (query === null || typeof query !== 'object') return
+    if (!isDecodable(url)) throw new Problem('invalid', 'Escapes in the query must be of text in UTF-8')
     for (const [name, value] of Object.entries(query)) {
       if (value === '') Reflect.deleteProperty(query, name)
       else if (typeof value === 'string') Reflect.set(query, name, read(kinds.get(name), value))
