@@ -41,6 +41,9 @@ const assembly = ['main', 'cli/main', 'run', 'parts', 'endpoints', 'first', 'con
 const base: Record<string, string[]> = { lib: [], db: ['lib'], http: ['lib', 'db'], jobs: ['lib', 'db'] }
 const settings = ['src/config.ts', 'src/keys.ts', 'src/log.ts']
 
+/** `port.ts`, `chat-port.ts`: the ports of connectors. */
+const isPort = (path: string) => /^src\/connectors\/(?:\w+-)?port\.ts$/.test(path)
+
 /** Why an import is not allowed, or null. */
 const fault = ({ from, to, isType }: Import): string | null => {
   if (to === 'src/main.ts') return 'nothing imports main'
@@ -59,7 +62,7 @@ const fault = ({ from, to, isType }: Import): string | null => {
   const [here, there] = [folder(from), folder(to)]
   if (here === there) {
     const [ours, theirs] = [from.split('/')[2], to.split('/')[2]]
-    const isCommon = theirs === 'port.ts' || ours === 'registry.ts'
+    const isCommon = isPort(to) || ours === 'registry.ts'
     return here !== 'connectors' || ours === theirs || isCommon ? null : 'connectors do not know each other'
   }
   if (settings.includes(from))
@@ -69,10 +72,10 @@ const fault = ({ from, to, isType }: Import): string | null => {
   if (here === 'connectors') return there === 'lib' ? null : 'connectors know lib and port.ts'
   // Below here: the domains.
   if (there in base) return null
-  if (to === 'src/connectors/port.ts') return isType ? null : 'port.ts is types only'
+  if (isPort(to)) return isType ? null : 'ports are types only'
   // The places of domains that turn stored connections into running ones.
   if (there === 'connectors')
-    return /\/(?:carriers|suppliers)\.ts$/.test(from) ? null : 'a domain knows connectors by port.ts'
+    return /\/(?:carriers|suppliers|networks)\.ts$/.test(from) ? null : 'a domain knows connectors by port.ts'
   // The site shows the document of the interface.
   if (to === 'src/contracts.ts' && here === 'site') return null
   if ([...settings, 'src/parts.ts'].includes(to)) return isType ? null : 'the parts are handed over: import their type'

@@ -15,7 +15,9 @@ export type Prefix =
   | 'TRF' // a transfer in the ledger
   | 'IMP' // an import of numbers
   | 'HLD' // money set aside
-  | 'WPN'
+  | 'WPN' // a connected number of the messaging app
+  | 'MSG'
+  | 'WAG'
   | 'WHK'
   | 'WHD' // an event on its way to a webhook
   | 'EVT' // something that happened, as webhooks tell it
