@@ -1,5 +1,6 @@
 import { iso31661 } from 'iso-3166'
 import { type CountryCode, getCountries } from 'libphonenumber-js/max'
+import { readZones, type Zones } from '../../src/lib/places.ts'
 import { type Catalogue, type CityRow, type GroupRow, groupId } from '../../src/numbers/rows.ts'
 import { otherGroups } from './elsewhere.ts'
 import { type Draft, localGroups, ofWhole } from './local.ts'
@@ -8,7 +9,7 @@ import { priceOf, priceRows } from './prices.ts'
 import { type Regions, readRegions } from './regions.ts'
 import { type Gazetteer, readGazetteer } from './sources.ts'
 import { territories } from './supplement.ts'
-import { placeInTime, readZones, type Zones } from './zones.ts'
+import { placeInTime } from './zones.ts'
 
 const names = new Intl.DisplayNames('en', { type: 'region' })
 const assigned = new Set(iso31661.map(({ alpha2 }) => alpha2))

