@@ -22,6 +22,7 @@ export type Event = {
   readonly payload: { readonly [key: string]: unknown }
 }
 
+/** Webhooks that have something to tell. */
 type Recorded = readonly { readonly account: string; readonly webhook: string }[]
 
 const listeners = new Set<(webhooks: Recorded, accounts: readonly string[]) => void>()
@@ -31,6 +32,12 @@ const listeners = new Set<(webhooks: Recorded, accounts: readonly string[]) => v
 export const onRecorded = (effect: (webhooks: Recorded, accounts: readonly string[]) => void): (() => void) => {
   listeners.add(effect)
   return () => void listeners.delete(effect)
+}
+
+/** Says that events were recorded by a statement of somebody's own, which has committed. */
+export const announce = (webhooks: Recorded, accounts: readonly string[]): void => {
+  const concerned = [...new Set(accounts)]
+  for (const effect of listeners) effect(webhooks, concerned)
 }
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
@@ -46,13 +53,13 @@ const write = async (tx: Tx, events: readonly Told[]): Promise<readonly string[]
     return { ...event, id, group, previousAt, payload: JSON.stringify(payload) }
   })
   const fanned = await store.insert(tx, rows)
-  if (listeners.size > 0) {
-    const webhooks = fanned.map(({ account_id, webhook_id }) => ({ account: account_id, webhook: webhook_id }))
-    const accounts = [...new Set(events.map(({ account }) => account))]
-    tx.afterCommit(() => {
-      for (const effect of listeners) effect(webhooks, accounts)
-    })
-  }
+  const webhooks = fanned.map(({ account_id, webhook_id }) => ({ account: account_id, webhook: webhook_id }))
+  tx.afterCommit(() =>
+    announce(
+      webhooks,
+      events.map(({ account }) => account),
+    ),
+  )
   return rows.map(({ id }) => id)
 }
 

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Sql, Tx } from '../db/sql.ts'
 
 /** A job as its handler sees it. Times by the platform's clock. */
 export type Job<Payload = unknown> = {
@@ -46,6 +46,11 @@ export type Kind<Payload = unknown, Result = unknown> = {
   run?(job: Job<Payload>, signal: AbortSignal): Promise<Result>
   /** The effects in our database, in the transaction that ends the jobs. Those whose lease was lost are not among them. */
   settle?(tx: Tx, done: readonly Done<Payload, Result>[]): Promise<void>
+  /**
+   * What `settle` does, by one statement that also ends the jobs whose fences hold. For kinds of which very many end.
+   * @returns the ids of those that ended, or null for what only `settle` can do: then nothing was done
+   */
+  end?(db: Sql, done: readonly (Done<Payload, Result> & { readonly fence: number })[]): Promise<Set<string>> | null
   /** When a job is given up, in the transaction that moves it to `dead_jobs`. */
   failed?(tx: Tx, job: Job<Payload>, error: string): Promise<void>
 }

@@ -155,7 +155,8 @@ export class Lane implements Berth {
       const outcomes = alone ? [alone] : this.#outcomes.splice(0, this.#batch)
       // The end of a job makes way for the next one of its key, which the same statement may claim.
       if (outcomes.some(({ what, held }) => what !== 'back' && held.job.key !== null)) this.#due = true
-      const wanted = alone ? 0 : this.#wanted()
+      // Where jobs end by a statement of their own, the claim is another one.
+      const wanted = alone || (this.#kind.end && outcomes.length > 0) ? 0 : this.#wanted()
       if (outcomes.length === 0 && wanted === 0) break
       void this.#turn(outcomes, wanted)
     }
@@ -231,6 +232,10 @@ export class Lane implements Berth {
     }
     if (back.length === 0 && dead.length === 0 && (!settle || done.length === 0))
       return turn(this.#db, done, wanted).then((result) => this.#notice(result, done.length, result.ended.size))
+
+    const ending = back.length === 0 && dead.length === 0 && count === 0 ? this.#kind.end?.(this.#db, done) : null
+    if (ending)
+      return ending.then((ended) => this.#notice({ ended, claimed: [], seen: 0, after: null }, done.length, ended.size))
 
     return this.#db.begin(async (tx) => {
       const returned = back.length > 0 ? await putBack(tx, back) : new Set()

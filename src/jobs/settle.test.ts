@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type TestDatabase, testDatabase } from '../../test/database.ts'
-import { connect } from '../db/sql.ts'
-import { type Kind, Later, Retry } from './kind.ts'
+import { connect, type Sql } from '../db/sql.ts'
+import { type Job, type Kind, Later, Retry } from './kind.ts'
 import { enqueueAll } from './queue.ts'
 import { seeded, silent, until, work } from './testing.ts'
 
@@ -14,11 +14,29 @@ before(async () => {
   await db.raw('create table effects (job uuid, how text)')
 })
 
-/** Handlers, settlements and connections fail by chance, workers come and go: each job still takes effect exactly once. */
-const storm = async (seed: number): Promise<void> => {
+const endByOne = async (sql: Sql, done: readonly { job: Job; fence: number }[], chance: number) => {
+  const ended = await sql.many<{ id: string }>`
+    with gone as (
+      delete from jobs j using unnest(${done.map(({ job }) => job.id)}::uuid[], ${done.map(({ fence }) => fence)}::integer[])
+        e (id, fence) where j.id = e.id and j.fence = e.fence returning j.id
+    ), effect as (insert into effects select id, 'done' from gone)
+    select id, case when ${chance}::float8 < 0.25 then 1 / 0 when ${chance}::float8 < 0.3 then pg_terminate_backend(pg_backend_pid())::int
+      end from gone`
+  // It has committed, and nobody was told.
+  if (chance < 0.35) throw new Error('Connection terminated unexpectedly')
+  return new Set(ended.map(({ id }) => id))
+}
+
+/** Handlers, settlements and connections fail by chance, workers come and go: each job still takes effect exactly once.
+ *  @param alone many jobs end by a statement of their own */
+const storm = async (seed: number, alone: boolean): Promise<void> => {
   const random = seeded(seed)
   await db.run`delete from effects`
   await db.run`delete from dead_jobs`
+  const end = (sql: Sql, done: readonly { job: Job; fence: number }[]) => {
+    const chance = random()
+    return chance < 0.2 ? null : endByOne(sql, done, chance)
+  }
   const kind: Kind<{ n: number }> = {
     kind: 'storm',
     concurrency: 60,
@@ -39,6 +57,7 @@ const storm = async (seed: number): Promise<void> => {
       if (chance < 0.05) throw new Error('settle failed')
       if (chance < 0.1) await tx.raw('select pg_terminate_backend(pg_backend_pid())')
     },
+    ...(alone ? { end } : {}),
     failed: async (tx, job) => {
       await tx.run`insert into effects values (${job.id}, 'dead')`
       if (random() < 0.1) throw new Error('failed failed')
@@ -88,6 +107,7 @@ test('each job takes effect exactly once, whatever fails', async (context) => {
   const first = Number(process.env.SEED ?? Date.now() % 1e6)
   for (let seed = first; seed < first + rounds; seed++) {
     context.diagnostic(`SEED=${seed}`)
-    await storm(seed)
+    await storm(seed, false)
+    await storm(seed, true)
   }
 })

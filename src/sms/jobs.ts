@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Sql, Tx } from '../db/sql.ts'
 import { type Done, GiveUp, type Kind, Retry } from '../jobs/kind.ts'
 import { isQueued, type LongDue, longDue, withdraw } from '../jobs/ops.ts'
 import type { Schedule } from '../jobs/schedule.ts'
@@ -13,6 +13,7 @@ import { forgetReferences } from './pieces.ts'
 import type { CarrierReceipt } from './receipts.ts'
 import type { Routing } from './routing.ts'
 import { forgetSeen } from './seen.ts'
+import { type Sent, settleSent } from './settle.ts'
 import { tell } from './shown.ts'
 import * as states from './states.ts'
 import { makeSteps } from './steps.ts'
@@ -37,6 +38,10 @@ const settle = async (tx: Tx, done: readonly Ended[]): Promise<void> => {
   await endUnsent(tx, ended)
 }
 
+/** Null for a submission that ended in another way. */
+const sentOf = ({ job: { id, account }, fence, result }: Ended & { fence: number }): Sent | null =>
+  account !== null && result.outcome === 'sent' ? { id, account, fence, taken: result.taken[0] ?? null } : null
+
 /** Carries accepted texts to their carriers. At least once: a submit whose answer was lost is made again, unless the
  *  connection's policy says otherwise. */
 const submitJob = (
@@ -47,6 +52,11 @@ const submitJob = (
     const ids = done.map(({ job }) => job.id)
     tx.afterCommit(() => carriers.unwritten.clear(ids))
   }
+  const end = async (sql: Sql, sent: readonly Sent[]): Promise<Set<string>> => {
+    const ended = await settleSent(sql, sent)
+    carriers.unwritten.clear(sent.map(({ id }) => id))
+    return ended
+  }
   return {
     kind: submitKind,
     concurrency: 512,
@@ -56,6 +66,10 @@ const submitJob = (
     // Without any connection there is nothing to wait for.
     room: () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.room()),
     run,
+    end: (sql, done) => {
+      const sent = done.map(sentOf)
+      return sent.every((one) => one !== null) ? end(sql, sent) : null
+    },
     settle: async (tx, done) => {
       written(tx, done)
       await states.byIndex(tx)
