@@ -1,4 +1,4 @@
-import { fold } from '../../src/numbers/rows.ts'
+import { fold } from '../../src/lib/fold.ts'
 import type { Beginning, Plan } from './plan.ts'
 import { beginnings } from './plan.ts'
 import type { Regions } from './regions.ts'

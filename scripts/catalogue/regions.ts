@@ -1,5 +1,6 @@
 import { iso31662 } from 'iso-3166'
-import { fold, type RegionRow } from '../../src/numbers/rows.ts'
+import { fold } from '../../src/lib/fold.ts'
+import type { RegionRow } from '../../src/numbers/rows.ts'
 import { englishTowns } from './england.ts'
 import type { City } from './sources.ts'
 

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { deserialize } from 'bson'
+import { fold } from '../../src/lib/fold.ts'
 import { resources } from '../../src/lib/places.ts'
-import { fold } from '../../src/numbers/rows.ts'
 
 const require = createRequire(import.meta.url)
 

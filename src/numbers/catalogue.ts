@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Db, Tx } from '../db/sql.ts'
+import { fold } from '../lib/fold.ts'
 import { catalogueVersion, readCatalogue, readRequirements } from './files.ts'
-import { type Catalogue, fold, groupId, type RequirementRow } from './rows.ts'
+import { type Catalogue, groupId, type RequirementRow } from './rows.ts'
 import { stockOf } from './stock.ts'
 
 const supplier = 'sandbox'

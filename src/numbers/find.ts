@@ -1,4 +1,4 @@
-import { fold } from './rows.ts'
+import { fold } from '../lib/fold.ts'
 
 /** What a search by `city_name_or_prefix` looks for: the folded beginning of a word of the name, or prefixes. */
 export type Wanted = { name: string } | { prefixes: string[] }

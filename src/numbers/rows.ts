@@ -1,3 +1,5 @@
+import { fold } from '../lib/fold.ts'
+
 /** The rows of the catalogue's data files (see catalogue/SOURCES.md): arrays, one to a line, so that a change of the data
  *  reads well and the files stay small. */
 
@@ -51,21 +53,6 @@ export type Catalogue = {
   groups: GroupRow[]
   prices: PriceRow[]
 }
-
-/** Lower case, accents gone, apostrophes and their like gone, the rest of punctuation as one space: for finding names. */
-export const fold = (text: string): string =>
-  text
-    .normalize('NFD')
-    .replace(/[\u0300-\u036f'’ʼ‘`]/g, '')
-    .toLowerCase()
-    .replace(/ł/g, 'l')
-    .replace(/ø/g, 'o')
-    .replace(/đ/g, 'd')
-    .replace(/ı/g, 'i')
-    .replace(/ß/g, 'ss')
-    .replace(/æ/g, 'ae')
-    .replace(/[^\p{L}\p{N}]+/gu, ' ')
-    .trim()
 
 /** The group's id, the same for as long as its type, prefix and location are: `US-local-213-los-angeles`. */
 export const groupId = ([iso, type, prefix, location]: GroupRow): string =>

@@ -7,7 +7,7 @@ import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import * as offers from './offers.ts'
 import { askForSync } from './ops.ts'
-import { fold } from './rows.ts'
+import { fold } from '../lib/fold.ts'
 import type { Supplied } from './suppliers.ts'
 
 type Payload = { connection: string }

@@ -1,4 +1,4 @@
-import { fold } from '../rows.ts'
+import { fold } from '../../lib/fold.ts'
 import type { PlaceRows } from './store.ts'
 
 export type City = { id: number; name: string; region: number | null }

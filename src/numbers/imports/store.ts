@@ -1,5 +1,5 @@
 import type { Db, Sql, Tx } from '../../db/sql.ts'
-import type { Fault } from './faults.ts'
+import type { Fault } from '../../lib/faults.ts'
 import type { Found } from './groups.ts'
 import type { Entry } from './read.ts'
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Feature, settable } from '../features.ts'
-import { fold, type GroupType, groupTypes } from '../rows.ts'
+import { fold } from '../../lib/fold.ts'
+import { type GroupType, groupTypes } from '../rows.ts'
 import type { Column } from './head.ts'
 import type { Places } from './places.ts'
 

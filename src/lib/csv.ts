@@ -13,10 +13,12 @@ export class BrokenCsv extends Error {
   }
 }
 
-const longestLine = 10_000
-
-/** Reads lines as they come, and no faster than they are taken. Empty ones are passed over. @throws BrokenCsv */
-export async function* linesOf(body: Readable): AsyncGenerator<Line> {
+/**
+ * Reads lines as they come, and no faster than they are taken. Empty ones are passed over.
+ * @param longestLine bytes
+ * @throws BrokenCsv
+ */
+export async function* linesOf(body: Readable, longestLine = 10_000): AsyncGenerator<Line> {
   const parser = parse({
     bom: true,
     trim: true,
