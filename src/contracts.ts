@@ -1,5 +1,6 @@
 import * as accounts from './accounts/contract.ts'
 import * as connections from './connections/contract.ts'
+import * as contacts from './contacts/contract.ts'
 import * as documents from './documents/contract.ts'
 import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
@@ -31,6 +32,7 @@ export const contracts: readonly Contract[] = [
   stock,
   pricing,
   sms,
+  contacts,
   webhooks,
   ledger,
   prices,

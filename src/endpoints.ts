@@ -1,5 +1,6 @@
 import { accountRoutes } from './accounts/routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
+import { contactRoutes } from './contacts/routes.ts'
 import { documentRoutes } from './documents/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
@@ -32,6 +33,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...stockRoutes(parts),
   ...pricingRoutes(parts),
   ...smsRoutes(parts),
+  ...contactRoutes(parts),
   ...webhookRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),

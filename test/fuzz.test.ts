@@ -100,6 +100,7 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['number', from],
     ['DID', number],
     ['DOC', await scene.document()],
+    ['CON', await scene.contact()],
     ['WHK', await scene.webhook()],
     ['WHD', await scene.delivery()],
     ['IMP', await scene.imported()],

@@ -52,6 +52,10 @@ const wants = (error: FastifySchemaValidationError): string => {
         : `must have at least ${named(error, 'limit')} characters`
     case 'maxLength':
       return `must have at most ${named(error, 'limit')} characters`
+    case 'minItems':
+      return named(error, 'limit') === '1' ? 'must not be empty' : `must hold at least ${named(error, 'limit')}`
+    case 'maxItems':
+      return `must hold at most ${named(error, 'limit')}`
     case 'minimum':
       return `must be at least ${named(error, 'limit')}`
     case 'maximum':

@@ -18,6 +18,7 @@ export type Prefix =
   | 'WPN' // a connected number of the messaging app
   | 'MSG'
   | 'WAG'
+  | 'CON' // a contact
   | 'WHK'
   | 'WHD' // an event on its way to a webhook
   | 'EVT' // something that happened, as webhooks tell it

@@ -51,6 +51,20 @@ export const e164 = (text: string): string | null => {
   return parsed?.isPossible() ? parsed.number : null
 }
 
+const between = /[\s().\-/\u2010-\u2015]/g
+
+/**
+ * The E.164 form of a number as people write it, with spaces, brackets and the like, or null.
+ * @param country ISO 3166-1 alpha-2, whose national numbers are read too; without one, digits alone are read as if the `+`
+ *   stood before them
+ */
+export const written = (text: string, country?: CountryCode): string | null => {
+  const bare = text.replace(between, '').replace(/^00/, '+')
+  if (country === undefined || bare.startsWith('+')) return e164(bare)
+  const parsed = bare.length <= 40 ? parsePhoneNumberFromString(bare, country) : undefined
+  return parsed?.isPossible() ? parsed.number : null
+}
+
 /** What the library knows of an E.164 number. */
 export const describe = (number: string): PhoneNumber | undefined => parsePhoneNumberFromString(number)
 

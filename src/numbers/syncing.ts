@@ -3,11 +3,11 @@ import type { Asked, SupplierGroup } from '../connectors/port.ts'
 import type { Tx } from '../db/sql.ts'
 import { type Kind, Retry } from '../jobs/kind.ts'
 import type { Schedule } from '../jobs/schedule.ts'
+import { fold } from '../lib/fold.ts'
 import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import * as offers from './offers.ts'
 import { askForSync } from './ops.ts'
-import { fold } from '../lib/fold.ts'
 import type { Supplied } from './suppliers.ts'
 
 type Payload = { connection: string }

@@ -1,5 +1,6 @@
 import { accountRecipes } from './accounts.ts'
 import { connectionRecipes } from './connections.ts'
+import { contactRecipes } from './contacts.ts'
 import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
 import { inventoryRecipes } from './inventory.ts'
@@ -12,6 +13,7 @@ import { webhookRecipes } from './webhooks.ts'
 export const recipes: Recipes = {
   ...accountRecipes,
   ...connectionRecipes,
+  ...contactRecipes,
   ...eventRecipes,
   ...documentRecipes,
   ...inventoryRecipes,

@@ -81,6 +81,7 @@ export type Scene = {
   document(): Promise<string>
   /** A number with a document that was given for what its regulator asks. */
   registration(): Promise<{ number: string; document: string }>
+  contact(): Promise<string>
   webhook(): Promise<string>
   /** Of a webhook, a test. */
   delivery(): Promise<string>
@@ -167,6 +168,11 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
       const { data } = await must(tenant, 'POST', '/open/numbers/reservations', { group_id: group.id })
       const { uuid, number } = data.reservation_details
       return { uuid, number }
+    },
+    contact: async () => {
+      const details = [{ type: 'E', value: `${unique('ada').replace(' ', '.')}.${mark}@example.com` }]
+      const body = { first_name: unique(mark), last_name: mark, contact_details: details }
+      return (await must(tenant, 'POST', '/open/contacts', body)).contact.uuid
     },
     webhook: async () => {
       const body = { hook_url: `http://127.0.0.1:1024/${encodeURIComponent(unique(mark))}` }

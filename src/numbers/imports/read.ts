@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
-import { e164, fitsCountry } from '../../lib/phone.ts'
 import { BrokenCsv, linesOf } from '../../lib/csv.ts'
 import type { Fault } from '../../lib/faults.ts'
+import { e164, fitsCountry } from '../../lib/phone.ts'
 import type { Found, Groups } from './groups.ts'
 import { type Column, type Head, readHead } from './head.ts'
 import type { Places } from './places.ts'

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Db, Tx } from '../../db/sql.ts'
-import { uuid } from '../../lib/id.ts'
 import { type Fault, type Faults, makeFaults, most } from '../../lib/faults.ts'
+import { uuid } from '../../lib/id.ts'
 import { type Found, makeGroups } from './groups.ts'
 import { makePlaces } from './places.ts'
 import { type Entry, readFile } from './read.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { type Feature, settable } from '../features.ts'
 import { fold } from '../../lib/fold.ts'
+import { type Feature, settable } from '../features.ts'
 import { type GroupType, groupTypes } from '../rows.ts'
 import type { Column } from './head.ts'
 import type { Places } from './places.ts'

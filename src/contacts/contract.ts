@@ -1,0 +1,172 @@
+import { Type } from 'typebox'
+import { contract } from '../http/endpoint.ts'
+import { Enum, Id, Ok, paging, Time, Words } from '../http/schema.ts'
+import { detailTypes, mostDetails } from './details.ts'
+
+const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
+
+const params = Type.Object({ contact_uuid: Id('CON') })
+const unknown = 'No such contact of the account'
+const unknownChannel = 'No such channel of the account'
+
+const Kind = Enum([...detailTypes], {
+  description: 'E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app',
+})
+
+const Contact = Type.Object({
+  uuid: Id('CON'),
+  first_name: Type.String({ examples: ['Ada'] }),
+  last_name: Type.String({ examples: ['Lovelace'] }),
+  profile_pic_url: Type.Union([Type.String(), Type.Null()]),
+  channel_uuid: Type.Optional(Id('WPN')),
+  details: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      value: Type.String({ description: 'Phone numbers in E.164', examples: ['+447700900123'] }),
+      type: Kind,
+      created_at: Type.Integer({ description: 'Unix seconds' }),
+      updated_at: Type.Integer({ description: 'Unix seconds; 0 when it never was' }),
+    }),
+  ),
+  created_at: Time,
+  last_updated: Time,
+})
+
+const GivenDetail = Type.Object({
+  type: Kind,
+  value: Type.String({ minLength: 1, maxLength: 500, examples: ['+447700900123'] }),
+})
+
+/** Some clients send an empty object where they have nothing to say. */
+const Details = Type.Union([
+  Type.Array(GivenDetail, { minItems: 1, maxItems: mostDetails }),
+  Type.Object({}, { maxProperties: 0 }),
+])
+
+const FirstName = Words(100)
+const LastName = Type.String({ maxLength: 100, examples: ['Lovelace'] })
+const Picture = Type.Union([
+  Type.String({
+    pattern: '^(?:[hH][tT][tT][pP][sS]?://.|$)',
+    maxLength: 2048,
+    description: 'A public URL',
+    examples: ['https://example.com/ada.jpg'],
+  }),
+  Type.Null(),
+])
+const Channel = Type.Union([Id('WPN', 'A channel of the messaging app'), Type.Null()])
+
+const more = {
+  last_name: Type.Optional(LastName),
+  profile_pic_url: Type.Optional(Picture),
+  channel_uuid: Type.Optional(Channel),
+  contact_details: Type.Optional(Details),
+  contact_detail: Type.Optional(Details),
+}
+
+export const createContact = contract({
+  ...open,
+  id: 'createContact',
+  method: 'POST',
+  url: '/open/contacts',
+  summary: 'Create a contact: a first name and at least one detail, in contact_details (or contact_detail)',
+  body: Type.Object({ first_name: FirstName, ...more }),
+  status: 201,
+  reply: Ok({ contact: Contact }),
+  errors: { notFound: unknownChannel, unprocessable: 'The value of a phone detail is no phone number' },
+})
+
+export const updateContact = contract({
+  ...open,
+  id: 'updateContact',
+  method: 'PUT',
+  url: '/open/contacts/:contact_uuid',
+  summary:
+    'Change a contact: what is not given stays. A list of details replaces the one before; those that match keep their ids',
+  params,
+  body: Type.Object({ first_name: Type.Optional(FirstName), ...more }),
+  status: 200,
+  reply: Ok({ contact: Contact }),
+  errors: {
+    notFound: 'No such contact, or no such channel, of the account',
+    unprocessable: 'The value of a phone detail is no phone number',
+  },
+})
+
+const page = (name: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: name ? `The same as ${name}` : 'Default 50' }))
+
+const perPage = { results_per_page: page(''), per_page: page('results_per_page') }
+
+export const listContacts = contract({
+  ...open,
+  id: 'listContacts',
+  method: 'GET',
+  url: '/open/contacts',
+  summary: 'The contacts of the account in the order of their creation',
+  query: Type.Object({
+    ...paging,
+    ...perPage,
+    channel_uuid: Type.Optional(Id('WPN', 'Those of one channel of the messaging app')),
+    cursor: Type.Optional(
+      Type.String({
+        maxLength: 200,
+        description: 'next_cursor of the page before, instead of a page number: deep pages cost the same as the first',
+      }),
+    ),
+  }),
+  status: 200,
+  reply: Ok({
+    count: Type.Integer({ description: 'Rows in this page' }),
+    page: Type.Integer(),
+    total: Type.Integer(),
+    contacts: Type.Array(Contact),
+    next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
+  }),
+  errors: { notFound: unknownChannel },
+})
+
+const Query = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 200, description, examples: ['lovelac'] }))
+
+export const searchContacts = contract({
+  ...open,
+  id: 'searchContacts',
+  method: 'GET',
+  url: '/open/contacts/search',
+  summary:
+    'Find contacts, best first: by words of the name or of an e-mail address, their beginnings or parts, whatever the accents ' +
+    'and with a letter wrong; by three or more digits anywhere in a number',
+  query: Type.Object({
+    q: Query('What to look for; several words must all be there'),
+    query: Query('The same as q'),
+    ...perPage,
+  }),
+  status: 200,
+  reply: Ok({ count: Type.Integer({ description: 'Rows in this answer' }), contacts: Type.Array(Contact) }),
+  errors: {},
+})
+
+export const getContact = contract({
+  ...open,
+  id: 'getContact',
+  method: 'GET',
+  url: '/open/contacts/:contact_uuid',
+  summary: 'One contact',
+  params,
+  status: 200,
+  reply: Ok({ contact: Contact }),
+  errors: { notFound: unknown },
+})
+
+export const deleteContact = contract({
+  ...open,
+  id: 'deleteContact',
+  method: 'DELETE',
+  url: '/open/contacts/:contact_uuid',
+  summary: 'Delete a contact',
+  params,
+  status: 200,
+  reply: Ok({}),
+  errors: { notFound: unknown },
+})

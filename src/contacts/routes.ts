@@ -1,0 +1,114 @@
+import { ok, serve } from '../http/endpoint.ts'
+import { invalid, notFound, unprocessable } from '../http/problem.ts'
+import { pageOf } from '../http/schema.ts'
+import { readCursor, writeCursor } from '../lib/cursor.ts'
+import { parse } from '../lib/id.ts'
+import type { Parts } from '../parts.ts'
+import * as c from './contract.ts'
+import { asGiven, type Detail, type DetailType, readDetail, unique } from './details.ts'
+import * as ops from './ops.ts'
+import { search } from './search.ts'
+import { shownContact } from './shown.ts'
+import * as store from './store.ts'
+
+type Given = readonly { readonly type: DetailType; readonly value: string }[]
+type Lists = { contact_details?: Given | object; contact_detail?: Given | object }
+
+/** The details of a body, by whichever name they were given; null when none were. @throws Problem 400, 422 */
+const detailsOf = (body: Lists): Detail[] | null => {
+  for (const name of ['contact_details', 'contact_detail'] as const) {
+    const given = body[name]
+    if (!Array.isArray(given)) continue
+    const list: Given = given
+    const read = list.map(({ type, value }, i): Detail => {
+      const detail = readDetail(type, value)
+      const field = `${name}.${i}.value`
+      if (detail === 'phone')
+        return unprocessable(
+          `${field} must be a phone number in E.164 format, such as +447700900123`,
+          'invalid_phone_number',
+        )
+      if (detail === 'email') return invalid(`${field} must be an e-mail address`)
+      return detail === 'empty' ? invalid(`${field} must not be empty`) : detail
+    })
+    return unique(read)
+  }
+  return null
+}
+
+/** No channel of the messaging app is there yet. */
+const checkChannel = (printed: string | null | undefined): void => {
+  if (printed) notFound(`No channel ${printed}`)
+}
+
+export const contactRoutes = ({ db }: Parts) => {
+  const unknown = (printed: string) => notFound(`No contact ${printed}`)
+
+  return [
+    serve(c.createContact, async ({ account, body, tx }) => {
+      const details = detailsOf(body) ?? invalid('contact_details must hold at least one detail')
+      checkChannel(body.channel_uuid)
+      const { first_name, last_name = '', profile_pic_url } = body
+      const draft = { first_name: first_name.trim(), last_name: last_name.trim(), details }
+      const [made] = await ops.add(tx, account.id, [{ ...draft, profile_pic_url: profile_pic_url || null }])
+      if (!made) throw new Error('the contact that was made is not there')
+      await store.count(tx, account.id, 1)
+      return ok({ contact: shownContact(made) })
+    }),
+
+    serve(c.updateContact, async ({ account, params, body, tx }) => {
+      const wanted = detailsOf(body)
+      const id = parse('CON', params.contact_uuid)
+      const row = (id && (await store.lock(tx, account.id, id))) || unknown(params.contact_uuid)
+      checkChannel(body.channel_uuid)
+      const [was = unknown(params.contact_uuid)] = await ops.load(tx, account.id, [row.id])
+      const { first_name = was.first_name, last_name = was.last_name, profile_pic_url = was.profile_pic_url } = body
+      const contact = await ops.change(tx, was, {
+        first_name: first_name.trim(),
+        last_name: last_name.trim(),
+        profile_pic_url: profile_pic_url || null,
+        details: wanted ?? was.details.map(asGiven),
+      })
+      return ok({ contact: shownContact(contact) })
+    }),
+
+    serve(c.listContacts, async ({ account, query }) => {
+      checkChannel(query.channel_uuid)
+      const { page, limit, offset } = pageOf(query)
+      const after = query.cursor
+        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
+        : null
+      const found = await store.page(db, account.id, after?.id ?? null, limit + 1, after ? 0 : offset)
+      const ids = found.slice(0, limit).map(({ id }) => id)
+      const [contacts, total] = await Promise.all([ops.load(db, account.id, ids), store.total(db, account.id)])
+      const last = found.length > limit ? contacts.at(-1) : undefined
+      return ok({
+        count: contacts.length,
+        page,
+        total,
+        contacts: contacts.map(shownContact),
+        ...(last ? { next_cursor: writeCursor({ time: last.created_at.toISOString(), id: last.id }) } : {}),
+      })
+    }),
+
+    serve(c.searchContacts, async ({ account, query }) => {
+      const text = query.q ?? query.query ?? invalid('q must say what to look for')
+      const contacts = await search(db, account.id, text, pageOf(query).limit)
+      return ok({ count: contacts.length, contacts: contacts.map(shownContact) })
+    }),
+
+    serve(c.getContact, async ({ account, params }) => {
+      const id = parse('CON', params.contact_uuid) ?? unknown(params.contact_uuid)
+      const [contact = unknown(params.contact_uuid)] = await ops.load(db, account.id, [id])
+      return ok({ contact: shownContact(contact) })
+    }),
+
+    serve(c.deleteContact, async ({ account, params, tx }) => {
+      const id = parse('CON', params.contact_uuid)
+      const gone = id ? await store.remove(tx, account.id, id) : 0
+      if (gone === 0) unknown(params.contact_uuid)
+      await store.count(tx, account.id, -1)
+      return ok({})
+    }),
+  ]
+}

@@ -1,0 +1,24 @@
+import { iso } from '../lib/clock.ts'
+import { print } from '../lib/id.ts'
+import type { ContactRow, DetailRow } from './store.ts'
+
+/** A contact with its details. */
+export type Contact = ContactRow & { readonly details: readonly DetailRow[] }
+
+/** A contact as answers and events tell it. */
+export const shownContact = (row: Contact) => ({
+  uuid: print('CON', row.id),
+  first_name: row.first_name,
+  last_name: row.last_name,
+  profile_pic_url: row.profile_pic_url,
+  ...(row.channel_id ? { channel_uuid: print('WPN', row.channel_id) } : {}),
+  details: row.details.map(({ id, value, type, created_at, updated_at }) => ({
+    id,
+    value,
+    type,
+    created_at,
+    updated_at,
+  })),
+  created_at: iso(row.created_at),
+  last_updated: iso(row.updated_at ?? row.created_at),
+})

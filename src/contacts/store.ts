@@ -1,0 +1,106 @@
+import type { Sql, Tx } from '../db/sql.ts'
+import type { Detail, DetailType } from './details.ts'
+
+export type ContactRow = {
+  account_id: string
+  id: string
+  first_name: string
+  last_name: string
+  profile_pic_url: string | null
+  channel_id: string | null
+  created_at: Date
+  updated_at: Date | null
+}
+
+/** Times in Unix seconds. */
+export type DetailRow = {
+  contact_id: string
+  id: number
+  type: DetailType
+  value: string
+  created_at: number
+  updated_at: number
+}
+
+/** In the order of their ids. */
+export const byIds = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ContactRow>`
+  select account_id, id, first_name, last_name, profile_pic_url, channel_id, created_at, updated_at
+  from contacts where account_id = ${account} and id = any (${ids}::uuid[]) order by id`
+
+/** The details of contacts, in the order in which they came. */
+export const details = (sql: Sql, account: string, contacts: readonly string[]) => sql.many<DetailRow>`
+  select contact_id, id, type, value, extract(epoch from created_at)::bigint as created_at,
+    coalesce(extract(epoch from updated_at), 0)::bigint as updated_at
+  from contact_details where account_id = ${account} and contact_id = any (${contacts}::uuid[]) order by contact_id, id`
+
+/** A page in the order of creation. @param after the id of the last one before it */
+export const page = (sql: Sql, account: string, after: string | null, limit: number, offset: number) => sql.many<{
+  id: string
+}>`
+  select id from contacts
+  where account_id = ${account} and id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000')
+  order by id limit ${limit} offset ${offset}`
+
+export const total = async (sql: Sql, account: string): Promise<number> =>
+  (
+    await sql.one<{ total: number }>`
+      select coalesce(sum(contacts), 0)::bigint as total from contact_counts where account_id = ${account}`
+  ).total
+
+/** Counts contacts that came or went: the last statement of its transaction, since others may wait for the row. */
+export const count = (tx: Tx, account: string, more: number) => tx.run`
+  insert into contact_counts (account_id, slot, contacts) values (${account}, pg_backend_pid() % 16, ${more})
+  on conflict (account_id, slot) do update set contacts = contact_counts.contacts + excluded.contacts`
+
+/** Contacts by their grams: see contacts_by_grams in the migration. */
+export const byGrams = (
+  sql: Sql,
+  account: string,
+  whole: readonly number[],
+  [one = [], two = [], three = []]: readonly (readonly number[])[],
+  most: number,
+) => sql.many<{ id: string }>`
+  select id from contacts_by_grams(${account}, ${whole}::integer[], ${one}::integer[], ${two}::integer[],
+    ${three}::integer[], ${most}) as found (id)`
+
+export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url'> & {
+  readonly grams: readonly number[]
+}
+
+export const insert = (tx: Tx, account: string, rows: readonly NewContact[]) => tx.run`
+  insert into contacts (account_id, id, first_name, last_name, profile_pic_url, grams, created_at)
+  select ${account}, g.id, g.first_name, g.last_name, g.profile_pic_url, g.grams::integer[], (select app_now())
+  from unnest(
+    ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.first_name)}::text[], ${rows.map((r) => r.last_name)}::text[],
+    ${rows.map((r) => r.profile_pic_url)}::text[], ${rows.map((r) => `{${r.grams.join()}}`)}::text[]
+  ) as g (id, first_name, last_name, profile_pic_url, grams)`
+
+export const addDetails = (tx: Tx, account: string, rows: readonly (Detail & { contact: string })[]) => tx.run`
+  insert into contact_details (account_id, contact_id, type, value, match_key, created_at)
+  select ${account}, g.contact_id, g.type, g.value, g.match_key, (select app_now())
+  from unnest(
+    ${rows.map((r) => r.contact)}::uuid[], ${rows.map((r) => r.type)}::text[], ${rows.map((r) => r.value)}::text[],
+    ${rows.map((r) => (r.type === 'A' ? null : r.key))}::text[]
+  ) with ordinality as g (contact_id, type, value, match_key, n) order by g.n`
+
+/** A contact that nobody else changes until the transaction ends, or null. */
+export const lock = (tx: Tx, account: string, id: string) => tx.maybe<ContactRow>`
+  select account_id, id, first_name, last_name, profile_pic_url, channel_id, created_at, updated_at
+  from contacts where account_id = ${account} and id = ${id} for update`
+
+export const change = (tx: Tx, account: string, row: NewContact) => tx.run`
+  update contacts set first_name = ${row.first_name}, last_name = ${row.last_name},
+    profile_pic_url = ${row.profile_pic_url}, grams = ${row.grams}::integer[], updated_at = app_now()
+  where account_id = ${account} and id = ${row.id}`
+
+export const changeDetail = (tx: Tx, account: string, contact: string, id: number, { type, value }: Detail) => tx.run`
+  update contact_details set type = ${type}, value = ${value}, updated_at = app_now()
+  where account_id = ${account} and contact_id = ${contact} and id = ${id}`
+
+export const removeDetails = (tx: Tx, account: string, contact: string, ids: readonly number[]) => tx.run`
+  delete from contact_details
+  where account_id = ${account} and contact_id = ${contact} and id = any (${ids}::bigint[])`
+
+/** The number of contacts that went, with their details. */
+export const remove = (tx: Tx, account: string, id: string) => tx.run`
+  delete from contacts where account_id = ${account} and id = ${id}`
