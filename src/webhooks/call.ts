@@ -39,6 +39,15 @@ export type Outcome = {
   readonly wait: number
 }
 
+/** A call as it is written down, JSON: but for its time, which the database knows best. */
+export const attemptOf = ({ status, ms, excerpt, error }: Outcome): string =>
+  JSON.stringify({
+    ...(status === null ? {} : { response_status: status }),
+    latency_ms: ms,
+    ...(excerpt === '' ? {} : { response_excerpt: excerpt }),
+    ...(error === null ? {} : { error }),
+  })
+
 /** Of an answer; what is kept of it is the beginning. */
 const mostBytes = 65_536
 const mostKept = 1_000

@@ -183,7 +183,7 @@ export const startDeliveries = (
   const want = (key: store.LaneKey) => {
     const lane = lanes.get(key.webhook)
     if (!lane) wanted.set(key.webhook, key)
-    else if (lane.room > 0) hungry.add(lane)
+    else lane.hint()
   }
 
   const extend = async () => {

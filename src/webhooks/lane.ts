@@ -1,4 +1,4 @@
-import type { Delivery, Hook, Outcome } from './call.ts'
+import { attemptOf, type Delivery, type Hook, type Outcome } from './call.ts'
 import { Condition, type Known } from './condition.ts'
 import type { Place } from './gate.ts'
 import type { Ground, Report } from './ground.ts'
@@ -10,14 +10,6 @@ import type { Change, Health } from './settle.ts'
 /** Deliveries in memory for each call that may be made at a time: enough to be busy while the next ones are read and the last
  *  ones are written down. Measured: 2 gave a third of what 16 gives. */
 const loadedForEach = 16
-
-const attemptOf = ({ status, ms, excerpt, error }: Outcome): string =>
-  JSON.stringify({
-    ...(status === null ? {} : { response_status: status }),
-    latency_ms: ms,
-    ...(excerpt === '' ? {} : { response_excerpt: excerpt }),
-    ...(error === null ? {} : { error }),
-  })
 
 /** One webhook's life in the process that has its lane on lease: lines go side by side, as many as its receiver has shown that
  *  it takes. */
@@ -144,8 +136,19 @@ export class Lane {
       this.#ground.gate.leave(place)
       this.#lastBusy = performance.now()
       this.run()
-      if (this.mayHaveMore && this.room * 2 >= this.#appetite) this.#ground.hungry(this)
+      this.#ask()
     })
+  }
+
+  /** Something is due that was not loaded, perhaps. */
+  hint(): void {
+    this.mayHaveMore = true
+    this.#ask()
+  }
+
+  /** For more, once half of what it may have in hand is done: few large reads cost less than one for each event. */
+  #ask(): void {
+    if (this.mayHaveMore && this.room * 2 >= this.#appetite) this.#ground.hungry(this)
   }
 
   /** Tries a receiver that is down. */
@@ -282,7 +285,7 @@ export class Lane {
     await this.#ground.write(this, { changes, health: null, recovered: null, disabled: null, ...extra })
     for (const { event } of changes) this.#inHand.delete(event)
     this.#lastBusy = performance.now()
-    if (!extra.recovered) return
+    if (!extra.recovered) return this.#ask()
     this.#recovering--
     this.#epoch++
     this.mayHaveMore = true

@@ -26,26 +26,11 @@ export type Health = LaneKey & {
 
 /** Writes down what became of deliveries. What a process does whose lease was lost changes nothing. */
 export const deliveries = (tx: Pick<Tx, 'run'>, worker: string, changes: readonly Change[]) => tx.run`
-  update webhook_deliveries d set
-    state = case when g.what in ('delivered', 'failed') then g.what else 'pending' end,
-    tries = d.tries + case when g.what in ('delivered', 'failed', 'again') then 1 else 0 end,
-    next_at = case when g.what = 'called' then d.next_at
-      when g.head is not null then coalesce((
-        select h.next_at + interval '10 milliseconds' from webhook_deliveries h
-        where h.account_id = g.account_id and h.webhook_id = g.webhook_id and h.event_id = g.head), (select app_now()))
-      when g.what in ('again', 'parked') then (select app_now()) + make_interval(secs => g.seconds) end,
-    attempts = case when g.attempt is null then d.attempts
-      else case when jsonb_array_length(d.attempts) < 20 then d.attempts else d.attempts - 0 end
-        || (jsonb_build_object('at', (select app_now()) - make_interval(secs => (g.attempt::jsonb ->> 'latency_ms')::integer / 1000.0))
-          || g.attempt::jsonb) end
-  from unnest(
+  select webhooks_settle(${worker},
     ${changes.map((c) => c.account)}::uuid[], ${changes.map((c) => c.webhook)}::uuid[],
     ${changes.map((c) => c.event)}::uuid[], ${changes.map((c) => c.what)}::text[],
     ${changes.map((c) => c.seconds)}::double precision[], ${changes.map((c) => c.attempt)}::text[],
-    ${changes.map((c) => c.head ?? null)}::uuid[]
-  ) g (account_id, webhook_id, event_id, what, seconds, attempt, head)
-  join webhook_lanes l on l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${worker}
-  where d.account_id = g.account_id and d.webhook_id = g.webhook_id and d.event_id = g.event_id and d.state = 'pending'`
+    ${changes.map((c) => c.head ?? null)}::uuid[])`
 
 export const healths = (tx: Tx, worker: string, all: readonly Health[]) => tx.run`
   update webhook_lanes l set

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { makeWorld } from '../../test/world.ts'
+import type { Sql } from '../db/sql.ts'
+import { uuid } from '../lib/id.ts'
+import type { Hook } from './call.ts'
+import { makeGate } from './gate.ts'
+import { Lane } from './lane.ts'
+import { type Change, deliveries } from './settle.ts'
+
+const { db, tenant } = await makeWorld()
+
+/** Deliveries that were read within the transaction so far. */
+const read = async (sql: Sql): Promise<number> => {
+  const { count } = await sql.one<{ count: number }>`
+    select coalesce(idx_tup_fetch, 0) + seq_tup_read as count from pg_stat_xact_user_tables
+    where relname = 'webhook_deliveries'`
+  return count
+}
+
+/** A webhook whose lane a worker has, and so many deliveries of it in a state. */
+const pile = async (states: Record<string, number>) => {
+  const { id: account } = await tenant()
+  const [webhook, worker] = [uuid(), uuid()]
+  await db.run`insert into webhook_lanes (account_id, webhook_id, owner) values (${account}, ${webhook}, ${worker})`
+  const ids = Object.entries(states).map(([state, count]) => ({ state, ids: Array.from({ length: count }, uuid) }))
+  for (const { state, ids: events } of ids)
+    await db.run`
+      insert into webhook_deliveries (account_id, webhook_id, event_id, state, next_at, created_at)
+      select ${account}, ${webhook}, e, ${state}, case when ${state} = 'pending' then now() end, now()
+      from unnest(${events}::uuid[]) e`
+  return { account, webhook, worker, of: (state: string) => ids.find((one) => one.state === state)?.ids ?? [] }
+}
+
+test('writing down what became of a delivery costs the same however much is pending, whatever the planner believes', async () => {
+  await pile({ delivered: 3 })
+  await db.run`vacuum analyze webhook_deliveries`
+  const { account, webhook, worker, of } = await pile({ pending: 2_000 })
+  const delivered = (event: string): Change => {
+    const attempt = JSON.stringify({ response_status: 200, latency_ms: 3 })
+    return { account, webhook, event, what: 'delivered', seconds: null, attempt }
+  }
+  await db.begin(async (tx) => {
+    for (let n = 0; n < 10; n++) await deliveries(tx, worker, [delivered(uuid())])
+    const before = await read(tx)
+    await deliveries(tx, worker, of('pending').slice(0, 200).map(delivered))
+    const count = (await read(tx)) - before
+    assert.ok(count <= 400, `${count} rows were read for 200`)
+  })
+  const { left } = await db.one<{ left: number }>`
+    select count(*)::integer as left from webhook_deliveries where webhook_id = ${webhook} and state = 'pending'`
+  assert.equal(left, 1_800)
+})
+
+test('a webhook asks for more once what it had is written down, also when nothing of it is under way any more', async () => {
+  const hook: Hook = { account: '', id: '', url: '', host: '', eventName: 'x', msgappName: null, keys: [] }
+  const writing: (() => void)[] = []
+  let asked = 0
+  const lane = new Lane(hook, { failures: 0, failingSince: null, isProven: true }, [], {
+    gate: makeGate({ each: 32, quick: 512, other: 448 }),
+    now: Date.now,
+    call: async () => ({ what: 'delivered', status: 200, ms: 1, excerpt: '', error: null, wait: 0 }),
+    write: () => new Promise((written) => writing.push(written)),
+    elder: async () => null,
+    hungry: () => asked++,
+  })
+  const full = Array.from({ length: lane.room }, () => ({ event: uuid(), conversation: null, tries: 0, body: '{}' }))
+  lane.feed(full, lane.epoch)
+  while (writing.length < full.length) await turn()
+  assert.deepEqual([lane.room, asked], [0, 0])
+  for (const written of writing) written()
+  await turn()
+  assert.equal(lane.room, full.length)
+  assert.ok(asked > 0)
+})
