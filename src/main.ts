@@ -12,6 +12,7 @@ import { type FirstKeys, keysShown, prepare } from './first.ts'
 import { releaseLeases } from './jobs/worker.ts'
 import { openSeal } from './keys.ts'
 import { makeLog } from './log.ts'
+import { releaseNetworks } from './msgapp/networks.ts'
 import { makeParts } from './parts.ts'
 import { run } from './run.ts'
 import { startCarrier } from './sandbox/child.ts'
@@ -46,6 +47,7 @@ const start = async () => {
   if (embedded) {
     await releaseLeases(db)
     await releaseLanes(db)
+    await releaseNetworks(db)
   }
 
   const seal = openSeal(home, config.masterKey)
@@ -65,7 +67,13 @@ const start = async () => {
   let sandbox: string | null = null
   if (carrier) {
     const settings = { host: '127.0.0.1', port: carrier.smppPort, system_id: 'trunkline', password: carrier.password }
-    sandbox = await db.begin((tx) => keepConnection(tx, seal, parts.changes, 'sandbox', { ...settings, sandbox: true }))
+    sandbox = await db.begin((tx) =>
+      keepConnection(tx, seal, parts.changes, {
+        kind: 'smpp',
+        name: 'sandbox',
+        settings: { ...settings, sandbox: true },
+      }),
+    )
   }
 
   const tls =

@@ -9,6 +9,7 @@ import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
 import { makeOutbound, type Outbound } from './lib/outbound.ts'
 import type { Seal } from './lib/secret.ts'
+import { makeNetworks, type Networks } from './msgapp/networks.ts'
 import { makeSuppliers, type Suppliers } from './numbers/suppliers.ts'
 import { makePrices, type Prices } from './prices/ops.ts'
 import { readOffset } from './sandbox/ops.ts'
@@ -49,6 +50,8 @@ export type Parts = Given & {
   readonly carriers: Carriers
   /** Who sells numbers to us. */
   readonly suppliers: Suppliers
+  /** The chat networks that this process is connected to. */
+  readonly networks: Networks
   /** The only way in which addresses that tenants name are called. */
   readonly outbound: Outbound
   /** How far this process has come. */
@@ -83,6 +86,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     accept: makeAccept(db, clock, config.optOut, () => wake(submitKind)),
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
+    networks: makeNetworks({ db, seal, changes, log }),
     outbound: makeOutbound({
       allowPrivate: config.allowPrivateHooks ?? config.sandbox,
       http: config.allowHttpHooks ?? config.sandbox,

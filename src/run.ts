@@ -8,6 +8,9 @@ import { queueDepth } from './jobs/ops.ts'
 import { tick } from './jobs/tick.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { lowBalances } from './ledger/jobs.ts'
+import { makeActs } from './msgapp/acts.ts'
+import { makeIntake } from './msgapp/intake.ts'
+import { msgappSchedules } from './msgapp/jobs.ts'
 import { installCallbacks } from './numbers/callbacks.ts'
 import { numberJobs } from './numbers/jobs.ts'
 import { supplierFigures } from './numbers/suppliers.ts'
@@ -79,7 +82,7 @@ export type Running = {
 
 /** Starts the roles of this process. */
 export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null = null): Promise<Running> => {
-  const { config, db, log, carriers, auth, meter, changes, outbound, life } = parts
+  const { config, db, log, carriers, networks, auth, meter, changes, outbound, life } = parts
   const onError = (error: unknown) => log.error({ err: error }, 'something that is done every so often failed')
   const ticks = [tick(5_000, auth.flush, onError), tick(2_000, meter.flush, onError)]
   const { app, tunnel } = await assemble(parts, tls)
@@ -90,6 +93,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
   let deliveries: Deliveries | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
+    await networks.start({ acts: makeActs(parts), intake: makeIntake(parts) })
     worker = startWorker({
       db,
       log,
@@ -97,6 +101,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
         ...smsSchedules(parts),
+        ...msgappSchedules(parts),
         syncSchedule(parts),
         lowBalances,
         forgetDeliveries,
@@ -113,6 +118,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
       // Last, because what ended just now is told too.
       await deliveries?.stop()
       await carriers.close()
+      await networks.close()
       outbound.close()
       for (const one of ticks) await one.end()
       changes.stop()

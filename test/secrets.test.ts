@@ -33,7 +33,11 @@ const handset = '+447700900777'
 
 const settings = { host: '127.0.0.1', port: carrier.smppPort, system_id: 'trunkline', password: carrier.password }
 const sandbox = await db.begin((tx) =>
-  keepConnection(tx, parts.seal, parts.changes, 'sandbox', { ...settings, sandbox: true }),
+  keepConnection(tx, parts.seal, parts.changes, {
+    kind: 'smpp',
+    name: 'sandbox',
+    settings: { ...settings, sandbox: true },
+  }),
 )
 await parts.carriers.start()
 const worker = startWorker({ db, log, kinds: [...numberJobs(parts), ...smsJobs(parts)] })

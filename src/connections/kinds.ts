@@ -110,6 +110,13 @@ const Didww = Type.Object({
   ),
 })
 
+/** The chat network of the sandbox: the platform makes this connection itself. */
+const Sandbox = Type.Object({
+  host: Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] }),
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  token: secret(200, 'What the network lets us in by'),
+})
+
 type Kinds = {
   readonly [kind: string]: {
     readonly settings: TSchema & { properties: TProperties }
@@ -121,6 +128,7 @@ type Kinds = {
 export const kinds = {
   smpp: { settings: Smpp, secrets: ['password'] },
   didww: { settings: Didww, secrets: ['api_key', 'callback_secret'] },
+  sandbox: { settings: Sandbox, secrets: ['token'] },
 } as const satisfies Kinds
 
 export type Kind = keyof typeof kinds
@@ -154,4 +162,5 @@ export const settingsByKind = {
 export const changes: { readonly [K in Kind]: TSchema } = {
   smpp: Type.Partial(Smpp),
   didww: Type.Partial(Didww),
+  sandbox: Type.Partial(Sandbox),
 }

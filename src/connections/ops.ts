@@ -34,19 +34,18 @@ export const opened = (row: store.ConnectionRow, seal: Seal): Fields => {
   return { ...row.settings, ...hidden }
 }
 
-/** Keeps an SMPP connection that the platform itself makes; one of that name is brought up to date. Gives its id. */
-export const keepConnection = async (
+/** Keeps a connection that the platform itself makes; one of that name is brought up to date. Gives its id. */
+export const keepConnection = async <K extends Kind>(
   tx: Tx,
   seal: Seal,
   changes: Changes,
-  name: string,
-  settings: SettingsOf['smpp'],
+  { kind, name, settings }: { kind: K; name: string; settings: SettingsOf[K] },
 ): Promise<string> => {
   const known = (await store.all(tx)).find((row) => row.name === name)
   const id = known?.id ?? uuid()
-  const content = { name, enabled: known?.enabled ?? true, ...sealed('smpp', settings, seal) }
+  const content = { name, enabled: known?.enabled ?? true, ...sealed(kind, settings, seal) }
   if (known) await store.change(tx, id, content)
-  else await store.create(tx, id, 'smpp', content)
+  else await store.create(tx, id, kind, content)
   await changes.announce(tx, 'connections')
   return id
 }
@@ -54,12 +53,32 @@ export const keepConnection = async (
 /** True for a connection that is known, enabled or not. */
 export const hasConnection = async (sql: Sql, id: string): Promise<boolean> => (await store.find(sql, id)) !== null
 
-/** The connections of a kind that are to run. */
-export const enabledConnections = async <K extends Kind>(db: Db, seal: Seal, kind: K): Promise<Connection<K>[]> => {
+/** The connection of an id or a name among those of some kinds; without either the first one that is enabled. */
+export const findConnection = async <K extends Kind>(
+  sql: Sql,
+  kinds: readonly K[],
+  which: { id: string } | { name: string } | null,
+): Promise<{ id: string; kind: K } | null> => {
+  for (const { id, kind, name, enabled } of await store.all(sql)) {
+    const known = kinds.find((one) => one === kind)
+    if (known && (which ? ('id' in which ? which.id === id : which.name === name) : enabled)) return { id, kind: known }
+  }
+  return null
+}
+
+/** The connections of some kinds that are to run. */
+export const enabledConnections = async <K extends Kind>(
+  db: Db,
+  seal: Seal,
+  ...kinds: readonly K[]
+): Promise<Connection<K>[]> => {
   const rows = await store.all(db)
   return rows
-    .filter((row) => row.enabled && row.kind === kind)
-    .map((row) => ({
+    .flatMap((row) => {
+      const kind = kinds.find((one) => one === row.kind)
+      return row.enabled && kind ? [{ row, kind }] : []
+    })
+    .map(({ row, kind }) => ({
       id: row.id,
       kind,
       name: row.name,

@@ -40,7 +40,7 @@ type Links = {
   test(id: string): Promise<{ working: boolean; message: string }>
 }
 
-export const connectionRoutes = ({ db, seal, changes, carriers, suppliers }: Parts) => {
+export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, networks }: Parts) => {
   /** Who runs the connections of a kind. */
   const links: { readonly [K in Kind]: Links } = {
     smpp: {
@@ -52,6 +52,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers }: Par
       },
     },
     didww: suppliers,
+    sandbox: networks,
   }
 
   /** After every change of a connection, in its transaction. */

@@ -11,6 +11,7 @@ export type Topic =
   | 'signing-keys'
   | 'purchases'
   | 'webhooks'
+  | 'msgapp'
 
 export type Changes = {
   /** Calls `effect` after every change of the topic, made here or by another process. */

@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import type { Job } from './kind.ts'
-import { wake } from './queue.ts'
+import { type Payload, wake } from './queue.ts'
 
 /** A job that was given up. */
 export type DeadJob = {
@@ -50,16 +50,25 @@ export const requeue = async (tx: Tx, ids: readonly string[]): Promise<number> =
 
 /**
  * Jobs that wait for their time, or for their next attempt, come to it at once; one that runs goes on as it is.
- * @param which one job, or those of a key
+ * @param which one job, those of a key, or those whose payload holds this (which looks through all of the kind)
  * @returns how many there were
  */
-export const hasten = async (tx: Tx, kind: string, which: { id: string } | { key: string }): Promise<number> => {
+export const hasten = async (
+  tx: Tx,
+  kind: string,
+  which: { id: string } | { key: string } | { payload: Payload },
+): Promise<number> => {
   const hastened =
-    'id' in which
+    'payload' in which
       ? await tx.run`
           update jobs set run_at = (select app_now())
+          where kind = ${kind} and payload @> ${which.payload}::jsonb and leased_until is null
+            and run_at > (select app_now())`
+      : 'id' in which
+        ? await tx.run`
+          update jobs set run_at = (select app_now())
           where kind = ${kind} and id = ${which.id} and leased_until is null`
-      : await tx.run`
+        : await tx.run`
           update jobs set run_at = (select app_now())
           where kind = ${kind} and key = ${which.key} and leased_until is null`
   if (hastened > 0) tx.afterCommit(() => wake(kind))

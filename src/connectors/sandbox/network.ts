@@ -1,0 +1,279 @@
+import { Readable } from 'node:stream'
+import type {
+  ChatChecked,
+  ChatEvents,
+  ChatGroup,
+  ChatLine,
+  ChatLineState,
+  ChatNetwork,
+  ChatParticipant,
+  ChatTools,
+} from '../chat-port.ts'
+import type { ChatPeer, ChatRemote } from '../message-port.ts'
+import type { Asked } from '../port.ts'
+import type { Attached, Call, Calls, Found, GroupChange, Inbound, Participant, Peer, Told } from './codec.ts'
+import { type Heard, makeLink, type SandboxSettings } from './link.ts'
+
+/** Round trips that may fail in a row before the socket is given up. */
+const mostMisses = 3
+
+const remoteOf = (number: string, pushname: string | null = null): ChatRemote => ({
+  number,
+  remote: `${number.slice(1)}@c.us`,
+  pushname,
+})
+
+const peerOf = (peer: ChatPeer): Peer => (peer.group === undefined ? { number: peer.number } : { group: peer.group })
+
+const kinds = ['image', 'video', 'audio'] as const
+const mediaOf = (file: NonNullable<Inbound['file']>) => ({
+  ref: { id: file.id },
+  type: kinds.find((kind) => file.mimeType.startsWith(`${kind}/`)) ?? ('document' as const),
+  mimeType: file.mimeType,
+  name: file.name,
+  size: file.size,
+})
+
+/** What was said, as the port has it. @param repeatable the same may be asked again: it is done once */
+const asked = <T, V>(heard: Heard<T>, value: (taken: T) => V, repeatable = false): Asked<V> => {
+  switch (heard.outcome) {
+    case 'done':
+      return { outcome: 'done', value: value(heard.value) }
+    case 'refused':
+      return heard.seconds === undefined
+        ? { outcome: 'refused', reason: heard.reason }
+        : { outcome: 'later', seconds: heard.seconds, reason: heard.reason }
+    case 'unsent':
+      return { outcome: 'later', seconds: 1, reason: heard.reason }
+    case 'lost':
+      return repeatable
+        ? { outcome: 'later', seconds: 1, reason: heard.reason }
+        : { outcome: 'unknown', reason: heard.reason }
+  }
+}
+
+const nothing = () => null
+
+const participantOf = (one: Participant): ChatParticipant => ({ ...one, invited: one.code === 403 })
+
+const checkedOf = (found: Found, extra: boolean): ChatChecked => ({
+  number: found.number,
+  there: found.there ? 'yes' : 'no',
+  id: found.there ? found.number.slice(1) : null,
+  picture: found.picture,
+  pushname: found.there ? found.pushname : null,
+  status: extra ? found.status : null,
+  business:
+    found.business && extra
+      ? {
+          verified_name: found.pushname,
+          short_name: found.pushname.split(' ')[0] ?? found.pushname,
+          lang_code: 'en',
+          currency: 'USD',
+          verified_level: 1,
+          enterprise: false,
+          description: 'A business of the sandbox',
+          categories: [{ id: '1223524174334504', localized_display_name: 'Other business' }],
+        }
+      : found.business
+        ? {}
+        : null,
+})
+
+const unknownOf = (number: string): ChatChecked => ({
+  number,
+  there: 'unknown',
+  id: null,
+  picture: null,
+  pushname: null,
+  status: null,
+  business: null,
+})
+
+const groupOf = ({ id, name, description, members }: Calls['groups']['take']['groups'][number]): ChatGroup => ({
+  id,
+  name,
+  description,
+  readOnly: false,
+  members: members.map(({ number, admin, creator }) => ({ ...remoteOf(number), admin, creator })),
+})
+
+/** Hands on what was told of a line. */
+const pass = async (events: ChatEvents, channel: string, told: Told): Promise<void> => {
+  switch (told.news) {
+    case 'ready':
+      return events.line(channel, readyOf(told.me))
+    case 'message': {
+      const { from, pushname, file, ...rest } = told.message
+      return events.inbound(channel, {
+        ...rest,
+        from: remoteOf(from, pushname),
+        media: file && mediaOf(file),
+        own: false,
+      })
+    }
+    case 'receipt':
+      return events.receipt(channel, { id: told.id, level: told.level, at: told.at, by: remoteOf(told.by) })
+    case 'failure':
+      return events.failure(channel, { id: told.id, code: told.code, reason: told.reason, at: told.at })
+    case 'edited':
+      return events.edited(channel, { id: told.id, text: told.text, at: told.at })
+    case 'reaction':
+      return events.reaction(channel, { id: told.id, by: remoteOf(told.by), emoji: told.emoji, at: told.at })
+    case 'call': {
+      const { id, video, at, state } = told
+      return events.call(channel, { id, from: remoteOf(told.from), group: null, video, at, state })
+    }
+    case 'group': {
+      const { id, group, name, what, at } = told
+      return events.group(channel, { id, group, name, what, who: told.who.map((number) => remoteOf(number)), at })
+    }
+  }
+}
+
+const readyOf = ({ pushname, server, business }: Extract<Attached, { state: 'ready' }>): ChatLineState => ({
+  phase: 'connected',
+  reason: 'the network let the number in',
+  fatal: false,
+  me: { pushname, server, business },
+})
+
+/** The sandbox's chat network, over one socket for all lines. */
+export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatTools): ChatNetwork => {
+  /** By channel, and the channels by number. */
+  const lines = new Map<string, ChatLine>()
+  const channels = new Map<string, string>()
+
+  const enter = async ({ channel, number, name }: ChatLine) => {
+    const heard = await link.ask('attach', { line: number, name })
+    if (channels.get(number) !== channel) return
+    if (heard.outcome === 'done') {
+      const { value } = heard
+      if (value.state === 'ready') events.line(channel, readyOf(value))
+      else {
+        const { qr, until } = value
+        events.line(channel, { phase: 'pairing', reason: 'scan the code with a phone', fatal: false, qr, until })
+      }
+    } else if (heard.outcome === 'refused') events.line(channel, { phase: 'failed', reason: heard.reason, fatal: true })
+    else if (link.isUp()) link.reset(heard.reason)
+  }
+
+  const link = makeLink(settings, {
+    up: () => {
+      log('connected')
+      for (const line of lines.values()) void enter(line)
+    },
+    down: (reason) => {
+      log('disconnected', { reason })
+      for (const channel of lines.keys()) events.line(channel, { phase: 'disconnected', reason, fatal: false })
+    },
+    told: async (told) => {
+      const channel = channels.get(told.line)
+      if (channel === undefined) throw new Error('the line is not attached')
+      await pass(events, channel, told)
+    },
+  })
+
+  /** Asks on behalf of a line. */
+  const on = async <C extends Call>(channel: string, call: C, given: Omit<Calls[C]['give'], 'line'>) => {
+    const line = lines.get(channel)
+    if (!line) return { outcome: 'unsent', reason: 'the line is not attached' } as const
+    // The line is what was left out.
+    return link.ask(call, { ...given, line: line.number } as Calls[C]['give'])
+  }
+
+  let misses = 0
+  let ping: Promise<boolean> | null = null
+  const roundTrip = (): Promise<boolean> => {
+    ping ??= link.ask('ping', {}, 4_000).then(({ outcome }) => {
+      ping = null
+      misses = outcome === 'done' ? 0 : misses + 1
+      if (misses >= mostMisses && link.isUp()) link.reset('the network does not answer')
+      return outcome === 'done'
+    })
+    return ping
+  }
+
+  const change = async (channel: string, group: string, what: GroupChange) =>
+    asked(await on(channel, 'change', { group, change: what }), (taken) => taken.participants.map(participantOf))
+
+  const pieces = async function* (channel: string, id: string, first: Calls['media']['take']) {
+    let taken = first
+    for (let offset = 0; ; ) {
+      const piece = Buffer.from(taken.piece, 'base64')
+      yield piece
+      offset += piece.length
+      if (taken.end) return
+      const heard = await on(channel, 'media', { id, offset })
+      if (heard.outcome !== 'done') throw new Error(heard.reason)
+      taken = heard.value
+    }
+  }
+
+  return {
+    attach: (line) => {
+      lines.set(line.channel, line)
+      channels.set(line.number, line.channel)
+      events.line(line.channel, { phase: 'connecting', reason: 'the network is asked to let it in', fatal: false })
+      if (link.isUp()) void enter(line)
+    },
+    detach: async (channel, logout) => {
+      const line = lines.get(channel)
+      if (!line) return
+      lines.delete(channel)
+      if (channels.get(line.number) === channel) channels.delete(line.number)
+      await link.ask('detach', { line: line.number, logout }, 4_000)
+    },
+    prove: async (channel) => lines.has(channel) && (await roundTrip()),
+    send: async (channel, { id, to, text, file, pin }) => {
+      const sent = file && {
+        type: file.type,
+        mimeType: file.mimeType,
+        name: file.name,
+        size: file.size,
+        url: file.url,
+      }
+      const heard = await on(channel, 'send', { id, to: peerOf(to), text, file: sent, pin })
+      return asked(heard, ({ id, at }) => ({ id, at }), true)
+    },
+    check: async (channel, numbers, extra) => {
+      const heard = await on(channel, 'check', { numbers, extra })
+      if (heard.outcome !== 'done') return numbers.map(unknownOf)
+      const found = new Map(heard.value.found.map((one) => [one.number, one]))
+      return numbers.map((number) => {
+        const one = found.get(number)
+        return one ? checkedOf(one, extra) : unknownOf(number)
+      })
+    },
+    setPicture: async (channel, image) =>
+      asked(await on(channel, 'picture', { image: image?.toString('base64') ?? null }), nothing, true),
+    setStatus: async (channel, text) => asked(await on(channel, 'status', { text }), nothing, true),
+    createGroup: async (channel, { name, description, participants }) =>
+      asked(await on(channel, 'create', { name, description, participants }), (made) => ({
+        id: made.id,
+        participants: made.participants.map(participantOf),
+      })),
+    groups: async (channel) => asked(await on(channel, 'groups', {}), ({ groups }) => groups.map(groupOf), true),
+    changeGroup: (channel, group, what) =>
+      change(
+        channel,
+        group,
+        what.act === 'picture' ? { act: what.act, image: what.image?.toString('base64') ?? null } : what,
+      ),
+    keepContact: async (channel, { number, firstName, lastName }) =>
+      asked(await on(channel, 'contact', { number, firstName, lastName }), nothing, true),
+    markRead: async (channel, from, ids) =>
+      asked(await on(channel, 'read', { from: peerOf(from), ids }), nothing, true),
+    remove: async (channel, _from, id) => asked(await on(channel, 'remove', { id }), ({ from }) => from, true),
+    media: async (channel, id) => {
+      const heard = await on(channel, 'media', { id, offset: 0 })
+      return asked(
+        heard,
+        (first) => ({ mimeType: first.mimeType, body: Readable.from(pieces(channel, id, first)) }),
+        true,
+      )
+    },
+    state: () => link.state(),
+    close: async () => link.close(),
+  }
+}

@@ -1,0 +1,27 @@
+import type { ChatNetwork } from '../connectors/chat-port.ts'
+import type { Asked as Told } from '../connectors/port.ts'
+import type { Tx } from '../db/sql.ts'
+import { type Done, type Job, Retry } from '../jobs/kind.ts'
+import type { Parts } from '../parts.ts'
+import type { Asked } from './asking.ts'
+
+/** One kind of thing that is asked of networks: how it is done there, and what is written down of it. */
+export type Act<Payload = unknown, Result = unknown> = {
+  /** May happen more than once for a job: hand its id to the network. Only while the channel is connected. */
+  run(network: ChatNetwork, job: Job<Asked<Payload>>, signal: AbortSignal): Promise<Result>
+  /** Exactly once, in the transaction that ends the jobs; many at a time. */
+  settle(tx: Tx, done: readonly Done<Asked<Payload>, Result>[]): Promise<void>
+  /** When it is given up, in the transaction of that. Who waits for an answer is told in any case. */
+  failed?(tx: Tx, job: Job<Asked<Payload>>, reason: string): Promise<void>
+}
+
+export type Acts = { readonly [act: string]: Act }
+
+/** What a network said, once it said something final. @throws Retry when it wants to be asked again */
+export const final = <V>(told: Told<V>): Exclude<Told<V>, { outcome: 'later' }> => {
+  if (told.outcome === 'later') throw new Retry(told.reason, told.seconds)
+  return told
+}
+
+/** Everything that can be asked of a network. */
+export const makeActs = (_parts: Parts): Acts => ({})

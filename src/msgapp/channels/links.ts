@@ -1,0 +1,92 @@
+import type { Db, Sql, Tx } from '../../db/sql.ts'
+import type { ChannelRow, Phase } from './store.ts'
+
+// SQL of how links stand. What the process that runs a connection writes takes effect only while its lease lasts.
+
+/** A change of a link. `name` is that of the line that is kept of it; `pairing` is sealed. */
+export type Change = { channel: string; phase: Phase; reason: string; name: string; id: string; pairing: Buffer | null }
+
+/** Who writes: the process that holds the lease, or null for what needs none. */
+export type Holder = { connection: string; owner: string } | null
+
+/** @returns the channels that it changed, as they stand now, with the phase before. Each channel at most once. */
+export const change = (tx: Tx, holder: Holder, changes: readonly Change[]) => tx.many<ChannelRow & { before: Phase }>`
+  with given as (
+    select * from unnest(
+      ${changes.map(({ channel }) => channel)}::uuid[], ${changes.map(({ phase }) => phase)}::text[],
+      ${changes.map(({ reason }) => reason)}::text[], ${changes.map(({ name }) => name)}::text[],
+      ${changes.map(({ id }) => id)}::uuid[], ${changes.map(({ pairing }) => pairing)}::bytea[])
+      g (channel_id, phase, reason, name, id, pairing)
+  ), before as (
+    select l.account_id, l.channel_id, l.phase, l.sealed_pairing from msgapp_links l
+    join given g on g.channel_id = l.channel_id
+    join msgapp_channels c on c.account_id = l.account_id and c.id = l.channel_id
+    where c.deleted_at is null and (${holder === null} or (c.enabled and exists (
+      select 1 from msgapp_leases where connection_id = ${holder?.connection ?? null}::uuid
+        and owner = ${holder?.owner ?? null}::uuid and leased_until > clock_timestamp())))
+      and (l.phase <> g.phase or g.pairing is distinct from l.sealed_pairing)
+    order by l.channel_id for update of l
+  ), changed as (
+    update msgapp_links l set phase = g.phase, reason = g.reason, sealed_pairing = g.pairing,
+      since = case when l.phase = g.phase then l.since else app_now() end,
+      proved_at = case when g.phase = 'connected' then clock_timestamp() else l.proved_at end
+    from given g join before b on b.channel_id = g.channel_id
+    where l.account_id = b.account_id and l.channel_id = b.channel_id
+    returning l.account_id, l.channel_id, b.phase as before, l.phase, l.reason, l.since, l.proved_at, l.sealed_pairing,
+      g.name, g.id as event_id
+  ), told as (
+    insert into msgapp_link_events (account_id, channel_id, id, name, detail, at)
+    select account_id, channel_id, event_id, name, reason, app_now() from changed
+  ), trimmed as (
+    delete from msgapp_link_events e using (
+      select account_id, channel_id, id, row_number() over (partition by account_id, channel_id order by id desc) as place
+      from msgapp_link_events where channel_id in (select channel_id from changed)
+    ) o
+    where o.place >= 10 and e.account_id = o.account_id and e.channel_id = o.channel_id and e.id = o.id
+  )
+  select c.account_id, c.id, c.connection_id, c.platform, c.phone_number, c.friendly_name, c.iso_country_code, c.pushname,
+    c.server, c.is_business, c.enabled, c.sync_contacts, c.timezone, c.lang, c.created_at, c.updated_at,
+    d.before, d.phase, d.reason, d.since, d.sealed_pairing,
+    case d.phase when 'failed' then 'F' when 'connected' then 'C' else 'D' end as connection_status,
+    extract(epoch from clock_timestamp() - d.proved_at)::double precision as proof_age
+  from changed d join msgapp_channels c on c.account_id = d.account_id and c.id = d.channel_id
+  order by c.id`
+
+/** Notes a round trip of each. @returns those that count as connected; the others were turned meanwhile */
+export const prove = async (
+  db: Db,
+  holder: { connection: string; owner: string },
+  channels: readonly string[],
+): Promise<Set<string>> => {
+  const rows = await db.many<{ channel_id: string }>`
+    update msgapp_links l set proved_at = clock_timestamp()
+    from msgapp_channels c
+    where c.account_id = l.account_id and c.id = l.channel_id and c.enabled and c.deleted_at is null
+      and l.channel_id = any(${channels}::uuid[]) and l.phase = 'connected'
+      and exists (select 1 from msgapp_leases where connection_id = ${holder.connection} and owner = ${holder.owner}
+        and leased_until > clock_timestamp())
+    returning l.channel_id`
+  return new Set(rows.map(({ channel_id }) => channel_id))
+}
+
+/** Links that were connected or pairing when their process fell silent; `gone` when its lease is over. */
+export const silent = (tx: Tx) => tx.many<{ channel_id: string; gone: boolean }>`
+  select l.channel_id, coalesce(s.leased_until <= clock_timestamp(), true) as gone
+  from msgapp_links l join msgapp_channels c on c.account_id = l.account_id and c.id = l.channel_id
+  left join msgapp_leases s on s.connection_id = c.connection_id
+  where c.deleted_at is null and (
+    (l.phase = 'connected' and l.proved_at <= clock_timestamp() - interval '12 seconds')
+    or (l.phase = 'pairing' and coalesce(s.leased_until <= clock_timestamp(), true)))
+  order by l.channel_id limit 1000`
+
+/** Those of a connection that an owner before left as connected or pairing. */
+export const left = (tx: Tx, connection: string) => tx.many<{ channel_id: string }>`
+  select l.channel_id from msgapp_links l join msgapp_channels c on c.account_id = l.account_id and c.id = l.channel_id
+  where c.connection_id = ${connection} and c.deleted_at is null and l.phase in ('connected', 'pairing')`
+
+export type EventRow = { name: string; detail: string; at: Date }
+
+/** The newest ten, newest first. */
+export const events = (sql: Sql, account: string, channel: string) => sql.many<EventRow>`
+  select name, detail, at from msgapp_link_events where account_id = ${account} and channel_id = ${channel}
+  order by id desc limit 10`

@@ -1,0 +1,58 @@
+import type { Sql } from '../../db/sql.ts'
+import { notFound, Problem } from '../../http/problem.ts'
+import { parse } from '../../lib/id.ts'
+import * as store from './store.ts'
+
+/** A channel as other folders need it; `id` and `connection` without prefix. */
+export type Channel = {
+  readonly account: string
+  readonly id: string
+  readonly connection: string
+  readonly platform: string
+  readonly number: string
+  readonly name: string
+  readonly enabled: boolean
+  readonly isBusiness: boolean
+  /** Connected at this moment: a round trip of the last 12 s says so. */
+  readonly isConnected: boolean
+  /** It has been connected before. */
+  readonly wasConnected: boolean
+}
+
+const channelFrom = (row: store.ChannelRow): Channel => ({
+  account: row.account_id,
+  id: row.id,
+  connection: row.connection_id,
+  platform: row.platform,
+  number: row.phone_number,
+  name: row.friendly_name,
+  enabled: row.enabled,
+  isBusiness: row.is_business,
+  isConnected: row.connection_status === 'C',
+  wasConnected: row.proof_age !== null,
+})
+
+/** The channel of an account by its printed id. @throws the 404 Problem */
+export const channelOf = async (sql: Sql, account: string, printed: string): Promise<Channel> => {
+  const id = parse('WPN', printed)
+  const row = id && (await store.find(sql, account, id))
+  return row ? channelFrom(row) : notFound(`Channel ${printed} does not exist`)
+}
+
+/** The channel of an account's connected number. @throws the 404 Problem */
+export const channelOfNumber = async (sql: Sql, account: string, number: string): Promise<Channel> => {
+  const row = await store.byNumber(sql, account, number)
+  return row ? channelFrom(row) : notFound(`${number} is no number of the account on the messaging app`)
+}
+
+/** The channels of an account that are connected at this moment. */
+export const connectedChannels = async (sql: Sql, account: string): Promise<Channel[]> =>
+  (await store.list(sql, account, 'connected', { limit: 1_000, offset: 0 })).map(channelFrom)
+
+/** What is asked of a network now needs its channel to be connected. @throws the 409 Problem with Retry-After */
+export const demandConnected = ({ number, enabled, isConnected, wasConnected }: Channel): void => {
+  if (isConnected) return
+  if (!enabled) throw new Problem('conflict', `${number} is disconnected: connect it first`, 'channel_disconnected')
+  const [code, seconds] = wasConnected ? ['channel_connecting', '5'] : ['channel_booting', '10']
+  throw new Problem('conflict', `${number} is not connected at this moment`, code, { 'retry-after': seconds })
+}

@@ -1,0 +1,134 @@
+import type { ChatLineState } from '../../connectors/chat-port.ts'
+import type { Db, Sql, Tx } from '../../db/sql.ts'
+
+export type Phase = ChatLineState['phase']
+
+/** A channel with its link as it counts at this moment: see `connection_status`. */
+export type ChannelRow = {
+  account_id: string
+  id: string
+  connection_id: string
+  platform: string
+  phone_number: string
+  friendly_name: string
+  iso_country_code: string
+  pushname: string
+  server: string
+  is_business: boolean
+  enabled: boolean
+  sync_contacts: boolean
+  timezone: string
+  lang: string
+  created_at: Date
+  updated_at: Date
+  phase: Phase
+  reason: string
+  since: Date
+  /** Connected only while a recent round trip says so, whoever wrote the phase. */
+  connection_status: 'C' | 'D' | 'F'
+  /** Seconds since the last round trip; null before the first. */
+  proof_age: number | null
+  sealed_pairing: Buffer | null
+}
+
+// The view msgapp_standing (migrations/0019) says what `connection_status` is, in one place.
+
+export const find = (sql: Sql, account: string, id: string) =>
+  sql.maybe<ChannelRow>`select * from msgapp_standing where account_id = ${account} and id = ${id}`
+
+/** Waits for whoever changes it. */
+export const lock = async (tx: Tx, account: string, id: string): Promise<ChannelRow | null> => {
+  await tx.maybe`
+    select 1 from msgapp_channels where account_id = ${account} and id = ${id} and deleted_at is null for update`
+  return find(tx, account, id)
+}
+
+export const byNumber = (sql: Sql, account: string, number: string) =>
+  sql.maybe<ChannelRow>`select * from msgapp_standing where account_id = ${account} and phone_number = ${number}`
+
+export type Shown = 'connected' | 'disconnected' | 'all'
+
+/** Newest first. */
+export const list = (db: Sql, account: string, shown: Shown, { limit, offset }: { limit: number; offset: number }) =>
+  db.many<ChannelRow>`
+    select * from msgapp_standing
+    where account_id = ${account} and (${shown} = 'all' or (connection_status = 'C') = (${shown} = 'connected'))
+    order by created_at desc, id desc limit ${limit} offset ${offset}`
+
+export const count = async (db: Sql, account: string, shown: Shown): Promise<number> =>
+  (
+    await db.one<{ total: number }>`
+      select count(*)::integer as total from msgapp_standing
+      where account_id = ${account} and (${shown} = 'all' or (connection_status = 'C') = (${shown} = 'connected'))`
+  ).total
+
+export type NewChannel = Pick<
+  ChannelRow,
+  'account_id' | 'id' | 'connection_id' | 'platform' | 'phone_number' | 'friendly_name' | 'iso_country_code'
+>
+
+/** False when the number has a channel, or is another account's. Its time zone is that of the number, or of its country. */
+export const create = async (tx: Tx, c: NewChannel): Promise<boolean> =>
+  (await tx.run`
+    with made as (
+      insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code,
+        timezone, created_at, updated_at)
+      select ${c.account_id}::uuid, ${c.id}::uuid, ${c.connection_id}::uuid, ${c.platform}::text, ${c.phone_number}::text,
+        ${c.friendly_name}::text, ${c.iso_country_code}::text,
+        coalesce(
+          (select timezone from virtual_numbers where account_id = ${c.account_id} and number = ${c.phone_number}
+            and released_at is null),
+          (select nullif(timezone, '') from number_countries where iso_country_code = ${c.iso_country_code}), 'UTC'),
+        app_now(), app_now()
+      where not exists (select 1 from virtual_numbers
+        where number = ${c.phone_number} and released_at is null and account_id <> ${c.account_id})
+      on conflict (phone_number) where deleted_at is null do nothing
+      returning account_id, id
+    )
+    insert into msgapp_links (account_id, channel_id, phase, reason, since)
+    select account_id, id, 'connecting', 'it was just made', app_now() from made`) === 1
+
+/** @returns false when it was so already */
+export const enable = async (tx: Tx, account: string, id: string, enabled: boolean): Promise<boolean> =>
+  (await tx.run`
+    update msgapp_channels set enabled = ${enabled}, updated_at = app_now()
+    where account_id = ${account} and id = ${id} and enabled <> ${enabled}`) === 1
+
+export const remove = (tx: Tx, account: string, id: string) => tx.run`
+  update msgapp_channels set enabled = false, deleted_at = app_now(), updated_at = app_now()
+  where account_id = ${account} and id = ${id}`
+
+/** What the network says of the number itself. */
+export type Me = { channel: string; pushname: string | null; server: string | null; business: boolean | null }
+
+export const describe = (tx: Tx, mine: readonly Me[]) => tx.run`
+  update msgapp_channels c set pushname = coalesce(m.pushname, c.pushname), server = coalesce(m.server, c.server),
+    is_business = coalesce(m.business, c.is_business), updated_at = app_now()
+  from unnest(${mine.map(({ channel }) => channel)}::uuid[], ${mine.map(({ pushname }) => pushname)}::text[],
+    ${mine.map(({ server }) => server)}::text[], ${mine.map(({ business }) => business)}::boolean[])
+    m (id, pushname, server, business)
+  where c.id = m.id and c.deleted_at is null
+    and (c.pushname, c.server, c.is_business) is distinct from
+      (coalesce(m.pushname, c.pushname), coalesce(m.server, c.server), coalesce(m.business, c.is_business))`
+
+/** A line that its connection is to run. `since`: the newest message that came in, Unix milliseconds. */
+export type LineRow = Pick<ChannelRow, 'account_id' | 'id' | 'platform' | 'phone_number' | 'phase'> & {
+  name: string
+  since: number | null
+}
+
+export const lines = (db: Db, connection: string) => db.many<LineRow>`
+  select c.account_id, c.id, c.platform, c.phone_number, l.phase, coalesce(nullif(c.pushname, ''), c.friendly_name) as name,
+    (select extract(epoch from m.at) * 1000 from msgapp_messages m
+      where m.account_id = c.account_id and m.channel_id = c.id and m.direction = 'inbound'
+      order by m.created_at desc, m.id desc limit 1)::double precision as since
+  from msgapp_channels c join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.id
+  where c.connection_id = ${connection} and c.enabled and c.deleted_at is null`
+
+export const deleted = (db: Db, ids: readonly string[]) => db.many<{ id: string }>`
+  select id from msgapp_channels where id = any(${ids}::uuid[]) and deleted_at is not null`
+
+/** Whether a connection has channels. */
+export const isUsed = async (sql: Sql, connection: string): Promise<boolean> =>
+  (await sql.maybe`
+    select 1 from msgapp_channels where connection_id = ${connection} and deleted_at is null limit 1`) !== null

@@ -1,0 +1,37 @@
+import type { ChatEvents } from '../connectors/chat-port.ts'
+import type { Parts } from '../parts.ts'
+
+/** The channel that something came in for. */
+export type Line = {
+  readonly account: string
+  /** Its uuid, without prefix. */
+  readonly channel: string
+  readonly connection: string
+  readonly platform: string
+  readonly number: string
+}
+
+type Heard = Omit<ChatEvents, 'line'>
+
+/** Where what networks tell is kept: each resolves once it is, and may be told of the same thing again. */
+export type Intake = {
+  readonly [E in keyof Heard]: Heard[E] extends (channel: string, ...rest: infer R) => Promise<void>
+    ? (line: Line, ...rest: R) => Promise<void>
+    : never
+}
+
+/** A rejection leaves the thing with the network, which brings it again. */
+const unkept = async (): Promise<never> => {
+  throw new Error('nothing keeps this yet')
+}
+
+export const makeIntake = (_parts: Parts): Intake => ({
+  inbound: unkept,
+  receipt: unkept,
+  failure: unkept,
+  edited: unkept,
+  reaction: unkept,
+  call: unkept,
+  group: unkept,
+  mapped: unkept,
+})

@@ -1,0 +1,202 @@
+import type { ChatDriver, ChatEvents, ChatNetwork } from '../connectors/chat-port.ts'
+import type { LinkState } from '../connectors/port.ts'
+import { hasten } from '../jobs/ops.ts'
+import { makeRoom } from '../jobs/queue.ts'
+import { tick } from '../jobs/tick.ts'
+import { startWorker } from '../jobs/worker.ts'
+import type { Parts } from '../parts.ts'
+import type { Acts } from './acts.ts'
+import { kindOf } from './asking.ts'
+import * as links from './channels/links.ts'
+import { turnLeft } from './channels/standing.ts'
+import { deleted, type LineRow, lines as linesOf } from './channels/store.ts'
+import type { Intake, Line } from './intake.ts'
+import { makeStandings } from './standings.ts'
+import { makeVault } from './vault.ts'
+import { type Reach, workOf } from './work.ts'
+
+/** A round trip for each line every so often, milliseconds. */
+const proofEvery = 5_000
+
+export type Owned = {
+  /** The lease lasts until then, milliseconds of `performance.now()`. */
+  prolong(until: number): void
+  isHeld(): boolean
+  /** Attaches and detaches lines as the database wants it. */
+  reconcile(): Promise<void>
+  state(): LinkState
+  /** Whether every line has come to stand somehow. */
+  isSettled(): boolean
+  /** @param reason null when the lease is lost: then nothing is written any more */
+  end(reason: string | null): Promise<void>
+}
+
+type Given = Pick<Parts, 'db' | 'seal' | 'log'> & {
+  readonly acts: Acts
+  readonly intake: Intake
+  readonly owner: string
+  readonly connection: { readonly id: string; readonly name: string; readonly settings: unknown }
+  readonly driver: ChatDriver<unknown>
+  readonly until: number
+}
+
+/** Runs one connection in this process: its network, its lines, what is asked of it, and what it tells. */
+export const ownConnection = (given: Given): Owned => {
+  const { db, seal, log, acts, intake, driver, connection } = given
+  const { id, name } = connection
+  const holder = { connection: id, owner: given.owner }
+  const attached = new Map<string, Line>()
+  let until = given.until
+  let ending = false
+  let reconciled = false
+
+  const isHeld = () => performance.now() < until
+  const admit = () => {
+    if (!isHeld() || ending) throw new Error('another process may run this connection')
+  }
+  const noted = (error: unknown) => log.warn({ err: error, connection: name }, 'a chat connection could not be seen to')
+
+  const onConnected = (channels: readonly string[]) => {
+    makeRoom(kindOf(id))
+    // What was put off while the channel was down need not wait for its time.
+    const work = async () => {
+      for (const channel of channels) await db.begin((tx) => hasten(tx, kindOf(id), { payload: { channel } }))
+    }
+    void work().catch(noted)
+  }
+  const standings = makeStandings({ db, seal, log, holder, isHeld, onConnected })
+
+  const lineOf = (channel: string): Line => {
+    admit()
+    const line = attached.get(channel)
+    if (!line) throw new Error(`the channel ${channel} is not attached`)
+    return line
+  }
+  const events: ChatEvents = {
+    line: (channel, state) => {
+      if (!ending && isHeld()) standings.tell(channel, state)
+    },
+    inbound: async (channel, message) => intake.inbound(lineOf(channel), message),
+    receipt: async (channel, receipt) => intake.receipt(lineOf(channel), receipt),
+    failure: async (channel, failure) => intake.failure(lineOf(channel), failure),
+    edited: async (channel, edit) => intake.edited(lineOf(channel), edit),
+    reaction: async (channel, reaction) => intake.reaction(lineOf(channel), reaction),
+    call: async (channel, call) => intake.call(lineOf(channel), call),
+    group: async (channel, event) => intake.group(lineOf(channel), event),
+    mapped: async (channel, remote, number) => intake.mapped(lineOf(channel), remote, number),
+  }
+
+  const network: ChatNetwork = driver.start(connection.settings, {
+    events,
+    vault: makeVault(db, seal, admit),
+    log: (event, details) => log.info({ connection: name, ...details }, `${driver.platform} ${event}`),
+  })
+
+  const reach = (channel: string): Reach => {
+    if (!attached.has(channel)) return 'unknown'
+    return standings.isConnected(channel) ? 'connected' : 'down'
+  }
+  const worker = startWorker({
+    db,
+    log,
+    kinds: [
+      workOf({
+        connection: id,
+        network,
+        acts,
+        isHeld: () => isHeld() && !ending,
+        reach,
+        hasRoom: () => standings.anyConnected() || (reconciled && attached.size === 0),
+        isGone: async (channel) => (await deleted(db, [channel])).length > 0,
+      }),
+    ],
+  })
+
+  const attach = (row: LineRow) => {
+    const { id: channel, phone_number: number } = row
+    attached.set(channel, { account: row.account_id, channel, connection: id, platform: row.platform, number })
+    standings.begin(channel, row.phase)
+    network.attach({ channel, number, name: row.name, since: row.since })
+  }
+
+  const detach = async (channel: string, logout: boolean) => {
+    attached.delete(channel)
+    standings.end(channel)
+    await network.detach(channel, logout)
+  }
+
+  const bring = async () => {
+    if (ending) return
+    const rows = await linesOf(db, id)
+    const wanted = new Set(rows.map((row) => row.id))
+    const missing = [...attached.keys()].filter((channel) => !wanted.has(channel))
+    const gone = new Set((missing.length > 0 ? await deleted(db, missing) : []).map((row) => row.id))
+    for (const channel of missing) await detach(channel, gone.has(channel))
+    for (const row of rows) {
+      if (ending) return
+      // Somebody asked for another try.
+      const again = standings.told(row.id) === 'failed' && row.phase === 'connecting'
+      if (again) await detach(row.id, false)
+      if (!attached.has(row.id)) attach(row)
+    }
+    reconciled = true
+  }
+
+  let provedAt = 0
+  let proving = false
+  const prove = async () => {
+    proving = true
+    provedAt = performance.now()
+    try {
+      const came: string[] = []
+      const ask = async (channel: string) => {
+        const isThere = await network.prove(channel).catch(() => false)
+        if (isThere && standings.told(channel) === 'connected') came.push(channel)
+        standings.proved(channel, isThere)
+      }
+      await Promise.all(standings.linked().map(ask))
+      if (came.length === 0 || !isHeld()) return
+      await standings.settled()
+      const stand = await links.prove(db, holder, came)
+      for (const channel of came) if (!stand.has(channel)) standings.forgotten(channel)
+    } finally {
+      proving = false
+    }
+  }
+
+  // Each second, so that an age of 10 s is noticed although a proof may take 4.
+  const watch = tick(
+    1_000,
+    async () => {
+      if (ending || !isHeld()) return
+      standings.look()
+      if (!proving && performance.now() - provedAt >= proofEvery) void prove().catch(noted)
+    },
+    noted,
+  )
+
+  // What an owner before left; and nothing is attached before that is written.
+  let turn = db.begin((tx) => turnLeft(tx, seal, holder, 'the process that ran it is gone')).catch(noted)
+
+  return {
+    prolong: (next) => {
+      until = next
+    },
+    isHeld,
+    reconcile: () => {
+      turn = turn.then(bring).catch(noted)
+      return turn
+    },
+    state: () => network.state(),
+    isSettled: () => reconciled && attached.keys().every((channel) => standings.told(channel) !== 'connecting'),
+    end: async (reason) => {
+      ending = true
+      await watch.end()
+      await turn
+      await worker.stop(reason === null ? 0 : 5_000)
+      await network.close()
+      await standings.settled()
+      if (reason !== null && isHeld()) await db.begin((tx) => turnLeft(tx, seal, holder, reason)).catch(noted)
+    },
+  }
+}
