@@ -31,7 +31,7 @@ export type ChannelRow = {
   sealed_pairing: Buffer | null
 }
 
-// The view msgapp_standing (migrations/0019) says what `connection_status` is, in one place.
+// The view msgapp_standing (migrations/0022) says what `connection_status` is, in one place.
 
 export const find = (sql: Sql, account: string, id: string) =>
   sql.maybe<ChannelRow>`select * from msgapp_standing where account_id = ${account} and id = ${id}`
