@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Connection, enabledConnections } from '../connections/ops.ts'
 import type { CarrierState, SmsCarrier } from '../connectors/port.ts'
@@ -61,7 +62,12 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, 
       settings,
       {
         inbound: async (message) => void (await intake.inbound({ ...message, connection: id })),
-        receipt: async (receipt) => void (await intake.receipt({ ...receipt, connection: id })),
+        receipt: async (receipt) => {
+          // The answer to the submit may have come with it. Looked for before its part is there, it had to wait in the queue.
+          await setImmediate()
+          await unwritten.written(id, receipt.carrierId)
+          await intake.receipt({ ...receipt, connection: id })
+        },
         changed,
       },
       (event, details) => log.info({ connection: name, ...details }, `smpp ${event}`),

@@ -103,7 +103,7 @@ export const makeCourier = (carriers: Carriers, health: Health): Courier => {
         const isOurs = result.outcome === 'retry' && result.status === 0
         if (!isOurs) health.note(connection, result.outcome === 'accepted' || result.outcome === 'refused')
         if (result.outcome === 'accepted') {
-          carriers.unwritten.add(connection, part.message, part.part)
+          carriers.unwritten.add(connection, part.message, part.part, result.carrierId)
           return { outcome: 'accepted', connection, carrierId: result.carrierId }
         }
         if (isCareful && result.outcome !== 'unknown') await diary.untaken(candidate)

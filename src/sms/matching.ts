@@ -5,7 +5,11 @@ import type { CarrierReceipt } from './receipts.ts'
  * Finds the part that a receipt speaks of. Carriers write one id in two ways: with or without leading zeros, in either
  * case; and some answer a submit in hexadecimal and report in decimal, or the other way about.
  */
-export type Matcher = { find(tx: Tx, receipts: readonly CarrierReceipt[]): Promise<Found[]> }
+export type Matcher = {
+  find(tx: Tx, receipts: readonly CarrierReceipt[]): Promise<Found[]>
+  /** The id as the index has it, in the way that the connection is known to write; null while it is not. */
+  keyOf(receipt: CarrierReceipt): string | null
+}
 
 /** A part, and the place of the receipt that speaks of it. */
 export type Found = { n: number; account_id: string; message_id: string; part: number; parts: number }
@@ -15,7 +19,7 @@ type Numbered = CarrierReceipt & { n: number }
 type Form = 'text' | 'decimal' | 'hex'
 
 /** As the index has it. */
-const plain = (id: string): string => id.toLowerCase().replace(/^0+/, '')
+export const plain = (id: string): string => id.toLowerCase().replace(/^0+/, '')
 
 /** The ways in which the id of a receipt may stand in the answer to the submit, by the form that it had there. */
 export const formsOf = (id: string): { key: string; form: Form }[] => {
@@ -54,13 +58,16 @@ const contactsOf = async (tx: Tx, rows: readonly Row[]): Promise<Map<string, str
 export const makeMatcher = (): Matcher => {
   const learned = new Map<string, Form>()
 
+  const usualOf = ({ connection, carrierId }: CarrierReceipt) => {
+    const usual = learned.get(connection)
+    return usual && formsOf(carrierId).find(({ form }) => form === usual)
+  }
+
   /** By the way that the connection is known to write. */
   const findUsual = (tx: Tx, receipts: readonly Numbered[]): Promise<Row[]> => {
-    const keys = receipts.flatMap(({ n, connection, carrierId }) => {
-      const usual = learned.get(connection)
-      return formsOf(carrierId)
-        .filter(({ form }) => form === usual)
-        .map((form) => ({ n, connection, ...form }))
+    const keys = receipts.flatMap((receipt) => {
+      const usual = usualOf(receipt)
+      return usual ? [{ n: receipt.n, connection: receipt.connection, ...usual }] : []
     })
     return keys.length > 0 ? partsOf(tx, keys) : Promise.resolve([])
   }
@@ -88,6 +95,7 @@ export const makeMatcher = (): Matcher => {
   }
 
   return {
+    keyOf: (receipt) => usualOf(receipt)?.key ?? null,
     find: async (tx, receipts) => {
       const numbered = receipts.map((receipt, n) => ({ ...receipt, n }))
       const usual = await findUsual(tx, numbered)

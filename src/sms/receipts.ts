@@ -4,6 +4,7 @@ import type { Db, Tx } from '../db/sql.ts'
 import { enqueueAll } from '../jobs/queue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { adopt, type Found, type Matcher, makeMatcher } from './matching.ts'
+import { type Final, reportFinals } from './settle.ts'
 import { tell } from './shown.ts'
 import * as states from './states.ts'
 
@@ -46,13 +47,10 @@ const byMessage = (a: states.PartChange, b: states.PartChange) => (a.message < b
 const applyFound = async (tx: Tx, found: readonly Found[], receipts: readonly CarrierReceipt[]): Promise<void> => {
   // In one order, so that two batches cannot wait for each other.
   const changes = latest(found, receipts).sort(byMessage)
-  const singles = changes.filter(({ parts }) => parts === 1)
-  if (singles.length > 0) await tell(tx, await states.changeSingles(tx, singles))
-  const others = changes.filter(({ parts }) => parts > 1)
-  if (others.length === 0) return
-  const messages = [...new Map(others.map(({ account, message }) => [message, { account, id: message }])).values()]
+  if (changes.length === 0) return
+  const messages = [...new Map(changes.map(({ account, message }) => [message, { account, id: message }])).values()]
   await states.lock(tx, messages)
-  await states.changeParts(tx, others)
+  await states.changeParts(tx, changes)
   await tell(tx, await states.fold(tx, messages))
 }
 
@@ -80,8 +78,33 @@ const adopted = async (tx: Tx, missing: readonly (CarrierReceipt & { n: number }
   return found
 }
 
+/** Writes down at once what most receipts say. @returns the others */
+const applyFinals = async ({ db, matcher }: How, receipts: readonly CarrierReceipt[]): Promise<CarrierReceipt[]> => {
+  const finals: Final[] = []
+  const rest: CarrierReceipt[] = []
+  const given: CarrierReceipt[] = []
+  for (const receipt of receipts) {
+    const carrierId = isFinal(receipt.state) ? matcher.keyOf(receipt) : null
+    if (carrierId === null) rest.push(receipt)
+    else {
+      finals.push({ connection: receipt.connection, carrierId, status: statusOf[receipt.state], error: receipt.error })
+      given.push(receipt)
+    }
+  }
+  if (finals.length === 0) return rest
+  const done = await reportFinals(db, finals)
+  return [...rest, ...given.filter((_, n) => !done.has(n))]
+}
+
 /** Gives for each receipt whether its part is known. */
-const apply = (how: How, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
+const apply = async (how: How, receipts: readonly CarrierReceipt[]): Promise<boolean[]> => {
+  const rest = await applyFinals(how, receipts)
+  if (rest.length === 0) return receipts.map(() => true)
+  const known = new Map((await applyOthers(how, rest)).map((isKnown, i) => [rest[i], isKnown]))
+  return receipts.map((receipt) => known.get(receipt) ?? true)
+}
+
+const applyOthers = (how: How, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
   how.db.begin(async (tx) => {
     await states.byIndex(tx)
     const found = await how.matcher.find(tx, receipts)

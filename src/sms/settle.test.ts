@@ -23,19 +23,64 @@ test(
     await connect('only', smsc, { window: 100 })
     const who = await tenant()
     const { number, channel } = await giveNumber(world, who)
+    // The first receipt teaches how the carrier writes ids: those after it are written down in the usual way.
     const texts = [
+      'first',
       'plain',
       '"quoted" \\ back',
       'tab\tline\n\u0001\u007f',
       '\u2028 é 😀 </script>',
-      `${'x'.repeat(459)}`,
+      'not delivered',
     ]
     for (const [i, text] of texts.entries()) {
-      const { body } = await send(who, number, text, { to: `+33612345${100 + i}` })
-      const message = await reaches(who, body.message_uuid, 'sent')
-      const expected = { ...message, created_at: message.created_at.slice(0, -1), channel_uuid: channel }
-      const event = 'sms.message.sent'
-      assert.deepEqual(JSON.parse(await told(who.id, body.message_uuid, event)), { ...expected, event })
+      const to = `+33612345${100 + i}`
+      const { body } = await send(who, number, text, { to })
+      const says = async (status: string, event: string) => {
+        const message = await reaches(who, body.message_uuid, status)
+        const expected = { ...message, created_at: message.created_at.slice(0, -1), channel_uuid: channel, event }
+        assert.deepEqual(JSON.parse(await told(who.id, body.message_uuid, event)), expected)
+      }
+      await says('sent', 'sms.message.sent')
+      const isLast = i === texts.length - 1
+      smsc.receipt(`id${i + 1}`, isLast ? 'UNDELIV' : 'DELIVRD', to, number)
+      if (isLast) await says('undelivered', 'sms.message.failed')
+      else await says('delivered', 'sms.message.delivered')
     }
+  }),
+)
+
+test(
+  'that a long text was sent is told although all its receipts came before it was written down',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc, { window: 100 })
+    const who = await tenant()
+    const { number } = await giveNumber(world, who)
+    const names = async () =>
+      (await db.many<{ name: string }>`select name from events where account_id = ${who.id} order by id`).map(
+        ({ name }) => name.slice(12),
+      )
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let holding: Promise<void> | undefined
+    smsc.answer = () => {
+      // The end of the job waits for this: what is written down of parts does not.
+      holding ??= db.begin(async (tx) => {
+        await tx.run`select 1 from jobs where account_id = ${who.id} for update`
+        await held
+      })
+      return 'take'
+    }
+    const { body } = await send(who, number, 'x'.repeat(200))
+    await until(async () => smsc.submits.length === 2)
+    for (const { id } of smsc.submits) smsc.receipt(id, 'DELIVRD', undefined, number)
+    await reaches(who, body.message_uuid, 'delivered')
+    assert.deepEqual(await names(), ['sent', 'delivered'])
+    release()
+    await holding
+    await until(async () => (await db.maybe`select 1 from jobs where account_id = ${who.id}`) === null)
+    assert.deepEqual(await names(), ['sent', 'delivered'])
   }),
 )

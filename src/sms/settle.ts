@@ -3,23 +3,26 @@ import { announce } from '../events/ops.ts'
 import { uuid } from '../lib/id.ts'
 import type { Taken } from './submit.ts'
 
+/** What happens to most texts, each by one statement with all that follows from it: see migrations/0019_sms_speed.sql and
+ *  0023_sms_reports.sql. */
+
 /** A text whose parts carriers took; `taken` is its only part where that is not written down yet. */
 export type Sent = { id: string; account: string; fence: number; taken: Taken | null }
 
-type Row = { what: 'ended' | 'told'; account_id: string; id: string }
+type Told = { account: string; webhook: string }
 
 /**
- * Ends the jobs of texts that were sent, by one statement with all that follows from it: see migrations/0019_sms_speed.sql.
+ * Ends the jobs of texts that were sent.
  * @returns the ids of those whose fence held
  */
 export const settleSent = async (sql: Sql, sent: readonly Sent[]): Promise<Set<string>> => {
-  const rows = await sql.many<Row>`
+  const rows = await sql.many<{ what: 'ended' | 'told'; account_id: string; id: string }>`
     select what, account_id, id from sms_settle(
       ${sent.map(({ id }) => id)}::uuid[], ${sent.map(({ fence }) => fence)}::integer[],
       ${sent.map(({ account }) => account)}::uuid[], ${sent.map(({ taken }) => taken?.connection ?? null)}::uuid[],
       ${sent.map(({ taken }) => taken?.carrierId ?? null)}::text[], ${sent.map(() => uuid())}::uuid[])`
   const ended = new Set<string>()
-  const told: { account: string; webhook: string }[] = []
+  const told: Told[] = []
   for (const { what, account_id, id } of rows)
     if (what === 'ended') ended.add(id)
     else told.push({ account: account_id, webhook: id })
@@ -28,4 +31,30 @@ export const settleSent = async (sql: Sql, sent: readonly Sent[]): Promise<Set<s
     sent.map(({ account }) => account),
   )
   return ended
+}
+
+/** A receipt that says what became of a part for good. */
+export type Final = { connection: string; carrierId: string; status: string; error: string | null }
+
+/**
+ * Writes down what final receipts say, where that is simple: of texts of one part that are sent.
+ * @param finals with ids as the index has them (matching.ts)
+ * @returns the places of those that were written down
+ */
+export const reportFinals = async (sql: Sql, finals: readonly Final[]): Promise<Set<number>> => {
+  const rows = await sql.many<{ what: 'done' | 'told'; n: number; account_id: string; id: string }>`
+    select what, n, account_id, id from sms_report(
+      ${finals.map(({ connection }) => connection)}::uuid[], ${finals.map(({ carrierId }) => carrierId)}::text[],
+      ${finals.map(({ status }) => status)}::text[], ${finals.map(({ error }) => error)}::text[],
+      ${finals.map(() => uuid())}::uuid[])`
+  const done = new Set<number>()
+  const told: Told[] = []
+  for (const { what, n, account_id, id } of rows)
+    if (what === 'done') done.add(n - 1)
+    else told.push({ account: account_id, webhook: id })
+  announce(
+    told,
+    told.map(({ account }) => account),
+  )
+  return done
 }

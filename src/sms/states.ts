@@ -66,31 +66,6 @@ export const lock = (tx: Tx, messages: readonly { account: string; id: string }[
 
 export type PartChange = { account: string; message: string; part: number; status: string; error: string | null }
 
-/** Changes messages of one part as receipts say, message and part in one; gives those that have a new state. A final state
- *  stays, but for `delivered`, which corrects any other. */
-export const changeSingles = async (tx: Tx, parts: readonly PartChange[]): Promise<EventRow[]> => {
-  const changed = await tx.many<EventRow & { is_new: boolean }>`
-    with part as (
-      update sms_parts p set status = g.status, error_code = g.error, updated_at = (select app_now())
-      from unnest(${parts.map((p) => p.account)}::uuid[], ${parts.map((p) => p.message)}::uuid[],
-        ${parts.map((p) => p.part)}::smallint[], ${parts.map((p) => p.status)}::text[], ${parts.map((p) => p.error)}::text[])
-        as g (account_id, message_id, part, status, error)
-      where p.account_id = g.account_id and p.message_id = g.message_id and p.part = g.part
-        and (p.status in ('sent', 'enroute', 'accepted', 'unknown') or (g.status = 'delivered' and p.status <> 'delivered'))
-      returning p.account_id, p.message_id, p.status, p.error_code,
-        p.status not in ('enroute', 'accepted', 'unknown') as is_final
-    )
-    update sms_messages m set
-      status = case when is_final then part.status else 'sent' end,
-      sub_status = case when not is_final then part.status end,
-      error_code = case when is_final and part.status <> 'delivered' then part.error_code end,
-      updated_at = (select app_now())
-    from part where m.account_id = part.account_id and m.id = part.message_id
-    returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-      m.sub_status, m.error_code, m.created_at, m.updated_at, is_final as is_new`
-  return changed.filter(({ is_new }) => is_new)
-}
-
 /** A final state of a part stays, but for `delivered`, which corrects any other. */
 export const changeParts = (tx: Tx, parts: readonly PartChange[]) => tx.run`
   update sms_parts p set status = g.status, error_code = g.error, updated_at = (select app_now())
@@ -100,10 +75,20 @@ export const changeParts = (tx: Tx, parts: readonly PartChange[]) => tx.run`
   where p.account_id = g.account_id and p.message_id = g.message_id and p.part = g.part
     and (p.status in ('sent', 'enroute', 'accepted', 'unknown') or (g.status = 'delivered' and p.status <> 'delivered'))`
 
+type Folded = EventRow & { is_new: boolean; is_whole: boolean; before: string }
+
+/** A receipt may come before it is written down that all parts were submitted: then it is told here that they were. */
+const tellable = (row: Folded): EventRow[] => {
+  const wasUnsent = ['queued', 'scheduled', 'sending'].includes(row.before)
+  if (!row.is_whole || !wasUnsent || row.status === 'sent') return [row]
+  return [{ ...row, status: 'sent', sub_status: null, error_code: null }, row]
+}
+
 /** Makes each message's state of those of its parts: one that failed fails it, and all must be delivered. While parts are
- *  still to be submitted, or one's fate is unknown, it stays what it was. Gives the messages that have a new state. */
+ *  still to be submitted, or one's fate is unknown, it stays what it was. Gives the messages that have a new state, once for
+ *  each state that they came to. They must be locked. */
 export const fold = async (tx: Tx, messages: readonly { account: string; id: string }[]): Promise<EventRow[]> => {
-  const changed = await tx.many<EventRow & { is_new: boolean }>`
+  const changed = await tx.many<Folded>`
     update sms_messages m set
       status = f.status,
       sub_status = case when f.status in ('sent', 'sending') then f.intermediate end,
@@ -131,8 +116,9 @@ export const fold = async (tx: Tx, messages: readonly { account: string; id: str
     ) f
     where m.account_id = f.account_id and m.id = f.message_id
     returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-      m.sub_status, m.error_code, m.created_at, m.updated_at, f.status <> f.before as is_new`
-  return changed.filter(({ is_new }) => is_new)
+      m.sub_status, m.error_code, m.created_at, m.updated_at, f.status <> f.before as is_new,
+      f.taken = f.parts as is_whole, f.before`
+  return changed.filter(({ is_new }) => is_new).flatMap(tellable)
 }
 
 /** Marks the messages of a connection whose receipts did not come, among the parts that were sent so many seconds ago or
