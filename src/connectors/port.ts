@@ -184,3 +184,106 @@ export type NumberSupplier = {
   isGenuine(url: string, parameters: ReadonlyMap<string, string>, signature: string): boolean
   state(): LinkState
 }
+
+/** What a media engine said; the cause decides what a caller is told: 503, 488, 400, 500 in SIP's words. */
+export type MediaAnswer<T> =
+  | { readonly outcome: 'done'; readonly value: T }
+  | {
+      readonly outcome: 'refused'
+      /** No room for one more call; no codec in common; a description that cannot be used; asked for at the wrong time, or gone. */
+      readonly cause: 'full' | 'codec' | 'description' | 'state'
+      readonly reason: string
+    }
+
+export type MediaCodec = 'opus' | 'pcmu' | 'pcma'
+
+/** As in SDP (RFC 8866, 6.7), seen from who says it. */
+export type MediaDirection = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
+
+/** What happens to a call's media. `leg` is the name it was made with; null when it concerns the call as a whole. */
+export type MediaEvents = {
+  /** Media can flow: ICE and DTLS are done, or the first packet of a plain leg has come. Once for each leg. */
+  connected(leg: string): void
+  /** A key was pressed (RFC 4733): each press once. */
+  dtmf(leg: string, digit: string): void
+  /** So many seconds without a packet on a leg that is connected and not held. Told once, and again after packets came. */
+  silence(leg: string, seconds: number): void
+  /** The leg, or with null the call, is at its end: nothing more will flow. */
+  failed(leg: string | null, reason: string): void
+}
+
+export type MediaLegStats = {
+  readonly leg: string
+  readonly codec: MediaCodec | null
+  readonly received: {
+    readonly packets: number
+    readonly bytes: number
+    readonly lost: number
+    readonly jitterMs: number
+  }
+  /** `lost` is what the peer reports of our stream. */
+  readonly sent: { readonly packets: number; readonly bytes: number; readonly lost: number }
+  /** By RTCP; null until known. */
+  readonly roundTripMs: number | null
+  /** When the last packet came, Unix milliseconds; null before the first. */
+  readonly lastMediaAt: number | null
+  /** Addresses with ports: of a browser's leg the ICE pair in use, of a plain one where media go. */
+  readonly local: string | null
+  readonly remote: string | null
+}
+
+/** A recording: stereo, 16 bits, 8,000 samples a second. */
+export type MediaRecording = { readonly seconds: number; readonly bytes: number; readonly sha256: string }
+
+/** One side of a call. */
+export type MediaLeg = {
+  readonly id: string
+  /** Our session description: an offer when the leg was made without one, else the answer. An answer is agreed with the other leg of a
+   *  bridge: ask for it after that one has its own, or it promises what this leg alone could do. */
+  describe(): Promise<MediaAnswer<string>>
+  /** Takes the peer's answer to our offer. A second one, as after early media, replaces the first. */
+  accept(answer: string): Promise<MediaAnswer<null>>
+  /** Takes a new offer of the peer: hold, another address, an ICE restart. Gives our answer. */
+  renegotiate(offer: string): Promise<MediaAnswer<string>>
+  /** A new offer of ours in which we say this direction; `accept` takes the answer. */
+  reoffer(direction: MediaDirection): Promise<MediaAnswer<string>>
+  /** Presses keys towards the peer: 100 ms each, 50 ms apart; done when the last one is sent. */
+  press(digits: string): Promise<MediaAnswer<null>>
+  /** A tone of so many hertz towards the peer instead of what the bridge brings, until null. G.711 only. */
+  play(hertz: number | null): Promise<MediaAnswer<null>>
+}
+
+export type MediaLegWish = {
+  /** Ours, such as `agent` and `trunk`. */
+  readonly id: string
+  readonly kind: 'webrtc' | 'rtp'
+  /** The peer's, or null when we offer. */
+  readonly offer: string | null
+  /** What may be agreed, best first. */
+  readonly codecs: readonly MediaCodec[]
+  /** The address that the peer's signalling comes from: media may come from there too, when the peer sits behind a NAT. */
+  readonly source?: string
+}
+
+/** The media of one call; it ends with close() or with `failed(null)`. */
+export type MediaCall = {
+  addLeg(wish: MediaLegWish): Promise<MediaAnswer<MediaLeg>>
+  /** What one leg hears the other one says, both ways; digits too. */
+  bridge(one: MediaLeg, other: MediaLeg): Promise<MediaAnswer<null>>
+  /** Writes what comes from two legs of G.711 to a WAV file, one to each channel. It is on disk a second behind. */
+  startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaAnswer<null>>
+  stopRecording(): Promise<MediaAnswer<MediaRecording>>
+  stats(): Promise<MediaAnswer<readonly MediaLegStats[]>>
+  /** Ends every leg, and a recording that still runs. Asking twice changes nothing. */
+  close(): Promise<void>
+}
+
+export type MediaEngine = {
+  /** Refused with `full` when there is no room for one more. */
+  openCall(events: MediaEvents): Promise<MediaAnswer<MediaCall>>
+  /** Makes what a killed process left of a recording a whole WAV file again. Asking twice changes nothing. */
+  repair(path: string): Promise<MediaAnswer<MediaRecording>>
+  /** Calls at this moment, and how many there is room for. */
+  state(): { readonly calls: number; readonly room: number }
+  close(): Promise<void>
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { encodeSample, otherLaw, samplesOf, silence } from './g711.ts'
+import { ntpMiddle, readReports, writeReport } from './rtcp.ts'
+import { isRtcp, readRtp, writeRtp } from './rtp.ts'
+import { type AudioDescription, readAudio, writeAudio } from './sdp.ts'
+import { readBinding, writeSuccess } from './stun.ts'
+
+const hex = (text: string) => Buffer.from(text.replace(/\s/g, ''), 'hex')
+
+test('G.711 gives the samples of the standard, and encoding what was decoded changes nothing', () => {
+  const { pcmu, pcma } = samplesOf
+  assert.deepEqual([pcmu[0x00], pcmu[0x80], pcmu[0xff], pcmu[0x7f], pcmu[0x8f]], [-32_124, 32_124, 0, 0, 16_764])
+  assert.deepEqual([pcma[0x55], pcma[0xd5], pcma[0x2a], pcma[0xaa], pcma[0xd4]], [-8, 8, -32_256, 32_256, 24])
+  for (const law of ['pcmu', 'pcma'] as const)
+    for (let octet = 0; octet < 256; octet++)
+      assert.equal(samplesOf[law][encodeSample(law, samplesOf[law][octet] ?? 0)], samplesOf[law][octet])
+  assert.deepEqual([samplesOf.pcmu[silence.pcmu], Math.abs(samplesOf.pcma[silence.pcma] ?? 0)], [0, 8])
+})
+
+test('from one law to the other and back costs at most two steps of quantisation', () => {
+  const all = Buffer.from(Array.from({ length: 256 }, (_, octet) => octet))
+  const back = otherLaw('pcma', otherLaw('pcmu', all))
+  for (let octet = 0; octet < 256; octet++) {
+    const [before = 0, after = 0] = [samplesOf.pcmu[octet], samplesOf.pcmu[back[octet] ?? 0]]
+    assert.ok(Math.abs(before - after) <= Math.max(16, Math.abs(before) / 15), `${before} became ${after}`)
+  }
+})
+
+test('RTP is read with sources, extension and padding, and what does not fit is refused', () => {
+  const plain = { payloadType: 8, marker: true, sequence: 65_535, timestamp: 0xfffffff0, ssrc: 0xdeadbeef }
+  const written = writeRtp({ ...plain, payload: Buffer.from('sound') })
+  assert.deepEqual(readRtp(written), { ...plain, payload: Buffer.from('sound') })
+  const whole = hex('b2 80 0001 00000002 00000003 0000000a 0000000b bede 0001 10203040 aabbcc 000003')
+  assert.deepEqual(readRtp(whole)?.payload, hex('aabbcc'))
+  assert.equal(readRtp(whole.subarray(0, 23)), null)
+  assert.equal(readRtp(hex('80 00 0001 00000002')), null)
+  assert.equal(isRtcp(hex('80c8')), true)
+  assert.equal(isRtcp(written), false)
+})
+
+test('reports are read as they were written', () => {
+  const time = Date.UTC(2026, 0, 1, 12)
+  const block = { ssrc: 7, fraction: 25, lost: -3, highest: 70_000, jitter: 12, lastReport: 0x12345678, delay: 65_536 }
+  const sent = { time, timestamp: 160, packets: 50, octets: 8_000 }
+  const [report, ...others] = readReports(writeReport(9, sent, [block], 'name'))
+  assert.deepEqual(report, { ssrc: 9, sent: { middle: ntpMiddle(time) }, blocks: [block] })
+  assert.deepEqual(others, [])
+  assert.deepEqual(readReports(writeReport(9, null, [], 'a')), [{ ssrc: 9, sent: null, blocks: [] }])
+})
+
+/** RFC 5769, 2.1. */
+const request = hex(`
+  00010058 2112a442 b7e7a701bc34d686fa87dfae 80220010 5354554e207465737420636c69656e74 00240004 6e0001ff
+  80290008 932ff9b151263b36 00060009 6576746a3a68367659202020 00080014 9aeaa70cbfd8cb56781ef2b5b2d3f249c1b571a2
+  80280004 e57a3bcf`)
+
+test('a connectivity check is read, and its signature told from a wrong one (RFC 5769)', () => {
+  const read = readBinding(request)
+  assert.equal(read?.username, 'evtj:h6vY')
+  assert.equal(read?.controlled, true)
+  assert.equal(read?.isSigned('VOkJxbRl1RmTxUk/WvJxBt'), true)
+  assert.equal(read?.isSigned('another password'), false)
+  const changed = Buffer.from(request)
+  changed[66] = 0
+  assert.notEqual(readBinding(changed)?.isSigned('VOkJxbRl1RmTxUk/WvJxBt'), true)
+})
+
+test('the answer to a check tells the address, of either family (RFC 5769, 2.2 and 2.3)', () => {
+  const transaction = hex('b7e7a701bc34d686fa87dfae')
+  const four = writeSuccess(transaction, '192.0.2.1', 32_853, 'password')
+  assert.deepEqual(four.subarray(20, 32), hex('00200008 0001a147 e112a643'))
+  const six = writeSuccess(transaction, '2001:db8:1234:5678:11:2233:4455:6677', 32_853, 'password')
+  assert.deepEqual(six.subarray(20, 44), hex('00200014 0002a147 0113a9faa5d3f179bc25f4b5bed2b9d9'))
+})
+
+const offer = [
+  'v=0',
+  'o=- 1 1 IN IP4 192.0.2.1',
+  's=-',
+  'c=IN IP4 192.0.2.1',
+  't=0 0',
+  'm=video 4000 RTP/AVP 96',
+  'a=rtpmap:96 VP8/90000',
+  'm=audio 5000 RTP/AVP 0 8 101',
+  'c=IN IP4 192.0.2.2',
+  'a=rtpmap:101 telephone-event/8000',
+  'a=rtcp:5077',
+  'a=sendonly',
+  '',
+]
+const read = (lines: readonly string[]): AudioDescription => {
+  const audio = readAudio(lines.join('\r\n'))
+  if (typeof audio === 'string') throw new Error(audio)
+  return audio
+}
+
+test('a description is read with static types, its own address, and a=rtcp that names only a port', () => {
+  const audio = read(offer)
+  assert.deepEqual([audio.address, audio.port, audio.rtcpPort, audio.index], ['192.0.2.2', 5_000, 5_077, 1])
+  assert.deepEqual(
+    audio.formats.map(({ type, name, clock }) => `${type} ${name} ${clock}`),
+    ['0 pcmu 8000', '8 pcma 8000', '101 telephone-event 8000'],
+  )
+  assert.equal(audio.direction, 'sendonly')
+  const held = read(offer.map((line) => line.replace('192.0.2.2', '0.0.0.0').replace('a=sendonly', 'a=sendrecv')))
+  assert.equal(held.direction, 'inactive')
+})
+
+test('an answer has as many media as the offer, and refuses those that are not its audio', () => {
+  const answer = writeAudio({
+    id: '1',
+    version: 0,
+    address: '198.51.100.1',
+    port: 6_000,
+    rtcpPort: 6_001,
+    isMuxed: false,
+    direction: 'recvonly',
+    protocol: 'RTP/AVP',
+    formats: [{ type: 0, name: 'pcmu', clock: 8_000, parameters: '' }],
+    ssrc: 1,
+    name: 'name',
+    security: null,
+    offer: read(offer),
+  })
+  assert.deepEqual(answer.match(/^m=.*$/gm), ['m=video 0 RTP/AVP 96', 'm=audio 6000 RTP/AVP 0'])
+  assert.equal(read(answer.split('\r\n')).direction, 'recvonly')
+})
+
+test('whatever comes is read or refused, and never throws', () => {
+  const samples = [request, writeReport(9, null, [], 'a'), writeRtp({ ...read0, payload: Buffer.alloc(20) })]
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc
+      .tuple(fc.constantFrom(...samples), fc.array(fc.tuple(fc.nat(120), fc.nat(255)), { maxLength: 6 }), fc.nat(120))
+      .map(([sample, changes, length]) => {
+        const changed = Buffer.from(sample)
+        for (const [at, value] of changes) if (at < changed.length) changed[at] = value
+        return changed.subarray(0, length)
+      }),
+  )
+  fc.assert(
+    fc.property(bytes, (array) => {
+      const packet = Buffer.from(array)
+      readRtp(packet)
+      readReports(packet)
+      readBinding(packet)?.isSigned('password')
+    }),
+    { numRuns: 5_000 },
+  )
+  const line = fc.oneof(
+    fc.constantFrom(...offer),
+    fc.string(),
+    fc.constantFrom('m=audio', 'm=audio 1', 'a=rtcp:', 'c='),
+  )
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 30 }), (lines) => void readAudio(lines.join('\r\n'))),
+    { numRuns: 2_000 },
+  )
+})
+
+const read0 = { payloadType: 0, marker: false, sequence: 1, timestamp: 1, ssrc: 1 }

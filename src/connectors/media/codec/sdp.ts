@@ -1,0 +1,188 @@
+/** Session descriptions (RFC 8866) of one audio stream: what an offer or an answer (RFC 3264) says to a media engine. */
+
+export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
+
+/** A payload type and what it stands for; `name` is in lower case, such as `pcmu`, `opus`, `telephone-event`. */
+export type Format = {
+  readonly type: number
+  readonly name: string
+  readonly clock: number
+  readonly parameters: string
+}
+
+/** What ICE and DTLS need of the other side (RFC 8839, RFC 8842). */
+export type Security = {
+  readonly ufrag: string
+  readonly password: string
+  readonly fingerprints: readonly { readonly algorithm: string; readonly value: string }[]
+  readonly setup: 'active' | 'passive' | 'actpass'
+}
+
+export type AudioDescription = {
+  readonly address: string
+  readonly port: number
+  readonly rtcpPort: number
+  readonly isMuxed: boolean
+  readonly protocol: string
+  readonly direction: Direction
+  readonly formats: readonly Format[]
+  readonly mid: string | null
+  readonly security: Security | null
+  /** The m= lines in their order: an answer has as many; `index` is the audio's. */
+  readonly lines: readonly string[]
+  readonly index: number
+}
+
+/** Static types that need no a=rtpmap (RFC 3551, 6). */
+const fixed: Record<number, string> = { 0: 'PCMU/8000', 8: 'PCMA/8000' }
+
+const maxBytes = 65_536
+const maxLines = 32
+
+const isDirection = (word: string): word is Direction => /^(?:sendrecv|sendonly|recvonly|inactive)$/.test(word)
+
+type Section = { readonly media: string; readonly lines: readonly string[] }
+
+const find = (lines: readonly string[], start: string): string | null =>
+  lines
+    .find((line) => line.startsWith(start))
+    ?.slice(start.length)
+    .trim() ?? null
+
+const sections = (text: string): { session: readonly string[]; media: readonly Section[] } => {
+  const lines = text.split(/\r?\n/)
+  const starts = lines.flatMap((line, i) => (line.startsWith('m=') ? [i] : []))
+  const media = starts.map((start, i) => ({
+    media: (lines[start] ?? '').slice(2).trim(),
+    lines: lines.slice(start + 1, starts[i + 1]),
+  }))
+  return { session: lines.slice(0, starts[0] ?? lines.length), media }
+}
+
+const formatsOf = (types: readonly string[], lines: readonly string[]): Format[] =>
+  types.flatMap((word) => {
+    const type = Number(word)
+    const map = find(lines, `a=rtpmap:${word} `) ?? fixed[type] ?? ''
+    const [name = '', clock = ''] = map.split('/')
+    if (!/^\d{1,3}$/.test(word) || type > 127 || name === '' || !/^\d{1,6}$/.test(clock)) return []
+    return [{ type, name: name.toLowerCase(), clock: Number(clock), parameters: find(lines, `a=fmtp:${word} `) ?? '' }]
+  })
+
+const securityOf = (lines: readonly string[]): Security | null => {
+  const ufrag = find(lines, 'a=ice-ufrag:')
+  const password = find(lines, 'a=ice-pwd:')
+  const setup = find(lines, 'a=setup:')
+  const fingerprints = lines
+    .filter((line) => line.startsWith('a=fingerprint:'))
+    .map((line) => line.slice('a=fingerprint:'.length).trim().split(/\s+/))
+    .map(([algorithm = '', value = '']) => ({ algorithm: algorithm.toLowerCase(), value: value.toUpperCase() }))
+  if (!ufrag || !password || fingerprints.length === 0) return null
+  return { ufrag, password, fingerprints, setup: setup === 'active' || setup === 'passive' ? setup : 'actpass' }
+}
+
+/** @returns what it says of its first audio stream, or in words what is wrong with it */
+export const readAudio = (text: string): AudioDescription | string => {
+  if (text.length > maxBytes) return `a session description is at most ${maxBytes} bytes long`
+  const { session, media } = sections(text)
+  if (media.length > maxLines) return `more than ${maxLines} media`
+  const index = media.findIndex((section) => /^audio [1-9]/.test(section.media))
+  const audio = media[index]
+  if (!audio) return 'the session description has no audio'
+  const [, portWord = '', protocol = '', ...types] = audio.media.split(/\s+/)
+  const port = Number(portWord.split('/')[0])
+  if (!Number.isInteger(port) || port > 65_535) return `m=audio names port ${portWord}`
+  const address = (find(audio.lines, 'c=') ?? find(session, 'c='))?.split(/\s+/)[2]?.split('/')[0]
+  if (!address) return 'the session description has no address (c=)'
+  const both = [...audio.lines, ...session]
+  const word = both.map((line) => line.slice(2)).find(isDirection)
+  const security = securityOf(both)
+  const rtcp = Number((find(audio.lines, 'a=rtcp:') ?? '').split(/\s+/)[0])
+  return {
+    address,
+    port,
+    rtcpPort: rtcp > 0 && rtcp < 65_536 ? rtcp : port + 1,
+    isMuxed: audio.lines.some((line) => line.trim() === 'a=rtcp-mux'),
+    protocol,
+    // An address of all zeros was the hold of RFC 2543; with ICE it says nothing (RFC 8839, 4.2.1.3).
+    direction: address === '0.0.0.0' && !security ? 'inactive' : (word ?? 'sendrecv'),
+    formats: formatsOf(types, audio.lines),
+    mid: find(audio.lines, 'a=mid:'),
+    security,
+    lines: media.map((section) => section.media),
+    index,
+  }
+}
+
+/** What we say. `security` makes it a browser's (RFC 8827); else it is plain RTP. */
+export type OwnAudio = {
+  readonly id: string
+  readonly version: number
+  readonly address: string
+  readonly port: number
+  readonly rtcpPort: number
+  readonly isMuxed: boolean
+  readonly direction: Direction
+  readonly protocol: string
+  readonly formats: readonly Format[]
+  readonly ssrc: number
+  readonly name: string
+  readonly security: { ufrag: string; password: string; fingerprint: string; setup: Security['setup'] } | null
+  /** The offer that this answers. */
+  readonly offer: AudioDescription | null
+}
+
+const secure = (own: OwnAudio): string[] => {
+  if (!own.security) return []
+  const { ufrag, password, fingerprint, setup } = own.security
+  return [
+    `a=mid:${own.offer?.mid ?? '0'}`,
+    `a=ice-ufrag:${ufrag}`,
+    `a=ice-pwd:${password}`,
+    `a=fingerprint:sha-256 ${fingerprint}`,
+    `a=setup:${setup}`,
+    // A host candidate (RFC 8445, 5.1.2.1), of one component.
+    `a=candidate:1 1 udp 2130706431 ${own.address} ${own.port} typ host`,
+    'a=end-of-candidates',
+    `a=msid:${own.name} audio`,
+    `a=ssrc:${own.ssrc} cname:${own.name}`,
+  ]
+}
+
+/** As text, for the wire. Media of the offer other than its audio are refused (RFC 3264, 6). */
+export const writeAudio = (own: OwnAudio): string => {
+  const family = own.address.includes(':') ? 'IP6' : 'IP4'
+  const audio = [
+    `m=audio ${own.port} ${own.protocol} ${own.formats.map(({ type }) => type).join(' ')}`,
+    `c=IN ${family} ${own.address}`,
+    ...own.formats.flatMap(({ type, name, clock, parameters }) => [
+      `a=rtpmap:${type} ${wireName(name)}/${clock}${name === 'opus' ? '/2' : ''}`,
+      ...(parameters ? [`a=fmtp:${type} ${parameters}`] : []),
+    ]),
+    'a=ptime:20',
+    `a=${own.direction}`,
+    ...(own.isMuxed ? ['a=rtcp-mux'] : []),
+    ...(own.isMuxed || own.rtcpPort === own.port + 1 ? [] : [`a=rtcp:${own.rtcpPort}`]),
+    ...secure(own),
+  ]
+  const media = own.offer
+    ? own.offer.lines.map((line, i) =>
+        i === own.offer?.index ? audio : [`m=${refused(line)}`, `c=IN ${family} ${own.address}`],
+      )
+    : [audio]
+  const session = [
+    'v=0',
+    `o=- ${own.id} ${own.version} IN ${family} ${own.address}`,
+    's=-',
+    `c=IN ${family} ${own.address}`,
+    't=0 0',
+    ...(own.security ? ['a=ice-lite', `a=group:BUNDLE ${own.offer?.mid ?? '0'}`] : []),
+  ]
+  return [...session, ...media.flat(), ''].join('\r\n')
+}
+
+const wireName = (name: string) => (name === 'pcmu' || name === 'pcma' ? name.toUpperCase() : name)
+
+const refused = (line: string) => {
+  const [kind = '', , ...others] = line.split(/\s+/)
+  return [kind, '0', ...others].join(' ')
+}

@@ -1,0 +1,64 @@
+import type { MediaCodec, MediaDirection } from '../../port.ts'
+import type { Format } from '../codec/sdp.ts'
+
+/** What a leg sends and hears: a codec, and the keys of a telephone beside it. */
+export type Agreement = { readonly codec: Format & { readonly name: MediaCodec }; readonly keys: Format | null }
+
+const isCodec = (format: Format): format is Format & { readonly name: MediaCodec } =>
+  (format.name === 'opus' && format.clock === 48_000) ||
+  ((format.name === 'pcmu' || format.name === 'pcma') && format.clock === 8_000)
+
+/** What we offer: the static types of RFC 3551, and the dynamic ones that browsers use too. */
+const offers: Record<MediaCodec, Format> = {
+  opus: { type: 111, name: 'opus', clock: 48_000, parameters: 'minptime=10;useinbandfec=1' },
+  pcmu: { type: 0, name: 'pcmu', clock: 8_000, parameters: '' },
+  pcma: { type: 8, name: 'pcma', clock: 8_000, parameters: '' },
+}
+
+const keysAt = (clock: number): Format => ({
+  type: clock === 48_000 ? 110 : 101,
+  name: 'telephone-event',
+  clock,
+  parameters: '0-15',
+})
+
+export const offered = (codecs: readonly MediaCodec[]): Format[] => {
+  const formats = codecs.map((codec) => offers[codec])
+  return [...formats, ...[...new Set(formats.map(({ clock }) => clock))].map(keysAt)]
+}
+
+/** The first of the wished codecs that the other side has; keys by the same clock, as both share a stream (RFC 4733, 2.1). */
+export const choose = (theirs: readonly Format[], codecs: readonly MediaCodec[]): Agreement | null => {
+  const known = theirs.filter(isCodec)
+  for (const wished of codecs) {
+    const codec = known.find(({ name }) => name === wished)
+    if (!codec) continue
+    const keys = theirs.find(({ name, clock }) => name === 'telephone-event' && clock === codec.clock) ?? null
+    return { codec, keys }
+  }
+  return null
+}
+
+export const codecsOf = (formats: readonly Format[]): MediaCodec[] => formats.filter(isCodec).map(({ name }) => name)
+
+export const isG711 = (codec: MediaCodec): codec is 'pcmu' | 'pcma' => codec !== 'opus'
+
+/** Of the wished codecs those that can be bridged to one of the others: G.711's two laws are made into each other, Opus only passes. */
+export const bridgeable = (wished: readonly MediaCodec[], others: readonly MediaCodec[]): MediaCodec[] => {
+  const same = wished.filter((codec) => others.includes(codec))
+  const converted = wished.filter((codec) => !same.includes(codec) && isG711(codec) && others.some(isG711))
+  return [...same, ...converted]
+}
+
+const sends = (direction: MediaDirection) => direction === 'sendrecv' || direction === 'sendonly'
+const hears = (direction: MediaDirection) => direction === 'sendrecv' || direction === 'recvonly'
+
+/** What is left of our wish when the other side says its own direction (RFC 3264, 6.1). */
+export const directed = (ours: MediaDirection, theirs: MediaDirection): MediaDirection => {
+  const out = sends(ours) && hears(theirs)
+  const back = hears(ours) && sends(theirs)
+  if (out) return back ? 'sendrecv' : 'sendonly'
+  return back ? 'recvonly' : 'inactive'
+}
+
+export const maySend = sends

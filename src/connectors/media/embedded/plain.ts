@@ -1,0 +1,111 @@
+import type { RemoteInfo, Socket } from 'node:dgram'
+import { isRtcp } from '../codec/rtp.ts'
+import type { AudioDescription } from '../codec/sdp.ts'
+import type { Peer } from './ice.ts'
+import { addressOf, type Line, type LineEvents, type Place } from './line.ts'
+import type { Ports } from './ports.ts'
+
+/**
+ * RTP and RTCP by plain UDP towards a carrier. Packets are taken from the first port that sends from the address of the description, or
+ * from the one that the signalling comes from (a peer behind a NAT names an address of its own net): no other host can put sound into a
+ * call, nor draw it away. It holds until the peer describes itself anew.
+ */
+class Plain implements Line {
+  private readonly rtp: Socket
+  private readonly rtcp: Socket
+  private readonly place: Place
+  private readonly source: string | null
+  private readonly events: LineEvents
+  private described: AudioDescription | null = null
+  private latched: Peer | null = null
+  private isClosed = false
+
+  constructor(sockets: readonly [Socket, Socket], place: Place, source: string | null, events: LineEvents) {
+    this.rtp = sockets[0]
+    this.rtcp = sockets[1]
+    this.place = place
+    this.source = source
+    this.events = events
+    this.rtp.on('message', (packet, from) => this.receive(packet, from))
+    this.rtcp.on('message', (packet, from) => this.isPeers(from) && events.rtcp(packet))
+    for (const socket of sockets) socket.on('error', (error) => events.failed(`its socket: ${error.message}`))
+  }
+
+  get local(): string {
+    return addressOf({ address: this.place.advertised, port: this.rtp.address().port })
+  }
+
+  get remote(): string | null {
+    const to = this.latched ?? this.described
+    return to && addressOf(to)
+  }
+
+  own() {
+    const isMuxed = this.described?.isMuxed ?? false
+    return {
+      address: this.place.advertised,
+      port: this.rtp.address().port,
+      rtcpPort: this.rtcp.address().port,
+      isMuxed,
+      security: null,
+    }
+  }
+
+  setRemote(description: AudioDescription): void {
+    const isSame = this.described?.address === description.address && this.described.port === description.port
+    this.described = description
+    if (!isSame) this.latched = null
+  }
+
+  send(packet: Buffer): void {
+    const to = this.latched ?? this.described
+    if (to && !this.isClosed) this.rtp.send(packet, to.port, to.address, ignore)
+  }
+
+  sendRtcp(packet: Buffer): void {
+    if (!this.described || this.isClosed) return
+    if (this.described.isMuxed) {
+      this.send(packet)
+      return
+    }
+    const isMoved = this.latched && this.latched.port !== this.described.port
+    const port = !isMoved ? this.described.rtcpPort : (this.latched?.port ?? 0) + 1
+    if (port > 0 && port < 65_536) this.rtcp.send(packet, port, (this.latched ?? this.described).address, ignore)
+  }
+
+  close(): void {
+    if (this.isClosed) return
+    this.isClosed = true
+    this.rtp.close()
+    this.rtcp.close()
+  }
+
+  private isPeers({ address }: RemoteInfo): boolean {
+    if (!this.described) return false
+    return this.latched
+      ? this.latched.address === address
+      : address === this.described.address || address === this.source
+  }
+
+  /** The described port itself comes before any other of its host, whenever it speaks up. */
+  private isAsDescribed({ address, port }: RemoteInfo): boolean {
+    return this.described?.address === address && this.described.port === port
+  }
+
+  private receive(packet: Buffer, from: RemoteInfo): void {
+    // Version 2 (RFC 3550, 5.1): anything else is no media, and latches nothing.
+    if ((packet[0] ?? 0) >> 6 !== 2 || !this.isPeers(from)) return
+    if (!this.latched) this.events.connected()
+    if (!this.latched || this.isAsDescribed(from)) this.latched = { address: from.address, port: from.port }
+    if (from.port !== this.latched.port) return
+    if (isRtcp(packet)) this.events.rtcp(packet)
+    else this.events.rtp(packet)
+  }
+}
+
+/** UDP tells of an unreachable peer now and then; the silence watchdog ends such a call. */
+const ignore = () => undefined
+
+/** @throws Error when no port is free */
+export const openPlain = async (ports: Ports, place: Place, source: string | null, events: LineEvents): Promise<Line> =>
+  new Plain(await ports.pair(), place, source, events)

@@ -1,0 +1,89 @@
+import { MediaStreamTrack, RTCPeerConnection, RTCRtpCodecParameters, RtpHeader, RtpPacket } from 'werift'
+import { digitOf, readEvent } from '../../src/connectors/media/codec/event.ts'
+import { decode, makeVoice, type Peer } from './peer.ts'
+
+const pcmu = () => new RTCRtpCodecParameters({ mimeType: 'audio/PCMU', clockRate: 8_000, channels: 1, payloadType: 0 })
+const opus = () =>
+  new RTCRtpCodecParameters({ mimeType: 'audio/opus', clockRate: 48_000, channels: 2, payloadType: 96 })
+const keys = () =>
+  new RTCRtpCodecParameters({ mimeType: 'audio/telephone-event', clockRate: 8_000, channels: 1, payloadType: 126 })
+
+export type Softphone = Peer & {
+  /** hold: it says that it only sends. */
+  direct(direction: 'sendonly' | 'sendrecv'): void
+}
+
+/** A browser's end, without a browser: werift as a full ICE agent with DTLS-SRTP. */
+export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<Softphone> => {
+  const peer = new RTCPeerConnection({
+    codecs: { audio: codec === 'pcmu' ? [pcmu(), keys()] : [opus()] },
+    // Without one it asks a server of Google's.
+    iceServers: [{ urls: 'stun:127.0.0.1:9' }],
+    iceStunGatherTimeout: 0.01,
+    iceUseIpv6: false,
+    iceAdditionalHostAddresses: ['127.0.0.1'],
+    iceInterfaceAddresses: { udp4: '127.0.0.1' },
+  })
+  const track = new MediaStreamTrack({ kind: 'audio' })
+  const transceiver = peer.addTransceiver(track, { direction: 'sendrecv' })
+  const heard: number[] = []
+  const sequences: number[] = []
+  const seen = new Set<MediaStreamTrack>()
+  let [digits, pressed, sent, received] = ['', -1, 0, 0]
+  peer.onTrack.subscribe((incoming) => {
+    if (seen.has(incoming)) return
+    seen.add(incoming)
+    incoming.onReceiveRtp.subscribe(({ header, payload }) => {
+      received++
+      sequences.push(header.sequenceNumber)
+      if (header.payloadType === 0) heard.push(...decode('pcmu', payload))
+      const event = header.payloadType === 126 ? readEvent(payload) : null
+      if (event && pressed !== header.timestamp) {
+        pressed = header.timestamp
+        digits += digitOf(event.event)
+      }
+    })
+  })
+  const voice = makeVoice(
+    () => 'pcmu',
+    (payload, index) => {
+      if (peer.connectionState !== 'connected') return
+      sent++
+      const unit = codec === 'pcmu' ? 160 : 960
+      const header = new RtpHeader({ payloadType: 0, sequenceNumber: index & 0xffff, timestamp: (index * unit) >>> 0 })
+      track.writeRtp(new RtpPacket(header, payload))
+    },
+  )
+  const offer = async () => {
+    await peer.setLocalDescription(await peer.createOffer())
+    return peer.localDescription?.sdp ?? ''
+  }
+  return {
+    heard,
+    sequences,
+    get digits() {
+      return digits
+    },
+    get sent() {
+      return sent
+    },
+    get received() {
+      return received
+    },
+    offer,
+    direct: (direction) => transceiver.setDirection(direction),
+    answer: async (sdp) => {
+      await peer.setRemoteDescription({ type: 'offer', sdp })
+      await peer.setLocalDescription(await peer.createAnswer())
+      return peer.localDescription?.sdp ?? ''
+    },
+    accept: async (sdp) => {
+      await peer.setRemoteDescription({ type: 'answer', sdp })
+    },
+    say: voice.say,
+    close: async () => {
+      voice.stop()
+      await peer.close()
+    },
+  }
+}

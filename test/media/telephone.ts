@@ -1,0 +1,142 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { digitOf, readEvent } from '../../src/connectors/media/codec/event.ts'
+import { readReports, writeReport } from '../../src/connectors/media/codec/rtcp.ts'
+import { readRtp, writeRtp } from '../../src/connectors/media/codec/rtp.ts'
+import { readAudio } from '../../src/connectors/media/codec/sdp.ts'
+import { presses } from '../../src/connectors/media/embedded/keypad.ts'
+import { decode, makeVoice, type Peer } from './peer.ts'
+
+export type Telephone = Peer & {
+  readonly port: number
+  /** Sends a packet as it is, from another port when told. */
+  throw(packet: Buffer, from?: Socket): Promise<void>
+  /** Every packet that came, whole. */
+  readonly packets: readonly Buffer[]
+  /** Presses keys as fast as packets go; what is chosen never leaves. */
+  press(digits: string, isLost?: (index: number) => boolean): Promise<void>
+}
+
+const bound = async (): Promise<Socket> => {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return socket
+}
+
+const types = { pcmu: 0, pcma: 8 } as const
+const names = { pcmu: 'PCMU', pcma: 'PCMA' } as const
+
+/** A carrier's end: plain RTP and RTCP by sockets of its own. @param named the address that it names in its description */
+export const makeTelephone = async (
+  codec: 'pcmu' | 'pcma' = 'pcmu',
+  named = '127.0.0.1',
+  keys = 101,
+): Promise<Telephone> => {
+  const [rtp, rtcp] = [await bound(), await bound()]
+  const ssrc = Math.floor(Math.random() * 2 ** 32)
+  const heard: number[] = []
+  const sequences: number[] = []
+  const packets: Buffer[] = []
+  let [digits, pressed, sent, received] = ['', -1, 0, 0]
+  let to: { address: string; port: number; rtcpPort: number } | null = null
+
+  const describe = () =>
+    [
+      'v=0',
+      `o=- 1 1 IN IP4 ${named}`,
+      's=-',
+      `c=IN IP4 ${named}`,
+      't=0 0',
+      `m=audio ${rtp.address().port} RTP/AVP ${types[codec]} ${keys}`,
+      `a=rtpmap:${types[codec]} ${names[codec]}/8000`,
+      `a=rtpmap:${keys} telephone-event/8000`,
+      `a=fmtp:${keys} 0-15`,
+      // Legal without an address (RFC 3605).
+      `a=rtcp:${rtcp.address().port}`,
+      'a=sendrecv',
+      '',
+    ].join('\r\n')
+
+  const take = (text: string) => {
+    const audio = readAudio(text)
+    if (typeof audio === 'string') throw new Error(audio)
+    to = audio
+  }
+
+  rtp.on('message', (datagram) => {
+    packets.push(datagram)
+    const packet = readRtp(datagram)
+    if (!packet) return
+    received++
+    sequences.push(packet.sequence)
+    if (packet.payloadType === types[codec]) heard.push(...decode(codec, packet.payload))
+    const event = packet.payloadType === keys ? readEvent(packet.payload) : null
+    if (event && pressed !== packet.timestamp) {
+      pressed = packet.timestamp
+      digits += digitOf(event.event)
+    }
+  })
+  rtcp.on('message', (datagram) => {
+    for (const report of readReports(datagram)) {
+      if (!report.sent || !to) continue
+      const block = { ssrc: report.ssrc, fraction: 0, lost: 0, highest: 0, jitter: 0, delay: 0 }
+      const answer = writeReport(ssrc, null, [{ ...block, lastReport: report.sent.middle }], 'telephone')
+      rtcp.send(answer, to.rtcpPort, to.address)
+    }
+  })
+
+  const send = async (packet: Buffer, from = rtp) => {
+    const { address, port } = to ?? { address: '127.0.0.1', port: 9 }
+    await new Promise((resolve) => from.send(packet, port, address, resolve))
+  }
+  const voice = makeVoice(
+    () => codec,
+    (payload, index) => {
+      if (!to) return
+      sent++
+      const packet = { payloadType: types[codec], marker: index === 0, sequence: index & 0xffff, ssrc, payload }
+      rtp.send(writeRtp({ ...packet, timestamp: (index * 160) >>> 0 }), to.port, to.address)
+    },
+  )
+
+  let pressesSent = 0
+  const press = async (text: string, isLost: (index: number) => boolean = () => false) => {
+    // The numbers of its voice are left alone: keys come as a stream that begins anew.
+    const [start, source] = [40_000 + pressesSent * 1_000, (ssrc + ++pressesSent) >>> 0]
+    for (const [i, { timestamp, marker, payload }] of [...presses(text, 8_000)].entries()) {
+      const packet = { payloadType: keys, marker, sequence: start + i, timestamp, ssrc: source, payload }
+      if (!isLost(i)) await send(writeRtp(packet))
+    }
+  }
+
+  return {
+    press,
+    port: rtp.address().port,
+    throw: send,
+    packets,
+    heard,
+    sequences,
+    get digits() {
+      return digits
+    },
+    get sent() {
+      return sent
+    },
+    get received() {
+      return received
+    },
+    offer: async () => describe(),
+    answer: async (offer) => {
+      take(offer)
+      return describe()
+    },
+    accept: async (answer) => take(answer),
+    say: voice.say,
+    close: async () => {
+      voice.stop()
+      rtp.close()
+      rtcp.close()
+    },
+  }
+}
