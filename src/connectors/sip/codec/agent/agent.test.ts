@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { nothing, openAgent, quiet, until } from '../../testing.ts'
+import type { IncomingCall } from '../dialog/incoming.ts'
+import type { Session, SessionEnd } from '../dialog/session.ts'
+import { DigestServer } from '../digest/server.ts'
+import { header } from '../message.ts'
+import type { Outcome } from './exchange.ts'
+
+const offer = { type: 'application/sdp', content: 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n' }
+const from = '<sip:us@127.0.0.1>'
+
+for (const transport of ['udp', 'tcp'] as const) {
+  test(`a call over ${transport} rings, is answered, renegotiated, and ended by either side`, async (t) => {
+    const calls: IncomingCall[] = []
+    const ends: string[] = []
+    let theirs: Session | null = null
+    const callee = await openAgent(t, { handlers: { ...nothing, onInvite: (call) => void calls.push(call) } })
+    const caller = await openAgent(t)
+    const uri = `sip:them@127.0.0.1:${callee[transport]};transport=${transport}`
+
+    for (const ender of ['caller', 'callee'] as const) {
+      const rung: number[] = []
+      let ours: Session | null = null
+      caller.agent.invite(
+        { uri, from, body: offer },
+        {
+          progress: ({ status }) => rung.push(status),
+          accepted: (_, session) => {
+            ours = session
+          },
+          refused: () => assert.fail('refused'),
+          session: { ...quiet, ended: (why) => ends.push(`caller ${why}`) },
+        },
+      )
+      const call = await until(() => calls.shift(), 'the call')
+      call.ring({ status: 180 })
+      await until(() => rung.includes(180))
+      let acknowledged = 0
+      theirs = call.accept(
+        { body: offer },
+        {
+          offered: ({ body }) => ({ status: 200, body: { type: 'application/sdp', content: body } }),
+          acknowledged: () => acknowledged++,
+          info: (request) => ({ status: request.body.length > 0 ? 200 : 400 }),
+          ended: (why) => ends.push(`callee ${why}`),
+        },
+      )
+      const session: Session = await until(() => ours)
+      await until(() => acknowledged === 1)
+
+      const renewed = await session.reinvite({ body: offer })
+      assert.ok(renewed?.outcome === 'answered' && renewed.response.status === 200)
+      await until(() => acknowledged === 2)
+      const info = await session.info({ body: { type: 'application/dtmf-relay', content: 'Signal=1' } })
+      assert.ok(info.outcome === 'answered' && info.response.status === 200)
+      const probe = await theirs?.options()
+      assert.ok(probe?.outcome === 'answered' && probe.response.status === 200)
+
+      await (ender === 'caller' ? session : theirs)?.bye()
+      await until(() => ends.length === 2)
+      assert.deepEqual(ends.splice(0).sort(), [
+        `callee ${ender === 'callee' ? 'local' : 'remote'}`,
+        `caller ${ender === 'caller' ? 'local' : 'remote'}`,
+      ])
+    }
+  })
+}
+
+test('a call is taken back while it rings, and nobody is left waiting', async (t) => {
+  const cancelled: boolean[] = []
+  const callee = await openAgent(t, {
+    handlers: {
+      ...nothing,
+      onInvite: (call) => {
+        call.events = { cancelled: () => cancelled.push(true) }
+        call.ring({ status: 180 })
+      },
+    },
+  })
+  const caller = await openAgent(t)
+  const outcomes: Outcome[] = []
+  const call = caller.agent.invite(
+    { uri: `sip:them@127.0.0.1:${callee.udp}`, from, body: offer },
+    {
+      progress: () => call.cancel(),
+      accepted: () => assert.fail('accepted'),
+      refused: (outcome) => outcomes.push(outcome),
+      session: quiet,
+    },
+  )
+  const outcome = await until(() => outcomes[0])
+  assert.ok(outcome.outcome === 'answered' && outcome.response.status === 487)
+  assert.deepEqual(cancelled, [true])
+})
+
+test('a registrar asks who it is, takes the right password and refuses the wrong one', async (t) => {
+  const digest = new DigestServer({ realm: 'us.test', secret: 's', now: Date.now })
+  const registrar = await openAgent(t, {
+    handlers: {
+      ...nothing,
+      onRegister: (request) => {
+        const claim = digest.claim(request)
+        const verdict = claim && digest.verify(request, claim, 'pass')
+        if (verdict === 'good') return { status: 200, headers: [['Contact', header(request, 'Contact') ?? '']] }
+        return {
+          status: 401,
+          headers: digest.challenge(verdict === 'stale').map((value) => ['WWW-Authenticate', value]),
+        }
+      },
+    },
+  })
+  const { agent } = await openAgent(t)
+  const ask = (password: string) =>
+    agent.request('REGISTER', {
+      ...{ uri: `sip:127.0.0.1:${registrar.udp}`, from, to: from },
+      credentials: { username: 'ann', password },
+    })
+  const good = await ask('pass')
+  assert.ok(good.outcome === 'answered' && good.response.status === 200)
+  assert.match(header(good.response, 'Contact') ?? '', /^<sip:us@127\.0\.0\.1:\d+>$/)
+  const bad = await ask('wrong')
+  assert.ok(bad.outcome === 'answered' && bad.response.status === 401)
+})
+
+test('a session that was frozen is ended after a crash, by who knows nothing else of it', async (t) => {
+  const ends: SessionEnd[] = []
+  const callee = await openAgent(t, {
+    handlers: {
+      ...nothing,
+      onInvite: (call) => {
+        call.accept({ body: offer }, { ...quiet, ended: (why) => ends.push(why) })
+      },
+    },
+  })
+  const crashed = await openAgent(t)
+  const sessions: Session[] = []
+  crashed.agent.invite(
+    { uri: `sip:them@127.0.0.1:${callee.udp}`, from, body: offer },
+    { progress: () => {}, accepted: (_, session) => sessions.push(session), refused: () => {}, session: quiet },
+  )
+  const frozen = JSON.stringify((await until(() => sessions[0])).freeze())
+  const later = await openAgent(t)
+  await later.agent.thaw(JSON.parse(frozen), quiet).bye()
+  assert.deepEqual(ends, ['remote'])
+})

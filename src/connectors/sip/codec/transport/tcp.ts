@@ -1,0 +1,117 @@
+import { once } from 'node:events'
+import { connect as connectTcp, createServer, isIP, type Server, type Socket } from 'node:net'
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import type { Timers } from '../timers.ts'
+import { Connection } from './connection.ts'
+import { type Flow, hostOf, type Receiver, type SentBy, type Target, type Transport } from './flow.ts'
+
+export type TcpSettings = {
+  readonly address: string
+  /** 0 takes any. */
+  readonly port: number
+  readonly advertised?: SentBy
+  /** PEM: makes it TLS. Peers that we connect to must show a certificate of a known authority, or of `ca`. */
+  readonly tls?: { readonly key: string; readonly cert: string; readonly ca?: string }
+  /** Connections at a time, ours and theirs. */
+  readonly mostConnections?: number
+  /** Silence after which a connection is closed, ms. */
+  readonly idleMs?: number
+  readonly connectMs?: number
+}
+
+const keyOf = (address: string, port: number): string => `${address} ${port}`
+
+/** SIP over TCP or TLS (RFC 3261, 18): one connection for each peer, whoever opened it, for requests and answers alike. */
+class Tcp implements Transport {
+  readonly protocol: 'TCP' | 'TLS'
+  readonly sentBy: SentBy
+  private readonly settings: TcpSettings
+  private readonly receiver: Receiver
+  private readonly timers: Timers
+  private readonly server: Server
+  private readonly open = new Map<string, Connection>()
+  private readonly opening = new Map<string, Promise<Flow>>()
+  private isClosed = false
+
+  constructor(server: Server, settings: TcpSettings, receiver: Receiver, timers: Timers) {
+    this.server = server
+    this.protocol = settings.tls ? 'TLS' : 'TCP'
+    const bound = server.address()
+    const port = typeof bound === 'object' && bound ? bound.port : settings.port
+    this.sentBy = settings.advertised ?? { host: hostOf(settings.address), port }
+    this.settings = settings
+    this.receiver = receiver
+    this.timers = timers
+    server.on(settings.tls ? 'secureConnection' : 'connection', (socket: Socket) => this.accept(socket))
+  }
+
+  flow(target: Target): Promise<Flow> {
+    const key = keyOf(target.address, target.port)
+    const known = this.open.get(key)
+    if (known) return Promise.resolve(known)
+    const opening = this.opening.get(key)
+    if (opening) return opening
+    const made = this.connect(target).finally(() => this.opening.delete(key))
+    this.opening.set(key, made)
+    return made
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    const closed = once(this.server, 'close')
+    this.server.close()
+    for (const connection of this.open.values()) connection.close('closed')
+    await closed
+  }
+
+  private get isFull(): boolean {
+    return this.open.size + this.opening.size >= (this.settings.mostConnections ?? 2_000)
+  }
+
+  private accept(socket: Socket): void {
+    if (this.isFull || this.isClosed) socket.destroy()
+    else this.keep(socket)
+  }
+
+  private keep(socket: Socket): Connection {
+    const connection = new Connection(socket, this.protocol, this.settings.idleMs ?? 900_000, this.timers, {
+      received: this.receiver.received,
+      closed: (flow, reason) => {
+        const key = keyOf(flow.address, flow.port)
+        if (this.open.get(key) === flow) this.open.delete(key)
+        this.receiver.closed(flow, reason)
+      },
+    })
+    this.open.set(keyOf(connection.address, connection.port), connection)
+    return connection
+  }
+
+  private async connect(target: Target): Promise<Flow> {
+    if (this.isFull) throw new Error('too many connections')
+    const { address: host, port, serverName } = target
+    const { tls, connectMs = 4_000 } = this.settings
+    const name = serverName ?? host
+    const socket = tls
+      ? connectTls({ host, port, ...(tls.ca ? { ca: tls.ca } : {}), ...(isIP(name) ? {} : { servername: name }) })
+      : connectTcp({ host, port })
+    const giveUp = this.timers.after(connectMs, () => socket.destroy(new Error('no connection in time')))
+    try {
+      await once(socket, tls ? 'secureConnect' : 'connect')
+    } finally {
+      giveUp()
+    }
+    if (!this.isClosed) return this.keep(socket)
+    socket.destroy()
+    throw new Error('closed')
+  }
+}
+
+/** Listens, and connects to others. @throws Error when the port is taken or the certificate is none */
+export const openTcp = async (settings: TcpSettings, receiver: Receiver, timers: Timers): Promise<Transport> => {
+  const { tls } = settings
+  const server = tls ? createTlsServer({ key: tls.key, cert: tls.cert, handshakeTimeout: 10_000 }) : createServer()
+  server.listen(settings.port, settings.address)
+  await once(server, 'listening')
+  server.on('error', () => {})
+  return new Tcp(server, settings, receiver, timers)
+}

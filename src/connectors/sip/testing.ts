@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { Agent, type AgentHandlers, type AgentSettings } from './codec/agent/agent.ts'
+import type { SessionEvents } from './codec/dialog/session.ts'
+import type { SipMessage, SipRequest, SipResponse } from './codec/message.ts'
+import { parse } from './codec/parse.ts'
+import { print } from './codec/print.ts'
+import type { Timers } from './codec/timers.ts'
+import { openTcp } from './codec/transport/tcp.ts'
+import { openUdp } from './codec/transport/udp.ts'
+
+/** The torture messages of RFC 4475, as reSIProcate's stack tests hold them; they are not copied into this repository. */
+const place = join(import.meta.dirname, '../../../../shared/data/rfc4475')
+const folder = existsSync(place) ? place : null
+
+export const wantsTorture = {
+  skip: folder === null ? 'needs the messages of RFC 4475 in ../shared/data/rfc4475' : false,
+}
+
+/** By their names in the RFC. */
+export const tortureMessages = (): Map<string, Buffer> =>
+  new Map(
+    (folder === null ? [] : readdirSync(folder))
+      .filter((file) => file.endsWith('.dat'))
+      .map((file) => [file.slice(0, -4), readFileSync(join(place, file))]),
+  )
+
+/** A message written with mere line feeds. */
+export const octets = (text: string): Buffer => Buffer.from(text.replace(/\r?\n/g, '\r\n'))
+
+/** A message that must parse. */
+export const read = (text: string | Buffer): SipMessage => {
+  const message = parse(typeof text === 'string' ? octets(text) : text)
+  assert.ok(message.kind !== 'malformed', message.kind === 'malformed' ? message.reason : '')
+  return message
+}
+
+export const readRequest = (text: string | Buffer): SipRequest => {
+  const message = read(text)
+  assert.ok(message.kind === 'request')
+  return message
+}
+
+export const readResponse = (text: string | Buffer): SipResponse => {
+  const message = read(text)
+  assert.ok(message.kind === 'response')
+  return message
+}
+
+/** An INVITE with everything in it. */
+export const invite = `INVITE sip:+33612345678@carrier.test;user=phone SIP/2.0
+Via: SIP/2.0/UDP 192.0.2.1:5060;rport;branch=z9hG4bKa1, SIP/2.0/TLS [2001:db8::1]:5061;branch=z9hG4bKa0
+v: SIP/2.0/WSS df7jal23ls0d.invalid;branch=z9hG4bK00
+Max-Forwards: 68
+f: "Ann \\"A\\" Bee, Ltd" <sip:+33187654321@us.test>;tag=abc
+To: <sip:+33612345678@carrier.test;user=phone>
+i: 3848276298220188511@us.test
+CSeq: 42 INVITE
+m: <sip:us@192.0.2.1:5060;transport=udp;lr>;expires=60;+sip.instance="<urn:uuid:0-1>"
+Record-Route: <sip:p1.test;lr>, <sip:p2.test:5070;lr>
+k: timer, 100rel
+x: 1800;refresher=uac
+Min-SE: 90
+Allow: INVITE, ACK, BYE
+Subject: one
+  line more
+c: application/sdp
+l: 4
+
+v=0
+`
+
+/** Time that stands still until it is moved. */
+export class ManualTimers implements Timers {
+  private time = 0
+  private readonly due = new Set<{ readonly at: number; run(): void }>()
+
+  now(): number {
+    return this.time
+  }
+
+  after(milliseconds: number, run: () => void): () => void {
+    const one = { at: this.time + milliseconds, run }
+    this.due.add(one)
+    return () => this.due.delete(one)
+  }
+
+  get waiting(): number {
+    return this.due.size
+  }
+
+  /** Runs what is due within so many milliseconds, in order. */
+  advance(milliseconds: number): void {
+    const until = this.time + milliseconds
+    for (;;) {
+      const [next] = [...this.due].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)
+      if (!next) break
+      this.due.delete(next)
+      this.time = Math.max(this.time, next.at)
+      next.run()
+    }
+    this.time = until
+  }
+}
+
+/** Waits until something is true, 5 s at most. */
+export const until = async <T>(check: () => T | null | undefined | false, what = 'what was awaited'): Promise<T> => {
+  const deadline = performance.now() + 5_000
+  for (;;) {
+    const found = check()
+    if (found) return found
+    if (performance.now() > deadline) throw new Error(`${what} did not happen`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** A peer that says over UDP what a test tells it to, and keeps what it hears. */
+export const openPeer = async (t: TestContext) => {
+  const socket = createSocket('udp4')
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  t.after(() => socket.close())
+  const heard: SipMessage[] = []
+  socket.on('message', (got) => heard.push(read(got)))
+  return {
+    port: socket.address().port,
+    heard,
+    send: (text: string | SipMessage, port: number) =>
+      socket.send(typeof text === 'string' ? octets(text) : print(text), port, '127.0.0.1'),
+    /** The next that was heard and not yet asked for. */
+    next: () => until(() => heard.shift(), 'a message to the peer'),
+  }
+}
+
+export const nothing: AgentHandlers = {
+  onInvite: (call) => call.refuse({ status: 480 }),
+  fault: (error) => assert.fail(String(error)),
+}
+
+/** An agent on loopback with UDP and TCP; its ports. */
+export const openAgent = async (t: TestContext, settings: Partial<AgentSettings> = {}) => {
+  const agent = new Agent({ handlers: nothing, name: 'trunkline-test', user: 'us', ...settings })
+  t.after(() => agent.close())
+  const where = { address: '127.0.0.1', port: 0 }
+  const udp = agent.transports.add(await openUdp(where, agent.transports))
+  const tcp = agent.transports.add(await openTcp(where, agent.transports, agent.timers))
+  return { agent, udp: udp.sentBy.port ?? 0, tcp: tcp.sentBy.port ?? 0 }
+}
+
+export const quiet: SessionEvents = {
+  offered: () => ({ status: 488 }),
+  acknowledged: () => {},
+  info: () => ({ status: 200 }),
+  ended: () => {},
+}
