@@ -157,3 +157,22 @@ export const quiet: SessionEvents = {
   info: () => ({ status: 200 }),
   ended: () => {},
 }
+
+/** A request of a peer's over UDP. */
+export const ask = (
+  method: string,
+  port: number,
+  more = '',
+  { branch = 'z9hG4bKt1', to = '<sip:us@127.0.0.1>', cseq = 7, callId = 'a@peer', contact = 5999 } = {},
+) =>
+  `${method} sip:us@127.0.0.1:${port} SIP/2.0
+Via: SIP/2.0/UDP 127.0.0.1:5999;rport;branch=${branch}
+Max-Forwards: 70
+From: <sip:peer@127.0.0.1>;tag=peer
+To: ${to}
+Call-ID: ${callId}
+CSeq: ${cseq} ${method}
+Contact: <sip:peer@127.0.0.1:${contact}>
+${more}Content-Length: 0
+
+`

@@ -6,7 +6,7 @@ import { Frames } from './frames.ts'
 import { header, withHeader } from './message.ts'
 import { largest, parse } from './parse.ts'
 import { print } from './print.ts'
-import { printUri, readUri, userOf } from './uri.ts'
+import { escapeUser, printUri, readUri, userOf } from './uri.ts'
 
 test('every header of a call is read by its grammar', () => {
   const message = readRequest(invite)
@@ -48,6 +48,7 @@ test('URIs keep every part, and their user is told without escapes', () => {
   ])
     assert.equal(printUri(readUri(text)), text)
   assert.equal(userOf(readUri('sip:%2B1%20a@h')), '+1 a')
+  assert.equal(userOf(readUri(`sip:${escapeUser('+1 a@b:é#')}@h`)), '+1 a@b:é#')
 })
 
 for (const bad of [

@@ -1,6 +1,6 @@
 import * as fields from './fields.ts'
 import { isToken, readNumber } from './grammar.ts'
-import { canonical, type Header, header, headersOf, SipError, type SipMessage, type SipRequest } from './message.ts'
+import { canonical, type Header, headersOf, SipError, type SipMessage, type SipRequest } from './message.ts'
 import { checkUri, uriOf } from './uri.ts'
 
 /** What is no SIP message, or one that cannot be trusted. */
@@ -159,9 +159,3 @@ export const parse = (datagram: Buffer): SipMessage | Malformed => {
 /** A NAT's or a peer's sign of life: CRLF alone (RFC 5626, 3.5.1), or nothing but zeros. */
 export const isKeepAlive = (octets: Buffer): boolean =>
   octets.every((octet) => octet === 13 || octet === 10 || octet === 0)
-
-/** True when a body of SDP is attached. */
-export const hasSdp = (message: SipMessage): boolean =>
-  message.body.length > 0 &&
-  (fields.contentTypeOf(message) ?? 'application/sdp') === 'application/sdp' &&
-  header(message, 'Content-Encoding') === null

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer as createHttp } from 'node:http'
+import { connect, createServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { WebSocket, WebSocketServer } from 'ws'
+import { certificate } from '../../../../../test/certificate.ts'
+import { needs } from '../../../../../test/needs.ts'
+import { ask, ManualTimers, nothing, octets, openAgent, read, until } from '../../testing.ts'
+import { Agent } from '../agent/agent.ts'
+import { topVia } from '../fields.ts'
+import { Frames } from '../frames.ts'
+import type { SipMessage, SipRequest } from '../message.ts'
+import { print } from '../print.ts'
+import { replyTo } from '../reply.ts'
+import { readUri } from '../uri.ts'
+import type { Flow } from './flow.ts'
+import { locate, type SipNames } from './locate.ts'
+import { openTcp } from './tcp.ts'
+import { WebSockets } from './websocket.ts'
+
+const from = '<sip:us@127.0.0.1>'
+const overTcp = (text: string) => octets(text.replace('SIP/2.0/UDP', 'SIP/2.0/TCP'))
+
+/** A TCP peer that tells each message it gets, and how to answer. */
+const listen = async (t: TestContext, take: (request: SipRequest, socket: Socket) => void) => {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    const frames = new Frames(
+      (got) => {
+        const message = read(got)
+        if (message.kind === 'request') take(message, socket)
+      },
+      () => {},
+    )
+    socket.on('data', (chunk: Buffer) => frames.push(chunk))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const bound = server.address()
+  assert.ok(bound && typeof bound === 'object')
+  return { port: bound.port, sockets }
+}
+
+const dial = async (t: TestContext, port: number) => {
+  const socket = connect(port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  const heard: SipMessage[] = []
+  let raw = ''
+  const frames = new Frames(
+    (got) => heard.push(read(got)),
+    () => {},
+  )
+  socket.on('data', (chunk: Buffer) => {
+    raw += chunk.toString('latin1')
+    frames.push(chunk)
+  })
+  return { socket, heard, raw: () => raw }
+}
+
+test('one connection carries many requests, and one that broke is made anew', async (t) => {
+  const peer = await listen(t, (request, socket) => socket.write(print(replyTo(request, { status: 200, tag: 'b' }))))
+  const closed: string[] = []
+  const { agent } = await openAgent(t, { handlers: { ...nothing, closed: (_, reason) => closed.push(reason) } })
+  const options = () => agent.request('OPTIONS', { uri: `sip:p@127.0.0.1:${peer.port};transport=tcp`, from })
+  const answers = await Promise.all([options(), options(), options()])
+  assert.ok(answers.every(({ outcome }) => outcome === 'answered'))
+  assert.equal(peer.sockets.length, 1)
+  peer.sockets[0]?.destroy()
+  await until(() => closed.length === 1)
+  assert.equal((await options()).outcome, 'answered')
+  assert.equal(peer.sockets.length, 2)
+})
+
+test('a request whose connection breaks fails at once, as does one to nobody', async (t) => {
+  const peer = await listen(t, (_, socket) => socket.destroy())
+  const { agent } = await openAgent(t, { timers: new ManualTimers() })
+  for (const port of [peer.port, 1]) {
+    const outcome = await agent.request('OPTIONS', { uri: `sip:p@127.0.0.1:${port};transport=tcp`, from })
+    assert.ok(outcome.outcome === 'failed' && outcome.why === 'unreachable')
+  }
+})
+
+test('a stream is answered in whatever pieces it comes; a double CRLF is answered by one', async (t) => {
+  const { tcp } = await openAgent(t)
+  const { socket, heard, raw } = await dial(t, tcp)
+  const whole = Buffer.concat([
+    overTcp(ask('OPTIONS', tcp)),
+    octets('\n\n'),
+    overTcp(ask('OPTIONS', tcp, '', { branch: 'z9hG4bK2' })),
+  ])
+  for (const octet of whole) socket.write(Buffer.from([octet]))
+  await until(() => heard.length === 2)
+  assert.match(raw(), /\r\n\r\n\r\nSIP|\r\n\r\nSIP/)
+})
+
+test('a peer that loses the framing, or is silent for too long, is let go', async (t) => {
+  const timers = new ManualTimers()
+  const closed: string[] = []
+  const { tcp } = await openAgent(t, { timers, handlers: { ...nothing, closed: (_, reason) => closed.push(reason) } })
+  const lost = await dial(t, tcp)
+  lost.socket.write('OPTIONS sip:a SIP/2.0\r\nContent-Length: -5\r\n\r\n')
+  await until(() => closed.includes('the peer lost the framing'))
+  const silent = await dial(t, tcp)
+  silent.socket.write(overTcp(ask('OPTIONS', tcp)))
+  await until(() => silent.heard.length === 1)
+  timers.advance(899_000)
+  assert.equal(closed.length, 1)
+  timers.advance(2_000)
+  await until(() => closed.includes('silent for too long'))
+})
+
+test('connections are counted, and more than allowed are not taken', async (t) => {
+  const agent = new Agent({ handlers: nothing })
+  t.after(() => agent.close())
+  const settings = { address: '127.0.0.1', port: 0, mostConnections: 2 }
+  const { sentBy } = agent.transports.add(await openTcp(settings, agent.transports, agent.timers))
+  const peers = [await dial(t, sentBy.port ?? 0), await dial(t, sentBy.port ?? 0), await dial(t, sentBy.port ?? 0)]
+  await until(() => peers.some(({ socket }) => socket.destroyed))
+  assert.equal(peers.filter(({ socket }) => socket.destroyed).length, 1)
+})
+
+test('a peer that reads nothing is let go before what it leaves fills our memory', async (t) => {
+  const closed: string[] = []
+  const flows: Flow[] = []
+  const handlers = {
+    ...nothing,
+    onOptions: (_: SipRequest, flow: Flow) => {
+      flows.push(flow)
+      return { status: 200 }
+    },
+    closed: (_: Flow, reason: string) => closed.push(reason),
+  }
+  const { tcp } = await openAgent(t, { handlers })
+  const { socket } = await dial(t, tcp)
+  socket.write(overTcp(ask('OPTIONS', tcp)))
+  const flow = await until(() => flows[0])
+  socket.pause()
+  const piece = Buffer.alloc(60_000)
+  let sent = 0
+  while (flow.send(piece) && sent < 1_000) sent++
+  assert.ok(sent < 200, `${sent} pieces were taken`)
+  await until(() => closed.includes('the peer does not read'))
+})
+
+test('TLS is spoken both ways, and a certificate that nobody vouches for is refused', needs('openssl'), async (t) => {
+  const pair = certificate()
+  const open = async (ca?: string) => {
+    const agent = new Agent({ handlers: nothing })
+    t.after(() => agent.close())
+    const settings = { address: '127.0.0.1', port: 0, tls: { ...pair, ...(ca ? { ca } : {}) } }
+    return { agent, tls: agent.transports.add(await openTcp(settings, agent.transports, agent.timers)) }
+  }
+  const [server, friend, stranger] = [await open(), await open(pair.cert), await open()]
+  const uri = `sips:them@127.0.0.1:${server.tls.sentBy.port}`
+  const good = await friend.agent.request('OPTIONS', { uri, from })
+  assert.ok(good.outcome === 'answered' && good.response.status === 200)
+  assert.equal(topVia(good.response).protocol, 'TLS')
+  const bad = await stranger.agent.request('OPTIONS', { uri, from })
+  assert.ok(bad.outcome === 'failed' && /certificate/.test(bad.reason))
+})
+
+test('a browser’s flow carries requests both ways; once it is closed, nothing is sent', async (t) => {
+  const registered: Flow[] = []
+  const handlers = {
+    ...nothing,
+    onRegister: (_: SipRequest, flow: Flow) => {
+      registered.push(flow)
+      return { status: 200 }
+    },
+  }
+  const { agent } = await openAgent(t, { handlers })
+  const settings = { protocol: 'WS', sentBy: { host: 'us.test', port: null } } as const
+  const sockets = agent.transports.add(new WebSockets(settings, agent.transports))
+  const http = createHttp().listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  t.after(() => http.close())
+  const server = new WebSocketServer({ server: http, handleProtocols: () => 'sip' })
+  server.on('connection', (socket, { socket: { remoteAddress = '', remotePort = 0 } }) =>
+    sockets.attach(socket, remoteAddress, remotePort),
+  )
+  const bound = http.address()
+  assert.ok(bound && typeof bound === 'object')
+  const browser = new WebSocket(`ws://127.0.0.1:${bound.port}`, 'sip')
+  t.after(() => browser.terminate())
+  await once(browser, 'open')
+  const heard: string[] = []
+  browser.on('message', (data) => heard.push(String(data)))
+
+  const register = ask('REGISTER', 0).replace('UDP 127.0.0.1:5999;rport', 'WS x.invalid')
+  browser.send(octets(register.replace('Content-Length: 0\n', '')).toString())
+  assert.match(
+    await until(() => heard.shift()),
+    /^SIP\/2\.0 200 OK\r\nVia: SIP\/2\.0\/WS x\.invalid;branch=z9hG4bKt1;received=127\.0\.0\.1\r\n/,
+  )
+  browser.send('\r\n\r\n')
+  assert.equal(await until(() => heard.shift()), '\r\n')
+
+  const [flow] = registered
+  assert.ok(flow)
+  const asked = agent.request('OPTIONS', { uri: 'sip:b@x.invalid;transport=ws', from, via: flow })
+  const request = read(await until(() => heard.shift()))
+  assert.ok(request.kind === 'request')
+  assert.equal(topVia(request).host, 'us.test')
+  browser.send(print(replyTo(request, { status: 200, tag: 'b' })))
+  assert.equal((await asked).outcome, 'answered')
+
+  browser.close()
+  await until(() => !flow.isOpen)
+  const late = await agent.request('OPTIONS', { uri: 'sip:b@x.invalid;transport=ws', from, via: flow })
+  assert.ok(late.outcome === 'failed' && late.why === 'unreachable')
+})
+
+const names = (
+  services: Record<string, { name: string; port: number; priority: number; weight: number }[]>,
+): SipNames => ({
+  addresses: async (name) => ({ 'a.test': ['192.0.2.1', '2001:db8::1'], 'b.test': ['192.0.2.2'] })[name] ?? [],
+  services: async (name) => services[name] ?? [],
+  close: () => {},
+})
+
+test('a URI is located as RFC 3263 says', async () => {
+  const srv = {
+    '_sip._udp.a.test': [
+      { name: 'b.test', port: 5070, priority: 20, weight: 1 },
+      { name: 'a.test', port: 5062, priority: 10, weight: 1 },
+    ],
+    '_sips._tcp.a.test': [{ name: 'b.test', port: 5081, priority: 1, weight: 1 }],
+  }
+  const at = async (uri: string) =>
+    (await locate(readUri(uri), names(srv), () => 0.5)).map(
+      ({ protocol, address, port }) => `${protocol} ${address} ${port}`,
+    )
+  assert.deepEqual(await at('sip:192.0.2.9'), ['UDP 192.0.2.9 5060'])
+  assert.deepEqual(await at('sips:x@[2001:db8::9]'), ['TLS 2001:db8::9 5061'])
+  assert.deepEqual(await at('sip:a.test:5080;transport=tcp'), ['TCP 192.0.2.1 5080', 'TCP 2001:db8::1 5080'])
+  assert.deepEqual(await at('sip:a.test'), ['UDP 192.0.2.1 5062', 'UDP 2001:db8::1 5062', 'UDP 192.0.2.2 5070'])
+  assert.deepEqual(await at('sips:a.test'), ['TLS 192.0.2.2 5081'])
+  assert.deepEqual(await at('sip:b.test'), ['UDP 192.0.2.2 5060'])
+  assert.deepEqual(await at('sip:b.test;maddr=10.0.0.1'), ['UDP 192.0.2.2 5060'])
+  assert.deepEqual(await at('sip:nobody.test'), [])
+})
