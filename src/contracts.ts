@@ -6,6 +6,7 @@ import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
+import * as messages from './msgapp/messages/contract.ts'
 import * as numbers from './numbers/contract.ts'
 import * as imports from './numbers/imports/contract.ts'
 import * as stock from './numbers/operator/contract.ts'
@@ -32,6 +33,7 @@ export const contracts: readonly Contract[] = [
   stock,
   pricing,
   sms,
+  messages,
   contacts,
   webhooks,
   ledger,

@@ -6,6 +6,7 @@ import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
+import { messageRoutes } from './msgapp/messages/routes.ts'
 import { importRoutes } from './numbers/imports/routes.ts'
 import { stockRoutes } from './numbers/operator/routes.ts'
 import { pricingRoutes } from './numbers/pricing/routes.ts'
@@ -34,6 +35,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...pricingRoutes(parts),
   ...smsRoutes(parts),
   ...contactRoutes(parts),
+  ...messageRoutes(parts),
   ...webhookRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),

@@ -9,6 +9,7 @@ import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
 import { makeOutbound, type Outbound } from './lib/outbound.ts'
 import type { Seal } from './lib/secret.ts'
+import { type Chat, makeChat } from './msgapp/chat.ts'
 import { makeNetworks, type Networks } from './msgapp/networks.ts'
 import { makeSuppliers, type Suppliers } from './numbers/suppliers.ts'
 import { makePrices, type Prices } from './prices/ops.ts'
@@ -52,6 +53,8 @@ export type Parts = Given & {
   readonly suppliers: Suppliers
   /** The chat networks that this process is connected to. */
   readonly networks: Networks
+  /** Messages and files of the messaging app. */
+  readonly chat: Chat
   /** The only way in which addresses that tenants name are called. */
   readonly outbound: Outbound
   /** How far this process has come. */
@@ -71,6 +74,11 @@ export const makeParts = async (given: Given): Promise<Parts> => {
   await Promise.all([prices.ready(), routing.ready()])
   const inbound = makeInbound(db, { log, prices })
   const receipts = makeReceipts(db, clock)
+  const outbound = makeOutbound({
+    allowPrivate: config.allowPrivateHooks ?? config.sandbox,
+    http: config.allowHttpHooks ?? config.sandbox,
+    allow: config.allowHookNetworks,
+  })
   return {
     ...given,
     clock,
@@ -87,11 +95,8 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log }),
-    outbound: makeOutbound({
-      allowPrivate: config.allowPrivateHooks ?? config.sandbox,
-      http: config.allowHttpHooks ?? config.sandbox,
-      allow: config.allowHookNetworks,
-    }),
+    outbound,
+    chat: makeChat({ db, config, outbound, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },
   }
 }

@@ -11,6 +11,7 @@ import { lowBalances } from './ledger/jobs.ts'
 import { makeActs } from './msgapp/acts.ts'
 import { makeIntake } from './msgapp/intake.ts'
 import { msgappSchedules } from './msgapp/jobs.ts'
+import { installMedia } from './msgapp/media/serving.ts'
 import { installCallbacks } from './numbers/callbacks.ts'
 import { numberJobs } from './numbers/jobs.ts'
 import { supplierFigures } from './numbers/suppliers.ts'
@@ -66,6 +67,7 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   app.addHook('preClose', tunnel.close)
   await installSite(app, parts)
   await installCallbacks(app, parts)
+  installMedia(app, parts.chat.media)
   installMetrics(parts)
   return { app, tunnel }
 }

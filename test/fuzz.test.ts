@@ -6,6 +6,7 @@ import { contracts } from '../src/contracts.ts'
 import type { Contract } from '../src/http/endpoint.ts'
 import { fairInputs, filled, type Input, inputs, makePool, type Pool } from './fuzz/input.ts'
 import { fault, type Sent } from './fuzz/oracle.ts'
+import { chatThings } from './recipes/chat.ts'
 import { group, makeScene, makeScenery, type Scene } from './recipes/scene.ts'
 import { nodeOf } from './recipes/schema.ts'
 import { type Change, sendTo } from './recipes/send.ts'
@@ -105,7 +106,7 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['WHD', await scene.delivery()],
     ['IMP', await scene.imported()],
   ]
-  for (const [kind, id] of things) pool.pin(kind, id)
+  for (const [kind, id] of [...things, ...(await chatThings(scene, from))]) pool.pin(kind, id)
   pool.learn(await scene.suspended())
   pool.learn(document)
   // The last, since whoever buys from the group takes what is reserved in it.

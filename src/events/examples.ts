@@ -149,6 +149,12 @@ export const exampleOf = (name: EventName, id = exampleId, at = exampleTime): Pa
     'msgapp.message.new': message,
     'msgapp.message.received': message,
     'msgapp.message.sent': written,
+    'msgapp.message.failed': {
+      ...written,
+      wa_msg_ack: 0,
+      sent: false,
+      failure: { code: 'refused', reason: 'The number is not on the network' },
+    },
     'msgapp.message.reaction': { ...message, reaction: '👍' },
     'msgapp.message.edited': { ...message, message: { text: 'Hello back again' } },
     'msgapp.message.receipt.sent': written,

@@ -6,6 +6,7 @@ export const channelEvents = {
     'msgapp.message.new',
     'msgapp.message.received',
     'msgapp.message.sent',
+    'msgapp.message.failed',
     'msgapp.message.reaction',
     'msgapp.message.edited',
     'msgapp.message.receipt.sent',

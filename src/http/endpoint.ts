@@ -95,6 +95,13 @@ export const serveFast = <const C extends Contract>(
   handle: (call: Call<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
 ): Endpoint => ({ contract: made, transaction: 'keyed', handle })
 
+/** For the hot path of what has to wait for somebody else first, as `serveAfter`. */
+export const serveFastAfter = <const C extends Contract>(
+  made: C,
+  prepare: (call: Call<C>) => Promise<void>,
+  handle: (call: Call<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'keyed', prepare, handle })
+
 /** For what has no effect in our database, or answers by streaming. */
 export const serveOutside = <const C extends Contract>(
   made: C,

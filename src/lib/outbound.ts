@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream'
 import { type AddressPolicy, makeAddressJudge } from './outbound-address.ts'
+import { download } from './outbound-download.ts'
 import { exchange, type Judged, judged, makeAgents, OutboundError } from './outbound-exchange.ts'
 import { makeNames } from './outbound-names.ts'
 import { makeRoom } from './outbound-room.ts'
@@ -32,6 +34,22 @@ export type Posted = {
   readonly ms: number
 }
 
+export type Get = {
+  readonly url: string
+  /** Longest silence, in milliseconds. */
+  readonly idleMs: number
+  readonly signal?: AbortSignal
+}
+
+/** The body is not bounded: whoever reads it counts, and destroys it. */
+export type Got = {
+  readonly status: number
+  readonly type: string | null
+  readonly length: number | null
+  readonly retryAfter: string | null
+  readonly body: Readable
+}
+
 /** Fetches what tenants name, and nothing within our own network: the only way in which their addresses are called. */
 export type Outbound = {
   /** Why an address is refused, to be put after its name; null when nothing speaks against it now. A name that cannot be
@@ -39,10 +57,14 @@ export type Outbound = {
   judge(url: string): Promise<string | null>
   /** @throws OutboundError when there was no answer */
   post(post: Post): Promise<Posted>
+  /** A file, over three redirects at most, each judged like the first address. @throws OutboundError when there was no answer */
+  get(get: Get): Promise<Got>
   close(): void
 }
 
 const mostKnown = 5_000
+const mostRedirects = 3
+const redirects = new Set([301, 302, 303, 307, 308])
 
 const excerptOf = (body: Buffer): string =>
   // As a stream: a character that is cut at the end is left out.
@@ -118,6 +140,48 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     }
   }
 
+  const open = async (url: string, given: Omit<Get, 'url'>) => {
+    const target = targetOf(url)
+    if (typeof target === 'string') throw new OutboundError('refused', target)
+    const way = await link(target)
+    const wait = room.enter(way.receiver)
+    if (wait) await wait
+    try {
+      if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
+      const answer = await download(agents, way, given)
+      answer.once('close', () => room.leave(way.receiver))
+      return answer
+    } catch (error) {
+      room.leave(way.receiver)
+      throw error
+    }
+  }
+
+  const get = async ({ url, ...given }: Get): Promise<Got> => {
+    for (let address = url, hops = 0; ; hops++) {
+      const answer = await open(address, given)
+      const { statusCode: status = 0, headers } = answer
+      const { location } = headers
+      if (
+        hops === mostRedirects ||
+        location === undefined ||
+        !redirects.has(status) ||
+        !URL.canParse(location, address)
+      ) {
+        const length = Number(headers['content-length'] ?? Number.NaN)
+        return {
+          status,
+          type: headers['content-type'] ?? null,
+          length: Number.isFinite(length) ? length : null,
+          retryAfter: headers['retry-after'] ?? null,
+          body: answer,
+        }
+      }
+      answer.destroy()
+      address = new URL(location, address).href
+    }
+  }
+
   return {
     judge: async (url) => {
       const target = targetOf(url)
@@ -131,6 +195,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
       }
     },
     post,
+    get,
     close: () => {
       closed = true
       names.close()

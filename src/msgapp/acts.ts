@@ -4,6 +4,9 @@ import type { Tx } from '../db/sql.ts'
 import { type Done, type Job, Retry } from '../jobs/kind.ts'
 import type { Parts } from '../parts.ts'
 import type { Asked } from './asking.ts'
+import { makeFetch } from './media/acts.ts'
+import { makeRemove } from './messages/removing.ts'
+import { makeSend } from './messages/sending.ts'
 
 /** One kind of thing that is asked of networks: how it is done there, and what is written down of it. */
 export type Act<Payload = unknown, Result = unknown> = {
@@ -24,4 +27,8 @@ export const final = <V>(told: Told<V>): Exclude<Told<V>, { outcome: 'later' }> 
 }
 
 /** Everything that can be asked of a network. */
-export const makeActs = (_parts: Parts): Acts => ({})
+export const makeActs = ({ chat }: Parts): Acts => ({
+  send: makeSend(chat),
+  remove: makeRemove(),
+  fetch: makeFetch(chat.media),
+})

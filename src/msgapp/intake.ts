@@ -1,5 +1,7 @@
 import type { ChatEvents } from '../connectors/chat-port.ts'
 import type { Parts } from '../parts.ts'
+import { makeIncoming } from './messages/incoming.ts'
+import { makeReceipts } from './messages/receipts.ts'
 
 /** The channel that something came in for. */
 export type Line = {
@@ -25,13 +27,8 @@ const unkept = async (): Promise<never> => {
   throw new Error('nothing keeps this yet')
 }
 
-export const makeIntake = (_parts: Parts): Intake => ({
-  inbound: unkept,
-  receipt: unkept,
-  failure: unkept,
-  edited: unkept,
-  reaction: unkept,
-  call: unkept,
+export const makeIntake = ({ db, clock, chat: { surroundings } }: Parts): Intake => ({
+  ...makeIncoming({ db, clock, surroundings }),
+  ...makeReceipts(db, surroundings),
   group: unkept,
-  mapped: unkept,
 })

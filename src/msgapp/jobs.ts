@@ -1,10 +1,12 @@
 import type { Schedule } from '../jobs/schedule.ts'
 import type { Parts } from '../parts.ts'
 import { turnSilent } from './channels/standing.ts'
+import { forgetEarly } from './messages/store.ts'
 import { forgetAnswers } from './store.ts'
 
 /** What the messaging app does every so often, in one process of all. */
 export const msgappSchedules = ({ seal }: Pick<Parts, 'seal'>): Schedule[] => [
   { name: 'msgapp-silent', every: 2, run: (tx) => turnSilent(tx, seal) },
   { name: 'msgapp-answers', every: 300, run: async (tx) => void (await forgetAnswers(tx)) },
+  { name: 'msgapp-early', every: 3_600, run: async (tx) => void (await forgetEarly(tx)) },
 ]

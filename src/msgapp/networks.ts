@@ -31,6 +31,7 @@ export const driverOf = (platform: string): ChatDriver<unknown> => {
 
 /** Refuses what a network cannot do, before anything is asked of it. @throws the 406 Problem, with why */
 export const demand = (platform: string, ability: ChatAbility): void => {
+  if (!(platform in drivers)) throw new Problem('notSupported', `There is no way to ${platform} here`)
   const { abilities, notes } = driverOf(platform)
   if (abilities[ability] === 'no')
     throw new Problem('notSupported', `${platform} cannot do this: ${notes[ability] ?? ability}`)

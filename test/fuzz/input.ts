@@ -148,7 +148,8 @@ export type Pool = {
   pin(kind: string, id: string): void
 }
 
-const shown = /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|KEY|CNX|TRF|DOC|IMP|CON)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
+const shown =
+  /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|KEY|CNX|TRF|DOC|IMP|CON|WPN|WAG|MSG)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
 const bare = /"(?:uuid|next_cursor|id)":"([^"]{1,120})"/g
 const numbers = /\+441632\d{6}/g
 

@@ -121,6 +121,7 @@ const text = (node: Node): fc.Arbitrary<unknown> => {
   if (node.format === 'email') return fc.nat(1_000_000).map((n) => `fuzz.${n}@example.com`)
   if (node.format === 'date-time')
     return fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }).map((date) => date.toISOString())
+  if (node.pattern === '^WW-WPN') return chained('session')
   if (node.pattern && node.pattern !== '\\S') {
     const matching = fc.stringMatching(new RegExp(node.pattern))
     return node.examples ? fc.oneof(matching, fc.constantFrom(...node.examples)) : matching

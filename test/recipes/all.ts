@@ -4,6 +4,7 @@ import { contactRecipes } from './contacts.ts'
 import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
 import { inventoryRecipes } from './inventory.ts'
+import { messageRecipes } from './messages.ts'
 import { numberRecipes } from './numbers.ts'
 import type { Recipes } from './recipe.ts'
 import { smsRecipes } from './sms.ts'
@@ -17,6 +18,7 @@ export const recipes: Recipes = {
   ...eventRecipes,
   ...documentRecipes,
   ...inventoryRecipes,
+  ...messageRecipes,
   ...numberRecipes,
   ...smsRecipes,
   ...webhookRecipes,

@@ -1,0 +1,157 @@
+import { rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { PassThrough, type Readable } from 'node:stream'
+import type { Config } from '../../config.ts'
+import type { ChatNetwork } from '../../connectors/chat-port.ts'
+import type { ChatFile } from '../../connectors/message-port.ts'
+import type { Db, Tx } from '../../db/sql.ts'
+import { Retry } from '../../jobs/kind.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Outbound } from '../../lib/outbound.ts'
+import { OutboundError } from '../../lib/outbound-exchange.ts'
+import type { Seal } from '../../lib/secret.ts'
+import { limits, mimeOf, typeOf } from './limits.ts'
+import { type Links, makeLinks } from './links.ts'
+import { makeFolder, type Place, type Span, spool, TooLarge } from './place.ts'
+import { makeBucket } from './s3.ts'
+import * as store from './store.ts'
+
+export type MediaParts = {
+  readonly db: Db
+  readonly config: Pick<Config, 'home' | 'mediaStore'>
+  readonly outbound: Outbound
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly publicUrl: () => string
+}
+
+/** A file that is in the store, or why it never will be. */
+export type Fetched =
+  | { readonly file: ChatFile }
+  | { readonly failure: { readonly code: string; readonly reason: string } }
+
+export type Media = {
+  readonly links: Links
+  find(account: string, id: string): Promise<store.MediaRow | null>
+  read(key: string, span?: Span): Promise<Readable>
+  /**
+   * Sees to it that a file is in the store: fetched once, from its address or from the network that has it.
+   * @throws Retry when it may be had later
+   */
+  fetch(account: string, id: string, network: ChatNetwork, signal: AbortSignal): Promise<Fetched>
+  /** It will not be fetched any more. */
+  giveUp(tx: Tx, account: string, id: string, reason: string): Promise<unknown>
+}
+
+/** The longest silence of whoever has a file. */
+const idleMs = 20_000
+
+type Opened = { readonly body: Readable; readonly type: string | null; readonly length: number | null }
+
+/** It never can be had. */
+class Gone extends Error {}
+
+const again = new Set([408, 425, 429])
+
+const fromAddress = async (outbound: Outbound, url: string, signal: AbortSignal): Promise<Opened> => {
+  const answer = await outbound.get({ url, idleMs, signal }).catch((error: unknown) => {
+    if (error instanceof OutboundError && error.code === 'refused') throw new Gone(`its address ${error.message}`)
+    throw new Retry(error instanceof Error ? error.message : String(error), 5)
+  })
+  const { status, retryAfter } = answer
+  if (status === 200) return answer
+  answer.body.destroy()
+  if (status < 500 && !again.has(status)) throw new Gone(`its address answered ${status}`)
+  throw new Retry(`its address answered ${status}`, Math.min(Number(retryAfter) || 5, 300))
+}
+
+const fromNetwork = async (network: ChatNetwork, channel: string, id: string): Promise<Opened> => {
+  const told = (await network.media?.(channel, id)) ?? {
+    outcome: 'refused' as const,
+    reason: 'the network keeps no files',
+  }
+  if (told.outcome === 'refused') throw new Gone(told.reason)
+  if (told.outcome !== 'done') throw new Retry(told.reason, told.outcome === 'later' ? told.seconds : 5)
+  return { body: told.value.body, type: told.value.mimeType, length: null }
+}
+
+/** A stream that is opened once somebody reads it. */
+const lazily = (open: () => Promise<Readable>): Readable => {
+  const through = new PassThrough()
+  open().then(
+    (stream) => stream.once('error', (error) => through.destroy(error)).pipe(through),
+    (error: unknown) => through.destroy(error instanceof Error ? error : new Error(String(error))),
+  )
+  return through
+}
+
+const keyOf = (account: string, digest: Buffer): string => {
+  const hex = digest.toString('hex')
+  return `${account}/${hex.slice(0, 2)}/${hex}`
+}
+
+export const makeMedia = (parts: MediaParts): Media => {
+  const { db, config, outbound } = parts
+  const home = join(resolve(config.home), 'media')
+  const place: Place = config.mediaStore?.startsWith('s3://')
+    ? makeBucket(config.mediaStore)
+    : makeFolder(config.mediaStore ?? home)
+  const spooled = join(home, 'arriving')
+  const links = makeLinks(parts)
+  // What an earlier life left half-fetched.
+  const swept = rm(spooled, { recursive: true, force: true })
+
+  const fileOf = (row: store.MediaRow, key: string): ChatFile => ({
+    type: row.type,
+    mimeType: row.mime_type,
+    name: row.name,
+    size: row.size ?? 0,
+    url: links.of(row.account_id, row.id),
+    open: () => lazily(() => place.get(key)),
+  })
+
+  const bring = async (row: store.MediaRow, network: ChatNetwork, signal: AbortSignal): Promise<ChatFile> => {
+    const isOurs = 'url' in row.source && row.type === 'document'
+    const opened =
+      'url' in row.source
+        ? await fromAddress(outbound, row.source.url, signal)
+        : await fromNetwork(network, row.channel_id, row.source.id)
+    const { body, length } = opened
+    const given = mimeOf(opened.type, row.name)
+    const mime = given === 'application/octet-stream' ? row.mime_type : given
+    const type = isOurs ? typeOf(mime) : row.type
+    if (length !== null && length > limits[type]) {
+      body.destroy()
+      throw new Gone(`it has ${length} bytes, and a file of this type may have ${limits[type]}`)
+    }
+    await swept
+    const file = await spool(spooled, body, limits[type]).catch((error: unknown) => {
+      if (error instanceof TooLarge) throw new Gone(error.message)
+      throw new Retry(error instanceof Error ? error.message : String(error), 5)
+    })
+    const key = keyOf(row.account_id, file.digest)
+    await place.put(key, file, mime)
+    return fileOf(await store.keep(db, row.account_id, row.id, { type, mime, ...file, key }), key)
+  }
+
+  return {
+    links,
+    find: (account, id) => store.find(db, account, id),
+    read: (key, span) => place.get(key, span),
+    fetch: async (account, id, network, signal) => {
+      const row = await store.find(db, account, id)
+      const failure = (reason: string) => ({ failure: { code: 'media_unavailable', reason } })
+      if (!row) return failure('the file is not known')
+      if (row.error !== null) return failure(row.error)
+      if (row.key !== null) return { file: fileOf(row, row.key) }
+      try {
+        return { file: await bring(row, network, signal) }
+      } catch (error) {
+        if (!(error instanceof Gone)) throw error
+        await store.giveUp(db, account, id, error.message.slice(0, 300))
+        return failure(error.message.slice(0, 300))
+      }
+    },
+    giveUp: (tx, account, id, reason) => store.giveUp(tx, account, id, reason.slice(0, 300)),
+  }
+}

@@ -1,0 +1,216 @@
+import type { ChatCall, ChatInbound, ChatRemote } from '../../connectors/message-port.ts'
+import { makeBatcher } from '../../db/batch.ts'
+import type { Db, Tx } from '../../db/sql.ts'
+import { record } from '../../events/ops.ts'
+import { enqueueAll, type NewJob } from '../../jobs/queue.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { iso } from '../../lib/clock.ts'
+import { print, uuid } from '../../lib/id.ts'
+import { kindOf } from '../asking.ts'
+import type { Intake, Line } from '../intake.ts'
+import * as arrivals from './arrivals.ts'
+import { groupPeer, peerOf } from './peer.ts'
+import type { Surroundings } from './shown.ts'
+import { begun, type Told, tell } from './told.ts'
+
+type Arrived = { readonly line: Line; readonly message: ChatInbound }
+
+/** Text as PostgreSQL can keep it. */
+const kept = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
+const keptOr = (text: string | null): string | null => (text === null ? null : kept(text))
+
+const nameOf = ({ media }: ChatInbound): string => kept(media?.name ?? '').slice(0, 200)
+
+const byKey = <R>(rows: readonly R[], key: (row: R) => string): Map<string, R> =>
+  new Map(rows.map((row) => [key(row), row]))
+
+/** Where each message belongs: its conversation, and its group. */
+const place = async (tx: Tx, given: readonly Arrived[]): Promise<arrivals.Arrival[]> => {
+  const inGroups = given.flatMap(({ line, message: { group } }) =>
+    group
+      ? [{ account: line.account, channel: line.channel, id: uuid(), networkId: group.id, name: keptOr(group.name) }]
+      : [],
+  )
+  const groups = byKey(
+    inGroups.length > 0 ? await arrivals.groups(tx, inGroups) : [],
+    ({ channel_id, network_id }) => `${channel_id} ${network_id}`,
+  )
+  const remotes = given
+    .filter(({ message }) => !message.group)
+    .map(({ line, message }) => ({ account: line.account, channel: line.channel, remote: message.from.remote }))
+  const chats = byKey(
+    remotes.length > 0 ? await arrivals.chatsByRemote(tx, remotes) : [],
+    ({ channel_id, remote_id }) => `${channel_id} ${remote_id}`,
+  )
+  const places: arrivals.Arrival[] = []
+  for (const { line, message } of given) {
+    const { account, channel } = line
+    const { from, group, own } = message
+    const inGroup = group ? groups.get(`${channel} ${group.id}`) : undefined
+    const chat = group ? undefined : chats.get(`${channel} ${from.remote}`)
+    // The network told the number only now.
+    if (chat && chat.number === null && from.number !== null) {
+      await arrivals.mapped(tx, line, { remote: from.remote, number: from.number, peer: peerOf(from.number) })
+      chats.delete(`${channel} ${from.remote}`)
+    }
+    const number = group ? null : (from.number ?? chat?.number ?? null)
+    places.push({
+      account,
+      channel,
+      id: uuid(),
+      peer: inGroup ? groupPeer(inGroup.id, group?.id ?? null) : number === null ? from.remote : peerOf(number),
+      networkId: message.id,
+      isOwn: own,
+      number,
+      remote: group ? null : from.remote,
+      pushname: group || own ? null : keptOr(from.pushname),
+      group: inGroup?.id ?? null,
+      author: group && !own ? (from.number ?? from.remote) : null,
+      text: keptOr(message.text),
+      pin: message.pin ? JSON.stringify(message.pin) : null,
+      media: message.media ? uuid() : null,
+      at: message.at,
+    })
+  }
+  return places
+}
+
+/** What is told of a new message. */
+const toldOf = ({ account, id: message, isOwn, group }: arrivals.Arrival): Told[] => {
+  const names = isOwn
+    ? (['msgapp.message.new', 'msgapp.message.sent', 'msgapp.message.receipt.sent'] as const)
+    : group
+      ? (['msgapp.message.new', 'msgapp.group.message.received'] as const)
+      : (['msgapp.message.new', 'msgapp.message.received'] as const)
+  return names.map((name) => ({ account, message, name }))
+}
+
+/** Keeps the files that are still with the network, and asks for them. */
+const keepFiles = async (tx: Tx, fresh: readonly (arrivals.Arrival & Arrived)[]): Promise<void> => {
+  const files = fresh.flatMap(({ media: id, message, line }) => {
+    const { media } = message
+    return id && media ? [{ id, line, media, name: nameOf(message) }] : []
+  })
+  if (files.length === 0) return
+  await arrivals.addFiles(
+    tx,
+    files.map(({ id, line, media, name }) => ({
+      account: line.account,
+      id,
+      channel: line.channel,
+      type: media.type,
+      mimeType: media.mimeType ?? 'application/octet-stream',
+      name,
+      size: media.size,
+      source: JSON.stringify(media.ref),
+    })),
+  )
+  for (const [connection, of] of Map.groupBy(files, ({ line }) => line.connection))
+    await enqueueAll(
+      tx,
+      kindOf(connection),
+      of.map(
+        ({ id, line }): NewJob => ({
+          payload: { act: 'fetch', channel: line.channel, media: id },
+          account: line.account,
+        }),
+      ),
+    )
+}
+
+const receive = async (tx: Tx, surroundings: Surroundings, given: readonly Arrived[]): Promise<void> => {
+  const placed = await place(tx, given)
+  const added = new Set((await arrivals.add(tx, placed)).map(({ id }) => id))
+  const fresh = placed.flatMap((arrival, i) => {
+    const one = given[i]
+    return one && added.has(arrival.id) ? [{ ...arrival, ...one }] : []
+  })
+  if (fresh.length === 0) return
+  const chats = byKey(await arrivals.addToChats(tx, fresh), ({ channel_id, peer }) => `${channel_id} ${peer}`)
+  await keepFiles(tx, fresh)
+  const told: Told[] = []
+  for (const arrival of fresh) {
+    const key = `${arrival.channel} ${arrival.peer}`
+    const chat = chats.get(key)
+    chats.delete(key)
+    if (chat?.quiet) told.push(begun(arrival.account, arrival.id, chat.previous_at))
+    told.push(...toldOf(arrival))
+  }
+  await tell(tx, surroundings, told)
+}
+
+const keyOf = ({ number, remote }: ChatRemote): string => number ?? remote
+
+export type IncomingParts = { readonly db: Db; readonly clock: Clock; readonly surroundings: Surroundings }
+
+const receiveCall = async (tx: Tx, { clock }: IncomingParts, line: Line, call: ChatCall): Promise<void> => {
+  const id = uuid()
+  const { number, remote } = call.from
+  const isNew = await arrivals.call(tx, {
+    account: line.account,
+    id,
+    channel: line.channel,
+    networkId: call.id,
+    number,
+    remote,
+    group: call.group,
+    isVideo: call.video,
+    at: call.at,
+    isEnded: call.state === 'ended',
+  })
+  if (!isNew) return
+  await record(tx, [
+    {
+      account: line.account,
+      name: 'msgapp.call.received',
+      channel: line.channel,
+      conversation: `${line.channel} ${number === null ? remote : peerOf(number)}`,
+      payload: {
+        uuid: id,
+        channel_uuid: print('WPN', line.channel),
+        channel_phone_number: line.number,
+        ...(number === null ? { remote_id: remote } : { remote_phone_number: number }),
+        ...(call.group === null ? {} : { wa_group_id: call.group }),
+        wa_call_id: call.id,
+        direction: 'I',
+        is_video: call.video,
+        timestamp: iso(call.at),
+        created_at: iso(clock.now()).slice(0, -1),
+      },
+    },
+  ])
+}
+
+/** Takes in what networks bring: messages many to a transaction, each with what is told of it. */
+export const makeIncoming = (
+  parts: IncomingParts,
+): Pick<Intake, 'inbound' | 'edited' | 'reaction' | 'call' | 'mapped'> => {
+  const { db, surroundings } = parts
+  const batcher = makeBatcher<Arrived, true>(async (given) => {
+    await db.begin((tx) => receive(tx, surroundings, given))
+    return given.map(() => true)
+  })
+  return {
+    inbound: async (line, message) => {
+      await batcher.add({ line, message })
+    },
+    edited: (line, edit) =>
+      db.begin(async (tx) => {
+        const row = await arrivals.edit(tx, line.channel, { ...edit, text: kept(edit.text) })
+        if (row)
+          await tell(tx, surroundings, [{ account: row.account_id, message: row.id, name: 'msgapp.message.edited' }])
+      }),
+    reaction: (line, { id, by, emoji, at }) =>
+      db.begin(async (tx) => {
+        const row = await arrivals.react(tx, line.channel, { id, by: keyOf(by), emoji: keptOr(emoji), at })
+        const more = { reaction: emoji ?? '', reaction_by: keyOf(by), reacted_at: iso(at) }
+        if (row)
+          await tell(tx, surroundings, [
+            { account: row.account_id, message: row.id, name: 'msgapp.message.reaction', more },
+          ])
+      }),
+    call: (line, call) => db.begin((tx) => receiveCall(tx, parts, line, call)),
+    mapped: (line, remote, number) =>
+      db.begin((tx) => arrivals.mapped(tx, line, { remote, number, peer: peerOf(number) })),
+  }
+}

@@ -1,0 +1,73 @@
+import type { ChatFailure, ChatReceipt } from '../../connectors/message-port.ts'
+import { makeBatcher } from '../../db/batch.ts'
+import type { Db, Tx } from '../../db/sql.ts'
+import type { Line } from '../intake.ts'
+import type { Surroundings } from './shown.ts'
+import * as store from './store.ts'
+import { steps, type Told, tell } from './told.ts'
+
+const keyOf = (row: { channel: string; networkId: string }) => `${row.channel} ${row.networkId}`
+
+/** Of several that came of one message the highest acknowledgement counts, and the first failure. */
+const fold = (rows: readonly store.ReceiptRow[]): store.ReceiptRow[] => {
+  const folded = new Map<string, store.ReceiptRow>()
+  for (const row of rows) {
+    const known = folded.get(keyOf(row))
+    if (!known) folded.set(keyOf(row), row)
+    else {
+      const higher = known.level >= row.level ? known : row
+      folded.set(keyOf(row), { ...higher, failure: known.failure ?? row.failure })
+    }
+  }
+  return [...folded.values()]
+}
+
+/** Applies those whose message is known. @returns the others */
+const apply = async (
+  tx: Tx,
+  surroundings: Surroundings,
+  rows: readonly store.ReceiptRow[],
+): Promise<store.ReceiptRow[]> => {
+  const found = await store.receive(tx, rows)
+  await tell(
+    tx,
+    surroundings,
+    found.flatMap(({ account_id: account, id, was, ack, failed }): Told[] => [
+      ...steps(account, id, was, ack),
+      ...(failed ? [{ account, message: id, name: 'msgapp.message.failed' } as const] : []),
+    ]),
+  )
+  const known = new Set(found.map(({ channel_id, network_id }) => `${channel_id} ${network_id}`))
+  return rows.filter((row) => !known.has(keyOf(row)))
+}
+
+export type Receipts = {
+  receipt(line: Line, receipt: ChatReceipt): Promise<void>
+  failure(line: Line, failure: ChatFailure): Promise<void>
+}
+
+/**
+ * Takes in what networks tell of messages that went out, many to a transaction. It may come before the answer to the sending
+ * itself is written down: then it is kept, and applied with that answer. Both sides hold a lock of the channel while they
+ * look, so that neither misses the other.
+ */
+export const makeReceipts = (db: Db, surroundings: Surroundings): Receipts => {
+  const batcher = makeBatcher<store.ReceiptRow, true>(async (given) => {
+    await db.begin(async (tx) => {
+      const unknown = await apply(tx, surroundings, fold(given))
+      if (unknown.length === 0) return
+      await store.alone(tx, [...new Set(unknown.map(({ channel }) => channel))])
+      const early = await apply(tx, surroundings, unknown)
+      if (early.length > 0) await store.keepEarly(tx, early)
+    })
+    return given.map(() => true)
+  })
+  return {
+    receipt: async ({ channel }, { id, level, at }) => {
+      await batcher.add({ channel, networkId: id, level, at, failure: null })
+    },
+    failure: async ({ channel }, { id, code, reason, at }) => {
+      await batcher.add({ channel, networkId: id, level: 0, at, failure: { code, reason: reason.slice(0, 500) } })
+    },
+  }
+}

@@ -1,0 +1,234 @@
+import type { Sql, Tx } from '../../db/sql.ts'
+import { ok, serve, serveFastAfter, serveOutside } from '../../http/endpoint.ts'
+import { conflict, invalid, notFound, unprocessable } from '../../http/problem.ts'
+import { pageOf } from '../../http/schema.ts'
+import { phoneNumber } from '../../http/validation.ts'
+import { withdraw } from '../../jobs/ops.ts'
+import { iso } from '../../lib/clock.ts'
+import { readCursor, writeCursor } from '../../lib/cursor.ts'
+import { parse, print, uuid } from '../../lib/id.ts'
+import { e164 } from '../../lib/phone.ts'
+import type { Parts } from '../../parts.ts'
+import { answered, ask } from '../asking.ts'
+import { channelOf, channelOfNumber } from '../channels/ops.ts'
+import { nameOf } from '../media/limits.ts'
+import { demand } from '../networks.ts'
+import * as c from './contract.ts'
+import { groupPeer, peerOf, readSessionKey, sessionKey } from './peer.ts'
+import * as rows from './rows.ts'
+import { type MessageRow, shownMessage } from './shown.ts'
+import * as store from './store.ts'
+
+/** A network is waited for so long when a message is to be taken back. */
+const patienceMs = 10_000
+
+type Wish = {
+  readonly to_number?: string
+  readonly to_group_uuid?: string
+  readonly text?: string
+  readonly url?: string
+  readonly pin?: object
+}
+
+const checkWish = ({ to_number, to_group_uuid, text = '', url, pin }: Wish): void => {
+  if ((to_number === undefined) === (to_group_uuid === undefined))
+    invalid('Exactly one of to_number and to_group_uuid is required')
+  if (text === '' && url === undefined && pin === undefined) invalid('At least one of text, url and pin is required')
+}
+
+type Paged = Parameters<typeof pageOf>[0] & { cursor?: string }
+
+/** Where a page begins; one row more than it has is read, to know whether there is another. */
+const startOf = (query: Paged) => {
+  const { page, limit, offset } = pageOf(query)
+  const after = query.cursor ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list')) : null
+  return { page, limit, start: { after, offset: after ? 0 : offset, limit: limit + 1 } }
+}
+
+/** A cursor of conversations: they have no ids of their own. */
+const readPlace = (cursor: string): { time: string; id: string } => {
+  const [time = '', ...rest] = Buffer.from(cursor, 'base64url').toString().split('|')
+  if (!/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(time) || Number.isNaN(Date.parse(time)) || rest.length === 0)
+    invalid('cursor must be a next_cursor of this list')
+  return { time, id: rest.join('|').replaceAll('\0', '') }
+}
+
+export const messageRoutes = ({ db, outbound, chat }: Parts) => {
+  const { accept, surroundings } = chat
+
+  const shown = async (sql: Sql, list: readonly MessageRow[]) => {
+    const around = await surroundings(sql, list)
+    return list.map((row) => shownMessage(row, around))
+  }
+
+  const pageFrom = async (query: Paged, read: (start: rows.Start) => Promise<rows.Listed[]>) => {
+    const { page, limit, start } = startOf(query)
+    const found = await read(start)
+    const list = found.slice(0, limit)
+    const last = list.at(-1)
+    return ok({
+      count: list.length,
+      page,
+      messages: await shown(db, list),
+      ...(found.length > limit && last ? { next_cursor: writeCursor({ time: last.exact, id: last.id }) } : {}),
+    })
+  }
+
+  const unknown = (printed: string) => notFound(`Message ${printed} does not exist in this conversation`)
+
+  /** A message by its ids; somebody without a number may be named by the network's id for good. */
+  const messageOf = async (sql: Sql, account: string, key: string, printed: string): Promise<MessageRow> => {
+    const id = parse('MSG', printed)
+    const place = readSessionKey(key)
+    const row = id && place && (await rows.find(sql, account, id))
+    if (!row || row.channel_id !== place.channel) return unknown(printed)
+    return place.peer === row.peer || place.peer === row.remote_id ? row : unknown(printed)
+  }
+
+  /** Whether nobody ever gets it: its sending is still to come, and is taken back. */
+  const isUnsent = async (tx: Tx, row: MessageRow): Promise<boolean> =>
+    row.sent_by === 'api' && row.network_id === null && (await withdraw(tx, row.id))
+
+  const groupOf = async (sql: Sql, account: string, printed: string) => {
+    const id = parse('WAG', printed)
+    return (id && (await rows.group(sql, account, id))) || notFound(`Group ${printed} does not exist`)
+  }
+
+  return [
+    serveFastAfter(
+      c.sendMessage,
+      async ({ body }) => {
+        checkWish(body)
+        const fault = body.url === undefined ? null : await outbound.judge(body.url)
+        if (fault !== null) invalid(`url ${fault}`, 'url_refused')
+      },
+      async ({ account, body, tx }) => {
+        const sql = tx ?? db
+        const channel = await channelOfNumber(sql, account.id, phoneNumber(body.from_number))
+        const group = body.to_group_uuid === undefined ? null : await groupOf(sql, account.id, body.to_group_uuid)
+        if (group && group.channel !== channel.id) notFound(`${channel.number} is in no group ${body.to_group_uuid}`)
+        demand(channel.platform, 'send')
+        if (group) demand(channel.platform, 'groups')
+        if (body.url !== undefined) demand(channel.platform, 'media')
+        if (body.pin) demand(channel.platform, 'location')
+        const number = body.to_number === undefined ? null : phoneNumber(body.to_number)
+        const networkId = group?.network_id ?? null
+        if (group && networkId === null) conflict(`${body.to_group_uuid} is still being made`, 'group_pending')
+        const id = uuid()
+        await accept.message(
+          {
+            account: account.id,
+            id,
+            channel: channel.id,
+            connection: channel.connection,
+            peer: group ? groupPeer(group.id, networkId) : peerOf(number ?? ''),
+            number,
+            group: group && networkId !== null ? { id: group.id, networkId } : null,
+            text: body.text || null,
+            pin: body.pin ? JSON.stringify(body.pin) : null,
+            media: body.url === undefined ? null : { id: uuid(), url: body.url, name: nameOf(body.url) },
+          },
+          tx,
+        )
+        return ok({ message_uuid: print('MSG', id), batched: true as const })
+      },
+    ),
+
+    serve(c.getMessage, async ({ account, params }) => {
+      const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
+      return ok({ message: shownMessage(row, await surroundings(db, [row])) })
+    }),
+
+    serveOutside(c.deleteMessage, async ({ account, params }) => {
+      const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
+      const { network_id: networkId } = row
+      const channel = await rows.channelById(db, account.id, row.channel_id)
+      const forget = async (tx: Tx, reach: 'everyone' | 'us') =>
+        (await store.remove(tx, account.id, row.id, reach)) ? reach : unknown(params.message_uuid)
+      const begun = await db.begin(async (tx) => {
+        if (await isUnsent(tx, row)) return { reach: await forget(tx, 'everyone') }
+        if (!channel || networkId === null || row.direction === 'inbound') return { reach: await forget(tx, 'us') }
+        const { group_network_id: group, remote_number: number, remote_id: remote } = row
+        const from = group === null ? { number: number ?? '', remote } : { group }
+        const payload = { message: row.id, networkId, from }
+        const { account: owner, id, connection } = channel
+        const wish = { account: owner, connection, channel: id, act: 'remove', payload, milliseconds: patienceMs }
+        return { asked: await ask(tx, wish) }
+      })
+      if ('reach' in begun) return ok({ deleted_for: begun.reach })
+      const answer = await answered<'everyone' | 'us'>(db, begun.asked, patienceMs)
+      if (answer?.outcome === 'done') return ok({ deleted_for: answer.value })
+      // The network was not to be had: it is gone here.
+      return ok({ deleted_for: await db.begin((tx) => forget(tx, 'us')) })
+    }),
+
+    serve(c.listMessages, async ({ account, params, query }) => {
+      const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
+      return pageFrom(query, (start) => rows.ofChannel(db, { account: account.id, id: channel.id }, start))
+    }),
+
+    serve(c.getConversation, async ({ account, params, query }) => {
+      const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
+      const place = { account: account.id, id: channel.id }
+      const number = e164(params.remote.replace(/@c\.us$/, ''))
+      const known = number === null ? await rows.peerByRemote(db, place, params.remote) : { peer: peerOf(number) }
+      if (!known && !params.remote.includes('@'))
+        unprocessable(
+          `${params.remote} is neither a phone number nor the id of anybody who wrote`,
+          'invalid_phone_number',
+        )
+      return pageFrom(query, (start) => rows.ofPeer(db, place, known?.peer ?? params.remote, start))
+    }),
+
+    serve(c.listGroupMessages, async ({ account, params, query }) => {
+      const group = await groupOf(db, account.id, params.group_uuid)
+      const place = { account: account.id, id: group.channel }
+      return pageFrom(query, (start) => rows.ofPeer(db, place, groupPeer(group.id, group.network_id), start))
+    }),
+
+    serve(c.listConversations, async ({ account, params, query }) => {
+      const channel = await channelOf(db, account.id, params.channel_uuid)
+      const place = { account: account.id, id: channel.id }
+      const { page, limit, offset } = pageOf(query)
+      const after = query.cursor ? readPlace(query.cursor) : null
+      const start = { after, offset: after ? 0 : offset, limit: limit + 1 }
+      const [found, { total }] = await Promise.all([rows.sessions(db, place, start), rows.sessionCount(db, place)])
+      const list = found.slice(0, limit)
+      const last = list.at(-1)
+      const newest = await shown(
+        db,
+        await rows.byId(
+          db,
+          [account.id],
+          list.map((row) => row.last_message_id),
+        ),
+      )
+      const messages = new Map(newest.map((message) => [message.id, message]))
+      return ok({
+        count: list.length,
+        page,
+        total,
+        sessions: list.map((row) => {
+          const message = messages.get(print('MSG', row.last_message_id))
+          return {
+            session_key: sessionKey(row.channel_id, row.peer),
+            channel_uuid: print('WPN', row.channel_id),
+            channel_phone_number: channel.number,
+            ...(row.number === null ? {} : { remote_phone_number: row.number }),
+            ...(row.number === null && row.remote_id !== null ? { remote_id: row.remote_id } : {}),
+            ...(row.pushname ? { pushname: row.pushname } : {}),
+            ...(row.group_id ? { group_uuid: print('WAG', row.group_id) } : {}),
+            ...(row.group_name ? { name: row.group_name } : {}),
+            ...(message?.contact && !row.group_id ? { contact: message.contact } : {}),
+            unread_count: row.unread,
+            last_activity_at: iso(row.last_at),
+            ...(message ? { last_message: message } : {}),
+          }
+        }),
+        ...(found.length > limit && last
+          ? { next_cursor: Buffer.from(`${last.exact}|${last.peer}`).toString('base64url') }
+          : {}),
+      })
+    }),
+  ]
+}

@@ -1,0 +1,94 @@
+import type { Sql } from '../../db/sql.ts'
+import type { Cursor } from '../../lib/cursor.ts'
+import type { MessageRow } from './shown.ts'
+
+// Messages are read by the view msgapp_shown (migrations/0024): with their conversation and their file.
+
+/** A row of a page, with its time as the database writes it. */
+export type Listed = MessageRow & { exact: string }
+
+/** Where a page begins: behind a row, or after so many. */
+export type Start = { readonly after: Cursor | null; readonly offset: number; readonly limit: number }
+
+export const find = (sql: Sql, account: string, id: string) =>
+  sql.maybe<MessageRow>`select * from msgapp_shown where account_id = ${account} and id = ${id}`
+
+export const byId = (sql: Sql, accounts: readonly string[], ids: readonly string[]) => sql.many<MessageRow>`
+  select * from msgapp_shown where account_id = any(${accounts}::uuid[]) and id = any(${ids}::uuid[])`
+
+/** A conversation, newest first. One bound and not two: of two PostgreSQL before 18 begins at either. */
+export const ofPeer = (
+  sql: Sql,
+  channel: { account: string; id: string },
+  peer: string,
+  start: Start,
+) => sql.many<Listed>`
+  select *, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact from msgapp_shown
+  where account_id = ${channel.account} and channel_id = ${channel.id} and peer = ${peer}
+    and (created_at, id) < (coalesce(${start.after?.time ?? null}::timestamptz, 'infinity'),
+      coalesce(${start.after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  order by created_at desc, id desc limit ${start.limit} offset ${start.offset}`
+
+/** All of a channel, newest first. */
+export const ofChannel = (sql: Sql, channel: { account: string; id: string }, start: Start) => sql.many<Listed>`
+  select *, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact from msgapp_shown
+  where account_id = ${channel.account} and channel_id = ${channel.id}
+    and (created_at, id) < (coalesce(${start.after?.time ?? null}::timestamptz, 'infinity'),
+      coalesce(${start.after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  order by created_at desc, id desc limit ${start.limit} offset ${start.offset}`
+
+/** The peer that somebody without a known number has, or had before it became known. */
+export const peerByRemote = (sql: Sql, channel: { account: string; id: string }, remote: string) => sql.maybe<{
+  peer: string
+}>`
+  select peer from msgapp_chats
+  where account_id = ${channel.account} and channel_id = ${channel.id} and remote_id = ${remote} limit 1`
+
+export type SessionRow = {
+  account_id: string
+  channel_id: string
+  peer: string
+  number: string | null
+  remote_id: string | null
+  pushname: string | null
+  group_id: string | null
+  group_name: string | null
+  unread: number
+  last_at: Date
+  last_message_id: string
+  exact: string
+}
+
+/** @param after `id` is the peer of the page's last row */
+export const sessions = (sql: Sql, channel: { account: string; id: string }, start: Start) => sql.many<SessionRow>`
+  select c.*, g.name as group_name,
+    to_char(c.last_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact
+  from msgapp_chats c left join msgapp_groups g on g.account_id = c.account_id and g.id = c.group_id
+  where c.account_id = ${channel.account} and c.channel_id = ${channel.id}
+    and (c.last_at, c.peer) < (coalesce(${start.after?.time ?? null}::timestamptz, 'infinity'), coalesce(${start.after?.id ?? null}::text, ''))
+  order by c.last_at desc, c.peer desc limit ${start.limit} offset ${start.offset}`
+
+export const sessionCount = (sql: Sql, channel: { account: string; id: string }) => sql.one<{ total: number }>`
+  select count(*)::integer as total from msgapp_chats where account_id = ${channel.account} and channel_id = ${channel.id}`
+
+/** A channel that is not deleted, as sending and reading need it. */
+export type ChannelRow = {
+  account: string
+  id: string
+  connection: string
+  platform: string
+  number: string
+}
+
+export const channelByNumber = (sql: Sql, account: string, number: string) => sql.maybe<ChannelRow>`
+  select account_id as account, id, connection_id as connection, platform, phone_number as number from msgapp_channels
+  where account_id = ${account} and phone_number = ${number} and deleted_at is null`
+
+export const channelById = (sql: Sql, account: string, id: string) => sql.maybe<ChannelRow>`
+  select account_id as account, id, connection_id as connection, platform, phone_number as number from msgapp_channels
+  where account_id = ${account} and id = ${id} and deleted_at is null`
+
+export type GroupRow = { id: string; channel: string; network_id: string | null; name: string }
+
+export const group = (sql: Sql, account: string, id: string) => sql.maybe<GroupRow>`
+  select id, channel_id as channel, network_id, name from msgapp_groups where account_id = ${account} and id = ${id}`

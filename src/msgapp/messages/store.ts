@@ -1,0 +1,179 @@
+import type { Db, Sql, Tx } from '../../db/sql.ts'
+
+/** A message on its way out, accepted by the interface. */
+export type NewMessage = {
+  account: string
+  id: string
+  channel: string
+  connection: string
+  peer: string
+  /** To a number, or to a group by both of its ids. */
+  number: string | null
+  group: { id: string; networkId: string } | null
+  text: string | null
+  /** JSON. */
+  pin: string | null
+  media: { id: string; url: string; name: string } | null
+}
+
+/**
+ * Accepts outbound messages: in one statement each message with its conversation, its file and its job. A conversation that
+ * was quiet for an hour, the shortest period that subscribers may ask for, tells its first message's job since when.
+ *
+ * Conversations are written in one order, so that two batches cannot wait for each other.
+ */
+export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
+  with given as materialized (
+    select *, (select app_now()) as at from unnest(
+      ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
+      ${rows.map((r) => r.connection)}::uuid[], ${rows.map((r) => r.peer)}::text[], ${rows.map((r) => r.number)}::text[],
+      ${rows.map((r) => r.group?.id ?? null)}::uuid[], ${rows.map((r) => r.group?.networkId ?? null)}::text[],
+      ${rows.map((r) => r.text)}::text[], ${rows.map((r) => r.pin)}::text[], ${rows.map((r) => r.media?.id ?? null)}::uuid[],
+      ${rows.map((r) => r.media?.url ?? null)}::text[], ${rows.map((r) => r.media?.name ?? null)}::text[]
+    ) with ordinality as g (account_id, id, channel_id, connection_id, peer, number, group_id, group_network_id, text, pin,
+      media_id, media_url, media_name, n)
+  ), chat as (
+    insert into msgapp_chats (account_id, channel_id, peer, number, group_id, last_at, last_message_id)
+    select * from (
+      select distinct on (account_id, channel_id, peer) account_id, channel_id, peer, number, group_id, at, id from given
+      order by account_id, channel_id, peer, n desc
+    ) as newest
+    on conflict (account_id, channel_id, peer) do update
+      set previous_at = msgapp_chats.last_at, last_at = greatest(msgapp_chats.last_at, excluded.last_at),
+        last_message_id = excluded.last_message_id, unread = 0
+    returning account_id, channel_id, peer, remote_id, previous_at
+  ), file as (
+    insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)
+    select account_id, media_id, channel_id, 'document', 'application/octet-stream', media_name,
+      jsonb_build_object('url', media_url), at
+    from given where media_id is not null
+  ), message as (
+    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, media_id, pin, at, created_at,
+      updated_at)
+    select account_id, id, channel_id, peer, 'outbound', 'api', text, media_id, pin::jsonb, at, at, at from given
+  )
+  insert into jobs (id, account_id, kind, key, payload, run_at, created_at)
+  select g.id, g.account_id, 'msgapp:' || g.connection_id, g.channel_id || ' ' || g.peer,
+    jsonb_strip_nulls(jsonb_build_object('act', 'send', 'channel', g.channel_id, 'number', g.number, 'remote', c.remote_id,
+      'group', g.group_network_id, 'text', g.text, 'pin', g.pin::jsonb, 'media', g.media_id))
+    || case
+      when row_number() over (partition by g.account_id, g.channel_id, g.peer order by g.n) > 1 then '{}'
+      when c.previous_at is null or c.previous_at <= g.at - interval '1 hour' then jsonb_build_object('quiet', c.previous_at)
+      else '{}' end,
+    (select app_now()), (select app_now())
+  from given g join chat c using (account_id, channel_id, peer)`
+
+/** What a network said of messages, one row each. */
+export type SentRow = {
+  account: string
+  id: string
+  channel: string
+  networkId: string | null
+  failure: { code: string; reason: string } | null
+}
+
+/** Holds off those who keep receipts for messages that are not known by their network ids yet (`alone`). */
+export const amongSettlers = (tx: Tx, channels: readonly string[]) => tx.run`
+  select pg_advisory_xact_lock_shared(hashtextextended('msgapp receipts ' || c, 0)) from unnest(${channels}::text[]) c`
+
+/** Waits until nobody is giving messages of these channels their network ids. */
+export const alone = (tx: Tx, channels: readonly string[]) => tx.run`
+  select pg_advisory_xact_lock(hashtextextended('msgapp receipts ' || c, 0))
+  from (select c from unnest(${channels}::text[]) c order by c) as ordered`
+
+/** Takes away what a network echoed as another device's before its answer said that it is ours. */
+export const dropEchoes = (tx: Tx, sent: readonly SentRow[]) => tx.run`
+  delete from msgapp_messages m
+  using unnest(${sent.map((s) => s.channel)}::uuid[], ${sent.map((s) => s.networkId)}::text[], ${sent.map((s) => s.id)}::uuid[])
+    as g (channel_id, network_id, id)
+  where m.channel_id = g.channel_id and m.network_id = g.network_id and m.id <> g.id and m.sent_by = 'agent'`
+
+export type Step = { account_id: string; id: string; was: number; ack: number; failed: boolean }
+
+/** Writes down that networks took messages, with the receipts that came before their answer. */
+export const sent = (tx: Tx, rows: readonly SentRow[]) => tx.many<Step>`
+  with given as materialized (
+    select * from unnest(
+      ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
+      ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.failure?.code ?? null)}::text[],
+      ${rows.map((r) => r.failure?.reason ?? null)}::text[]
+    ) as g (account_id, id, channel_id, network_id, failure_code, failure_reason)
+  ), early as (
+    delete from msgapp_early e using given g
+    where e.channel_id = g.channel_id and e.network_id = g.network_id
+    returning e.*
+  ), before as materialized (
+    select m.account_id, m.id, m.ack from msgapp_messages m join given g on g.account_id = m.account_id and g.id = m.id
+  )
+  update msgapp_messages m set network_id = coalesce(g.network_id, m.network_id),
+    ack = greatest(m.ack, case when g.network_id is null then 0 else 1 end, e.level),
+    read_at = coalesce(m.read_at, e.read_at),
+    failure_code = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_code, e.failure_code) end,
+    failure_reason = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_reason, e.failure_reason) end,
+    updated_at = (select app_now())
+  from given g
+  join before b on b.account_id = g.account_id and b.id = g.id
+  left join early e on e.channel_id = g.channel_id and e.network_id = g.network_id
+  where m.account_id = g.account_id and m.id = g.id
+  returning m.account_id, m.id, b.ack as was, m.ack, m.failure_code is not null as failed`
+
+/** A receipt, or a failure (level 0). */
+export type ReceiptRow = {
+  channel: string
+  networkId: string
+  level: number
+  at: number
+  failure: { code: string; reason: string } | null
+}
+
+/** Applies what came of one message each; acknowledgements never fall. What was received has not failed. */
+export const receive = (tx: Tx, rows: readonly ReceiptRow[]) => tx.many<
+  Step & { channel_id: string; network_id: string }
+>`
+  with given as materialized (
+    select * from unnest(
+      ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.level)}::smallint[],
+      ${rows.map((r) => (r.level >= 3 ? new Date(r.at) : null))}::timestamptz[],
+      ${rows.map((r) => r.failure?.code ?? null)}::text[], ${rows.map((r) => r.failure?.reason ?? null)}::text[]
+    ) as g (channel_id, network_id, level, read_at, failure_code, failure_reason)
+  ), before as materialized (
+    select m.account_id, m.id, m.ack, m.failure_code as had_failed, g.*
+    from given g join msgapp_messages m using (channel_id, network_id)
+    where m.direction = 'outbound'
+    order by m.account_id, m.id for update of m
+  ), changed as (
+    update msgapp_messages m set ack = greatest(m.ack, b.level), read_at = coalesce(m.read_at, b.read_at),
+      failure_code = case when greatest(m.ack, b.level) < 2 then coalesce(m.failure_code, b.failure_code) end,
+      failure_reason = case when greatest(m.ack, b.level) < 2 then coalesce(m.failure_reason, b.failure_reason) end,
+      updated_at = (select app_now())
+    from before b where m.account_id = b.account_id and m.id = b.id
+      and (b.level > m.ack or (m.ack < 2 and b.failure_code is not null and m.failure_code is null))
+    returning m.id, m.ack, m.failure_code
+  )
+  select b.account_id, b.id, b.channel_id, b.network_id, b.ack as was, coalesce(c.ack, b.ack) as ack,
+    c.failure_code is not null and b.had_failed is null as failed
+  from before b left join changed c using (id)`
+
+/** Keeps what came of messages that are not known yet. */
+export const keepEarly = (tx: Tx, rows: readonly ReceiptRow[]) => tx.run`
+  insert into msgapp_early (channel_id, network_id, level, read_at, failure_code, failure_reason, created_at)
+  select *, (select app_now()) from unnest(
+    ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.level)}::smallint[],
+    ${rows.map((r) => (r.level >= 3 ? new Date(r.at) : null))}::timestamptz[],
+    ${rows.map((r) => r.failure?.code ?? null)}::text[], ${rows.map((r) => r.failure?.reason ?? null)}::text[]
+  ) as g
+  on conflict (channel_id, network_id) do update set level = greatest(msgapp_early.level, excluded.level),
+    read_at = coalesce(msgapp_early.read_at, excluded.read_at),
+    failure_code = coalesce(msgapp_early.failure_code, excluded.failure_code),
+    failure_reason = coalesce(msgapp_early.failure_reason, excluded.failure_reason)`
+
+/** Forgets receipts whose message never became known, a few at a time. */
+export const forgetEarly = (sql: Sql) => sql.run`
+  delete from msgapp_early where (channel_id, network_id) in (
+    select channel_id, network_id from msgapp_early
+    where created_at < app_now() - interval '7 days' order by created_at limit 5000)`
+
+/** Forgets what a message said; the row stays, so that the network's telling it again brings nothing back. */
+export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' | 'us') => tx.maybe<{ id: string }>`
+  update msgapp_messages set removed = ${removed}, text = null, pin = null, reactions = null, updated_at = app_now()
+  where account_id = ${account} and id = ${id} and removed is null returning id`

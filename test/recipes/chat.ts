@@ -1,0 +1,53 @@
+import { uuid } from '../../src/lib/id.ts'
+import { type Scene, unique } from './scene.ts'
+
+let numbers = 0
+
+/** A connected number on the messaging app. */
+export const chatChannel = async ({ world, tenant, mark }: Scene, platform = 'sandbox', own?: string) => {
+  const [id, number] = [uuid(), own ?? `+44151${String(4_960_000 + ++numbers)}`]
+  await world.db.run`
+    insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code, timezone,
+      created_at, updated_at)
+    values (${tenant.id}, ${id}, ${uuid()}, ${platform}, ${number}, ${unique(mark)}, 'GB', 'Europe/London', now(), now())`
+  await world.db.run`
+    insert into msgapp_links (account_id, channel_id, phase, reason, since, proved_at)
+    values (${tenant.id}, ${id}, 'connected', 'test', now(), now() + interval '1 day')`
+  return { id, channel: `WPN${id}`, number }
+}
+
+type Channel = Awaited<ReturnType<typeof chatChannel>>
+
+/** A group that a connected number is in. */
+export const chatGroup = async (scene: Scene, isMade = true, on?: Channel) => {
+  const { id: channel, number } = on ?? (await chatChannel(scene))
+  const id = uuid()
+  await scene.world.db.run`
+    insert into msgapp_groups (account_id, id, channel_id, network_id, name, created_at, updated_at)
+    values (${scene.tenant.id}, ${id}, ${channel}, ${isMade ? `${id}@g.us` : null}, ${unique(scene.mark)}, now(), now())`
+  return { group: `WAG${id}`, number }
+}
+
+export const handset = '+447700900123'
+
+/** A message that was accepted. */
+export const chatMessage = async (scene: Scene, on?: Channel) => {
+  const { channel, number } = on ?? (await chatChannel(scene))
+  const body = { from_number: number, to_number: handset, text: unique(scene.mark) }
+  const answer = await scene.world.call(scene.tenant, 'POST', '/open/msgapp/send-message', body)
+  const session_key = `WW-${channel}-${handset.slice(1)}@c.us`
+  return { channel, number, params: { session_key, message_uuid: String(answer.body.message_uuid) } }
+}
+
+/** One of everything on a number, by kind. */
+export const chatThings = async (scene: Scene, number: string): Promise<[string, string][]> => {
+  const channel = await chatChannel(scene, 'sandbox', number)
+  const { group } = await chatGroup(scene, true, channel)
+  const { params } = await chatMessage(scene, channel)
+  return [
+    ['WPN', channel.channel],
+    ['WAG', group],
+    ['MSG', params.message_uuid],
+    ['session', params.session_key],
+  ]
+}
