@@ -46,6 +46,10 @@ const isUnheard = (name: string): boolean => unheard.includes(name) || /^msgapp\
 /** Second spellings, by which one may subscribe too. */
 const spellings = new Map<string, EventName>([['call.outgoing.completed', 'call.outbound.completed']])
 
+/** The event of a name in whatever spelling; undefined when there is none. */
+export const eventNamed = (spelt: string): EventName | undefined =>
+  spellings.get(spelt) ?? eventNames.find((name) => name === spelt)
+
 export type EventKind = keyof typeof channelEvents | 'account'
 
 /** What somebody who subscribes by this name gets: the event's own name, and on what it happens. Null when there is none. */

@@ -1,9 +1,10 @@
 import type { Tx } from '../db/sql.ts'
+import { inSpelling } from '../http/naming.ts'
 import { invalid } from '../http/problem.ts'
 import { uuid } from '../lib/id.ts'
 import { nearest } from '../lib/nearest.ts'
 import { exampleOf } from './examples.ts'
-import { type EventKind, type EventName, eventNames, subscribable } from './names.ts'
+import { type EventKind, type EventName, eventNamed, eventNames, subscribable } from './names.ts'
 import * as store from './store.ts'
 
 /** Something that happened to an account. */
@@ -82,9 +83,20 @@ export const recordFor = async (
   return id
 }
 
-/** The event of a name. @throws Problem 400 that suggests the nearest */
+/** As whom an event is told: by the name, and in the second spelling of msgapp, by which it was asked for. */
+export type Spelling = { readonly eventName: string; readonly msgappName: string | null }
+
+/** What is told of an event: as it was recorded, or in the spelling in which it was asked for. The same bytes each time. */
+export const told = (payload: string, { eventName, msgappName }: Spelling): string => {
+  const isRespelt = !payload.includes(`"event":${JSON.stringify(eventName)}`)
+  if (msgappName === null && !isRespelt) return payload
+  const event = { ...JSON.parse(payload), event: eventName }
+  return JSON.stringify(msgappName === null ? event : inSpelling(event, msgappName))
+}
+
+/** The event of a name, in whatever spelling. @throws Problem 400 that suggests the nearest */
 export const eventOf = (name: string): EventName =>
-  eventNames.find((known) => known === name) ??
+  eventNamed(name) ??
   invalid(
     `There is no event ${name.slice(0, 60)}; did you mean ${nearest(name.slice(0, 60), eventNames)}?`,
     'unknown_event',

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { eventOf, onRecorded } from '../events/ops.ts'
+import { eventOf, onRecorded, type Spelling } from '../events/ops.ts'
 import type { Naming } from '../http/naming.ts'
 import { invalid, Problem } from '../http/problem.ts'
 import { admitUpgrade, type Upgrade } from '../http/upgrade.ts'
@@ -20,13 +20,17 @@ const mostOfAll = 500
 /** Of a frame of the laptop, in bytes. */
 const longestFrame = 4_096
 
-/** What was asked for in an address. @throws Problem 400 */
-const readQuery = (url: string) => {
+/** What was asked for in an address; events by their own names, each with the spelling that was used. @throws Problem 400 */
+const readQuery = (url: string, { inbound }: Naming, msgappName: string | null) => {
   const query = new URLSearchParams(url.split('?', 2)[1] ?? '')
-  const names = (query.get('events') ?? '').split(',').filter(Boolean).map(eventOf)
+  const names = new Map<string, Spelling>()
+  for (const spelt of (query.get('events') ?? '').split(',').filter(Boolean)) {
+    const eventName = inbound?.({ url: spelt }) ?? spelt
+    names.set(eventOf(eventName), { eventName, msgappName: eventName === spelt ? null : msgappName })
+  }
   const after = query.get('after') || null
   const id = after && (parse('EVT', after) ?? invalid('after must be the id of an event: it starts with EVT'))
-  return { names: names.length > 0 ? names : null, after: id }
+  return { names: names.size > 0 ? names : null, after: id }
 }
 
 /** The key that signs for whoever listens with an API key: made from it, so that it is the same the next time, and stored
@@ -71,9 +75,7 @@ export const makeTunnel = ({ db, auth, meter, changes, log, config }: Parts, nam
 
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const { id: account } = await admitUpgrade(auth, meter, request)
-    const asked = request.url ?? ''
-    const url = naming.inbound?.(request) ?? asked
-    const { names, after } = readQuery(url)
+    const { names, after } = readQuery(request.url ?? '', naming, config.msgappName)
     room(account)
     const key = String(request.headers['x-user-api-key'])
     const start = uuid()
@@ -81,11 +83,11 @@ export const makeTunnel = ({ db, auth, meter, changes, log, config }: Parts, nam
       const signing = signingKey(key)
       const session = startSession({
         socket: laptop,
-        reader: makeReader(db, account, after ? startBehind(after) : start, names),
+        reader: makeReader(db, account, after ? startBehind(after) : start, names && [...names.keys()]),
         key: signing,
         secret: shownSecret(signing),
         after: after ?? start,
-        alias: url === asked ? null : config.msgappName,
+        spellings: names,
         onError,
       })
       sessions.set(session, { account, key })

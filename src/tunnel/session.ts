@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws'
-import { inSpelling } from '../http/naming.ts'
+import { type Spelling, told } from '../events/ops.ts'
 import { print } from '../lib/id.ts'
 import { signed } from '../lib/signature.ts'
 import { type ServerFrame, unansweredMost } from './contract.ts'
@@ -21,8 +21,8 @@ export type SessionParts = {
   readonly key: Buffer
   readonly secret: string
   readonly after: string
-  /** The second spelling of msgapp, when events were asked for in that one. */
-  readonly alias: string | null
+  /** How events were asked for, by their own names; null for all, by these names. */
+  readonly spellings: ReadonlyMap<string, Spelling> | null
   readonly onError: (error: unknown) => void
 }
 
@@ -40,13 +40,8 @@ const answeredId = (text: string): string | null => {
   }
 }
 
-const spelt = ({ name, payload }: { name: string; payload: string }, alias: string | null) =>
-  alias === null || !payload.includes('msgapp')
-    ? { name, body: payload }
-    : { name: name.replace(/^msgapp\b/, alias), body: JSON.stringify(inSpelling(JSON.parse(payload), alias)) }
-
 export const startSession = (parts: SessionParts): Session => {
-  const { socket, reader, key, secret, after, alias, onError } = parts
+  const { socket, reader, key, secret, after, spellings, onError } = parts
   const unanswered = new Set<string>()
   let isLooking = false
   let lookAgain = false
@@ -59,8 +54,10 @@ export const startSession = (parts: SessionParts): Session => {
       const room = unansweredMost - unanswered.size
       if (room <= 0 || socket.bufferedAmount > mostBuffered) return
       const events = await reader.next(room)
-      for (const { id: bare, ...event } of events) {
-        const { name, body } = spelt(event, alias)
+      for (const { id: bare, name: own, payload } of events) {
+        const spelling = spellings?.get(own) ?? { eventName: own, msgappName: null }
+        const body = told(payload, spelling)
+        const name = spelling.msgappName ? own.replace(/^msgapp\b/, spelling.msgappName) : spelling.eventName
         const id = print('EVT', bare)
         unanswered.add(id)
         const headers = { 'content-type': 'application/json', ...signed([key], id, body, Date.now()) }

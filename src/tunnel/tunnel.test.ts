@@ -175,6 +175,21 @@ test('events are told in the spelling in which they were asked for', async () =>
   assert.doesNotThrow(() => new Webhook(other.secret).verify(two?.body ?? '', two?.headers ?? {}))
 })
 
+test('a list of events takes each of them in either spelling, and each is told in its own', async () => {
+  const ada = await tenant()
+  const list = 'call.outgoing.completed,chatapp.call.received,msgapp.call.made,contact.created'
+  const { told } = await listen(ada, `?events=${list}`)
+  for (const name of ['call.outbound.completed', 'msgapp.call.received', 'msgapp.call.made', 'contact.created'])
+    await call(ada, 'POST', `/sandbox/events/${name}`)
+  await has(told, 4)
+  assert.equal(told.map(({ name }) => name).join(), list)
+  assert.equal(told.map(({ body }) => JSON.parse(body).event).join(), list)
+  const own = await listen(ada, '?events=call.outbound.completed')
+  await call(ada, 'POST', '/sandbox/events/call.outbound.completed')
+  await has(own.told, 1)
+  assert.equal(own.told[0]?.name, 'call.outbound.completed')
+})
+
 test('an event made to try one webhook is not told to laptops', async () => {
   const ada = await tenant()
   const { told } = await listen(ada)

@@ -1,4 +1,5 @@
-import { inSpelling } from '../http/naming.ts'
+import { type Spelling, told } from '../events/ops.ts'
+import type { Clock } from '../lib/clock.ts'
 import { print } from '../lib/id.ts'
 import type { Outbound } from '../lib/outbound.ts'
 import { OutboundError } from '../lib/outbound-exchange.ts'
@@ -6,17 +7,14 @@ import { signed } from '../lib/signature.ts'
 import { secondsOf } from './schedule.ts'
 
 /** A webhook as its deliveries need it. */
-export type Hook = {
+export type Hook = Spelling & {
   readonly account: string
   readonly id: string
   readonly url: string
   /** Host and port of the address: calls are counted by it. */
   readonly host: string
-  /** The name that subscribers hear, and the second spelling of msgapp that they asked for. */
-  readonly eventName: string
-  readonly msgappName: string | null
-  /** Of all signing secrets that are valid now, the newest first. */
-  readonly keys: readonly Buffer[]
+  /** Signing keys, the newest first, and until when each signs: Unix milliseconds of the platform. */
+  readonly keys: readonly { readonly key: Buffer; readonly until: number }[]
 }
 
 /** An event on its way to a webhook. */
@@ -52,14 +50,6 @@ export const attemptOf = ({ status, ms, excerpt, error }: Outcome): string =>
 const mostBytes = 65_536
 const mostKept = 1_000
 
-/** What is sent: the event as it was recorded, or in the spelling in which it was asked for. The same bytes each time. */
-export const bodyOf = ({ eventName, msgappName }: Pick<Hook, 'eventName' | 'msgappName'>, body: string): string => {
-  const isRespelt = !body.includes(`"event":${JSON.stringify(eventName)}`)
-  if (msgappName === null && !isRespelt) return body
-  const event = { ...JSON.parse(body), event: eventName }
-  return JSON.stringify(msgappName === null ? event : inSpelling(event, msgappName))
-}
-
 /** In front of a surrogate pair, never in it: a database refuses half of one. */
 const kept = (text: string): string => text.slice(0, mostKept).toWellFormed()
 
@@ -70,16 +60,25 @@ const answered = (status: number): Pick<Outcome, 'what' | 'error'> => {
   return { what: 'failed', error: `the receiver answered ${status}` }
 }
 
+/** What each call is made with. */
+export type Caller = {
+  readonly outbound: Outbound
+  /** Its name, for the header User-Agent. */
+  readonly agent: string
+  readonly timeoutMs: number
+  readonly clock: Clock
+}
+
 /** Calls a webhook with an event. Never throws for what the receiver does. */
 export const call = async (
-  outbound: Outbound,
-  agent: string,
+  { outbound, agent, timeoutMs, clock }: Caller,
   hook: Hook,
   delivery: Delivery,
-  timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Outcome> => {
-  const body = bodyOf(hook, delivery.body)
+  const now = clock.now()
+  const keys = hook.keys.filter(({ until }) => now < until).map(({ key }) => key)
+  const body = told(delivery.body, hook)
   const id = print('EVT', delivery.event)
   const began = performance.now()
   try {
@@ -88,7 +87,7 @@ export const call = async (
       headers: {
         'content-type': 'application/json',
         'user-agent': agent,
-        ...signed(hook.keys, id, body, Date.now()),
+        ...signed(keys, id, body, Date.now()),
       },
       body,
       timeoutMs,

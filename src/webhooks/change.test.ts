@@ -8,7 +8,7 @@ import * as lanes from './lanes.ts'
 import { disable } from './settle.ts'
 import { makeStage, namesOf } from './testing.ts'
 
-const { receiver, happen, subscribe, deliveries, call, tenant, db, advance } = await makeStage()
+const { receiver, happen, subscribe, deliveries, call, tenant, db, parts, advance } = await makeStage()
 
 /** A receiver that answers when it is told to. */
 const held: ServerResponse[] = []
@@ -42,6 +42,33 @@ test('410 of an address that a webhook has left disables nothing, and the event 
   assert.deepEqual([webhook.enabled, webhook.failures], [true, 0])
   const key = { account: ada.id, webhook: data.uuid.slice(3) }
   assert.equal(await db.begin((tx) => disable(tx, key, hook_url, 'gone')), 0)
+})
+
+test('the secret before a rotation signs no longer than its day, however busy the webhook is', async () => {
+  const ada = await tenant()
+  // One call stays unanswered, so that the webhook stays with the process that had it before the day was over.
+  const hook_url = `http://127.0.0.1:${port}/busy`
+  const { data } = (await call(ada, 'POST', '/open/webhooks/subscribe/contact.created', { hook_url })).body
+  const before = held.length
+  await happen(ada, ['held'], 'held')
+  await until(async () => held.length === before + 1)
+  let heard = 0
+  parts.changes.on('webhooks', () => heard++)
+  await call(ada, 'POST', `/open/webhooks/${data.uuid}/rotate-secret`)
+  // Of a change a process hears at once, and once more when it looks for those of others: then nothing is read anew.
+  await until(async () => heard === 2)
+  const signatures = async (name: string) => {
+    const count = held.length
+    await happen(ada, [name])
+    await until(async () => held.length === count + 1)
+    const { req } = held[count] ?? assert.fail()
+    held[count]?.end()
+    return String(req.headers['webhook-signature']).split(' ').length
+  }
+  assert.equal(await signatures('both'), 2)
+  await advance(86_401)
+  assert.equal(await signatures('alone'), 1)
+  held[before]?.end()
 })
 
 test('what waits for a webhook is given up while it is disabled, and not once it is enabled again', async () => {

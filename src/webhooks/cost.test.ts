@@ -7,11 +7,12 @@ import { uuid } from '../lib/id.ts'
 import type { Hook } from './call.ts'
 import { makeGate } from './gate.ts'
 import { Lane } from './lane.ts'
+import { page } from './log.ts'
 import { type Change, deliveries } from './settle.ts'
 
 const { db, tenant } = await makeWorld()
 
-/** Deliveries that were read within the transaction so far. */
+/** Deliveries that this connection has read. */
 const read = async (sql: Sql): Promise<number> => {
   const { count } = await sql.one<{ count: number }>`
     select coalesce(idx_tup_fetch, 0) + seq_tup_read as count from pg_stat_xact_user_tables
@@ -51,6 +52,22 @@ test('writing down what became of a delivery costs the same however much is pend
   const { left } = await db.one<{ left: number }>`
     select count(*)::integer as left from webhook_deliveries where webhook_id = ${webhook} and state = 'pending'`
   assert.equal(left, 1_800)
+})
+
+test('the few deliveries that wait or failed are found without reading the many others', async () => {
+  const { account, webhook, of } = await pile({ failed: 3, pending: 3, delivered: 3_000 })
+  await db.run`vacuum analyze webhook_deliveries`
+  await db.run`
+    insert into events (account_id, id, name, payload, created_at)
+    select account_id, event_id, 'contact.created', '{}', created_at from webhook_deliveries where webhook_id = ${webhook}`
+  for (const state of ['pending', 'failed'] as const)
+    await db.begin(async (tx) => {
+      const before = await read(tx)
+      const rows = await page(tx, account, webhook, { state, before: null, limit: 51 })
+      assert.deepEqual(rows.map((row) => row.event_id).sort(), of(state))
+      const count = (await read(tx)) - before
+      assert.ok(count <= 10, `${count} rows were read for 3 that are ${state}`)
+    })
 })
 
 test('a webhook asks for more once what it had is written down, also when nothing of it is under way any more', async () => {

@@ -54,6 +54,7 @@ export const startDeliveries = (
   const worker = uuid()
   const gate = makeGate(room)
   const writer = makeWriter({ db, changes, log }, worker)
+  const caller = { outbound, agent: `Trunkline/${version}`, timeoutMs, clock }
   const lanes = new Map<string, Lane>()
   const wanted = new Map<string, store.LaneKey>()
   const hungry = new Set<Lane>()
@@ -72,7 +73,7 @@ export const startDeliveries = (
     gate,
     now: clock.now,
     call: (hook, delivery, signal) =>
-      call(outbound, `Trunkline/${version}`, hook, delivery, timeoutMs, signal).catch((error: unknown) => {
+      call(caller, hook, delivery, signal).catch((error: unknown) => {
         log.error({ err: error, webhook: hook.id, event: delivery.event }, 'a webhook could not be called')
         return { what: 'failed', status: null, ms: 0, excerpt: '', error: 'a fault of ours: see the log', wait: 0 }
       }),
@@ -97,9 +98,10 @@ export const startDeliveries = (
     host: URL.canParse(row.hook_url) ? new URL(row.hook_url).host : '',
     eventName: row.event_name,
     msgappName: row.msgapp_name,
-    keys: [row.sealed_secret, row.sealed_previous_secret].flatMap((sealed) =>
-      sealed ? [keyOf(seal.open(sealed))] : [],
-    ),
+    keys: [
+      { sealed: row.sealed_secret, until: Number.POSITIVE_INFINITY },
+      { sealed: row.sealed_previous_secret, until: row.previous_until?.getTime() ?? 0 },
+    ].flatMap(({ sealed, until }) => (sealed ? [{ key: keyOf(seal.open(sealed)), until }] : [])),
   })
 
   /** Ends what is pending for a webhook that is disabled or gone. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld } from '../../test/world.ts'
 import { makeMetrics } from '../http/metrics.ts'
+import { makeClock } from '../lib/clock.ts'
 import { makeOutbound } from '../lib/outbound.ts'
 import { OutboundError } from '../lib/outbound-exchange.ts'
 import { call, type Hook } from './call.ts'
@@ -27,7 +28,8 @@ test('what is kept of an error is as long as what is kept of an answer', async (
   const hook: Hook = { account: '', id: '', url: '', host: '', eventName: 'x', msgappName: null, keys: [] }
   const post = () => Promise.reject(new OutboundError('closed', 'x'.repeat(100_000)))
   const outbound = { ...makeOutbound({ allowPrivate: false }), post }
+  const caller = { outbound, agent: 'test', timeoutMs: 10_000, clock: makeClock() }
   const delivery = { event: '0', conversation: null, tries: 0, body: '{"event":"x"}' }
-  const { error } = await call(outbound, 'test', hook, delivery, 10_000, new AbortController().signal)
+  const { error } = await call(caller, hook, delivery, new AbortController().signal)
   assert.equal(error?.length, 1_000)
 })

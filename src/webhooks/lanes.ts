@@ -32,6 +32,7 @@ export type LaneRow = {
   sealed_secret: Buffer
   /** Null once it no longer signs. */
   sealed_previous_secret: Buffer | null
+  previous_until: Date | null
   heads: Head[]
 }
 
@@ -51,7 +52,7 @@ export const claim = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => sq
   )
   select c.account_id, c.webhook_id, c.failures, c.failing_since, c.succeeded_at,
     w.enabled and w.deleted_at is null as enabled, w.event_name, w.msgapp_name, w.hook_url, w.sealed_secret,
-    case when w.previous_until > (select app_now()) then w.sealed_previous_secret end as sealed_previous_secret,
+    case when w.previous_until > (select app_now()) then w.sealed_previous_secret end as sealed_previous_secret, w.previous_until,
     coalesce((
       select json_agg(json_build_object('conversation', d.conversation, 'event', d.event_id,
         'seconds', extract(epoch from d.next_at - (select app_now()))))

@@ -110,7 +110,7 @@ export const webhookRoutes = (parts: Parts) => {
       const after = query.cursor
         ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
         : null
-      const state = query.state ?? null
+      const state = query.state ?? 'any'
       const rows = await log.page(db, account.id, row.id, { state, before: after?.id ?? null, limit: limit + 1 })
       const page = rows.slice(0, limit)
       const last = page.at(-1)

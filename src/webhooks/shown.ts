@@ -1,6 +1,6 @@
+import { told } from '../events/ops.ts'
 import { iso } from '../lib/clock.ts'
 import { print } from '../lib/id.ts'
-import { bodyOf } from './call.ts'
 import { printDelivery } from './ids.ts'
 import type { LogRow } from './log.ts'
 import type { Condition, WebhookRow } from './store.ts'
@@ -35,6 +35,6 @@ export const shownDelivery = ({ event_name: eventName, msgapp_name: msgappName }
   created_at: iso(row.created_at),
   state: row.state,
   ...(row.next_at === null ? {} : { next_attempt_at: iso(row.next_at) }),
-  payload: JSON.parse(bodyOf({ eventName, msgappName }, row.body)),
+  payload: JSON.parse(told(row.body, { eventName, msgappName })),
   attempts: row.attempts.map((attempt) => ({ ...attempt, at: iso(Date.parse(attempt.at)) })),
 })
