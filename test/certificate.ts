@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A self-signed certificate for 127.0.0.1 and carrier.test, and its key, PEM. Wants openssl. */
-export const certificate = (): { cert: string; key: string } => {
+/** A self-signed certificate for these names, and its key, PEM. Wants openssl. */
+export const certificate = (names = 'IP:127.0.0.1,DNS:carrier.test'): { cert: string; key: string } => {
   const folder = mkdtempSync(join(tmpdir(), 'tls-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const subject = ['-subj', '/CN=carrier', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:carrier.test']
+  const subject = ['-subj', '/CN=carrier', '-addext', `subjectAltName=${names}`]
   const made = spawnSync('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
     ...subject,

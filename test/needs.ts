@@ -11,6 +11,7 @@ export const packages = {
   drive_smpp: 'kannel-extras',
   tshark: 'tshark',
   'Net::SMPP': 'libnet-smpp-perl',
+  prosody: 'prosody',
 } as const
 
 type Program = keyof typeof packages

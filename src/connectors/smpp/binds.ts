@@ -1,5 +1,5 @@
+import { BackOff, spread } from '../../lib/backoff.ts'
 import type { BindState } from '../port.ts'
-import { BackOff, spread } from './backoff.ts'
 import type { Link } from './codec/link.ts'
 import type { Malformed, Pdu } from './codec/pdu.ts'
 import { Session } from './session.ts'

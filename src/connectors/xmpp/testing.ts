@@ -1,0 +1,119 @@
+import type { TestContext } from 'node:test'
+import { component, type Prosody, password, secret, until } from '../../../test/prosody.ts'
+import type { ChatEvents, ChatLine, ChatLineState, ChatNetwork, ChatTools, ChatVault } from '../chat-port.ts'
+import type { ChatCall, ChatFailure, ChatInbound, ChatReceipt } from '../message-port.ts'
+import { xmppDriver } from './driver.ts'
+import type { XmppSettings } from './settings.ts'
+
+// What a connector is given, and what it tells.
+
+/** A vault in memory that outlives networks. */
+export const makeVault = (): ChatVault => {
+  const kept = new Map<string, Buffer>()
+  const key = (channel: string, type: string, id: string) => `${channel} ${type} ${id}`
+  return {
+    read: async (channel, type, ids) =>
+      new Map(
+        ids.flatMap((id) => {
+          const value = kept.get(key(channel, type, id))
+          return value ? [[id, value] as const] : []
+        }),
+      ),
+    write: async (channel, entries) => {
+      for (const { type, id, value } of entries) {
+        if (value) kept.set(key(channel, type, id), value)
+        else kept.delete(key(channel, type, id))
+      }
+    },
+    forget: async (channel) => {
+      for (const name of [...kept.keys()]) if (name.startsWith(`${channel} `)) kept.delete(name)
+    },
+  }
+}
+
+type Arguments<K extends keyof ChatEvents> = Parameters<ChatEvents[K]>[1]
+
+/** What a network told, in its order. */
+export type Seen = {
+  readonly tools: ChatTools
+  readonly states: Map<string, ChatLineState[]>
+  readonly inbound: ChatInbound[]
+  readonly receipts: ChatReceipt[]
+  readonly failures: ChatFailure[]
+  readonly calls: ChatCall[]
+  readonly groups: Arguments<'group'>[]
+  readonly edits: Arguments<'edited'>[]
+  readonly reactions: Arguments<'reaction'>[]
+  readonly log: string[]
+  phase(channel: string): string | undefined
+}
+
+export const watch = (vault: ChatVault = makeVault(), keep: () => Promise<void> = async () => {}): Seen => {
+  const states = new Map<string, ChatLineState[]>()
+  const log: string[] = []
+  const into = <T>(list: T[]) => {
+    const told = async (_: string, one: T) => {
+      await keep()
+      list.push(one)
+    }
+    return { list, told }
+  }
+  const [inbound, receipts, failures] = [into<ChatInbound>([]), into<ChatReceipt>([]), into<ChatFailure>([])]
+  const [calls, groups] = [into<ChatCall>([]), into<Arguments<'group'>>([])]
+  const [edits, reactions] = [into<Arguments<'edited'>>([]), into<Arguments<'reaction'>>([])]
+  const events: ChatEvents = {
+    line: (channel, state) => void states.set(channel, [...(states.get(channel) ?? []), state]),
+    inbound: inbound.told,
+    receipt: receipts.told,
+    failure: failures.told,
+    edited: edits.told,
+    reaction: reactions.told,
+    call: calls.told,
+    group: groups.told,
+    mapped: async () => {},
+  }
+  return {
+    tools: { events, vault, log: (event, details) => void log.push(`${event} ${JSON.stringify(details ?? {})}`) },
+    states,
+    inbound: inbound.list,
+    receipts: receipts.list,
+    failures: failures.list,
+    calls: calls.list,
+    groups: groups.list,
+    edits: edits.list,
+    reactions: reactions.list,
+    log,
+    phase: (channel) => states.get(channel)?.at(-1)?.phase,
+  }
+}
+
+export const settingsFor = (
+  mode: XmppSettings['mode'],
+  { port, componentPort, ca }: Prosody,
+  more: Partial<XmppSettings> = {},
+): XmppSettings =>
+  mode === 'client'
+    ? { mode, host: '127.0.0.1', port, domain: 'localhost', password, tls_ca: ca, ...more }
+    : { mode, host: '127.0.0.1', port: componentPort, domain: 'localhost', component, secret, ...more }
+
+export const line = (number: string, fields: Partial<ChatLine> = {}): ChatLine => ({
+  channel: `channel of ${number}`,
+  number,
+  name: `Shop ${number.slice(-2)}`,
+  since: null,
+  ...fields,
+})
+
+/** A network with these lines, all linked; it ends with the test. */
+export const link = async (
+  t: TestContext,
+  settings: XmppSettings,
+  seen: Seen,
+  lines: readonly ChatLine[],
+): Promise<ChatNetwork> => {
+  const network = xmppDriver(settings).start(settings, seen.tools)
+  t.after(() => network.close())
+  for (const one of lines) network.attach(one)
+  for (const { channel } of lines) await until(`${channel} is linked`, () => seen.phase(channel) === 'connected')
+  return network
+}

@@ -1,0 +1,77 @@
+import { request as requestPlain } from 'node:http'
+import { request as requestTls } from 'node:https'
+import { pipeline } from 'node:stream/promises'
+import type { ChatFile } from '../message-port.ts'
+import type { Asked } from '../port.ts'
+import { ns } from './codec/names.ts'
+import { child, elements, textOf, type Xml, xml } from './codec/xml.ts'
+import type { Services } from './services.ts'
+import type { XmppSettings } from './settings.ts'
+import type { Wire } from './wire.ts'
+
+const putMs = 60_000
+
+/** The only headers that a slot may ask for (XEP-0363, 5). */
+const headers = new Set(['authorization', 'cookie', 'expires'])
+
+const headersOf = (put: Xml): Record<string, string> =>
+  Object.fromEntries(
+    elements(put, 'header').flatMap((header) => {
+      const name = header.attrs.name ?? ''
+      return headers.has(name.toLowerCase()) ? [[name, textOf(header).replace(/[\r\n]/g, '')]] : []
+    }),
+  )
+
+/** Puts the file where the server said. @returns the status that came */
+const put = async (address: string, file: ChatFile, more: Record<string, string>, ca?: string): Promise<number> => {
+  const isPlain = address.startsWith('http:')
+  const options = {
+    method: 'PUT',
+    timeout: putMs,
+    signal: AbortSignal.timeout(putMs),
+    headers: { 'content-length': file.size, 'content-type': file.mimeType, ...more },
+    ...(!isPlain && ca ? { ca } : {}),
+  }
+  const request = isPlain ? requestPlain(address, options) : requestTls(address, options)
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  request.on('response', (response) => {
+    response.resume()
+    resolve(response.statusCode ?? 0)
+  })
+  request.on('error', reject)
+  const [status] = await Promise.all([promise, pipeline(file.open(), request)])
+  return status
+}
+
+const isWeb = (address: string): boolean => URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)
+
+/** Puts a file on the server (XEP-0363). @returns the address under which everybody finds it */
+export const uploadFile = async (
+  wire: Wire,
+  { upload, uploadMax }: Services,
+  { tls_ca: ca }: XmppSettings,
+  file: ChatFile,
+): Promise<Asked<string>> => {
+  if (upload === null) return { outcome: 'refused', reason: 'the server has no place for files' }
+  if (file.size > uploadMax) return { outcome: 'refused', reason: `the server takes files of up to ${uploadMax} bytes` }
+  const wish = { filename: file.name, size: String(file.size), 'content-type': file.mimeType }
+  const answer = await wire.request(xml('iq', '', { type: 'get', to: upload }, xml('request', ns.upload, wish)))
+  if (answer.outcome === 'lost') return { outcome: 'later', seconds: 2, reason: answer.reason }
+  if (answer.outcome === 'error') {
+    return answer.waits
+      ? { outcome: 'later', seconds: 30, reason: answer.reason }
+      : { outcome: 'refused', reason: answer.reason }
+  }
+  const slot = child(answer.iq, 'slot', ns.upload)
+  const to = slot && child(slot, 'put', ns.upload)
+  const get = (slot && child(slot, 'get', ns.upload)?.attrs.url) ?? ''
+  if (!to || !isWeb(to.attrs.url ?? '') || !isWeb(get)) return { outcome: 'refused', reason: 'the server gave no slot' }
+  try {
+    const status = await put(to.attrs.url ?? '', file, headersOf(to), ca)
+    if (status === 200 || status === 201) return { outcome: 'done', value: get }
+    return { outcome: 'later', seconds: 5, reason: `the server answered the file with ${status}` }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { outcome: 'later', seconds: 5, reason: `the file did not arrive: ${reason}` }
+  }
+}
