@@ -11,12 +11,24 @@ const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$
 const secret = (maxLength: number, description: string) =>
   Type.String({ minLength: 1, maxLength, description: `${description}; sealed at rest and never shown again` })
 
+// What several kinds have.
+const host = Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] })
+const port = Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] })
+const password = Type.String({
+  maxLength: 64,
+  description: 'Sealed at rest and never shown again',
+  examples: ['secret'],
+})
+const authority = Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' })
+const serverName = Type.String({ maxLength: 253 })
+const reconnectSeconds = count(1, 3600, 'The longest wait between attempts to connect; default 60')
+
 /** Settings of an SMPP connection (SMPP 3.4); names as carriers write them. */
 const Smpp = Type.Object({
-  host: Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] }),
-  port: Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] }),
+  host,
+  port,
   system_id: Type.String({ maxLength: 64, examples: ['esme'] }),
-  password: Type.String({ maxLength: 64, description: 'Sealed at rest and never shown again', examples: ['secret'] }),
+  password,
   system_type: Type.Optional(Ascii(12)),
   interface_version: Type.Optional(Enum(['3.3', '3.4', '5.0'], { description: 'What a bind says; default 3.4' })),
   address_range: Type.Optional(Ascii(40)),
@@ -27,10 +39,8 @@ const Smpp = Type.Object({
   ),
   binds: Type.Optional(count(1, 20, 'How many binds, or pairs of them; default 1')),
   tls: Type.Optional(Type.Boolean()),
-  tls_ca: Type.Optional(
-    Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' }),
-  ),
-  tls_server_name: Type.Optional(Type.String({ maxLength: 253 })),
+  tls_ca: Type.Optional(authority),
+  tls_server_name: Type.Optional(serverName),
   window: Type.Optional(count(1, 1000, 'Unanswered submits of a bind at a time; default 10')),
   tps: Type.Optional(rate('Parts a second over all binds; default no limit')),
   tps_per_sender: Type.Optional(rate('Parts a second of one sending number; default no limit')),
@@ -50,7 +60,7 @@ const Smpp = Type.Object({
   enquire_seconds: Type.Optional(
     count(1, 3600, 'Silence after which the carrier is asked whether it lives; default 30'),
   ),
-  reconnect_seconds: Type.Optional(count(1, 3600, 'The longest wait between attempts to connect; default 60')),
+  reconnect_seconds: Type.Optional(reconnectSeconds),
   prefixes: Type.Optional(
     Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
       maxItems: 5000,
@@ -112,10 +122,49 @@ const Didww = Type.Object({
 
 /** The chat network of the sandbox: the platform makes this connection itself. */
 const Sandbox = Type.Object({
-  host: Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] }),
-  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  host,
+  port,
   token: secret(200, 'What the network lets us in by'),
 })
+
+/** A name in the DNS, or an address. */
+const Domain = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:\\[\\]-]+$', description })
+
+const LocalPart = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\s"&\'/:<>@]+$', description })
+
+/** Settings of a link to an XMPP server (RFC 6120). */
+const Xmpp = Type.Object(
+  {
+    mode: Enum(['component', 'client'], {
+      description: 'component: one link for all numbers (XEP-0114); client: a login for each number',
+    }),
+    host,
+    port,
+    domain: Domain('Where people are: +447911123456 is 447911123456@domain'),
+    component: Type.Optional(Domain('Component mode: the address that the numbers are under')),
+    secret: Type.Optional(secret(200, 'Component mode: what the server knows the component by')),
+    password: Type.Optional(password),
+    admin: Type.Optional(
+      LocalPart('Who may ask whether numbers exist (XEP-0133): an account, or a name under the component'),
+    ),
+    admin_password: Type.Optional(secret(200, 'Client mode: the password of the account that admin names')),
+    encryption: Type.Optional(
+      Enum(['starttls', 'direct', 'none'], { description: 'Default starttls; in component mode none' }),
+    ),
+    tls_ca: Type.Optional(authority),
+    tls_server_name: Type.Optional(serverName),
+    groups: Type.Optional(Domain('The service for groups (XEP-0045); found by asking domain unless told')),
+    upload: Type.Optional(Domain('The service for files (XEP-0363); found by asking domain unless told')),
+    reconnect_seconds: Type.Optional(reconnectSeconds),
+  },
+  {
+    if: { properties: { mode: { const: 'component' } }, required: ['mode'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: { required: ['component', 'secret'] },
+  },
+)
 
 type Kinds = {
   readonly [kind: string]: {
@@ -129,6 +178,7 @@ export const kinds = {
   smpp: { settings: Smpp, secrets: ['password'] },
   didww: { settings: Didww, secrets: ['api_key', 'callback_secret'] },
   sandbox: { settings: Sandbox, secrets: ['token'] },
+  xmpp: { settings: Xmpp, secrets: ['secret', 'password', 'admin_password'] },
 } as const satisfies Kinds
 
 export type Kind = keyof typeof kinds
@@ -163,4 +213,5 @@ export const changes: { readonly [K in Kind]: TSchema } = {
   smpp: Type.Partial(Smpp),
   didww: Type.Partial(Didww),
   sandbox: Type.Partial(Sandbox),
+  xmpp: Type.Partial(Xmpp),
 }

@@ -53,6 +53,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     },
     didww: suppliers,
     sandbox: networks,
+    xmpp: networks,
   }
 
   /** After every change of a connection, in its transaction. */

@@ -3,6 +3,7 @@ import { enabledConnections } from '../connections/ops.ts'
 import type { ChatAbility, ChatDriver, ChatPlatform } from '../connectors/chat-port.ts'
 import type { LinkState } from '../connectors/port.ts'
 import { sandboxDriver } from '../connectors/sandbox/driver.ts'
+import { xmppDriver } from '../connectors/xmpp/driver.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
 import { Problem } from '../http/problem.ts'
@@ -15,7 +16,9 @@ import { type Owned, ownConnection } from './owner.ts'
 import * as store from './store.ts'
 
 /** The networks that there are. Settings were checked against the schema of their kind (connections/kinds.ts). */
-const drivers = { sandbox: sandboxDriver } satisfies { [platform in ChatPlatform]?: ChatDriver<unknown> }
+const drivers = { sandbox: sandboxDriver, xmpp: xmppDriver } satisfies {
+  [platform in ChatPlatform]?: ChatDriver<unknown>
+}
 
 export type ChatKind = keyof typeof drivers
 

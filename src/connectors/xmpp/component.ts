@@ -50,7 +50,7 @@ export class Component {
 
   connect(): void {
     const stream: Stream = new Stream(
-      { ...this.settings, tls: this.settings.tls ?? 'none' },
+      { ...this.settings, encryption: this.settings.encryption ?? 'none' },
       'jabber:component:accept',
       this.domain,
       {

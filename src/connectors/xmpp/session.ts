@@ -109,7 +109,7 @@ export class Session implements Wire {
   }
 
   private async open(stream: Stream): Promise<void> {
-    const wantsTls = (this.settings.tls ?? 'starttls') === 'starttls'
+    const wantsTls = (this.settings.encryption ?? 'starttls') === 'starttls'
     const offered = await logIn(stream, this.account, wantsTls)
     const canManage = child(offered, 'sm', ns.management) !== undefined
     const isResumed = canManage && (await this.resume(stream))

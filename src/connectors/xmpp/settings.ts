@@ -5,7 +5,7 @@ export type XmppSettings = {
   readonly host: string
   readonly port: number
   /** Default `starttls` for clients, `none` for components (XEP-0114 has none; `direct` is for one behind a TLS proxy). */
-  readonly tls?: 'starttls' | 'direct' | 'none'
+  readonly encryption?: 'starttls' | 'direct' | 'none'
   /** PEM of the certificate authority that alone is believed. */
   readonly tls_ca?: string
   /** The name in the certificate, default `domain`. */

@@ -74,9 +74,11 @@ export class Stream {
     this.events = events
     this.reader = this.makeReader()
     this.quiet = setTimeout(() => this.ask(), quietMs)
-    const { host, port, tls } = settings
+    const { host, port, encryption } = settings
     this.socket =
-      tls === 'direct' ? connectTls({ host, port, ...tlsOptions(settings) }) : connectTcp({ host, port, noDelay: true })
+      encryption === 'direct'
+        ? connectTls({ host, port, ...tlsOptions(settings) })
+        : connectTcp({ host, port, noDelay: true })
     this.watch(this.socket)
   }
 
@@ -157,7 +159,7 @@ export class Stream {
 
   private async connected(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
-    this.socket.once(this.settings.tls === 'direct' ? 'secureConnect' : 'connect', () => resolve())
+    this.socket.once(this.settings.encryption === 'direct' ? 'secureConnect' : 'connect', () => resolve())
     await this.inTime(promise)
   }
 

@@ -111,7 +111,7 @@ export const link = async (
   seen: Seen,
   lines: readonly ChatLine[],
 ): Promise<ChatNetwork> => {
-  const network = xmppDriver(settings).start(settings, seen.tools)
+  const network = xmppDriver.start(settings, seen.tools)
   t.after(() => network.close())
   for (const one of lines) network.attach(one)
   for (const { channel } of lines) await until(`${channel} is linked`, () => seen.phase(channel) === 'connected')
