@@ -62,6 +62,16 @@ const network = (value: string): string => {
   return value
 }
 
+const store = (value: string): string => {
+  if (!value.startsWith('s3:')) return value
+  const url = URL.canParse(value) ? new URL(value) : null
+  const endpoint = url?.searchParams.get('endpoint')
+  const isWhole = url && url.hostname !== '' && url.username !== '' && url.password !== ''
+  if (!isWhole || (endpoint && !/^https?:\/\//.test(endpoint)))
+    throw new SettingError('wants a folder, or s3://key:secret@bucket/prefix?region=eu-west-1&endpoint=https://…')
+  return value
+}
+
 const setting = <T>(name: string, fallback: string, about: string, read: (text: string) => T): Setting<T> => ({
   name,
   default: fallback,
@@ -158,8 +168,8 @@ export const settings = {
   mediaStore: setting(
     'TRUNKLINE_MEDIA_STORE',
     '',
-    'A folder, or s3://…. For media, which are to come.',
-    optional(text),
+    'Where files of messages are kept: a folder, or s3://key:secret@bucket/prefix?region=…&endpoint=… (the secret escaped as in an address). Default: media in TRUNKLINE_HOME. Processes on several machines share one.',
+    optional(store),
   ),
   deliveryDays: setting(
     'TRUNKLINE_RETENTION_DAYS_DELIVERIES',

@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import { record } from '../events/ops.ts'
-import { uuid } from '../lib/id.ts'
+import { print, uuid } from '../lib/id.ts'
 import { changesOf, type Detail, partsOf } from './details.ts'
 import { gramsOf } from './keys.ts'
 import { type Contact, shownContact } from './shown.ts'
@@ -73,4 +73,15 @@ export const change = async (tx: Tx, was: Contact, draft: Draft): Promise<Contac
   const contacts = await load(tx, account, [id])
   await tell(tx, 'contact.updated', contacts)
   return contacts[0] ?? was
+}
+
+/** Who numbers (E.164) belong to, by `<account> <number>`, as messages and calls carry it. */
+export const knownBy = async (sql: Sql, wanted: readonly { account: string; number: string }[]) => {
+  const rows = wanted.length === 0 ? [] : await store.byNumbers(sql, wanted)
+  return new Map(
+    rows.map(({ account_id, number, id, first_name, last_name }) => [
+      `${account_id} ${number}`,
+      { uuid: print('CON', id), first_name, last_name },
+    ]),
+  )
 }

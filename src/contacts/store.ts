@@ -104,3 +104,13 @@ export const removeDetails = (tx: Tx, account: string, contact: string, ids: rea
 /** The number of contacts that went, with their details. */
 export const remove = (tx: Tx, account: string, id: string) => tx.run`
   delete from contacts where account_id = ${account} and id = ${id}`
+
+/** The contacts that have these numbers; of several with one number the oldest. */
+export const byNumbers = (sql: Sql, wanted: readonly { account: string; number: string }[]) => sql.many<
+  Pick<ContactRow, 'account_id' | 'id' | 'first_name' | 'last_name'> & { number: string }
+>`
+  select distinct on (g.account_id, g.number) c.account_id, c.id, c.first_name, c.last_name, g.number
+  from unnest(${wanted.map((w) => w.account)}::uuid[], ${wanted.map((w) => w.number)}::text[]) as g (account_id, number)
+  join contact_details d on d.account_id = g.account_id and d.match_key = g.number
+  join contacts c on c.account_id = d.account_id and c.id = d.contact_id
+  order by g.account_id, g.number, c.id`

@@ -128,6 +128,18 @@ test('what comes in is kept once, with its flags, and starts a conversation only
   assert.deepEqual([total, sessions[0].unread_count, sessions[0].pushname], [1, 2, 'Ada'])
 })
 
+test('a known number comes with its contact', async () => {
+  const { tenant, chat, line, send, acked } = await furnish()
+  const contact = { first_name: 'Ada', last_name: 'Lovelace', contact_details: [{ type: 'PH', value: them }] }
+  const { uuid } = (await call(tenant, 'POST', '/open/contacts', contact)).body.contact
+  await chat.intake.inbound(line, inbound())
+  const sent = await acked(await send(), 1)
+  const known = { uuid, first_name: 'Ada', last_name: 'Lovelace' }
+  assert.deepEqual(sent.contact, known)
+  const [event] = await eventsOf(world, tenant.id, 'msgapp.message.received')
+  assert.deepEqual(event?.payload.contact, known)
+})
+
 test('a conversation that was quiet is new again, and says since when', async () => {
   const { tenant, chat, line } = await furnish()
   await chat.intake.inbound(line, inbound())

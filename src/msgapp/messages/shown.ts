@@ -64,11 +64,15 @@ const file = (row: MessageRow, { link }: Around) =>
         },
       }
 
-/** Who stands at the other end: of a group who wrote, and nobody of what we wrote there. */
+/** The number at the other end: of a group who wrote, and nobody of what we wrote there. */
+export const remoteNumber = ({ group_id, author, remote_number }: MessageRow): string | null => {
+  if (group_id === null) return remote_number
+  return author?.startsWith('+') ? author : null
+}
+
 const remote = (row: MessageRow, { contact }: Around) => {
-  const inGroup = row.group_id !== null
-  const number = inGroup ? (row.author?.startsWith('+') ? row.author : null) : row.remote_number
-  const id = inGroup ? row.author : row.remote_id
+  const number = remoteNumber(row)
+  const id = row.group_id === null ? row.remote_id : row.author
   const known = number === null ? null : contact(row.account_id, number)
   return {
     ...(number === null ? (id === null ? {} : { remote_id: id }) : { remote_phone_number: number }),
