@@ -43,7 +43,10 @@ const tell = async (command: Command): Promise<Report> => {
 
 type Contestant = {
   readonly port: number
+  /** Of ours: Node and PostgreSQL. */
   readonly pids: readonly number[]
+  /** Bytes that the database has written to its log so far; 0 where there is none. */
+  written?(): Promise<number>
   /** The request of the n-th message. */
   request(n: number): Buffer
   stop(): Promise<void>
@@ -73,6 +76,8 @@ const startOurs = async (receipts: boolean): Promise<Contestant> => {
   return {
     port: platform.port,
     pids: [platform.pid, platform.postgres],
+    written: async () =>
+      Number((await platform.db.one<{ bytes: string }>`select pg_current_wal_lsn() - '0/0' as bytes`).bytes),
     request: (n) =>
       post('/open/sms/send', headers, JSON.stringify({ from_number: from, to_number: destination(n), text })),
     stop: platform.stop,
@@ -114,26 +119,42 @@ const drained = async (accepted: number, receipts: boolean): Promise<Report> => 
 const timesOf = ({ arrivals = [] }: Report, began: bigint) =>
   arrivals.map(([, at]) => Number(BigInt(at) - began) / 1e6).sort((a, b) => a - b)
 
-type Result = { accepted: number; relayed: number; lost: number; cpu: number; memory: number; p50: number; p99: number }
+type Result = {
+  accepted: number
+  relayed: number
+  lost: number
+  /** Microseconds a message, of each process. */
+  cpu: number[]
+  /** Bytes of the database's log a message. */
+  log: number
+  memory: number
+  p50: number
+  p99: number
+}
+
+const sum = (figures: readonly number[]) => figures.reduce((total, figure) => total + figure, 0)
 
 const measure = async (contestant: Contestant, receipts: boolean): Promise<Result> => {
   let n = 0
   const requests = Array.from({ length: 40_000 }, (_, i) => contestant.request(i))
   await tell({ reset: { receipts } })
-  const cpuBefore = contestant.pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+  const cpuBefore = contestant.pids.map(cpuSeconds)
+  const written = await contestant.written?.()
   const began = process.hrtime.bigint()
   const done: Load = await load(contestant.port, connections, seconds, () => requests[n++] ?? contestant.request(n))
   const accepted = done.statuses.get(202) ?? 0
   const report = await drained(accepted, receipts)
   const end = receipts ? Number(BigInt(report.lastCall) - began) / 1e9 : (timesOf(report, began).at(-1) ?? 0) / 1000
-  const cpu = contestant.pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0) - cpuBefore
+  const cpu = contestant.pids.map((pid, i) => ((cpuSeconds(pid) - (cpuBefore[i] ?? 0)) / accepted) * 1e6)
+  const log = (((await contestant.written?.()) ?? 0) - (written ?? 0)) / accepted
   const came = receipts ? report.called : report.arrived
   return {
     accepted: accepted / done.seconds,
     relayed: came / end,
     lost: accepted - came,
-    cpu: (cpu / accepted) * 1e6,
-    memory: contestant.pids.reduce((sum, pid) => sum + memory(pid), 0),
+    cpu: cpu.map(Math.round),
+    log: Math.round(log),
+    memory: sum(contestant.pids.map(memory)),
     ...(await steady(contestant, receipts)),
   }
 }
@@ -177,7 +198,7 @@ for (const receipts of [false, true].filter((one) => [undefined, String(one)].in
       (of(ours, (r) => r.relayed) / of(name, (r) => r.relayed)).toFixed(2),
       of(name, (r) => r.p50).toFixed(1),
       of(name, (r) => r.p99).toFixed(1),
-      of(name, (r) => r.cpu).toFixed(0),
+      of(name, (r) => sum(r.cpu)).toFixed(0),
       String(of(name, (r) => r.memory)),
       String(Math.max(...(results.get(name) ?? []).map((r) => r.lost))),
     ])

@@ -80,9 +80,38 @@ test('no place is granted while older jobs wait', async () => {
   const berth = berthOf(db, 'busy')
   assert.ok(berth)
   assert.equal(berth.reserve(1), null)
+  assert.equal(berth.caughtUp(), null, 'nobody is asked to wait for a long queue')
   gate.resolve()
   await until('all ended', async () => (await left('busy')) === 0)
   berth.forsake(await grantOf(berth, 1), false)
+  await worker.stop()
+})
+
+test('who waits for the claim of the last that wait finds places once it has ended', async () => {
+  const ran: string[] = []
+  const kind: Kind = {
+    kind: 'close',
+    concurrency: 10,
+    leaseSeconds: 30,
+    maxAttempts: 3,
+    run: async ({ id }) => void ran.push(id),
+  }
+  const worker = work({ db, kinds: [kind], log: silent })
+  const berth = berthOf(db, 'close')
+  assert.ok(berth)
+  berth.forsake(await grantOf(berth, 1), false)
+  let granted = 0
+  for (let round = 0; round < 10; round++) {
+    await db.begin((tx) => enqueue(tx, 'close', {}))
+    assert.equal(berth.reserve(1), null)
+    await berth.caughtUp()
+    const grant = berth.reserve(1)
+    if (grant) berth.take(grant, [])
+    if (grant) granted++
+  }
+  // The worker may have looked at the queue by itself in between.
+  assert.ok(granted >= 7, `${granted} of 10`)
+  await until('all ran', () => ran.length === 10)
   await worker.stop()
 })
 

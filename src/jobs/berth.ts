@@ -15,6 +15,8 @@ export type Grant = { readonly count: number; readonly at: number }
 export type Berth = {
   readonly worker: string
   readonly leaseSeconds: number
+  /** Resolves once a claim has ended that is to find hardly anything: places may be had again. Else null. */
+  caughtUp(): Promise<void> | null
   /** Places for at most so many jobs; null while older ones wait, or there is no room. Ends with `take` or `forsake`. */
   reserve(count: number): Grant | null
   /** The jobs that were committed, at most as many as were granted. They have no key. */

@@ -32,6 +32,9 @@ export class Lane implements Berth {
   #claiming = 0
   #due = true
   #after: string | null = null
+  /** The last claim found as many as were wanted: more wait than can be taken. */
+  #isFar = false
+  #catching: (() => void)[] = []
   /** The answer to a claim was lost: there may be jobs leased to us that we do not know of. */
   #doubtful = false
   #failures = 0
@@ -59,6 +62,12 @@ export class Lane implements Berth {
 
   get leaseSeconds(): number {
     return this.#kind.leaseSeconds
+  }
+
+  caughtUp(): Promise<void> | null {
+    const isClose = (this.#scheduled || this.#claiming > 0) && !this.#isFar && this.#state === 'open'
+    if (!isClose || this.#pause !== undefined) return null
+    return new Promise((resolve) => this.#catching.push(resolve))
   }
 
   reserve(count: number): Grant | null {
@@ -94,7 +103,11 @@ export class Lane implements Berth {
 
   /** Goes on at the end of this turn of the event loop, so that what ends within one turn is written together. */
   look(): void {
-    if (this.#scheduled || this.#pause !== undefined || this.#state === 'closed') return
+    if (this.#scheduled) return
+    if (this.#pause !== undefined || this.#state === 'closed') {
+      this.#tellCaught()
+      return
+    }
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -160,8 +173,13 @@ export class Lane implements Berth {
       if (outcomes.length === 0 && wanted === 0) break
       void this.#turn(outcomes, wanted)
     }
+    if (this.#claiming === 0) this.#tellCaught()
     const isIdle = this.#held.size === 0 && this.#turns === 0 && this.#reserved === 0
     if (this.#state === 'closing' && isIdle) this.#onIdle?.()
+  }
+
+  #tellCaught(): void {
+    for (const go of this.#catching.splice(0)) go()
   }
 
   #wanted(): number {
@@ -264,6 +282,7 @@ export class Lane implements Berth {
 
   /** Whether to claim again, and from which account on. */
   #advance({ seen, after }: Turn, wanted: number): void {
+    this.#isFar = seen >= wanted
     if (this.#after === null) {
       if (seen < wanted) return
       this.#due = true

@@ -32,6 +32,7 @@ test('what may start at once is handed over leased, just as its row says; the re
   const berth: Berth = {
     worker: uuid(),
     leaseSeconds: 30,
+    caughtUp: () => null,
     reserve: (count) => ({ count: Math.min(count, 2), at: performance.now() }),
     take: (_, jobs) => void taken.push(...jobs),
     forsake: () => void forsaken++,
@@ -77,6 +78,7 @@ test('nothing is leased beside older texts that wait to be claimed', async () =>
   const berth: Berth = {
     worker: uuid(),
     leaseSeconds: 30,
+    caughtUp: () => null,
     reserve: (count) => ({ count, at: performance.now() }),
     take: (_, jobs) => void taken.push(...jobs),
     forsake: () => assert.fail('it was committed'),
@@ -99,6 +101,7 @@ test('a place that a refused statement had is given back', async () => {
   const berth: Berth = {
     worker: uuid(),
     leaseSeconds: 30,
+    caughtUp: () => null,
     reserve: (count) => ({ count, at: performance.now() }),
     take: () => assert.fail('nothing was committed'),
     forsake: ({ count }, isDoubtful) => void assert.deepEqual([++forsaken, count, isDoubtful], [1, 1, false]),

@@ -58,6 +58,8 @@ const leasedJobs = (kept: readonly store.NewMessage[], count: number, now: Date)
 export const makeAccept = (db: Db, clock: Clock, honoursOptOut: boolean, accepted: () => void): Accept => {
   const accept = async (messages: readonly store.NewMessage[]) => {
     const berth = berthOf(db, submitKind)
+    // What is claimed costs another statement: it pays to wait for the one that claims the last of what waits.
+    await berth?.caughtUp()
     const grant = berth?.reserve(messages.length)
     if (!berth || !grant) {
       const { refused } = await store.accept(db, messages, honoursOptOut, null)
