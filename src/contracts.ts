@@ -1,6 +1,7 @@
 import * as accounts from './accounts/contract.ts'
 import * as connections from './connections/contract.ts'
 import * as contacts from './contacts/contract.ts'
+import * as contactFiles from './contacts/files/contract.ts'
 import * as documents from './documents/contract.ts'
 import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
@@ -35,6 +36,7 @@ export const contracts: readonly Contract[] = [
   sms,
   messages,
   contacts,
+  contactFiles,
   webhooks,
   ledger,
   prices,

@@ -1,5 +1,6 @@
 import { accountRoutes } from './accounts/routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
+import { contactFileRoutes } from './contacts/files/routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
 import { documentRoutes } from './documents/routes.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -35,6 +36,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...pricingRoutes(parts),
   ...smsRoutes(parts),
   ...contactRoutes(parts),
+  ...contactFileRoutes(parts),
   ...messageRoutes(parts),
   ...webhookRoutes(parts),
   ...ledgerRoutes(parts),

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { forgetContactImports } from './contacts/jobs.ts'
 import { makeEndpoints } from './endpoints.ts'
 import { forgetKeys } from './http/idempotency.ts'
 import { makeNaming } from './http/naming.ts'
@@ -106,6 +107,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         ...msgappSchedules(parts),
         syncSchedule(parts),
         lowBalances,
+        forgetContactImports,
         forgetDeliveries,
       ],
     })

@@ -1,10 +1,8 @@
 import { beginning, digitsOf, type Hash, shortened, triples, variants, wordsOf } from './keys.ts'
+import type { Wanted } from './store.ts'
 
 /** What somebody looks for: words, and digits of phone numbers. */
 export type Asked = { readonly words: readonly string[]; readonly digits: readonly string[] }
-
-/** All of one list of grams, and one of each further list. */
-export type Wanted = { readonly whole: readonly number[]; readonly any: readonly (readonly number[])[] }
 
 /** Words beyond these count for the order of what is found only. */
 const most = 3

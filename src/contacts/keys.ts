@@ -61,11 +61,11 @@ export const shortened = (word: string): string => word.slice(0, longestWord)
 export const beginning = (word: string): string => word.slice(0, longestPrefix)
 
 /** The texts, with their kinds, that stand for a contact. */
-function* textsOf(names: string, phones: readonly string[], emails: readonly string[]) {
+function* textsOf(names: string, numbers: readonly string[], emails: readonly string[]) {
   const inName = wordsOf(names).map(shortened)
   const inEmails = emails.flatMap((email) => wordsOf(email).slice(0, 8).map(shortened))
   for (const word of inName) for (const text of variants(word)) yield ['v', text] as const
-  for (const phone of phones) for (const text of triples(digitsOf(phone))) yield ['d', text] as const
+  for (const number of numbers) for (const text of triples(number)) yield ['d', text] as const
   for (const word of [...inName, ...inEmails]) {
     yield ['w', word] as const
     for (let i = 1; i <= Math.min(word.length - 1, longestPrefix); i++) yield ['p', word.slice(0, i)] as const
@@ -80,11 +80,11 @@ const mostKeys = 1500
 export const gramsOf = (
   account: string,
   id: string,
-  { names, phones, emails }: { names: string; phones: readonly string[]; emails: readonly string[] },
+  { names, numbers, emails }: { names: string; numbers: readonly string[]; emails: readonly string[] },
 ): number[] => {
   const grams = new Set<number>()
   const hashes = [hashOf(account, false), ...(isSampled(id) ? [hashOf(account, true)] : [])]
-  for (const [kind, text] of textsOf(names, phones, emails)) {
+  for (const [kind, text] of textsOf(names, numbers, emails)) {
     if (grams.size >= mostKeys) break
     for (const hash of hashes) grams.add(hash(kind, text))
   }

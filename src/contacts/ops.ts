@@ -2,7 +2,7 @@ import type { Sql, Tx } from '../db/sql.ts'
 import { record } from '../events/ops.ts'
 import { print, uuid } from '../lib/id.ts'
 import { changesOf, type Detail, partsOf } from './details.ts'
-import { gramsOf } from './keys.ts'
+import { digitsOf, gramsOf } from './keys.ts'
 import { type Contact, shownContact } from './shown.ts'
 import * as store from './store.ts'
 
@@ -16,8 +16,10 @@ export type Draft = {
 
 const withGrams = (account: string, id: string, { first_name, last_name, profile_pic_url, details }: Draft) => {
   const names = `${first_name} ${last_name}`
-  const grams = gramsOf(account, id, { names, ...partsOf(details) })
-  return { id, first_name, last_name, profile_pic_url, grams }
+  const { phones, emails } = partsOf(details)
+  const numbers = phones.map(digitsOf)
+  const grams = gramsOf(account, id, { names, numbers, emails })
+  return { id, first_name, last_name, profile_pic_url, numbers: numbers.join(' '), emails: emails.join(' '), grams }
 }
 
 /** The contacts of these ids with their details, in the order of creation. */

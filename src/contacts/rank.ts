@@ -1,8 +1,6 @@
 import type { Asked } from './asked.ts'
-import { digitsOf, shortened, triples, wordsOf } from './keys.ts'
-
-/** What is looked at of a contact. */
-export type Looked = { readonly names: string; readonly phones: readonly string[]; readonly emails: readonly string[] }
+import { shortened, triples, wordsOf } from './keys.ts'
+import type { FoundRow } from './store.ts'
 
 /** True when one letter more, less, other or swapped with the next makes one word of the other. */
 const isOneApart = (one: string, other: string): boolean => {
@@ -22,14 +20,18 @@ const similarity = (one: string, other: string): number => {
   return common / (left.size + right.size - common)
 }
 
-const leastSimilar = 0.3
-
 /** How well a word of a contact answers one that was asked for, from 0 (not at all) to 1. */
 const worth = (asked: string, word: string): number => {
   if (word === asked) return 1
   if (word.startsWith(asked)) return 0.8 + (0.15 * asked.length) / word.length
   if (asked.length >= 4 && isOneApart(asked, word)) return 0.7
-  if (asked.length >= 3 && word.includes(asked)) return 0.6
+  return asked.length >= 3 && word.includes(asked) ? 0.6 : 0
+}
+
+const leastSimilar = 0.3
+
+/** The same for words that only sound alike. */
+const likeness = (asked: string, word: string): number => {
   const alike = asked.length >= 4 ? similarity(asked, word) : 0
   return alike >= leastSimilar ? alike / 2 : 0
 }
@@ -46,16 +48,18 @@ const best = <Item>(items: readonly Item[], value: (item: Item) => number): numb
 
 /** How well a contact answers, from 0 to 1; 0 when something that was asked for is not there. Names count before e-mail
  *  addresses. */
-export const scoreOf = ({ words, digits }: Asked, { names, phones, emails }: Looked): number => {
-  const inName = wordsOf(names).map(shortened)
-  const inEmails = emails.flatMap(wordsOf).map(shortened)
-  const numbers = phones.map(digitsOf)
+export const scoreOf = ({ words, digits }: Asked, row: FoundRow): number => {
+  const inName = wordsOf(`${row.first_name} ${row.last_name}`).map(shortened)
+  const inEmails = words.length > 0 ? wordsOf(row.emails).map(shortened) : []
+  const numbers = row.numbers.split(' ')
   const scores = [
-    ...words.map((asked) =>
-      Math.max(
-        best(inName, (word) => worth(asked, word)),
-        0.9 * best(inEmails, (word) => worth(asked, word)),
-      ),
+    ...words.map(
+      (asked) =>
+        // What is like something costs ten times what is something.
+        Math.max(
+          best(inName, (word) => worth(asked, word)),
+          0.9 * best(inEmails, (word) => worth(asked, word)),
+        ) || best([...inName, ...inEmails], (word) => likeness(asked, word)),
     ),
     ...digits.map((asked) => best(numbers, (number) => ofNumber(asked, number))),
   ]

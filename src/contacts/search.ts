@@ -1,6 +1,5 @@
 import type { Db } from '../db/sql.ts'
-import { type Asked, asWords, begunAlike, exactly, nearly, readAsked, type Wanted, within } from './asked.ts'
-import { partsOf } from './details.ts'
+import { type Asked, asWords, begunAlike, exactly, nearly, readAsked, within } from './asked.ts'
 import { type Hash, hashOf } from './keys.ts'
 import { load } from './ops.ts'
 import { scoreOf } from './rank.ts'
@@ -9,45 +8,41 @@ import * as store from './store.ts'
 
 /** Contacts that one look at the index brings at most: enough to choose a page from. */
 const most = 200
-const mostExact = 100
+
+type Way = (hash: Hash, asked: Asked) => store.Wanted
 
 /**
  * The contacts that a text finds, best first. Looks are taken one after the other, from the exact to the vague, until there
- * are enough; what they bring is judged by `scoreOf`. A million contacts: see bench/contacts.ts.
+ * are enough; what they bring is judged by `scoreOf`. Measured with a million contacts: bench/contacts.ts.
  */
 export const search = async (db: Db, account: string, text: string, limit: number): Promise<Contact[]> => {
-  const asked = readAsked(text)
+  const given = readAsked(text)
   const [all, sample] = [hashOf(account, false), hashOf(account, true)]
-  const seen = new Set<string>()
-  const found: { contact: Contact; score: number }[] = []
+  const scores = new Map<string, number>()
 
-  const look = async (wanted: Wanted, limit = most): Promise<string[]> => {
-    if (wanted.whole.length + wanted.any.length === 0) return []
-    return (await store.byGrams(db, account, wanted.whole, wanted.any, limit)).map(({ id }) => id)
-  }
-  /** What very many contacts have is found among the sample already. */
-  const sampled = async (way: (hash: Hash, asked: Asked) => Wanted, asked: Asked): Promise<string[]> => {
-    const some = await look(way(sample, asked))
-    return some.length < most ? look(way(all, asked)) : some
-  }
-  const keep = async (ids: readonly string[], asked: Asked): Promise<void> => {
-    const fresh = [...new Set(ids)].filter((id) => !seen.has(id))
-    for (const contact of await load(db, account, fresh)) {
-      const names = `${contact.first_name} ${contact.last_name}`
-      const score = scoreOf(asked, { names, ...partsOf(contact.details) })
-      if (score === 0) continue
-      seen.add(contact.id)
-      found.push({ contact, score })
+  const look = async (way: Way, asked: Asked): Promise<void> => {
+    const wanted = way(all, asked)
+    if (wanted.whole.length + wanted.any.length === 0) return
+    for (const row of await store.found(db, account, wanted, way(sample, asked), most)) {
+      if (scores.has(row.id)) continue
+      const score = scoreOf(asked, row)
+      if (score > 0) scores.set(row.id, score)
     }
   }
+  const hasWords = given.words.length > 0
 
-  const exact = asked.words.length > 0 ? await look(exactly(all, asked), mostExact) : []
-  await keep([...exact, ...(await sampled(nearly, asked))], asked)
-  if (found.length < limit && asked.words.length > 0) await keep(await sampled(within, asked), asked)
-  if (found.length < limit && asked.digits.length > 0) await keep(await sampled(nearly, asWords(asked)), asWords(asked))
-  if (found.length === 0 && asked.words.length > 0) await keep(await sampled(begunAlike, asked), asked)
+  if (hasWords) await look(exactly, given)
+  if (scores.size < limit) await look(nearly, given)
+  if (scores.size < limit && hasWords) await look(within, given)
+  if (scores.size < limit && given.digits.length > 0) await look(nearly, asWords(given))
+  if (scores.size === 0 && hasWords) await look(begunAlike, given)
 
-  const order = (one: Contact, other: Contact) => (one.id < other.id ? -1 : 1)
-  found.sort((one, other) => other.score - one.score || order(one.contact, other.contact))
-  return found.slice(0, limit).map(({ contact }) => contact)
+  const best = [...scores].sort(([one, left], [other, right]) => right - left || (one < other ? -1 : 1)).slice(0, limit)
+  const contacts = await load(
+    db,
+    account,
+    best.map(([id]) => id),
+  )
+  const place = new Map(best.map(([id], i) => [id, i]))
+  return contacts.sort((one, other) => (place.get(one.id) ?? 0) - (place.get(other.id) ?? 0))
 }

@@ -52,28 +52,39 @@ export const count = (tx: Tx, account: string, more: number) => tx.run`
   insert into contact_counts (account_id, slot, contacts) values (${account}, pg_backend_pid() % 16, ${more})
   on conflict (account_id, slot) do update set contacts = contact_counts.contacts + excluded.contacts`
 
-/** Contacts by their grams: see contacts_by_grams in the migration. */
-export const byGrams = (
+/** All of one list of grams, and one of each of at most three further lists. */
+export type Wanted = { readonly whole: readonly number[]; readonly any: readonly (readonly number[])[] }
+
+/** What a search looks at of a contact: numbers and e-mail addresses each after a space. */
+export type FoundRow = Pick<ContactRow, 'id' | 'first_name' | 'last_name'> & { numbers: string; emails: string }
+
+/** Contacts by their grams; one may come twice. See `contacts_found` in the migrations. @param sample of all in the sample */
+export const found = (
   sql: Sql,
   account: string,
-  whole: readonly number[],
-  [one = [], two = [], three = []]: readonly (readonly number[])[],
+  { whole, any: [one = [], two = [], three = []] }: Wanted,
+  { whole: sampleWhole, any: [sampleOne = [], sampleTwo = [], sampleThree = []] }: Wanted,
   most: number,
-) => sql.many<{ id: string }>`
-  select id from contacts_by_grams(${account}, ${whole}::integer[], ${one}::integer[], ${two}::integer[],
-    ${three}::integer[], ${most}) as found (id)`
+) => sql.many<FoundRow>`
+  select id, first_name, last_name, numbers, emails
+  from contacts_found(${account}, ${whole}::integer[], ${one}::integer[], ${two}::integer[], ${three}::integer[],
+    ${sampleWhole}::integer[], ${sampleOne}::integer[], ${sampleTwo}::integer[], ${sampleThree}::integer[], ${most})`
 
 export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url'> & {
+  readonly numbers: string
+  readonly emails: string
   readonly grams: readonly number[]
 }
 
 export const insert = (tx: Tx, account: string, rows: readonly NewContact[]) => tx.run`
-  insert into contacts (account_id, id, first_name, last_name, profile_pic_url, grams, created_at)
-  select ${account}, g.id, g.first_name, g.last_name, g.profile_pic_url, g.grams::integer[], (select app_now())
+  insert into contacts (account_id, id, first_name, last_name, profile_pic_url, numbers, emails, grams, created_at)
+  select ${account}, g.id, g.first_name, g.last_name, g.profile_pic_url, g.numbers, g.emails, g.grams::integer[],
+    (select app_now())
   from unnest(
     ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.first_name)}::text[], ${rows.map((r) => r.last_name)}::text[],
-    ${rows.map((r) => r.profile_pic_url)}::text[], ${rows.map((r) => `{${r.grams.join()}}`)}::text[]
-  ) as g (id, first_name, last_name, profile_pic_url, grams)`
+    ${rows.map((r) => r.profile_pic_url)}::text[], ${rows.map((r) => r.numbers)}::text[],
+    ${rows.map((r) => r.emails)}::text[], ${rows.map((r) => `{${r.grams.join()}}`)}::text[]
+  ) as g (id, first_name, last_name, profile_pic_url, numbers, emails, grams)`
 
 export const addDetails = (tx: Tx, account: string, rows: readonly (Detail & { contact: string })[]) => tx.run`
   insert into contact_details (account_id, contact_id, type, value, match_key, created_at)
@@ -90,7 +101,7 @@ export const lock = (tx: Tx, account: string, id: string) => tx.maybe<ContactRow
 
 export const change = (tx: Tx, account: string, row: NewContact) => tx.run`
   update contacts set first_name = ${row.first_name}, last_name = ${row.last_name},
-    profile_pic_url = ${row.profile_pic_url}, grams = ${row.grams}::integer[], updated_at = app_now()
+    profile_pic_url = ${row.profile_pic_url}, numbers = ${row.numbers}, emails = ${row.emails}, grams = ${row.grams}::integer[], updated_at = app_now()
   where account_id = ${account} and id = ${row.id}`
 
 export const changeDetail = (tx: Tx, account: string, contact: string, id: number, { type, value }: Detail) => tx.run`
@@ -114,3 +125,11 @@ export const byNumbers = (sql: Sql, wanted: readonly { account: string; number: 
   join contact_details d on d.account_id = g.account_id and d.match_key = g.number
   join contacts c on c.account_id = d.account_id and c.id = d.contact_id
   order by g.account_id, g.number, c.id`
+
+/** Which contacts have details of these keys, oldest contact first. */
+export const byKeys = (sql: Sql, account: string, keys: readonly string[]) => sql.many<{
+  match_key: string
+  contact_id: string
+}>`
+  select match_key, contact_id from contact_details
+  where account_id = ${account} and match_key = any (${keys}::text[]) order by contact_id, id`

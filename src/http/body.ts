@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { Problem } from './problem.ts'
 import { bePatient } from './socket.ts'
 import { fileTypes, takeFile } from './upload.ts'
 import { badBody } from './validation.ts'
@@ -19,7 +20,10 @@ export const readBodies = (app: FastifyInstance): void => {
 /** Hands bodies over as they come. The key of the request was looked at before, and nobody is hurried from here on. */
 export const streamBodies = (scope: FastifyInstance): void => {
   scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('text/csv', (request, payload, done) => {
+  scope.addContentTypeParser(['text/csv', 'text/vcard', 'text/x-vcard'], (request, payload, done) => {
+    const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+    const taken = request.routeOptions.config.contract?.media ?? ['text/csv']
+    if (!taken.includes(type)) return done(new Problem('mediaType', `${type} is not possible here`))
     bePatient(request.raw.socket)
     done(null, payload)
   })

@@ -23,7 +23,7 @@ export type Contract = {
   readonly body?: TSchema
   /** Refused over plain HTTP from elsewhere (403 https_required). */
   readonly secure?: boolean
-  /** Of a body that is a file: the types that it may have. The handler is given its bytes. */
+  /** Of a body that is a file: the types that it may have. The handler is given its bytes, or their stream. */
   readonly media?: readonly string[]
   /** Bytes; 256 KiB unless said otherwise. */
   readonly bodyLimit?: number

@@ -5,7 +5,7 @@ import { CsvError, parse } from 'csv-parse'
 export type Line = { readonly line: number; readonly cells: readonly string[] }
 
 /** The file breaks off: what comes after this line cannot be told apart. */
-export class BrokenCsv extends Error {
+export class BrokenFile extends Error {
   readonly line: number
   constructor(line: number, message: string) {
     super(message)
@@ -16,7 +16,7 @@ export class BrokenCsv extends Error {
 /**
  * Reads lines as they come, and no faster than they are taken. Empty ones are passed over.
  * @param longestLine bytes
- * @throws BrokenCsv
+ * @throws BrokenFile
  */
 export async function* linesOf(body: Readable, longestLine = 10_000): AsyncGenerator<Line> {
   const parser = parse({
@@ -41,6 +41,6 @@ export async function* linesOf(body: Readable, longestLine = 10_000): AsyncGener
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     const why = error.code === 'CSV_MAX_RECORD_SIZE' ? `a line is longer than ${longestLine} bytes` : error.message
-    throw new BrokenCsv(parser.info.lines, `the CSV cannot be read on from here: ${why}`)
+    throw new BrokenFile(parser.info.lines, `the CSV cannot be read on from here: ${why}`)
   }
 }

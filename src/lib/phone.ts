@@ -1,4 +1,9 @@
-import { type CountryCode, type PhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import {
+  type CountryCode,
+  isSupportedCountry,
+  type PhoneNumber,
+  parsePhoneNumberFromString,
+} from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 
 /** What holds in every country of a calling code: the lengths (a bit mask) that its national numbers may have, and the
@@ -63,6 +68,12 @@ export const written = (text: string, country?: CountryCode): string | null => {
   if (country === undefined || bare.startsWith('+')) return e164(bare)
   const parsed = bare.length <= 40 ? parsePhoneNumberFromString(bare, country) : undefined
   return parsed?.isPossible() ? parsed.number : null
+}
+
+/** The country of an ISO 3166-1 alpha-2 code in any letter case, or null when it has no numbers. */
+export const countryBy = (code: string): CountryCode | null => {
+  const upper = code.toUpperCase()
+  return isSupportedCountry(upper) ? upper : null
 }
 
 /** What the library knows of an E.164 number. */

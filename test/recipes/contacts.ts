@@ -1,5 +1,5 @@
 import type { Recipes } from './recipe.ts'
-import type { Scene } from './scene.ts'
+import { type Scene, unique } from './scene.ts'
 
 const contact = async (scene: Scene) => ({ contact_uuid: await scene.contact() })
 const nobody = { contact_details: [{ type: 'PH', value: 'nobody' }] }
@@ -20,6 +20,11 @@ export const contactRecipes: Recipes = {
     ok: async (scene) => contact(scene).then(() => ({ query: { q: scene.mark, results_per_page: 3 } })),
     invalid: () => ({}),
   },
+  importContacts: {
+    ok: ({ mark }) => ({ body: `first_name,email\n${mark},${unique('import').replace(' ', '.')}@example.com\n` }),
+    invalid: () => ({ body: 'first_name,phone\nAda,nobody\n' }),
+  },
+  exportContacts: { ok: () => ({}), invalid: () => ({ query: { format: 'xlsx' } }) },
   getContact: { ok: async (scene) => ({ params: await contact(scene) }) },
   deleteContact: { ok: async (scene) => ({ params: await contact(scene) }) },
 }

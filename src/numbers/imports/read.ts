@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { BrokenCsv, linesOf } from '../../lib/csv.ts'
+import { BrokenFile, linesOf } from '../../lib/csv.ts'
 import type { Fault } from '../../lib/faults.ts'
 import { e164, fitsCountry } from '../../lib/phone.ts'
 import type { Found, Groups } from './groups.ts'
@@ -75,7 +75,7 @@ export async function* readFile(body: Readable, places: Places, groups: Groups):
     }
     if (read === null && batch.faults.length === 0) fault(1, 'the file is empty')
   } catch (error) {
-    if (!(error instanceof BrokenCsv)) throw error
+    if (!(error instanceof BrokenFile)) throw error
     fault(error.line, error.message)
   }
   yield batch

@@ -1,0 +1,192 @@
+// Whether a search among contacts costs the same however many there are.
+//
+//   npm run bench -- contacts [--most 1000000] [--rounds 300]
+//
+// The directory of one account grows from 10,000 contacts to 1,000,000, beside that of another one with 1,000. Names are
+// drawn as they are among people: a few are frequent, most are rare. Every figure is of a whole request through the HTTP
+// interface in this process, one after the other, and stands beside its ratio to the smallest directory.
+
+import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
+import { issueKey, openAccount } from '../src/accounts/ops.ts'
+import { readConfig } from '../src/config.ts'
+import { add, type Draft } from '../src/contacts/ops.ts'
+import { connect } from '../src/db/sql.ts'
+import { makeSeal } from '../src/lib/secret.ts'
+import { makeParts } from '../src/parts.ts'
+import { makeApp } from '../src/run.ts'
+import { makeSimulator } from '../src/sandbox/simulator.ts'
+import { startServer } from '../test/servers.ts'
+import { option, table } from './lib.ts'
+
+const most = option('most', 1_000_000)
+const rounds = option('rounds', 300)
+const sizes = [10_000, 100_000, 1_000_000].filter((size) => size <= most)
+
+const server = await startServer()
+const db = connect({ url: server.url, connections: 8 })
+const patient = connect({ url: server.url, connections: 1, patient: true })
+const parts = await makeParts({
+  config: readConfig({}),
+  version: 'bench',
+  db,
+  log: pino({ level: 'warn' }),
+  seal: makeSeal(randomBytes(32)),
+  simulator: makeSimulator(() => null),
+  publicUrl: () => 'http://127.0.0.1',
+})
+parts.life.ready = true
+const app = await makeApp(parts)
+await app.ready()
+
+const customer = () =>
+  db.begin(async (tx) => {
+    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000 })
+    return { id, key: (await issueKey(tx, id, 'bench')).key }
+  })
+const [large, small] = [await customer(), await customer()]
+
+/** A call that is fulfilled. @returns its body */
+const call = async (method: 'GET' | 'POST' | 'PUT', url: string, body?: object, key = large.key): Promise<string> => {
+  const headers = { 'x-user-api-key': key }
+  const answer = await app.inject({ method, url, headers, ...(body ? { payload: body } : {}) })
+  if (answer.statusCode >= 300) throw new Error(`${method} ${url}: ${answer.statusCode} ${answer.payload}`)
+  return answer.payload
+}
+
+/** A number from 0 to 1 that belongs to another one (an integer hash: splitmix32). */
+const chance = (n: number): number => {
+  let state = Math.imul(n + 0x9e3779b9, 0x85ebca6b)
+  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35)
+  return ((state ^ (state >>> 16)) >>> 0) / 2 ** 32
+}
+
+const beginnings = 'Ma Jo An Al Ka So Da El Ri Be Lu Mi Ro Sa Te Vi No Ha Ga Pe'.split(' ')
+const middles = 'ri nat le ha vin mo ta li ber no ga do sel ka ni rou wen chi zo pa'.split(' ')
+const ends = 'a son ez man ova er in ton ard is el ko mann ini sen ski ton ley rd as'.split(' ')
+const of = (parts: readonly string[], share: number): string => parts[Math.floor(share * parts.length)] ?? ''
+
+/** The frequent names are the first ones: of 200 first names and 8,000 last names, drawn by the square of chance. */
+const firstOf = (n: number) => {
+  const rank = Math.floor(chance(3 * n) ** 2 * 200)
+  return of(beginnings, chance(rank)) + of(middles, chance(rank + 1000)) + of(ends.slice(0, 4), chance(rank + 2000))
+}
+const lastOf = (n: number) => {
+  const rank = Math.floor(chance(3 * n + 1) ** 2 * 8000)
+  return of(beginnings, chance(rank + 3000)) + of(middles, chance(rank + 20_000)) + of(ends, chance(rank + 40_000))
+}
+const domains = ['gmail.com', 'outlook.com', 'example.com', 'acme.example', 'navy.example']
+const phoneOf = (n: number) => `+4477${String(Math.floor(chance(3 * n + 2) * 1e8)).padStart(8, '0')}`
+const emailOf = (n: number) => `${firstOf(n)}.${lastOf(n)}${n}@${of(domains, chance(n + 7_000_000) ** 2)}`.toLowerCase()
+
+const draftOf = (n: number): Draft => ({
+  first_name: firstOf(n),
+  last_name: lastOf(n),
+  profile_pic_url: null,
+  details: [
+    { type: 'PH', value: phoneOf(n), key: phoneOf(n) },
+    { type: 'E', value: emailOf(n), key: emailOf(n) },
+  ],
+})
+
+const fill = async (account: string, from: number, to: number): Promise<number> => {
+  const began = performance.now()
+  const batch = 1000
+  for (let at = from; at < to; at += batch)
+    await patient.begin((tx) =>
+      add(
+        tx,
+        account,
+        Array.from({ length: Math.min(batch, to - at) }, (_, i) => draftOf(at + i)),
+      ),
+    )
+  return performance.now() - began
+}
+await fill(small.id, 0, 1000)
+
+let size = 0
+/** A contact anywhere among those that are there. */
+const some = (i: number) => Math.floor(chance(i + 9_000_000) * size)
+const swapped = (word: string) => word.slice(0, 2) + word.slice(3, 4) + word.slice(2, 3) + word.slice(4)
+
+const search = (q: string, key?: string) =>
+  call('GET', `/open/contacts/search?q=${encodeURIComponent(q)}`, undefined, key)
+let deep: string[] = []
+
+/** What is measured; each is given the number of the round. */
+const acts: Record<string, (i: number) => Promise<unknown>> = {
+  'a letter': (i) => search(of([...'majskdel'], chance(i))),
+  'a beginning, 4 letters': (i) => search(lastOf(some(i)).slice(0, 4)),
+  'a last name': (i) => search(lastOf(some(i))),
+  'both names': (i) => search(`${firstOf(some(i))} ${lastOf(some(i))}`),
+  'both names, swapped letters': (i) => search(`${swapped(firstOf(some(i)))} ${swapped(lastOf(some(i)))}`),
+  'a part of a name': (i) => search(lastOf(some(i)).slice(2, 6)),
+  'a name that is not there': (i) => search(`quixote${i}`),
+  '3 digits that all have': () => search('447'),
+  '3 digits': (i) => search(phoneOf(some(i)).slice(8, 11)),
+  '6 digits in the middle': (i) => search(phoneOf(some(i)).slice(5, 11)),
+  'a whole number': (i) => search(phoneOf(some(i))),
+  'an e-mail address': (i) => search(emailOf(some(i))),
+  'a domain': () => search('navy.example'),
+  'the other account': (i) => search(lastOf(i % 1000), small.key),
+  'list, first page': () => call('GET', '/open/contacts'),
+  'list, by cursor': (i) => call('GET', `/open/contacts?cursor=${deep[i % deep.length]}`),
+  create: (i) =>
+    call('POST', '/open/contacts', {
+      first_name: firstOf(i),
+      last_name: lastOf(i),
+      contact_details: [{ type: 'PH', value: phoneOf(i) }],
+    }),
+}
+
+const figures = new Map<string, { p50: number; p99: number }[]>(Object.keys(acts).map((name) => [name, []]))
+const added: string[] = []
+const bytes: string[] = []
+for (const wanted of sizes) {
+  const count = wanted - size
+  added.push(`${Math.round((count / (await fill(large.id, size, wanted))) * 1000)}/s`)
+  size = wanted
+  await patient.raw('vacuum analyze contacts')
+  await patient.raw('vacuum analyze contact_details')
+  const [space] = await patient.raw<{ heap: string; grams: string }>(`
+    select pg_size_pretty(pg_table_size('contacts')) as heap, pg_size_pretty(pg_relation_size('contacts_by_gram')) as grams`)
+  bytes.push(`${space?.heap}, ${space?.grams}`)
+  const ids = await patient.raw<{ cursor: string }>(`
+    select translate(encode(convert_to('2026-01-01T00:00:00Z|' || id, 'utf8'), 'base64'), E'+/=\\n', '-_') as cursor
+    from contacts where account_id = '${large.id}' order by md5(id::text) limit 1000`)
+  deep = ids.map(({ cursor }) => cursor)
+  for (const [name, act] of Object.entries(acts)) {
+    for (let i = 0; i < 20; i++) await act(i + 1)
+    const times: number[] = []
+    const end = performance.now() + 30_000
+    for (let i = 0; i < rounds && performance.now() < end; i++) {
+      const began = performance.now()
+      await act(i + 21)
+      times.push(performance.now() - began)
+    }
+    times.sort((a, b) => a - b)
+    const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
+    figures.get(name)?.push({ p50: at(0.5), p99: at(0.99) })
+  }
+  console.error(`${wanted} contacts done`)
+}
+
+const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)
+console.log(`milliseconds p50 / p99 (p99 as a ratio to that of ${sizes[0]} contacts)\n`)
+table(
+  ['', ...sizes.map((size) => size.toLocaleString('en'))],
+  [
+    ...[...figures].map(([name, list]) => [
+      name,
+      ...list.map(({ p50, p99 }) => `${ms(p50)} / ${ms(p99)} (${(p99 / (list[0]?.p99 ?? 1)).toFixed(1)})`),
+    ]),
+    ['(added)', ...added],
+    ['(table, index of grams)', ...bytes],
+  ],
+)
+
+parts.changes.stop()
+await app.close()
+await db.end()
+await patient.end()
+await server.stop()

@@ -1,0 +1,173 @@
+import type { Db, Tx } from '../../db/sql.ts'
+import { Problem } from '../../http/problem.ts'
+import { BrokenFile } from '../../lib/csv.ts'
+import { type Fault, type Faults, makeFaults } from '../../lib/faults.ts'
+import { uuid } from '../../lib/id.ts'
+import { asGiven, mostDetails, unique } from '../details.ts'
+import { add, change, type Draft, load } from '../ops.ts'
+import { byKeys, count, lock } from '../store.ts'
+import type { Read } from './entry.ts'
+import * as store from './store.ts'
+
+/** What to do with a contact of whose numbers and e-mail addresses the account has one already. */
+export type Duplicates = 'skip' | 'merge' | 'create'
+
+export type Outcome = {
+  /** Contacts in the file. */
+  read: number
+  created: number
+  merged: number
+  skipped: number
+  faults: Faults
+}
+
+/** Contacts that are worked on at a time. */
+const part = 500
+
+/** The file cannot be taken as it is: the transaction is undone. */
+class Refused extends Error {}
+
+const keysOf = ({ details }: Draft): string[] => details.filter(({ type }) => type !== 'A').map(({ key }) => key)
+
+/** What is there stays; what it lacks is added. */
+const merged = (base: Draft, more: Draft): Draft => ({
+  first_name: base.first_name,
+  last_name: base.last_name || more.last_name,
+  profile_pic_url: base.profile_pic_url ?? more.profile_pic_url,
+  details: unique([...base.details, ...more.details]),
+})
+
+const mergeInto = async (tx: Tx, account: string, id: string, drafts: readonly Draft[]): Promise<void> => {
+  await lock(tx, account, id)
+  const [was] = await load(tx, account, [id])
+  if (!was) throw new Error('a contact went while an import was merged into it')
+  const whole = drafts.reduce(merged, { ...was, details: was.details.map(asGiven) })
+  await change(tx, was, whole)
+}
+
+/** A contact that entries go into: one that is there, or one that is new in this part. */
+type Home = { readonly id: string | null; draft: Draft; more: Draft[] }
+
+/** Takes some contacts into the directory. */
+const take = async (tx: Tx, account: string, entries: readonly store.Entry[], duplicates: Duplicates, to: Outcome) => {
+  const homes = new Map<string, Home>()
+  const fresh: Home[] = []
+  const old = new Map<string, Home>()
+  if (duplicates !== 'create') {
+    const known = await byKeys(
+      tx,
+      account,
+      entries.flatMap(({ entry }) => keysOf(entry)),
+    )
+    const contacts = await load(tx, account, [...new Set(known.map(({ contact_id }) => contact_id))])
+    for (const contact of contacts)
+      old.set(contact.id, { id: contact.id, draft: { ...contact, details: contact.details.map(asGiven) }, more: [] })
+    for (const { match_key, contact_id } of known) {
+      const home = old.get(contact_id)
+      if (home && !homes.has(match_key)) homes.set(match_key, home)
+    }
+  }
+  const faults: Fault[] = []
+  for (const { line, entry } of entries) {
+    const keys = keysOf(entry)
+    const home = duplicates === 'create' ? undefined : keys.map((key) => homes.get(key)).find(Boolean)
+    if (home && duplicates === 'skip') {
+      to.skipped++
+      continue
+    }
+    if (home) {
+      const whole = merged(home.draft, entry)
+      if (whole.details.length > mostDetails) {
+        faults.push({
+          line,
+          error: `together with the contact that it is merged into, there are over ${mostDetails} details`,
+        })
+        continue
+      }
+      home.draft = whole
+      home.more.push(entry)
+      to.merged++
+    } else {
+      fresh.push({ id: null, draft: entry, more: [] })
+      to.created++
+    }
+    const into = home ?? fresh.at(-1)
+    if (into) for (const key of keys) if (!homes.has(key)) homes.set(key, into)
+  }
+  to.faults.add(faults)
+  await add(
+    tx,
+    account,
+    fresh.map(({ draft }) => draft),
+  )
+  for (const { id, more } of old.values()) if (id !== null && more.length > 0) await mergeInto(tx, account, id, more)
+}
+
+const takeAll = async (tx: Tx, account: string, id: string, good: number, duplicates: Duplicates, to: Outcome) => {
+  if (!(await store.begin(tx, account))) {
+    const text = 'Another import of the account is being taken in: try again when it has ended'
+    throw new Problem('unavailable', text, 'import_running', { 'retry-after': '5' })
+  }
+  let after = 0
+  let taken = 0
+  for (;;) {
+    const entries = await store.staged(tx, account, id, after, part)
+    await take(tx, account, entries, duplicates, to)
+    taken += entries.length
+    after = entries.at(-1)?.line ?? after
+    if (entries.length < part) break
+  }
+  if (taken !== good) throw new Error(`${good} contacts were put aside, and ${taken} are there`)
+  await count(tx, account, to.created)
+}
+
+/**
+ * Imports a file of contacts: all of it, or nothing, unless bad lines are to be passed over. Contacts are put aside as they
+ * come, so that memory stays the same however many there are and no transaction waits for a slow sender; one transaction then
+ * takes them into the directory.
+ */
+export const importContacts = async (
+  db: Db,
+  account: string,
+  file: AsyncIterable<Read>,
+  { duplicates, skipBad }: { duplicates: Duplicates; skipBad: boolean },
+): Promise<Outcome> => {
+  const id = uuid()
+  const to: Outcome = { read: 0, created: 0, merged: 0, skipped: 0, faults: makeFaults() }
+  let good = 0
+  let batch: store.Entry[] = []
+  const flush = async () => {
+    if (batch.length > 0) await store.stage(db, account, id, batch)
+    good += batch.length
+    batch = []
+  }
+  try {
+    try {
+      for await (const { line, read } of file) {
+        to.read++
+        if (typeof read === 'string') to.faults.add([{ line, error: read }])
+        else if (skipBad || to.faults.count === 0) batch.push({ line, entry: read })
+        if (batch.length >= part) await flush()
+      }
+      if (to.read === 0) to.faults.add([{ line: 1, error: 'there are no contacts in the file' }])
+    } catch (error) {
+      if (!(error instanceof BrokenFile)) throw error
+      to.faults.add([{ line: error.line, error: error.message }])
+    }
+    await flush()
+    const isRefused = () => to.faults.count > 0 && !skipBad
+    if (isRefused() || good === 0) return to
+    await db
+      .begin(async (tx) => {
+        await takeAll(tx, account, id, good, duplicates, to)
+        if (isRefused()) throw new Refused()
+      })
+      .catch((error) => {
+        if (!(error instanceof Refused)) throw error
+        Object.assign(to, { created: 0, merged: 0, skipped: 0 })
+      })
+    return to
+  } finally {
+    if (good > 0) await store.clear(db, account, id).catch(() => {})
+  }
+}

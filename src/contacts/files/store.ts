@@ -1,0 +1,39 @@
+import type { Db, Sql, Tx } from '../../db/sql.ts'
+import type { Draft } from '../ops.ts'
+
+export type Entry = { readonly line: number; readonly entry: Draft }
+
+/** Puts contacts aside until all of the file was read. */
+export const stage = (db: Db, account: string, id: string, entries: readonly Entry[]) => db.run`
+  insert into contact_import_entries (account_id, import_id, line, entry)
+  select ${account}, ${id}, g.line, g.entry::json
+  from unnest(
+    ${entries.map(({ line }) => line)}::integer[], ${entries.map(({ entry }) => JSON.stringify(entry))}::text[]
+  ) as g (line, entry)`
+
+/** Contacts that were put aside, in the order of their lines. */
+export const staged = (sql: Sql, account: string, id: string, after: number, limit: number) => sql.many<Entry>`
+  select line, entry from contact_import_entries
+  where account_id = ${account} and import_id = ${id} and line > ${after} order by line limit ${limit}`
+
+/** True when no other import of the account is being taken in; none is until the transaction ends. */
+export const begin = async (tx: Tx, account: string): Promise<boolean> =>
+  (
+    await tx.one<{ is_mine: boolean }>`
+      select pg_try_advisory_xact_lock(hashtextextended('contacts.import', 0) # hashtextextended(${account}, 0)) as is_mine`
+  ).is_mine
+
+const cleared = 50_000
+
+export const clear = async (db: Db, account: string, id: string): Promise<void> => {
+  let gone = cleared
+  while (gone === cleared)
+    gone = await db.run`
+      delete from contact_import_entries where (account_id, import_id, line) in (
+        select account_id, import_id, line from contact_import_entries
+        where account_id = ${account} and import_id = ${id} limit ${cleared})`
+}
+
+/** What imports left behind whose process was killed. */
+export const forget = (tx: Tx) => tx.run`
+  delete from contact_import_entries where created_at < clock_timestamp() - interval '2 days'`
