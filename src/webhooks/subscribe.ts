@@ -5,6 +5,7 @@ import { phoneNumber } from '../http/validation.ts'
 import { parse, uuid } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
 import { makeSecret } from '../lib/signature.ts'
+import { channelOf, channelOfNumber } from '../msgapp/channels/ops.ts'
 import { lineOf } from '../numbers/ops.ts'
 import * as store from './store.ts'
 
@@ -27,6 +28,11 @@ type Chosen = { kind: store.ChannelKind; id: string; match: string }
 /** The channel of an account by its printed id, whatever its kind. @throws the 404 Problem */
 export const channelBy = async (sql: Sql, account: string, printed: string, kind: Kind): Promise<Chosen> => {
   const unknown = () => notFound(`Channel ${printed} does not exist`)
+  const isOfAny = kind === 'msgapp' || kind === 'account'
+  if (isOfAny && parse('WPN', printed)) {
+    const { id } = await channelOf(sql, account, printed)
+    return { kind: 'WPN', id, match: id }
+  }
   const [did, sms] = [parse('DID', printed), parse('SMS', printed)]
   if (!did && !sms) return unknown()
   const line = (await lineOf(sql, account, did ? { did } : { sms: sms ?? '' })) ?? unknown()
@@ -36,8 +42,11 @@ export const channelBy = async (sql: Sql, account: string, printed: string, kind
 
 const channelByNumber = async (sql: Sql, account: string, given: string, kind: Kind): Promise<Chosen> => {
   const number = phoneNumber(given)
-  // Numbers of the messaging app come with its channels.
-  const line = kind === 'msgapp' ? null : await lineOf(sql, account, { number })
+  if (kind === 'msgapp') {
+    const { id } = await channelOfNumber(sql, account, number)
+    return { kind: 'WPN', id, match: id }
+  }
+  const line = await lineOf(sql, account, { number })
   const unknown = `${number} is no number of the account with these events`
   if (!line) return notFound(unknown)
   if (kind !== 'sms') return { kind: 'DID', id: line.did, match: line.did }

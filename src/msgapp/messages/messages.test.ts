@@ -128,6 +128,39 @@ test('what comes in is kept once, with its flags, and starts a conversation only
   assert.deepEqual([total, sessions[0].unread_count, sessions[0].pushname], [1, 2, 'Ada'])
 })
 
+test('webhooks are for one number, by its id or itself, and for a group alone', async () => {
+  const { tenant, chat, line } = await furnish()
+  const other = await makeChat(world, tenant.id)
+  const group = { id: '120363025246125487@g.us', name: 'Alone' }
+  await chat.intake.inbound(line, inbound({ group }))
+  const [{ group_uuid }] = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body.sessions
+  const wish = async (event: string, more: object) => {
+    const body = { hook_url: 'http://127.0.0.1:1024/never', ...more }
+    const answer = await call(tenant, 'POST', `/open/webhooks/subscribe/${event}`, body)
+    assert.equal(answer.status, 201, JSON.stringify(answer.body))
+    assert.equal(answer.body.data.channel_uuid, `WPN${line.channel}`)
+    assert.deepEqual(answer.body.data.hook_params, { waweb_uuid: `WPN${line.channel}` })
+    return answer.body.data.uuid
+  }
+  const ids = [
+    await wish('msgapp.message.received', { on_number: line.number }),
+    await wish('msgapp.message.new', { channel_uuid: `WPN${line.channel}` }),
+    await wish('msgapp.group.message.received', { channel_uuid: `WPN${line.channel}`, to_group_uuid: group_uuid }),
+  ]
+  const listed = (await call(tenant, 'GET', `/open/webhooks/channel/WPN${line.channel}`)).body.webhooks
+  assert.equal(listed.length, 3)
+  await other.intake.inbound(other.line, inbound())
+  await chat.intake.inbound(line, inbound())
+  await chat.intake.inbound(line, inbound({ group }))
+  await chat.intake.inbound(line, inbound({ group: { id: '120363025246125488@g.us', name: 'Another' } }))
+  const heard = await Promise.all(
+    ids.map(async (id) => (await call(tenant, 'GET', `/open/webhooks/${id}/deliveries`)).body.deliveries.length),
+  )
+  assert.deepEqual(heard, [1, 3, 1])
+  const foreign = await call(await world.tenant(), 'GET', `/open/webhooks/channel/WPN${line.channel}`)
+  assert.equal(foreign.status, 404)
+})
+
 test('a known number comes with its contact', async () => {
   const { tenant, chat, line, send, acked } = await furnish()
   const contact = { first_name: 'Ada', last_name: 'Lovelace', contact_details: [{ type: 'PH', value: them }] }

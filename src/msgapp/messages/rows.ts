@@ -80,10 +80,6 @@ export type ChannelRow = {
   number: string
 }
 
-export const channelByNumber = (sql: Sql, account: string, number: string) => sql.maybe<ChannelRow>`
-  select account_id as account, id, connection_id as connection, platform, phone_number as number from msgapp_channels
-  where account_id = ${account} and phone_number = ${number} and deleted_at is null`
-
 export const channelById = (sql: Sql, account: string, id: string) => sql.maybe<ChannelRow>`
   select account_id as account, id, connection_id as connection, platform, phone_number as number from msgapp_channels
   where account_id = ${account} and id = ${id} and deleted_at is null`
