@@ -77,6 +77,7 @@ test('a webhook asks for more once what it had is written down, also when nothin
   const lane = new Lane(hook, { failures: 0, failingSince: null, isProven: true }, [], {
     gate: makeGate({ each: 32, quick: 512, other: 448 }),
     now: Date.now,
+    isHeld: () => true,
     call: async () => ({ what: 'delivered', status: 200, ms: 1, excerpt: '', error: null, wait: 0 }),
     write: () => new Promise((written) => writing.push(written)),
     elder: async () => null,

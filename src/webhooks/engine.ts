@@ -10,6 +10,7 @@ import { makeGate } from './gate.ts'
 import type { Ground } from './ground.ts'
 import { Lane } from './lane.ts'
 import * as store from './lanes.ts'
+import { makeLeases } from './leases.ts'
 import { makeWriter } from './writer.ts'
 
 /** Calls at a time: to one host, to receivers that are well, to all others. */
@@ -22,7 +23,6 @@ const most = 256
 const mostInHand = 16_384
 const leastShare = 4
 const lookEvery = 500
-const extendEvery = 8_000
 /** A lane with nothing to do is kept for so long, because where one event was there come more. */
 const keepIdle = 2_000
 
@@ -46,23 +46,24 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
  * Delivers events to webhooks until it is stopped. Any number of processes may share a database: a webhook's deliveries are
  * made by one of them at a time, the one that has its lane on lease, so that they keep their order.
  * @param options.timeoutMs for a call, from the connection to the end of the answer
+ * @param options.leaseSeconds after which another process may deliver for the webhooks of one that hangs
  */
 export const startDeliveries = (
   { db, seal, clock, outbound, changes, log, version }: Given,
-  { timeoutMs = 10_000 } = {},
+  { timeoutMs = 10_000, leaseSeconds = 30 } = {},
 ): Deliveries => {
   const worker = uuid()
   const gate = makeGate(room)
   const writer = makeWriter({ db, changes, log }, worker)
   const caller = { outbound, agent: `Trunkline/${version}`, timeoutMs, clock }
   const lanes = new Map<string, Lane>()
+  const leases = makeLeases({ db, log }, worker, lanes, leaseSeconds)
   const wanted = new Map<string, store.LaneKey>()
   const hungry = new Set<Lane>()
   const probing = new Set<Lane>()
   let isClosed = false
   let isLooking = false
   let isAway = false
-  let extendedAt = performance.now()
 
   const failed = (error: unknown) => {
     if (!isAway || !isUnavailable(error)) log.error({ err: error }, 'webhook deliveries could not be read')
@@ -72,6 +73,7 @@ export const startDeliveries = (
   const ground: Ground = {
     gate,
     now: clock.now,
+    isHeld: leases.areHeld,
     call: (hook, delivery, signal) =>
       call(caller, hook, delivery, signal).catch((error: unknown) => {
         log.error({ err: error, webhook: hook.id, event: delivery.event }, 'a webhook could not be called')
@@ -133,7 +135,7 @@ export const startDeliveries = (
   const round = async () => {
     const claims = [...wanted.values()].slice(0, most)
     for (const { webhook } of claims) wanted.delete(webhook)
-    const claimed = claims.length > 0 ? await store.claim(db, worker, claims) : []
+    const claimed = claims.length > 0 ? await store.claim(db, worker, claims, leases.seconds) : []
     for (const row of claimed) admit(row)
 
     const eager = [...hungry].slice(0, most)
@@ -188,27 +190,6 @@ export const startDeliveries = (
     else lane.hint()
   }
 
-  const extend = async () => {
-    extendedAt = performance.now()
-    const all = [...lanes.values()]
-    if (all.length === 0) return
-    const kept = new Set(
-      (
-        await store.extend(
-          db,
-          worker,
-          all.map(({ key }) => key),
-        )
-      ).map((row) => row.webhook_id),
-    )
-    for (const lane of all) {
-      if (kept.has(lane.key.webhook)) continue
-      log.warn({ webhook: lane.key.webhook }, 'another process delivers for a webhook now')
-      lane.lose()
-      lanes.delete(lane.key.webhook)
-    }
-  }
-
   /** Gives back the lanes that have nothing to do. */
   const tidy = async () => {
     const idle = [...lanes.values()].filter(
@@ -236,7 +217,7 @@ export const startDeliveries = (
         look()
       })
     }
-    if (performance.now() - extendedAt > extendEvery) await extend()
+    await leases.keep()
     const failing = lanes.values().filter((lane) => !lane.isQuick)
     let places = mostFailing - [...failing].length
     for (const { account_id: account, webhook_id: webhook, failures } of await store.due(db, worker, most * 4)) {

@@ -17,6 +17,8 @@ export type Ground = {
   readonly gate: Gate
   /** The platform's time, Unix milliseconds. */
   now(): number
+  /** Whether the lease holds: nothing is begun without. */
+  isHeld(): boolean
   call(hook: Hook, delivery: Delivery, signal: AbortSignal): Promise<Outcome>
   /** Resolves once it is written down, or once the lane is lost. */
   write(lane: Lane, report: Report): Promise<void>

@@ -120,7 +120,8 @@ export class Lane {
   }
 
   get #mayStart(): boolean {
-    return this.#lines.hasReady && this.#underWay < this.#condition.allowance && !this.#isLost && !this.#isClosing
+    if (!this.#lines.hasReady || this.#isLost || this.#isClosing) return false
+    return this.#underWay < this.#condition.allowance && this.#ground.isHeld()
   }
 
   get #place(): Place {
@@ -154,6 +155,7 @@ export class Lane {
   /** Tries a receiver that is down. */
   async probe(delivery: Delivery): Promise<void> {
     if (this.#isProbing || this.#isLost || !this.isDown || this.#inHand.has(delivery.event)) return
+    if (!this.#ground.isHeld()) return
     this.#isProbing = true
     const { gate } = this.#ground
     const place = { ...this.#place, isQuick: false }

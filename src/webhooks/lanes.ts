@@ -36,8 +36,8 @@ export type LaneRow = {
   heads: Head[]
 }
 
-/** Takes lanes that are free, or ours, for 30 s. */
-export const claim = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => sql.many<LaneRow>`
+/** Takes lanes that are free, or ours, for so many seconds. */
+export const claim = (sql: Sql, worker: string, lanes: readonly LaneKey[], seconds: number) => sql.many<LaneRow>`
   with free as (
     select l.account_id, l.webhook_id from webhook_lanes l
     join unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[]) w (account_id, webhook_id)
@@ -46,7 +46,8 @@ export const claim = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => sq
       and (l.hold_until is null or l.hold_until <= (select app_now())))
     for update of l skip locked
   ), claimed as (
-    update webhook_lanes l set owner = ${worker}, leased_until = clock_timestamp() + interval '30 seconds'
+    update webhook_lanes l set owner = ${worker},
+      leased_until = clock_timestamp() + make_interval(secs => ${seconds}::double precision)
     from free f where l.account_id = f.account_id and l.webhook_id = f.webhook_id
     returning l.*
   )
@@ -62,9 +63,11 @@ export const claim = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => sq
     ), '[]') as heads
   from claimed c join webhooks w on w.account_id = c.account_id and w.id = c.webhook_id`
 
-/** Prolongs leases. @returns the webhooks whose lanes are still ours */
-export const extend = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => sql.many<{ webhook_id: string }>`
-  update webhook_lanes l set leased_until = clock_timestamp() + interval '30 seconds'
+/** Prolongs leases to so many seconds. @returns the webhooks whose lanes are still ours */
+export const extend = (sql: Sql, worker: string, lanes: readonly LaneKey[], seconds: number) => sql.many<{
+  webhook_id: string
+}>`
+  update webhook_lanes l set leased_until = clock_timestamp() + make_interval(secs => ${seconds}::double precision)
   from unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[]) w (account_id, webhook_id)
   where l.account_id = w.account_id and l.webhook_id = w.webhook_id and l.owner = ${worker}
   returning l.webhook_id`

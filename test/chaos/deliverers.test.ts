@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, test } from 'node:test'
+import { type Received, Receiver } from '../../simulator/receivers/receiver.ts'
+import { openAccount } from '../../src/accounts/ops.ts'
+import { record } from '../../src/events/ops.ts'
+import { makeSeal } from '../../src/lib/secret.ts'
+import { subscribe } from '../../src/webhooks/subscribe.ts'
+import { testDatabase } from '../database.ts'
+import { until } from '../platform.ts'
+
+/** Processes that deliver from one database. Their leases are of 2 s, so that the test waits for the end of one. */
+const leaseSeconds = 2
+
+const receiver = await new Receiver().up()
+const children: ChildProcess[] = []
+after(async () => {
+  for (const child of children) child.kill('SIGKILL')
+  await receiver.down()
+})
+const db = await testDatabase()
+const key = randomBytes(32)
+
+const start = async (name: string): Promise<ChildProcess> => {
+  const program = join(import.meta.dirname, 'deliverer.ts')
+  const child = spawn(process.execPath, [program, db.url, key.toString('hex'), name, String(leaseSeconds)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  await once(createInterface(child.stdout), 'line')
+  return child
+}
+
+const account = await db.begin((tx) => openAccount(tx, { name: 'one', onTrial: false }))
+
+/** Subscribes a path. */
+const hook = (path: string) =>
+  db.begin((tx) => {
+    const names = { spelt: 'contact.created', msgappName: null }
+    return subscribe(tx, makeSeal(key), account, names, { hook_url: receiver.url(path) }, null)
+  })
+
+let n = 0
+/** Records so many events of three conversations. */
+const happen = async (count: number) => {
+  for (let i = 0; i < count; i++, n++) {
+    const payload = { number: n, conversation: n % 3 }
+    await db.begin((tx) =>
+      record(tx, [{ account, name: 'contact.created', channel: null, conversation: String(n % 3), payload }]),
+    )
+  }
+}
+
+const by = ({ headers }: Received): string => String(headers['user-agent']).slice('Trunkline/'.length)
+
+/** Each event, in the order in which it first arrived. */
+const firsts = (calls: readonly Received[]) => {
+  const known = new Set<string>()
+  return calls.filter(({ id }) => !known.has(id) && known.add(id)).map(({ body }) => JSON.parse(body))
+}
+
+const inOrder = (events: readonly { number: number; conversation: number }[]) => {
+  for (const conversation of [0, 1, 2]) {
+    const numbers = events.filter((event) => event.conversation === conversation).map(({ number }) => number)
+    assert.deepEqual(
+      numbers,
+      [...numbers].sort((a, b) => a - b),
+    )
+  }
+}
+
+const settled = () =>
+  until(async () => (await db.raw("select from webhook_deliveries where state = 'pending' limit 1")).length === 0, 30)
+
+const [a, b] = await Promise.all([start('a'), start('b')])
+
+test('two processes share the webhooks of one database: each event goes to each once, in order', async () => {
+  // Who looks first has a webhook: new ones come until both have some.
+  const paths: string[] = []
+  await until(async () => {
+    paths.push(`/shared/${paths.length}`)
+    await hook(paths.at(-1) ?? '')
+    await happen(30)
+    await settled()
+    return new Set(receiver.calls.map(by)).size === 2
+  }, 30)
+  for (const [i, path] of paths.entries()) {
+    const calls = receiver.of(path)
+    assert.equal(calls.length, n - i * 30, `${path} heard of each once`)
+    inOrder(firsts(calls))
+  }
+})
+
+test('what a process held that hangs beyond its lease is delivered by another, in order, and what is told twice has one id', async (t) => {
+  // Before the database goes.
+  t.after(() => children.map((child) => child.kill('SIGKILL')))
+  await db.raw('update webhooks set enabled = false, disabled_reason = $1', ['paused'])
+  await hook('/stopped')
+  let stopped: ChildProcess | null = null
+  receiver.onCall = (call) => {
+    if (stopped || call.path !== '/stopped') return
+    stopped = by(call) === 'a' ? a : b
+    stopped.kill('SIGSTOP')
+  }
+  const from = n
+  await happen(60)
+  await until(async () => stopped !== null)
+  await happen(60)
+  await settled()
+  const told = () => firsts(receiver.of('/stopped')).map(({ number }) => number)
+  const all = Array.from({ length: 120 }, (_, i) => from + i)
+  assert.deepEqual(
+    told().sort((one, other) => one - other),
+    all,
+  )
+  inOrder(firsts(receiver.of('/stopped')))
+  const other = stopped === a ? 'b' : 'a'
+  assert.ok(receiver.of('/stopped').some((call) => by(call) === other))
+
+  const twice = receiver.of('/stopped').length - all.length
+  const hung = stopped === a ? a : b
+  hung.kill('SIGCONT')
+  await happen(60)
+  await until(async () => told().length === 180)
+  await settled()
+  inOrder(firsts(receiver.of('/stopped')))
+  const later = receiver.of('/stopped').length - 180
+  assert.ok(later <= twice + 1, `${later} arrived twice: whoever comes back begins nothing before it has asked`)
+  const bodies = new Set(receiver.of('/stopped').map(({ id, body }) => id + body))
+  assert.equal(bodies.size, 180)
+})
