@@ -12,6 +12,8 @@ export const packages = {
   tshark: 'tshark',
   'Net::SMPP': 'libnet-smpp-perl',
   prosody: 'prosody',
+  sipp: 'sip-tester',
+  baresip: 'baresip',
 } as const
 
 type Program = keyof typeof packages

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { TestContext } from 'node:test'
 
 /** A port that is free at this moment, for programs that cannot choose one themselves. */
@@ -11,6 +11,19 @@ export const freePort = async (): Promise<number> => {
   server.close()
   await once(server, 'close')
   return address && typeof address === 'object' ? address.port : 0
+}
+
+/** True once something listens there. */
+export const canConnect = async (port: number): Promise<boolean> => {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
 }
 
 export type Program = {

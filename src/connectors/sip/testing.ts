@@ -108,10 +108,13 @@ export class ManualTimers implements Timers {
 }
 
 /** Waits until something is true, 5 s at most. */
-export const until = async <T>(check: () => T | null | undefined | false, what = 'what was awaited'): Promise<T> => {
+export const until = async <T>(
+  check: () => T | null | undefined | false | Promise<T | null | undefined | false>,
+  what = 'what was awaited',
+): Promise<T> => {
   const deadline = performance.now() + 5_000
   for (;;) {
-    const found = check()
+    const found = await check()
     if (found) return found
     if (performance.now() > deadline) throw new Error(`${what} did not happen`)
     await new Promise((resolve) => setImmediate(resolve))

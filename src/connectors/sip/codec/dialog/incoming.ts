@@ -9,7 +9,11 @@ import { ReliableAnswers } from './reliable.ts'
 import { Session, type SessionEvents } from './session.ts'
 
 /** How a caller who does not wait is heard of: CANCEL, BYE before the answer, or no PRACK. Once, and never after an answer. */
-export type IncomingEvents = { cancelled(request: SipRequest | null): void }
+export type IncomingEvents = {
+  cancelled(request: SipRequest | null): void
+  /** The caller has a provisional answer that it wanted to be reliable. */
+  arrived?(): void
+}
 
 /** An INVITE that rings with us (RFC 3261, 13.3): to be accepted or refused, once. */
 export class IncomingCall implements DialogUser {
@@ -71,7 +75,7 @@ export class IncomingCall implements DialogUser {
 
   request(transaction: ServerTransaction): void {
     const { method } = transaction.request
-    if (method === 'PRACK') transaction.reply({ status: this.reliable?.acknowledge(transaction.request) ? 200 : 481 })
+    if (method === 'PRACK') this.arrived(transaction)
     else if (method === 'BYE') {
       transaction.reply({ status: 200 })
       this.giveUp(487, transaction.request)
@@ -79,6 +83,12 @@ export class IncomingCall implements DialogUser {
     // RFC 3311, 5.2: the offer of the INVITE is not answered yet.
     else if (method === 'UPDATE') transaction.reply({ status: 500, headers: [['Retry-After', '2']] })
     else transaction.reply({ status: 405, headers: [['Allow', this.core.allow]] })
+  }
+
+  private arrived(transaction: ServerTransaction): void {
+    const isAwaited = this.reliable?.acknowledge(transaction.request) ?? false
+    transaction.reply({ status: isAwaited ? 200 : 481 })
+    if (isAwaited) this.events.arrived?.()
   }
 
   acknowledged(): void {}
