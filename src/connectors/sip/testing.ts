@@ -132,8 +132,12 @@ export const openPeer = async (t: TestContext) => {
   return {
     port: socket.address().port,
     heard,
-    send: (text: string | SipMessage, port: number) =>
-      socket.send(typeof text === 'string' ? octets(text) : print(text), port, '127.0.0.1'),
+    send: (text: string | Buffer | SipMessage, port: number) =>
+      socket.send(
+        typeof text === 'string' ? octets(text) : Buffer.isBuffer(text) ? text : print(text),
+        port,
+        '127.0.0.1',
+      ),
     /** The next that was heard and not yet asked for. */
     next: () => until(() => heard.shift(), 'a message to the peer'),
   }

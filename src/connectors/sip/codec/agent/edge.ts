@@ -1,3 +1,4 @@
+import { isTooShort, leastSeconds } from '../dialog/refresher.ts'
 import { contactsOf, contentTypeOf, maxForwardsOf, tagOf, tokensOf, toOf } from '../fields.ts'
 import { header, type SipRequest } from '../message.ts'
 import type { Answer } from '../reply.ts'
@@ -25,7 +26,7 @@ export const refusalOf = (request: SipRequest, isKnown: boolean): Answer | null 
   const isWithin = tagOf(toOf(request)) !== null
   if (isWithin !== isKnown || (!isWithin && ['BYE', 'INFO', 'UPDATE', 'PRACK'].includes(method))) return { status: 481 }
   if (method === 'INVITE' && maxForwardsOf(request) === 0) return { status: 483 }
-  return contactRefusal(request) ?? bodyRefusal(request)
+  return contactRefusal(request) ?? bodyRefusal(request) ?? intervalRefusal(request)
 }
 
 const contactRefusal = (request: SipRequest): Answer | null => {
@@ -42,4 +43,9 @@ const bodyRefusal = (request: SipRequest): Answer | null => {
   if (isOffer && contentTypeOf(request) !== 'application/sdp')
     return { status: 415, headers: [['Accept', 'application/sdp']] }
   return null
+}
+
+const intervalRefusal = (request: SipRequest): Answer | null => {
+  const opens = request.method === 'INVITE' || request.method === 'UPDATE'
+  return opens && isTooShort(request) ? { status: 422, headers: [['Min-SE', String(leastSeconds)]] } : null
 }

@@ -57,10 +57,13 @@ export class OutgoingCall {
   run(exchange: Exchange): void {
     this.exchange = exchange
     void exchange.done.then((outcome) => {
-      const isAccepted = outcome.outcome === 'answered' && outcome.response.status < 300
       for (const early of this.early.values()) early.leave()
       this.early.clear()
-      if (!isAccepted) this.refuse(outcome)
+      if (this.isDone) return
+      this.isDone = true
+      const isAccepted = outcome.outcome === 'answered' && outcome.response.status < 300
+      // It was taken back, and the peer was faster: nobody wants its 2xx any more.
+      this.events.refused(isAccepted ? { outcome: 'failed', why: 'cancelled', reason: 'taken back' } : outcome)
     })
   }
 
@@ -100,12 +103,6 @@ export class OutgoingCall {
     const described = request.body.length > 0 ? { type: 'application/sdp', content: request.body } : body
     session.begin(response, agreedByPeer(response), described)
     this.events.accepted(response, session)
-  }
-
-  private refuse(outcome: Outcome): void {
-    if (this.isDone) return
-    this.isDone = true
-    this.events.refused(outcome)
   }
 
   private earlyOf(tag: string, response: SipResponse, request: SipRequest, flow: Flow): Early | null {

@@ -33,9 +33,8 @@ export const isTooShort = (request: SipRequest): boolean => {
 /** What we agree to in a 2xx, and the headers that say it (RFC 4028, 9). Null when the peer does not know of intervals. */
 export const agreedByUs = (request: SipRequest, ours: number): { interval: Interval; headers: Header[] } | null => {
   const asked = sessionExpiresOf(request)
-  const wanted = asked?.seconds ?? ours
-  if (!lists(request, 'Supported', 'timer') || wanted === 0) return null
-  const seconds = Math.max(wanted, minSeOf(request) ?? leastSeconds, leastSeconds)
+  const seconds = asked?.seconds ?? (ours === 0 ? 0 : Math.max(ours, minSeOf(request) ?? leastSeconds))
+  if (!lists(request, 'Supported', 'timer') || seconds === 0) return null
   const isOurs = asked?.refresher !== 'uac'
   const headers: Header[] = [['Session-Expires', `${seconds};refresher=${isOurs ? 'uas' : 'uac'}`]]
   return { interval: { seconds, isOurs }, headers: isOurs ? headers : [...headers, ['Require', 'timer']] }

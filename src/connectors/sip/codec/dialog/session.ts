@@ -8,15 +8,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Flow } from '../transport/flow.ts'
 import type { Core, DialogUser } from './core.ts'
 import { type Dialog, type Extra, type Frozen, lists } from './dialog.ts'
-import {
-  agreedByPeer,
-  agreedByUs,
-  askedInterval,
-  type Interval,
-  isTooShort,
-  leastSeconds,
-  Refresher,
-} from './refresher.ts'
+import { agreedByPeer, agreedByUs, askedInterval, type Interval, Refresher } from './refresher.ts'
 import { resendUntilAcknowledged, type Unacknowledged } from './unacknowledged.ts'
 
 /** Why a session is over: a BYE of the peer's or ours; no refresh in time; no ACK; or the peer does not know of it. */
@@ -164,10 +156,6 @@ export class Session implements DialogUser {
   private async takeOffer(transaction: ServerTransaction): Promise<void> {
     const { request } = transaction
     const isInvite = request.method === 'INVITE'
-    if (isTooShort(request)) {
-      transaction.reply({ status: 422, headers: [['Min-SE', String(leastSeconds)]] })
-      return
-    }
     const hasOffer = isInvite || request.body.length > 0
     // 14.2; RFC 3311, 5.2.
     if (hasOffer && this.offering) transaction.reply({ status: 491 })

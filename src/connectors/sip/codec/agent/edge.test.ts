@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ask, nothing, openAgent, openPeer, tortureMessages, until, wantsTorture } from '../../testing.ts'
+import { header } from '../message.ts'
+
+const base = (method: string) => ask(method, 5060)
+
+const refusals: [string, string, number][] = [
+  ['a method that nobody knows', base('PUBLISH'), 405],
+  [
+    'a Request-URI of another scheme',
+    base('OPTIONS').replace('OPTIONS sip:us@127.0.0.1:5060', 'OPTIONS http://x/'),
+    416,
+  ],
+  ['an extension that is not understood', base('INVITE').replace('Max-F', 'Require: sec-agree\nMax-F'), 420],
+  ['an INVITE without Contact', base('INVITE').replace(/Contact: .*\n/, ''), 400],
+  ['an INVITE with two Contacts', base('INVITE').replace('Contact: ', 'Contact: <sip:a@b>, '), 400],
+  ['an INVITE that has no hops left', base('INVITE').replace('Max-Forwards: 70', 'Max-Forwards: 0'), 483],
+  [
+    'a body that is no SDP',
+    base('INVITE').replace('Content-Length: 0\n\n', 'Content-Type: text/plain\nContent-Length: 2\n\nhi'),
+    415,
+  ],
+  ['a BYE outside a dialog', base('BYE'), 481],
+  [
+    'an INVITE within a dialog that we do not have',
+    base('INVITE').replace('To: <sip:us@127.0.0.1>', 'To: <sip:us@127.0.0.1>;tag=x'),
+    481,
+  ],
+  ['an interval of a few seconds', base('INVITE').replace('Max-F', 'Session-Expires: 30\nMax-F'), 422],
+  ['a header that cannot be read', base('INVITE').replace('Max-Forwards: 70', 'Max-Forwards: many'), 400],
+]
+
+for (const [what, text, status] of refusals)
+  test(`${what} is refused with ${status}, and reaches no handler`, async (t) => {
+    const { udp } = await openAgent(t, { handlers: { ...nothing, onInvite: () => assert.fail('reached') } })
+    const peer = await openPeer(t)
+    peer.send(text, udp)
+    const answer = await peer.next()
+    assert.ok(answer.kind === 'response')
+    assert.equal(answer.status, status)
+    if (status === 420) assert.equal(header(answer, 'Unsupported'), 'sec-agree')
+    if (status === 405) assert.match(header(answer, 'Allow') ?? '', /INVITE/)
+  })
+
+test('a handler that throws costs its caller a 500, and nobody else anything', async (t) => {
+  const faults: unknown[] = []
+  const { agent, udp } = await openAgent(t, {
+    handlers: {
+      ...nothing,
+      onInvite: () => {
+        throw new Error('a bug')
+      },
+      onRegister: () => Promise.reject(new Error('another')),
+      onOptions: () => {
+        throw new Error('a third')
+      },
+      fault: (error) => faults.push(error),
+    },
+  })
+  const peer = await openPeer(t)
+  for (const [at, method] of ['INVITE', 'REGISTER', 'OPTIONS'].entries()) {
+    peer.send(ask(method, udp, '', { branch: `z9hG4bK${at}`, callId: method }), udp)
+    const answer = await peer.next()
+    assert.ok(answer.kind === 'response' && answer.status === 500)
+  }
+  assert.equal(faults.length, 3)
+  assert.equal(agent.counts.faults, 3)
+})
+
+test('an OPTIONS outside a dialog is answered and kept nowhere', async (t) => {
+  const { agent, udp } = await openAgent(t)
+  const peer = await openPeer(t)
+  peer.send(ask('OPTIONS', udp), udp)
+  const answer = await peer.next()
+  assert.ok(answer.kind === 'response' && answer.status === 200)
+  assert.deepEqual(agent.underWay, { servers: 0, clients: 0, dialogs: 0 })
+})
+
+test('an agent lives on after every torture message of RFC 4475', wantsTorture, async (t) => {
+  const { agent, udp } = await openAgent(t)
+  const peer = await openPeer(t)
+  const messages = [...tortureMessages().values()]
+  for (const message of messages) peer.send(message, udp)
+  peer.send(ask('OPTIONS', udp, '', { branch: 'z9hG4bKlast' }), udp)
+  await until(() => peer.heard.some((message) => /z9hG4bKlast/.test(header(message, 'Via') ?? '')))
+  assert.ok(agent.counts.malformed >= 10)
+  assert.equal(agent.counts.faults, 0)
+})

@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import {
+  ask,
+  ManualTimers,
+  nothing,
+  openAgent,
+  openPeer,
+  quiet,
+  readRequest,
+  readResponse,
+  until,
+} from '../../testing.ts'
+import type { AgentHandlers } from '../agent/agent.ts'
+import type { Outcome } from '../agent/exchange.ts'
+import { cseqOf, tagOf, toOf } from '../fields.ts'
+import { header, headersOf, type SipMessage, type SipRequest, type SipResponse } from '../message.ts'
+import { type Answer, replyTo } from '../reply.ts'
+import { Dialog } from './dialog.ts'
+import type { Session, SessionEvents } from './session.ts'
+
+const offer = { type: 'application/sdp', content: 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n' }
+
+const open = async (t: TestContext, handlers: AgentHandlers = nothing, sessionSeconds = 0) => {
+  const timers = new ManualTimers()
+  const got: SipMessage[] = []
+  const seen: AgentHandlers['seen'] = (direction, message) => direction === 'in' && got.push(message)
+  const settings = { timers, handlers: { ...handlers, seen }, sessionSeconds, random: () => 0.5 }
+  const { agent, udp: port } = await openAgent(t, settings)
+  const peer = await openPeer(t)
+  const ends: string[] = []
+  const request = async (method: string): Promise<SipRequest> => {
+    const message = await peer.next()
+    assert.ok(message.kind === 'request' && message.method === method, JSON.stringify(message))
+    return message
+  }
+  const status = async (): Promise<SipResponse> => {
+    const message = await peer.next()
+    assert.ok(message.kind === 'response', JSON.stringify(message))
+    return message
+  }
+  const contact = ['Contact', `<sip:peer@127.0.0.1:${peer.port}>`] as const
+  const answer = (to: SipRequest, { headers = [], ...rest }: Answer) =>
+    peer.send(replyTo(to, { tag: 'theirs', ...rest, headers: [contact, ...headers] }), port)
+  return { timers, agent, got, port, peer, ends, request, status, answer }
+}
+
+/** Calls the peer; what came of it. */
+const call = async (world: Awaited<ReturnType<typeof open>>, events: Partial<SessionEvents> = {}) => {
+  const sessions: Session[] = []
+  const outcomes: Outcome[] = []
+  const progress: number[] = []
+  const outgoing = world.agent.invite(
+    { uri: `sip:peer@127.0.0.1:${world.peer.port}`, from: '<sip:us@127.0.0.1>', body: offer },
+    {
+      progress: ({ status }) => progress.push(status),
+      accepted: (_, session) => sessions.push(session),
+      refused: (outcome) => outcomes.push(outcome),
+      session: { ...quiet, ended: (why) => world.ends.push(why), ...events },
+    },
+  )
+  return { outgoing, sessions, outcomes, progress, invite: await world.request('INVITE') }
+}
+
+const establish = async (
+  world: Awaited<ReturnType<typeof open>>,
+  more: Partial<Answer> = {},
+  events: Partial<SessionEvents> = {},
+) => {
+  const { sessions, invite } = await call(world, events)
+  world.answer(invite, { status: 200, body: offer, ...more })
+  const ack = await world.request('ACK')
+  const session = await until(() => sessions[0])
+  /** A request of the peer's within the dialog. */
+  const within = (method: string, cseq: number, extra = '') =>
+    ask(method, world.port, extra, { branch: `z9hG4bK${method}${cseq}`, cseq, contact: world.peer.port })
+      .replace(/From: .*/, `From: ${header(ack, 'To')}`)
+      .replace(/To: .*/, `To: ${header(ack, 'From')}`)
+      .replace(/Call-ID: .*/, `Call-ID: ${header(ack, 'Call-ID')}`)
+  return { session, invite, ack, within }
+}
+
+test('an ACK that was lost is sent again with each 2xx', async (t) => {
+  const world = await open(t)
+  const { invite, ack } = await establish(world)
+  world.answer(invite, { status: 200, body: offer })
+  assert.deepEqual(await world.request('ACK'), ack)
+  // Beyond the end of the transaction, too.
+  world.timers.advance(33_000)
+  world.answer(invite, { status: 200, body: offer })
+  assert.deepEqual(await world.request('ACK'), ack)
+  assert.deepEqual(world.ends, [])
+})
+
+test('of several who accept, the first is spoken with and the others are let go', async (t) => {
+  const world = await open(t)
+  const { invite, sessions, progress } = await call(world)
+  for (const tag of ['one', 'two']) world.answer(invite, { status: 180, tag })
+  await until(() => progress.length === 2)
+  world.answer(invite, { status: 200, tag: 'two', body: offer })
+  assert.equal(tagOf(toOf(await world.request('ACK'))), 'two')
+  world.answer(invite, { status: 200, tag: 'one', body: offer })
+  assert.equal(tagOf(toOf(await world.request('ACK'))), 'one')
+  const bye = await world.request('BYE')
+  assert.equal(tagOf(toOf(bye)), 'one')
+  world.answer(bye, { status: 200 })
+  assert.equal(sessions.length, 1)
+  await until(() => world.agent.underWay.dialogs === 1)
+})
+
+test('a 2xx that crosses our CANCEL gets its ACK and a BYE, and nobody hears of a call', async (t) => {
+  const world = await open(t)
+  const { outgoing, invite, sessions, outcomes, progress } = await call(world)
+  world.answer(invite, { status: 180 })
+  await until(() => progress.length === 1)
+  outgoing.cancel()
+  await world.request('CANCEL')
+  world.answer(invite, { status: 200, body: offer })
+  await world.request('ACK')
+  world.answer(await world.request('BYE'), { status: 200 })
+  const outcome = await until(() => outcomes[0])
+  assert.ok(outcome.outcome === 'failed' && outcome.why === 'cancelled')
+  assert.deepEqual([sessions.length, outcomes.length], [0, 1])
+  await until(() => world.agent.underWay.dialogs === 0)
+})
+
+test('a provisional answer that must arrive is acknowledged, once and in order (RFC 3262)', async (t) => {
+  const world = await open(t)
+  const { invite, progress } = await call(world)
+  const reliable = (rseq: number) =>
+    world.answer(invite, {
+      status: 183,
+      headers: [
+        ['Require', '100rel'],
+        ['RSeq', String(rseq)],
+      ],
+    })
+  reliable(7)
+  const prack = await world.request('PRACK')
+  assert.equal(header(prack, 'RAck'), `7 ${cseqOf(invite).number} INVITE`)
+  world.answer(prack, { status: 200 })
+  reliable(7)
+  reliable(9)
+  reliable(8)
+  assert.match(header(await world.request('PRACK'), 'RAck') ?? '', /^8 /)
+  assert.equal(progress.length, 4)
+})
+
+test('our 2xx comes again until the ACK; without one the call is ended', async (t) => {
+  const ends: string[] = []
+  const handlers: AgentHandlers = {
+    ...nothing,
+    onInvite: (incoming) => {
+      incoming.accept({ body: offer }, { ...quiet, ended: (why) => ends.push(why) })
+    },
+  }
+  const world = await open(t, handlers)
+  world.peer.send(ask('INVITE', world.port, '', { contact: world.peer.port }), world.port)
+  await world.status()
+  for (const pause of [500, 1_000, 2_000, 4_000, 4_000]) {
+    world.timers.advance(pause - 1)
+    assert.equal(world.peer.heard.length, 0)
+    world.timers.advance(1)
+    assert.equal((await world.status()).status, 200)
+  }
+  world.timers.advance(30_000)
+  await until(() => world.peer.heard.some((message) => message.kind === 'request' && message.method === 'BYE'))
+  assert.deepEqual(ends, ['unacknowledged'])
+})
+
+test('who accepts and hangs up at once says BYE only after the ACK (15)', async (t) => {
+  const world = await open(t, {
+    ...nothing,
+    onInvite: (incoming) => void incoming.accept({ body: offer }, quiet)?.bye(),
+  })
+  world.peer.send(ask('INVITE', world.port, '', { contact: world.peer.port }), world.port)
+  const answer = await world.status()
+  assert.equal(world.peer.heard.length, 0)
+  world.peer.send(ask('ACK', world.port, '', { branch: 'z9hG4bKack', to: header(answer, 'To') ?? '' }), world.port)
+  world.answer(await world.request('BYE'), { status: 200 })
+  await until(() => world.agent.underWay.dialogs === 0)
+})
+
+test('requests out of order are refused, and those of no dialog of ours', async (t) => {
+  const world = await open(t)
+  const { within } = await establish(world)
+  world.peer.send(within('INFO', 20), world.port)
+  assert.equal((await world.status()).status, 200)
+  world.peer.send(within('INFO', 19), world.port)
+  assert.equal((await world.status()).status, 500)
+  world.peer.send(within('BYE', 21).replace(/tag=\w+\nCall/, 'tag=nobody\nCall'), world.port)
+  assert.equal((await world.status()).status, 481)
+  world.peer.send(within('BYE', 22), world.port)
+  assert.equal((await world.status()).status, 200)
+  assert.deepEqual(world.ends, ['remote'])
+})
+
+test('two offers that cross are both refused, and ours is made again (14.1)', async (t) => {
+  const world = await open(t)
+  const { session, within } = await establish(world, {}, { offered: () => ({ status: 200, body: offer }) })
+  const renewed = session.reinvite({ body: offer })
+  const ours = await world.request('INVITE')
+  world.peer.send(within('INVITE', 30), world.port)
+  assert.equal((await world.status()).status, 491)
+  world.peer.send(within('ACK', 30).replace('bKACK30', 'bKINVITE30'), world.port)
+  world.answer(ours, { status: 491 })
+  await world.request('ACK')
+  await until(() => {
+    world.timers.advance(100)
+    return world.peer.heard.length > 0
+  })
+  const again = await world.request('INVITE')
+  assert.ok(cseqOf(again).number > cseqOf(ours).number)
+  world.answer(again, { status: 200, body: offer })
+  await world.request('ACK')
+  const outcome = await renewed
+  assert.ok(outcome?.outcome === 'answered' && outcome.response.status === 200)
+  world.peer.send(within('INVITE', 31), world.port)
+  assert.equal((await world.status()).status, 200)
+})
+
+test('a peer that knows nothing of the call any more ends it', async (t) => {
+  const world = await open(t)
+  const { session } = await establish(world)
+  const probe = session.options()
+  world.answer(await world.request('OPTIONS'), { status: 481 })
+  await probe
+  assert.deepEqual(world.ends, ['gone'])
+  assert.equal(world.agent.underWay.dialogs, 0)
+})
+
+test('a session is refreshed at half time, and ended when the peer does not refresh it (RFC 4028)', async (t) => {
+  const world = await open(t, nothing, 1_800)
+  const allow = ['Allow', 'INVITE, ACK, BYE, UPDATE'] as const
+  const { invite } = await establish(world, { headers: [['Session-Expires', '1800;refresher=uac'], allow] })
+  assert.equal(header(invite, 'Session-Expires'), '1800')
+  world.timers.advance(900_000)
+  const update = await world.request('UPDATE')
+  assert.equal(update.body.length, 0)
+  world.answer(update, { status: 200, headers: [['Session-Expires', '1800;refresher=uas']] })
+  await until(() => world.got.some((message) => cseqOf(message).method === 'UPDATE'))
+  world.timers.advance(1_700_000)
+  assert.deepEqual(world.ends, [])
+  world.timers.advance(100_000)
+  await world.request('BYE')
+  assert.deepEqual(world.ends, ['expired'])
+})
+
+test('an interval that the peer finds too small is lengthened', async (t) => {
+  const world = await open(t, nothing, 1_800)
+  const { invite } = await call(world)
+  world.answer(invite, { status: 422, headers: [['Min-SE', '3600']] })
+  await world.request('ACK')
+  const again = await world.request('INVITE')
+  assert.deepEqual([header(again, 'Session-Expires'), header(again, 'Min-SE')], ['3600', '3600'])
+  world.answer(again, { status: 486 })
+  await world.request('ACK')
+})
+
+/** A dialog of ours whose 2xx came over these proxies. */
+const routed = (...records: string[]) => {
+  const invite = readRequest(
+    'INVITE sip:them@a SIP/2.0\nVia: SIP/2.0/UDP us;branch=z9hG4bK1\nFrom: "Us" <sip:us@us>;tag=1\nTo: <sip:them@a>\nCall-ID: c\nCSeq: 5 INVITE\n\n',
+  )
+  const response = readResponse(
+    `SIP/2.0 200 OK\nVia: SIP/2.0/UDP us;branch=z9hG4bK1\n${records.map((one) => `Record-Route: ${one}\n`).join('')}From: <sip:us@us>;tag=1\nTo: <sip:them@a>;tag=2\nCall-ID: c\nCSeq: 5 INVITE\nContact: <sip:them@192.0.2.5>\n\n`,
+  )
+  const flow = {
+    id: 'x',
+    protocol: 'UDP',
+    address: '192.0.2.9',
+    port: 5060,
+    isOpen: true,
+    send: () => true,
+    close: () => {},
+  } as const
+  return Dialog.ofResponse(invite, response, { ...flow, toward: () => ({ ...flow, toward: () => assert.fail() }) })
+}
+
+test('requests go over the proxies in reverse, and to a strict one as it wants them (12.2.1.1)', () => {
+  const loose = routed('<sip:p2;lr>, <sip:p1;lr>')
+  const bye = loose.build('BYE')
+  assert.deepEqual([bye.uri, headersOf(bye, 'Route')], ['sip:them@192.0.2.5', ['<sip:p1;lr>', '<sip:p2;lr>']])
+  assert.equal(loose.nextHop, 'sip:p1;lr')
+  const strict = routed('<sip:p2;lr>, <sip:p1>')
+  const other = strict.build('BYE')
+  assert.deepEqual([other.uri, headersOf(other, 'Route')], ['sip:p1', ['<sip:p2;lr>', '<sip:them@192.0.2.5>']])
+  assert.deepEqual([cseqOf(bye).number, header(bye, 'From')], [6, '"Us" <sip:us@us>;tag=1'])
+  const thawed = new Dialog(JSON.parse(JSON.stringify(loose.freeze())))
+  assert.deepEqual(thawed.build('BYE').headers.slice(0, 3), loose.build('BYE').headers.slice(0, 3))
+})
+
+const silent = (messages: readonly SipMessage[]) => assert.deepEqual(messages, [])
+
+test('nobody who is not admitted gets a reply, whatever is sent', async (t) => {
+  const world = await open(t, { ...nothing, admits: () => false })
+  world.peer.send(ask('OPTIONS', world.port), world.port)
+  world.peer.send(ask('INVITE', world.port), world.port)
+  world.peer.send(ask('INVITE', world.port).replace('Max-Forwards: 70', 'Max-Forwards: 999'), world.port)
+  await until(() => world.agent.counts.dropped === 3)
+  silent(world.peer.heard)
+})
