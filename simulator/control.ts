@@ -1,6 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
 import type { LongMode } from '../src/lib/segments.ts'
+import { type Body, bad, missing, numberOf, type Reply } from './answers.ts'
+import { chatControl, chatHandset, chatSeen, picture } from './chat/control.ts'
+import type { ChatPlace } from './chat/place.ts'
 import { type Faults, isFaultKind } from './faults.ts'
 import { type Item, isOutcome } from './handsets.ts'
 import { isManner, manners } from './manners.ts'
@@ -10,10 +13,7 @@ import type { Smsc } from './smsc.ts'
 /** Imported by name it would load the browser-like parts of Node too: 12 MB. */
 const { createServer } = process.getBuiltinModule('node:http')
 
-export type ControlParts = { network: Network; smsc: Smsc; faults: Faults; token: string }
-
-type Reply = { status: number; body: unknown }
-type Body = Record<string, unknown>
+export type ControlParts = { network: Network; smsc: Smsc; faults: Faults; token: string; chat: ChatPlace }
 
 /** The longest body taken, octets. */
 const maxBody = 65_536
@@ -23,9 +23,6 @@ const brokenPdu = '000000210000000500000000000003e800010131000101320000000000000
 
 const modes: readonly LongMode[] = ['udh8', 'udh16', 'sar', 'payload']
 
-const bad = (error: string): Reply => ({ status: 400, body: { error } })
-const missing: Reply = { status: 404, body: { error: 'no such thing' } }
-
 const printed = ({ direction, peer, text, at, carrierId }: Item): Body => ({
   direction,
   peer,
@@ -34,16 +31,13 @@ const printed = ({ direction, peer, text, at, carrierId }: Item): Body => ({
   ...(carrierId === null ? {} : { carrier_id: carrierId }),
 })
 
-/** E.164 with `+`, whether it came with one or not; null for what is no number. */
-const numberOf = (text: unknown): string | null => {
-  const digits = typeof text === 'string' ? /^\+?([1-9]\d{2,14})$/.exec(text)?.[1] : undefined
-  return digits ? `+${digits}` : null
-}
-
-const handset = ({ network }: ControlParts, number: string, method: string, body: Body): Reply => {
+const handset = ({ network, chat }: ControlParts, number: string, method: string, body: Body): Reply => {
   if (method === 'GET') {
     const sms = network.handsets.seen(number).map(printed)
-    return { status: 200, body: { number, behaviour: network.handsets.behaviour(number), sms } }
+    return {
+      status: 200,
+      body: { number, behaviour: network.handsets.behaviour(number), sms, msgapp: chatSeen(chat, number) },
+    }
   }
   if (method !== 'PUT') return missing
   if ('sms' in body && !isOutcome(body.sms)) return bad('sms: deliver, undeliverable, expire, reject or silent')
@@ -93,7 +87,7 @@ const fault = ({ faults, smsc }: ControlParts, method: string, body: Body): Repl
   return { status: 200, body: { faults: faults.list } }
 }
 
-const state = ({ network, smsc, faults }: ControlParts): Reply => ({
+const state = ({ network, smsc, faults, chat }: ControlParts): Reply => ({
   status: 200,
   body: {
     ...smsc.state,
@@ -101,21 +95,24 @@ const state = ({ network, smsc, faults }: ControlParts): Reply => ({
     handsets: network.handsets.size,
     items: network.handsets.items,
     faults: faults.list,
+    chat: { ...chat.server.state, faults: chat.faults.list },
     rss: process.memoryUsage.rss(),
   },
 })
 
-const route = (parts: ControlParts, method: string, path: string, body: Body): Reply => {
+const route = (parts: ControlParts, method: string, path: string, body: Body): Reply | Promise<Reply> => {
   const [, first, second, third, fourth] = path.split('/')
   if (first === 'state' && method === 'GET') return state(parts)
   if (first === 'lines' && method === 'PUT') return provision(parts, body)
   if (first === 'submits' && method === 'GET') return { status: 200, body: { submits: parts.smsc.submits.sent.list() } }
+  if (first === 'chat') return chatControl(parts.chat, method, second ?? '', body)
   if (first === 'faults') return fault(parts, method, body)
   if (first !== 'handsets' || second === undefined || fourth !== undefined) return missing
   const number = numberOf(second.replace(/^%2B/i, '+'))
   if (!number) return bad('not a number')
   if (third === undefined) return handset(parts, number, method, body)
-  return third === 'sms' && method === 'POST' ? send(parts, number, body) : missing
+  if (method !== 'POST') return missing
+  return third === 'sms' ? send(parts, number, body) : chatHandset(parts.chat, number, third, body)
 }
 
 /** The JSON object of a request; null when it is too long, or is none. */
@@ -147,14 +144,16 @@ export const controlServer = (parts: ControlParts): Server => {
       response.end(json)
     }
     try {
+      const { method = '', url = '' } = request
+      if (method === 'GET' && picture(parts.chat, url, response)) return
       if (!timingSafeEqual(digest(request.headers.authorization ?? ''), expected)) {
         answer({ status: 401, body: { error: 'token' } })
         return
       }
       const body = await read(request)
-      const { method = '', url = '' } = request
-      const reply = body ? route(parts, method, url.split('?')[0] ?? '', body) : bad('not a JSON object')
+      const reply = body ? await route(parts, method, url.split('?')[0] ?? '', body) : bad('not a JSON object')
       parts.network.flush()
+      parts.chat.book.flush()
       answer(reply)
     } catch (error) {
       process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)

@@ -26,13 +26,16 @@ export type Behaviour = Record<string, unknown>
 const mostOfOne = 10_000
 const mostOfAll = 200_000
 
-type Handset = { behaviour: Behaviour; items: Item[] }
+type Handset<I> = { behaviour: Behaviour; items: I[] }
+
+/** What is kept of anything that a handset saw. */
+type Seen = { readonly number: string; readonly at: number }
 
 /** The handsets of the network, and the newest of what they saw: 10,000 each, 200,000 in all. */
-export class Handsets {
-  private readonly handsets = new Map<string, Handset>()
+export class Handsets<I extends Seen = Item> {
+  private readonly handsets = new Map<string, Handset<I>>()
   /** All items, oldest first, from `head` on; those that their handset has dropped are passed over. */
-  private order: Item[] = []
+  private order: I[] = []
   private head = 0
   private count = 0
 
@@ -53,7 +56,7 @@ export class Handsets {
     return isOutcome(chosen) ? chosen : (magic.get(number.slice(-4)) ?? 'deliver')
   }
 
-  seen(number: string): readonly Item[] {
+  seen(number: string): readonly I[] {
     return this.handsets.get(number)?.items ?? []
   }
 
@@ -62,7 +65,7 @@ export class Handsets {
     handset.behaviour = { ...handset.behaviour, ...behaviour }
   }
 
-  add(item: Item): void {
+  add(item: I): void {
     const { items } = this.handset(item.number)
     items.push(item)
     this.order.push(item)
@@ -76,16 +79,16 @@ export class Handsets {
   }
 
   /** Everything, as journal entries that make it again. */
-  *entries(): Generator<['behaviour', string, Behaviour] | ['item', Item]> {
+  *entries(): Generator<['behaviour', string, Behaviour] | ['item', I]> {
     for (const [number, { behaviour }] of this.handsets) yield ['behaviour', number, behaviour]
     this.settle()
     for (const item of this.order) yield ['item', item]
   }
 
-  private handset(number: string): Handset {
+  private handset(number: string): Handset<I> {
     const known = this.handsets.get(number)
     if (known) return known
-    const handset = { behaviour: {}, items: [] }
+    const handset: Handset<I> = { behaviour: {}, items: [] }
     this.handsets.set(number, handset)
     return handset
   }

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { parseArgs } from 'node:util'
+import { chatPlace } from './chat/place.ts'
 import { controlServer } from './control.ts'
 import { Faults } from './faults.ts'
 import { Network } from './network.ts'
 import { Smsc } from './smsc.ts'
 
 /**
- * A carrier network with handsets in it, for sandboxes and tests. Prints `{"smpp_port", "control_port"}` on one line once
+ * A carrier network with handsets in it, for sandboxes and tests. Prints `{"smpp_port", "control_port", "chat_port"}` on one line once
  * it listens, on 127.0.0.1 alone; ends on SIGTERM, SIGINT, or when its standard input closes: its parent is gone then.
  */
 const { values } = parseArgs({
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     home: { type: 'string' },
     'smpp-port': { type: 'string', default: '0' },
     'control-port': { type: 'string', default: '0' },
+    'chat-port': { type: 'string', default: '0' },
     'deliver-window': { type: 'string', default: '100' },
     'receipt-min-ms': { type: 'string', default: '200' },
     'receipt-max-ms': { type: 'string', default: '1000' },
@@ -38,7 +40,8 @@ const network = new Network({
 })
 const faults = new Faults()
 const smsc = new Smsc(network, faults, password)
-const control = controlServer({ network, smsc, faults, token })
+const chat = chatPlace(home, network, token, () => controlPort)
+const control = controlServer({ network, smsc, faults, token, chat })
 
 const listen = async (server: Server, port: string): Promise<number> => {
   server.listen(Number(port), '127.0.0.1')
@@ -47,11 +50,14 @@ const listen = async (server: Server, port: string): Promise<number> => {
   return address && typeof address === 'object' ? address.port : 0
 }
 
+let controlPort = 0
+const chatPort = await listen(chat.server.server, values['chat-port'])
 const smppPort = await listen(smsc.server, values['smpp-port'])
-const controlPort = await listen(control, values['control-port'])
+controlPort = await listen(control, values['control-port'])
 
 const stop = (): void => {
   smsc.close()
+  chat.close()
   control.close()
   network.close()
   setImmediate(() => process.exit(0))
@@ -62,4 +68,4 @@ process.stdin.once('close', stop)
 process.stdin.once('error', stop)
 process.stdin.resume()
 
-process.stdout.write(`${JSON.stringify({ smpp_port: smppPort, control_port: controlPort })}\n`)
+process.stdout.write(`${JSON.stringify({ smpp_port: smppPort, control_port: controlPort, chat_port: chatPort })}\n`)

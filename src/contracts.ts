@@ -7,6 +7,7 @@ import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
+import * as msgappChannels from './msgapp/channels/contract.ts'
 import * as messages from './msgapp/messages/contract.ts'
 import * as numbers from './numbers/contract.ts'
 import * as imports from './numbers/imports/contract.ts'
@@ -38,6 +39,7 @@ export const contracts: readonly Contract[] = [
   contacts,
   contactFiles,
   webhooks,
+  msgappChannels,
   ledger,
   prices,
   connections,

@@ -7,6 +7,7 @@ import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
+import { channelRoutes } from './msgapp/channels/routes.ts'
 import { messageRoutes } from './msgapp/messages/routes.ts'
 import { importRoutes } from './numbers/imports/routes.ts'
 import { stockRoutes } from './numbers/operator/routes.ts'
@@ -16,6 +17,7 @@ import { numberRoutes } from './numbers/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
 import type { Parts } from './parts.ts'
 import { priceRoutes } from './prices/routes.ts'
+import { chatSandboxRoutes } from './sandbox/chat-routes.ts'
 import { sandboxRoutes } from './sandbox/routes.ts'
 import { smsRoutes } from './sms/routes.ts'
 import { tokenRoutes } from './tokens/routes.ts'
@@ -39,9 +41,10 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...contactFileRoutes(parts),
   ...messageRoutes(parts),
   ...webhookRoutes(parts),
+  ...channelRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),
   ...connectionRoutes(parts),
-  ...(parts.config.sandbox ? [...sandboxRoutes(parts), ...eventRoutes(parts)] : []),
+  ...(parts.config.sandbox ? [...sandboxRoutes(parts), ...chatSandboxRoutes(parts), ...eventRoutes(parts)] : []),
   ...healthRoutes(parts),
 ]

@@ -1,11 +1,15 @@
 import { issueKey, openAccount } from './accounts/ops.ts'
 import type { Config } from './config.ts'
+import { keepConnection } from './connections/ops.ts'
 import type { Db, Tx } from './db/sql.ts'
 import { deposit } from './ledger/ops.ts'
 import { micros } from './lib/money.ts'
+import { makeChannel } from './msgapp/channels/ops.ts'
 import { loadCatalogue, stockSandbox } from './numbers/catalogue.ts'
 import { issueOperatorKey } from './operators/ops.ts'
+import type { Parts } from './parts.ts'
 import { listPrices } from './prices/ops.ts'
+import type { Carrier } from './sandbox/child.ts'
 import { addUser } from './users/ops.ts'
 
 /** What only the first start shows. */
@@ -37,6 +41,34 @@ const furnishSandbox = async (tx: Tx, account: string) => {
   for (const person of people) await addUser(tx, account, person)
   const prices = sandboxPrices.map(([kind, prefix, price]) => ({ kind, prefix, price, effectiveAt: null }))
   await listPrices(tx, prices)
+}
+
+/** The number of the sandbox's first channel: kept free by Ofcom for drama, so that nobody has it, and in no catalogue. */
+const chatNumber = '+447700900000'
+
+/**
+ * Keeps the connection to the sandbox's chat network, and once gives the first account a channel there, a business.
+ * @returns the connection
+ */
+export const furnishChat = async (
+  { db, seal, changes, simulator }: Pick<Parts, 'db' | 'seal' | 'changes' | 'simulator'>,
+  { chatPort, token }: Pick<Carrier, 'chatPort' | 'token'>,
+): Promise<string> => {
+  await simulator.behave(chatNumber, { business: true })
+  return await db.begin(async (tx) => {
+    const settings = { host: '127.0.0.1', port: chatPort, token }
+    const connection = await keepConnection(tx, seal, changes, { kind: 'sandbox', name: 'sandbox-chat', settings })
+    const isNew = await tx.run`
+      insert into facts (name, value) values ('sandbox-channel', 'true') on conflict do nothing`
+    const first = await tx.maybe<{ value: { account: string } }>`select value from facts where name = 'first-account'`
+    if (isNew === 1 && first)
+      await makeChannel(tx, changes, first.value.account, {
+        connection: { id: connection, kind: 'sandbox' },
+        number: chatNumber,
+        name: 'Default',
+      })
+    return connection
+  })
 }
 
 /** The first keys, in place of any that nobody has seen. */

@@ -8,7 +8,7 @@ import { startEmbedded } from './db/embedded.ts'
 import { claimHome } from './db/home.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/sql.ts'
-import { type FirstKeys, keysShown, prepare } from './first.ts'
+import { type FirstKeys, furnishChat, keysShown, prepare } from './first.ts'
 import { releaseLeases } from './jobs/worker.ts'
 import { openSeal } from './keys.ts'
 import { makeLog } from './log.ts'
@@ -65,7 +65,9 @@ const start = async () => {
     endings.push({ what: 'lines', end: (await tellLines(parts, untold)).end })
   }
   let sandbox: string | null = null
+  let chat: string | null = null
   if (carrier) {
+    chat = await furnishChat(parts, carrier)
     const settings = { host: '127.0.0.1', port: carrier.smppPort, system_id: 'trunkline', password: carrier.password }
     sandbox = await db.begin((tx) =>
       keepConnection(tx, seal, parts.changes, {
@@ -91,6 +93,7 @@ const start = async () => {
   address = config.publicUrl ?? local
 
   if (sandbox && config.roles.includes('worker')) await parts.carriers.settled(sandbox, 10)
+  if (chat && config.roles.includes('worker')) await parts.networks.settled(chat, 10)
   parts.life.ready = true
   const ready = {
     url: local,

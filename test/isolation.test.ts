@@ -107,6 +107,9 @@ test('the walk sees the endpoints and their ids', () => {
   assert.ok(walked.length >= 20, `saw only ${walked.length} ids`)
 })
 
+/** A number is on the messaging app once in all the world, and who wants it too is told so (completions.md part 8). */
+const takenOnce = new Set(['createMsgappChannel: phone_number in body'])
+
 for (const { contract, field } of walked) {
   const what = `${contract.id}: ${field.name} in ${field.part}`
 
@@ -117,7 +120,8 @@ for (const { contract, field } of walked) {
     const asForeign = await send(world, contract, ada.tenant, withValue(request, field, foreign))
     const again = await ok(contract, ada)
     const asMissing = await send(world, contract, ada.tenant, withValue(again, field, missing))
-    assert.equal(bare(asForeign, foreign), bare(asMissing, missing))
+    if (takenOnce.has(what)) assert.equal(asForeign.status, 403, asForeign.text)
+    else assert.equal(bare(asForeign, foreign), bare(asMissing, missing))
     seesNothing(asForeign, foreign)
   })
 

@@ -55,6 +55,7 @@ export const makeWorld = async (
 
   const end = async () => {
     parts.changes.stop()
+    await parts.networks.close()
     await app.close()
     await db.end()
   }

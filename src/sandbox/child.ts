@@ -9,12 +9,14 @@ import type { Logger } from 'pino'
 export type Carrier = {
   readonly smppPort: number
   readonly controlPort: number
+  readonly chatPort: number
+  readonly pid: number
   readonly token: string
   readonly password: string
   stop(): Promise<void>
 }
 
-type Ready = { smpp_port: number; control_port: number }
+type Ready = { smpp_port: number; control_port: number; chat_port: number }
 
 const program = join(import.meta.dirname, '../../simulator/main.ts')
 
@@ -52,10 +54,12 @@ export const startCarrier = async (home: string, smppPort: number, log: Logger):
   child.on('exit', (code, signal) => {
     if (!stopping) log.error(`the sandbox carriers ended (${signal ?? code}); no SMS leaves until the next start`)
   })
-  const { smpp_port, control_port } = await firstLine(child)
+  const { smpp_port, control_port, chat_port } = await firstLine(child)
   return {
     smppPort: smpp_port,
     controlPort: control_port,
+    chatPort: chat_port,
+    pid: child.pid ?? 0,
     token,
     password,
     stop: async () => {

@@ -5,21 +5,34 @@ import { iso } from '../lib/clock.ts'
 import { print, timeOf } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
-import type { Item } from './simulator.ts'
+import type { ChatItem, Item } from './simulator.ts'
 import * as store from './store.ts'
+
+/** True when one of these numbers was the account's at that time. */
+const isOwn = (tenures: readonly store.Tenure[], numbers: readonly string[], at: string): boolean => {
+  const time = Date.parse(at)
+  return tenures.some(
+    ({ number, id, next }) => numbers.includes(number) && time >= timeOf(id) && (next === null || time < timeOf(next)),
+  )
+}
 
 export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
   /** The items that belong to the account: while they came, the number at the other end was its own. */
   const ownItems = async (account: string, items: Item[]): Promise<Item[]> => {
     const peers = [...new Set(items.map(({ peer }) => peer))]
     const tenures = await store.tenures(db, account, peers)
-    return items.filter(({ peer, at }) =>
-      tenures.some((tenure) => {
-        const time = Date.parse(at)
-        const { id, next } = tenure
-        return tenure.number === peer && time >= timeOf(id) && (next === null || time < timeOf(next))
-      }),
-    )
+    return items.filter(({ peer, at }) => isOwn(tenures, [peer], at))
+  }
+
+  const shownChats = async (account: string, items: ChatItem[]) => {
+    const tenures = await store.chatTenures(db, account, [...new Set(items.flatMap(({ lines }) => lines))])
+    const own = items.filter(({ lines, at }) => isOwn(tenures, lines, at))
+    const rows = await store.byNetworkId(db, account, [...new Set(own.map(({ id }) => id))])
+    const messages = new Map(rows.map((row) => [row.network_id, row.message_id]))
+    return own.map(({ id, lines: _lines, at, ...item }) => {
+      const message = messages.get(id)
+      return { ...item, at: iso(Date.parse(at)), ...(message ? { uuid: print('MSG', message) } : {}) }
+    })
   }
 
   const shown = async (account: string, items: Item[]) => {
@@ -35,13 +48,17 @@ export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
   return [
     serve(c.getHandset, async ({ account, params }) => {
       const handset = phoneNumber(params.number)
-      const { sms } = await simulator.handset(handset)
-      return { number: handset, sms: await shown(account.id, sms), msgapp: [], calls: [] }
+      const { sms, msgapp } = await simulator.handset(handset)
+      return {
+        number: handset,
+        sms: await shown(account.id, sms),
+        msgapp: await shownChats(account.id, msgapp),
+        calls: [],
+      }
     }),
 
     serveOutside(c.setHandset, async ({ params, body }) => {
-      const { sms, carrier, answers, on_msgapp, business } = body
-      await simulator.behave(phoneNumber(params.number), { sms, carrier, answers, on_msgapp, business })
+      await simulator.behave(phoneNumber(params.number), body)
       return ok({})
     }),
 

@@ -42,3 +42,33 @@ export const lines = (db: Db, since: Date, after: string) => db.many<{ number: s
   where phone_number > ${after}
     and phone_number in (select phone_number from sms_channels where updated_at > ${since})
   group by phone_number order by phone_number limit 1000`
+
+/** As `tenures`, of the channels of the messaging app. */
+export const chatTenures = (db: Db, account: string, numbers: readonly string[]) => db.many<Tenure>`
+  select c.phone_number as number, c.id, (
+    select n.id from msgapp_channels n where n.phone_number = c.phone_number and n.id > c.id order by n.id limit 1
+  ) as next
+  from msgapp_channels c where c.account_id = ${account} and c.phone_number = any(${numbers}::text[])`
+
+/** The messages of an account by the network's ids. */
+export const byNetworkId = (db: Db, account: string, ids: readonly string[]) => db.many<{
+  network_id: string
+  message_id: string
+}>`
+  select m.network_id, m.id as message_id from msgapp_channels c
+  join msgapp_messages m on m.channel_id = c.id and m.network_id = any(${ids}::text[])
+  where c.account_id = ${account} and m.account_id = ${account}`
+
+/** The network's id of a message of an account. */
+export const networkIdOf = async (db: Db, account: string, message: string): Promise<string | null> =>
+  (
+    await db.maybe<{ network_id: string | null }>`
+      select network_id from msgapp_messages where account_id = ${account} and id = ${message}`
+  )?.network_id ?? null
+
+/** The network's id of a group of an account. */
+export const groupOnNetwork = async (db: Db, account: string, group: string): Promise<string | null> =>
+  (
+    await db.maybe<{ network_id: string | null }>`
+      select network_id from msgapp_groups where account_id = ${account} and id = ${group}`
+  )?.network_id ?? null

@@ -3,8 +3,10 @@ import { connectionRecipes } from './connections.ts'
 import { contactRecipes } from './contacts.ts'
 import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
+import { handsetRecipes } from './handsets.ts'
 import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
+import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
 import type { Recipes } from './recipe.ts'
 import { smsRecipes } from './sms.ts'
@@ -20,6 +22,8 @@ export const recipes: Recipes = {
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,
+  ...channelRecipes,
+  ...handsetRecipes,
   ...smsRecipes,
   ...webhookRecipes,
 }

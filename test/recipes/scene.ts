@@ -3,8 +3,12 @@ import { after } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
 import { issueKey } from '../../src/accounts/ops.ts'
+import { furnishChat } from '../../src/first.ts'
+import { makeActs } from '../../src/msgapp/acts.ts'
+import { makeIntake } from '../../src/msgapp/intake.ts'
 import { type Carrier, startCarrier } from '../../src/sandbox/child.ts'
 import { makeSimulator } from '../../src/sandbox/simulator.ts'
+import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
@@ -53,6 +57,9 @@ export const makeScenery = async (options: { log?: pino.Logger } = {}): Promise<
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' }, {}, { simulator, ...options })
   after(carrier.stop)
   await furnish(world)
+  const { parts } = world
+  await furnishChat(parts, carrier)
+  await parts.networks.start({ acts: makeActs(parts), intake: makeIntake(parts) })
   return { ...world, carrier }
 }
 
@@ -83,6 +90,12 @@ export type Scene = {
   registration(): Promise<{ number: string; document: string }>
   contact(): Promise<string>
   webhook(): Promise<string>
+  /** A number that nobody has on the messaging app. */
+  chatNumber(): string
+  /** A connected channel of the messaging app. */
+  chat(number?: string): Promise<string>
+  /** A channel that waits for a phone to scan its code. */
+  pairingChat(): Promise<string>
   /** Of a webhook, a test. */
   delivery(): Promise<string>
 }
@@ -91,6 +104,14 @@ let own = 0
 /** A file of one number that no other one has. */
 export const ownNumber = (): string =>
   `number,country,type,monthly_price\n+4416328${String(++own).padStart(5, '0')},GB,local,1.50\n`
+
+/** None of them ends as a magic number does. */
+let chats = 1_000
+
+/** Waits until a channel stands so. */
+const phaseOf = async ({ db }: World, printed: string, phase: string): Promise<void> => {
+  await until(() => db.maybe`select 1 from msgapp_links where channel_id = ${printed.slice(3)} and phase = ${phase}`)
+}
 
 let made = 0
 /** A text that no other one equals. */
@@ -177,6 +198,20 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
     webhook: async () => {
       const body = { hook_url: `http://127.0.0.1:1024/${encodeURIComponent(unique(mark))}` }
       return (await must(tenant, 'POST', '/open/webhooks/subscribe/contact.created', body)).data.uuid
+    },
+    chatNumber: () => `+4477009${++chats}8`,
+    chat: async (phone_number = scene.chatNumber()) => {
+      const body = { phone_number, friendly_name: mark }
+      const { uuid } = (await must(tenant, 'POST', '/open/msgapp/channel/create', body)).channel
+      await phaseOf(world, uuid, 'connected')
+      return uuid
+    },
+    pairingChat: async () => {
+      const phone_number = scene.chatNumber()
+      await must(tenant, 'PUT', `/sandbox/handsets/${phone_number}`, { pairing: true })
+      const { uuid } = (await must(tenant, 'POST', '/open/msgapp/channel/create', { phone_number })).channel
+      await phaseOf(world, uuid, 'pairing')
+      return uuid
     },
     delivery: async () => (await must(tenant, 'POST', `/open/webhooks/${await scene.webhook()}/test`)).delivery_id,
   }

@@ -63,7 +63,7 @@ export type Calls = {
   read: { give: { line: string; from: Peer; ids: readonly string[] }; take: object }
   remove: { give: { line: string; id: string }; take: { from: 'everyone' | 'us' } }
   /** A piece of a file, base64. */
-  media: { give: { line: string; id: string; offset: number }; take: { piece: string; mimeType: string; end: boolean } }
+  media: { give: { line: string; id: string; offset: number }; take: { piece: string; end: boolean } }
 }
 
 export type Call = keyof Calls

@@ -267,11 +267,7 @@ export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatT
     remove: async (channel, _from, id) => asked(await on(channel, 'remove', { id }), ({ from }) => from, true),
     media: async (channel, id) => {
       const heard = await on(channel, 'media', { id, offset: 0 })
-      return asked(
-        heard,
-        (first) => ({ mimeType: first.mimeType, body: Readable.from(pieces(channel, id, first)) }),
-        true,
-      )
+      return asked(heard, (first) => ({ mimeType: null, body: Readable.from(pieces(channel, id, first)) }), true)
     },
     state: () => link.state(),
     close: async () => link.close(),

@@ -1,6 +1,8 @@
-import type { Sql } from '../../db/sql.ts'
-import { notFound, Problem } from '../../http/problem.ts'
-import { parse } from '../../lib/id.ts'
+import type { Changes } from '../../db/changes.ts'
+import type { Sql, Tx } from '../../db/sql.ts'
+import { forbidden, notFound, Problem } from '../../http/problem.ts'
+import { parse, uuid } from '../../lib/id.ts'
+import { countryOf } from '../../lib/phone.ts'
 import * as store from './store.ts'
 
 /** A channel as other folders need it; `id` and `connection` without prefix. */
@@ -55,4 +57,27 @@ export const demandConnected = ({ number, enabled, isConnected, wasConnected }: 
   if (!enabled) throw new Problem('conflict', `${number} is disconnected: connect it first`, 'channel_disconnected')
   const [code, seconds] = wasConnected ? ['channel_connecting', '5'] : ['channel_booting', '10']
   throw new Problem('conflict', `${number} is not connected at this moment`, code, { 'retry-after': seconds })
+}
+
+/** Makes a number of an account a channel; it is connected at once. @returns its id @throws the 403 Problem when it is one */
+export const makeChannel = async (
+  tx: Tx,
+  changes: Changes,
+  account: string,
+  { connection, number, name }: { connection: { id: string; kind: string }; number: string; name: string },
+): Promise<string> => {
+  const id = uuid()
+  const made = await store.create(tx, {
+    account_id: account,
+    id,
+    connection_id: connection.id,
+    platform: connection.kind,
+    phone_number: number,
+    friendly_name: name,
+    iso_country_code: countryOf(number) ?? '',
+  })
+  // Words that clients look for (completions.md part 8).
+  if (!made) forbidden(`${number}: phone number already exists`, 'phone_number_exists')
+  await changes.announce(tx, 'msgapp')
+  return id
 }

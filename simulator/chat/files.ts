@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import type { ReadStream } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+
+/** The longest file that is fetched, and how much is kept of all, bytes. */
+const longest = 33_554_432
+const mostKept = 268_435_456
+
+const fetchMs = 10_000
+
+export type Kept = { readonly id: string; readonly mimeType: string; readonly size: number }
+
+/** Fetches an address in full. @throws Error when it does not answer with a file that is short enough */
+const download = async (url: string): Promise<{ body: Buffer; mimeType: string }> => {
+  const response = await fetch(url, { signal: AbortSignal.timeout(fetchMs) })
+  if (!response.ok || !response.body) throw new Error(`the address answered ${response.status}`)
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of response.body) {
+    size += part.length
+    if (size > longest) throw new Error('the file is too long')
+    parts.push(part)
+  }
+  const mimeType = response.headers.get('content-type')?.split(';')[0]?.trim() ?? ''
+  return { body: Buffer.concat(parts), mimeType: mimeType || 'application/octet-stream' }
+}
+
+const digestOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex')
+
+/** Files of handsets, by their SHA-256, the newest 256 MiB. */
+export class Files {
+  private readonly folder: string
+
+  constructor(home: string) {
+    this.folder = join(home, 'chat-files')
+    mkdirSync(this.folder, { recursive: true })
+  }
+
+  /** What lies at an address, kept. */
+  async fetch(url: string): Promise<Kept> {
+    const { body, mimeType } = await download(url)
+    return { id: this.keep(body), mimeType, size: body.length }
+  }
+
+  /** The SHA-256 of what lies at an address, or null when it cannot be had. */
+  async digest(url: string): Promise<string | null> {
+    try {
+      return digestOf((await download(url)).body)
+    } catch {
+      return null
+    }
+  }
+
+  keep(body: Buffer): string {
+    const id = digestOf(body)
+    writeFileSync(join(this.folder, id), body)
+    this.shorten()
+    return id
+  }
+
+  /** A piece, and whether it is the last one; null for a file that is not there any more. */
+  piece(id: string, offset: number, length: number): { piece: Buffer; end: boolean } | null {
+    const path = this.path(id)
+    if (!path) return null
+    const file = openSync(path, 'r')
+    try {
+      const piece = Buffer.alloc(length)
+      const read = readSync(file, piece, 0, length, offset)
+      return { piece: piece.subarray(0, read), end: offset + read >= statSync(path).size }
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  open(id: string): ReadStream | null {
+    const path = this.path(id)
+    return path ? createReadStream(path) : null
+  }
+
+  private path(id: string): string | null {
+    const path = /^[0-9a-f]{64}$/.test(id) ? join(this.folder, id) : null
+    return path && statSync(path, { throwIfNoEntry: false }) ? path : null
+  }
+
+  private shorten(): void {
+    const files = readdirSync(this.folder).map((name) => {
+      const path = join(this.folder, name)
+      const { size, mtimeMs } = statSync(path)
+      return { path, size, mtimeMs }
+    })
+    let kept = files.reduce((sum, { size }) => sum + size, 0)
+    for (const { path, size } of files.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
+      if (kept <= mostKept) return
+      unlinkSync(path)
+      kept -= size
+    }
+  }
+}

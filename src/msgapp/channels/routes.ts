@@ -1,0 +1,125 @@
+import { findConnection } from '../../connections/ops.ts'
+import type { Sql, Tx } from '../../db/sql.ts'
+import { ok, serve } from '../../http/endpoint.ts'
+import { conflict, notFound } from '../../http/problem.ts'
+import { pageOf } from '../../http/schema.ts'
+import { phoneNumber } from '../../http/validation.ts'
+import { iso } from '../../lib/clock.ts'
+import { parse } from '../../lib/id.ts'
+import type { Parts } from '../../parts.ts'
+import { chatKinds } from '../networks.ts'
+import { forget } from '../store.ts'
+import * as c from './contract.ts'
+import { events } from './links.ts'
+import { makeChannel } from './ops.ts'
+import { shownChannel } from './shown.ts'
+import { openPairing, turn } from './standing.ts'
+import * as store from './store.ts'
+
+const unknown = (printed: string) => notFound(`Channel ${printed} does not exist`)
+
+const channel = async (sql: Sql, account: string, printed: string): Promise<store.ChannelRow> => {
+  const id = parse('WPN', printed)
+  return (id && (await store.find(sql, account, id))) || unknown(printed)
+}
+
+const locked = async (tx: Tx, account: string, printed: string): Promise<store.ChannelRow> => {
+  const id = parse('WPN', printed)
+  return (id && (await store.lock(tx, account, id))) || unknown(printed)
+}
+
+export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' | 'changes'>) => {
+  const connectionBy = async (sql: Sql, given: string | undefined) => {
+    const id = given === undefined ? null : parse('CNX', given)
+    const which = id ? { id } : given === undefined ? null : { name: given }
+    const none = given === undefined ? 'There is no connection to a messaging app' : `No connection ${given}`
+    return (await findConnection(sql, chatKinds, which)) ?? notFound(none)
+  }
+
+  /** What a phone is to scan, while one is waited for. */
+  const pairingOf = (row: store.ChannelRow) => {
+    if (row.phase !== 'pairing' || !row.sealed_pairing) return null
+    const { qr, code, until } = openPairing(seal, row.id, row.sealed_pairing)
+    return {
+      ...(qr === undefined ? {} : { qr_code: qr }),
+      ...(code === undefined ? {} : { pairing_code: code }),
+      ...(until === undefined ? {} : { expires_at: iso(until) }),
+    }
+  }
+
+  return [
+    serve(c.listChannels, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const { status = 'all' } = query
+      const rows = await store.list(db, account.id, status, { limit, offset })
+      const total = await store.count(db, account.id, status)
+      return ok({ numbers: rows.map(shownChannel), count: rows.length, page, total })
+    }),
+
+    serve(c.createChannel, async ({ account, body, tx }) => {
+      const number = phoneNumber(body.phone_number)
+      const connection = await connectionBy(tx, body.connection)
+      const name = body.friendly_name ?? number
+      const id = await makeChannel(tx, changes, account.id, { connection, number, name })
+      return ok({ channel: shownChannel((await store.find(tx, account.id, id)) ?? unknown(id)) })
+    }),
+
+    serve(c.getChannel, async ({ account, params }) =>
+      ok({ channel: shownChannel(await channel(db, account.id, params.channel_uuid)) }),
+    ),
+
+    serve(c.getChannelStatus, async ({ account, params }) => {
+      const row = await channel(db, account.id, params.channel_uuid)
+      const { connection_status, enabled, phase, reason, since, proof_age } = row
+      return ok({
+        connection_status,
+        enabled,
+        phase,
+        reason,
+        since: iso(since),
+        ...(proof_age === null ? {} : { proof_age_seconds: Math.max(0, Math.round(proof_age)) }),
+        ...pairingOf(row),
+        events: (await events(db, account.id, row.id)).map(({ name, detail, at }) => ({
+          event: name,
+          detail,
+          at: iso(at),
+        })),
+      })
+    }),
+
+    serve(c.getChannelQr, async ({ account, params }) => {
+      const row = await channel(db, account.id, params.channel_uuid)
+      const pairing =
+        pairingOf(row) ?? conflict(`${row.phone_number} waits for no phone: it is ${row.phase}`, 'not_pairing')
+      return ok({ connection_status: row.connection_status, ...pairing })
+    }),
+
+    serve(c.connectChannel, async ({ account, params, tx }) => {
+      const row = await locked(tx, account.id, params.channel_uuid)
+      const isNew = await store.enable(tx, account.id, row.id, true)
+      if (isNew || row.phase === 'failed') {
+        await turn(tx, seal, null, [{ channel: row.id, phase: 'connecting', reason: 'somebody asked for it' }])
+        await changes.announce(tx, 'msgapp')
+      }
+      return ok({ channel: shownChannel((await store.find(tx, account.id, row.id)) ?? row) })
+    }),
+
+    serve(c.disconnectChannel, async ({ account, params, tx }) => {
+      const row = await locked(tx, account.id, params.channel_uuid)
+      if (await store.enable(tx, account.id, row.id, false)) {
+        await turn(tx, seal, null, [{ channel: row.id, phase: 'disconnected', reason: 'somebody asked for it' }])
+        await changes.announce(tx, 'msgapp')
+      }
+      return ok({ channel: shownChannel((await store.find(tx, account.id, row.id)) ?? row) })
+    }),
+
+    serve(c.deleteChannel, async ({ account, params, tx }) => {
+      const row = await locked(tx, account.id, params.channel_uuid)
+      await turn(tx, seal, null, [{ channel: row.id, phase: 'disconnected', reason: 'the channel was deleted' }])
+      await store.remove(tx, account.id, row.id)
+      await forget(tx, row.id)
+      await changes.announce(tx, 'msgapp')
+      return ok({})
+    }),
+  ]
+}
