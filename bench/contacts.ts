@@ -83,6 +83,7 @@ const draftOf = (n: number): Draft => ({
   first_name: firstOf(n),
   last_name: lastOf(n),
   profile_pic_url: null,
+  channel_id: null,
   details: [
     { type: 'PH', value: phoneOf(n), key: phoneOf(n) },
     { type: 'E', value: emailOf(n), key: emailOf(n) },

@@ -9,9 +9,12 @@ import { oldest } from './servers.ts'
 const root = join(import.meta.dirname, '..')
 
 /** The tests whose SQL matters: those of the domains and of the queue. */
-const files = globSync(['src/{accounts,jobs,ledger,numbers,sms,tokens}/*.test.ts', 'src/http/idempotency.test.ts'], {
-  cwd: root,
-}).filter((file) => !/catalogue|sms.(?:route|order|unwritten|wire|flapping)\.test/.test(file))
+const files = globSync(
+  ['src/{accounts,contacts,jobs,ledger,numbers,sms,tokens}/*.test.ts', 'src/http/idempotency.test.ts'],
+  {
+    cwd: root,
+  },
+).filter((file) => !/catalogue|sms.(?:route|order|unwritten|wire|flapping)\.test/.test(file))
 
 test('the SQL of every domain runs on PostgreSQL 15 as it does on 18', needs('PostgreSQL 15', oldest !== null), () => {
   assert.ok(files.length >= 5, files.join())

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld, type Tenant } from '../../test/world.ts'
 import { uuid } from '../lib/id.ts'
+import { create as createChannel } from '../msgapp/channels/store.ts'
 
 const { db, call, tenant } = await makeWorld()
 
@@ -76,7 +77,7 @@ test('a contact without a first name or without any detail is refused, and the f
     [{ first_name: 'Ada', contact_detail: [{ type: 'PH', value: '12' }] }, 422, /contact_detail.0.value/],
     [{ first_name: 'Ada', contact_details: [phone], profile_pic_url: 'javascript:x' }, 400, /profile_pic_url/],
     [{ first_name: 'Ada', contact_details: [phone], channel_uuid: `DID${uuid()}` }, 400, /channel_uuid/],
-    [{ first_name: 'Ada', contact_details: [phone], channel_uuid: `WPN${uuid()}` }, 404, /No channel/],
+    [{ first_name: 'Ada', contact_details: [phone], channel_uuid: `WPN${uuid()}` }, 404, /WPN/],
   ]
   for (const [body, status, message] of refusals) {
     const answer = await call(ada, 'POST', '/open/contacts', body)
@@ -180,4 +181,32 @@ test('contacts that many add and delete at a time are all counted', async () => 
   await Promise.all(made.slice(0, 12).map(({ uuid }) => call(ada, 'DELETE', `/open/contacts/${uuid}`)))
   const { total, contacts } = (await call(ada, 'GET', '/open/contacts')).body
   assert.deepEqual([total, contacts.length], [18, 18])
+})
+
+const giveChannel = async ({ id: account_id }: Tenant, phone_number: string): Promise<string> => {
+  const id = uuid()
+  const made = { account_id, id, connection_id: uuid(), platform: 'sandbox', phone_number, friendly_name: 'n' }
+  assert.ok(await db.begin((tx) => createChannel(tx, { ...made, iso_country_code: 'GB' })))
+  return `WPN${id}`
+}
+
+test('a contact names a channel of the account’s own, is listed by it, and leaves it', async () => {
+  const [ada, bob] = [await tenant(), await tenant()]
+  const [own, foreign] = [await giveChannel(ada, '+447700900001'), await giveChannel(bob, '+447700900002')]
+  const plain = await create(ada)
+  const made = await create(ada, { channel_uuid: own })
+  assert.equal(made.channel_uuid, own)
+  const refused = await call(ada, 'PUT', `/open/contacts/${plain.uuid}`, { channel_uuid: foreign })
+  assert.equal(refused.status, 404)
+  const listed = async (query = '') => {
+    const { body } = await call(ada, 'GET', `/open/contacts?channel_uuid=${own}${query}`)
+    return [body.total, body.contacts.map((one: { uuid: string }) => one.uuid)]
+  }
+  assert.deepEqual(await listed(), [1, [made.uuid]])
+  assert.equal((await change(ada, plain.uuid, { channel_uuid: own })).channel_uuid, own)
+  assert.deepEqual(await listed('&per_page=1&page=1'), [2, [made.uuid]])
+  assert.equal((await change(ada, made.uuid, { first_name: 'Augusta' })).channel_uuid, own)
+  assert.equal('channel_uuid' in (await change(ada, made.uuid, { channel_uuid: null })), false)
+  assert.deepEqual(await listed(), [1, [plain.uuid]])
+  assert.equal((await call(ada, 'GET', `/open/contacts?channel_uuid=${foreign}`)).status, 404)
 })

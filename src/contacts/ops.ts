@@ -11,15 +11,17 @@ export type Draft = {
   readonly first_name: string
   readonly last_name: string
   readonly profile_pic_url: string | null
+  /** Of the messaging app. */
+  readonly channel_id: string | null
   readonly details: readonly Detail[]
 }
 
-const withGrams = (account: string, id: string, { first_name, last_name, profile_pic_url, details }: Draft) => {
-  const names = `${first_name} ${last_name}`
+const withGrams = (account: string, id: string, { details, ...said }: Draft) => {
+  const names = `${said.first_name} ${said.last_name}`
   const { phones, emails } = partsOf(details)
   const numbers = phones.map(digitsOf)
   const grams = gramsOf(account, id, { names, numbers, emails })
-  return { id, first_name, last_name, profile_pic_url, numbers: numbers.join(' '), emails: emails.join(' '), grams }
+  return { ...said, id, numbers: numbers.join(' '), emails: emails.join(' '), grams }
 }
 
 /** The contacts of these ids with their details, in the order of creation. */
@@ -62,7 +64,8 @@ export const change = async (tx: Tx, was: Contact, draft: Draft): Promise<Contac
   const isSame =
     was.first_name === draft.first_name &&
     was.last_name === draft.last_name &&
-    was.profile_pic_url === draft.profile_pic_url
+    was.profile_pic_url === draft.profile_pic_url &&
+    was.channel_id === draft.channel_id
   if (isSame && added.length + changed.length + removed.length === 0) return was
   await store.removeDetails(tx, account, id, removed)
   for (const { id: detail, detail: to } of changed) await store.changeDetail(tx, account, id, detail, to)

@@ -1,8 +1,10 @@
+import type { Sql } from '../db/sql.ts'
 import { ok, serve } from '../http/endpoint.ts'
 import { invalid, notFound, unprocessable } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse } from '../lib/id.ts'
+import { channelOf } from '../msgapp/channels/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
 import { asGiven, type Detail, type DetailType, readDetail, unique } from './details.ts'
@@ -36,10 +38,9 @@ const detailsOf = (body: Lists): Detail[] | null => {
   return null
 }
 
-/** No channel of the messaging app is there yet. */
-const checkChannel = (printed: string | null | undefined): void => {
-  if (printed) notFound(`No channel ${printed}`)
-}
+/** The channel of the messaging app that a body names, without prefix. @throws the 404 Problem */
+const channelIn = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> =>
+  printed ? (await channelOf(sql, account, printed)).id : null
 
 export const contactRoutes = ({ db }: Parts) => {
   const unknown = (printed: string) => notFound(`No contact ${printed}`)
@@ -47,10 +48,15 @@ export const contactRoutes = ({ db }: Parts) => {
   return [
     serve(c.createContact, async ({ account, body, tx }) => {
       const details = detailsOf(body) ?? invalid('contact_details must hold at least one detail')
-      checkChannel(body.channel_uuid)
       const { first_name, last_name = '', profile_pic_url } = body
-      const draft = { first_name: first_name.trim(), last_name: last_name.trim(), details }
-      const [made] = await ops.add(tx, account.id, [{ ...draft, profile_pic_url: profile_pic_url || null }])
+      const draft = {
+        first_name: first_name.trim(),
+        last_name: last_name.trim(),
+        profile_pic_url: profile_pic_url || null,
+        channel_id: await channelIn(tx, account.id, body.channel_uuid),
+        details,
+      }
+      const [made] = await ops.add(tx, account.id, [draft])
       if (!made) throw new Error('the contact that was made is not there')
       await store.count(tx, account.id, 1)
       return ok({ contact: shownContact(made) })
@@ -58,29 +64,36 @@ export const contactRoutes = ({ db }: Parts) => {
 
     serve(c.updateContact, async ({ account, params, body, tx }) => {
       const wanted = detailsOf(body)
-      const id = parse('CON', params.contact_uuid)
-      const row = (id && (await store.lock(tx, account.id, id))) || unknown(params.contact_uuid)
-      checkChannel(body.channel_uuid)
-      const [was = unknown(params.contact_uuid)] = await ops.load(tx, account.id, [row.id])
+      const id = parse('CON', params.contact_uuid) ?? unknown(params.contact_uuid)
+      await store.lock(tx, account.id, [id])
+      const [was = unknown(params.contact_uuid)] = await ops.load(tx, account.id, [id])
       const { first_name = was.first_name, last_name = was.last_name, profile_pic_url = was.profile_pic_url } = body
+      const isMoved = body.channel_uuid !== undefined
       const contact = await ops.change(tx, was, {
         first_name: first_name.trim(),
         last_name: last_name.trim(),
         profile_pic_url: profile_pic_url || null,
+        channel_id: isMoved ? await channelIn(tx, account.id, body.channel_uuid) : was.channel_id,
         details: wanted ?? was.details.map(asGiven),
       })
       return ok({ contact: shownContact(contact) })
     }),
 
     serve(c.listContacts, async ({ account, query }) => {
-      checkChannel(query.channel_uuid)
       const { page, limit, offset } = pageOf(query)
       const after = query.cursor
         ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
         : null
-      const found = await store.page(db, account.id, after?.id ?? null, limit + 1, after ? 0 : offset)
+      const channel = await channelIn(db, account.id, query.channel_uuid)
+      const from = [after?.id ?? null, limit + 1, after ? 0 : offset] as const
+      const found = channel
+        ? await store.channelPage(db, account.id, channel, ...from)
+        : await store.page(db, account.id, ...from)
       const ids = found.slice(0, limit).map(({ id }) => id)
-      const [contacts, total] = await Promise.all([ops.load(db, account.id, ids), store.total(db, account.id)])
+      const [contacts, total] = await Promise.all([
+        ops.load(db, account.id, ids),
+        channel ? store.channelTotal(db, account.id, channel) : store.total(db, account.id),
+      ])
       const last = found.length > limit ? contacts.at(-1) : undefined
       return ok({
         count: contacts.length,

@@ -16,6 +16,7 @@ const draftOf = (text: string) => {
     first_name: names[0] ?? '',
     last_name: names.slice(1).join(' '),
     profile_pic_url: null,
+    channel_id: null,
     details: [...phones, ...emails],
   }
 }

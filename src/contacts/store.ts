@@ -41,6 +41,26 @@ export const page = (sql: Sql, account: string, after: string | null, limit: num
   where account_id = ${account} and id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000')
   order by id limit ${limit} offset ${offset}`
 
+/** The same of the contacts of a channel. */
+export const channelPage = (
+  sql: Sql,
+  account: string,
+  channel: string,
+  after: string | null,
+  limit: number,
+  offset: number,
+) => sql.many<{ id: string }>`
+  select id from contacts
+  where account_id = ${account} and channel_id = ${channel}
+    and id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000')
+  order by id limit ${limit} offset ${offset}`
+
+export const channelTotal = async (sql: Sql, account: string, channel: string): Promise<number> =>
+  (
+    await sql.one<{ total: number }>`
+      select count(*) as total from contacts where account_id = ${account} and channel_id = ${channel}`
+  ).total
+
 export const total = async (sql: Sql, account: string): Promise<number> =>
   (
     await sql.one<{ total: number }>`
@@ -70,21 +90,23 @@ export const found = (
   from contacts_found(${account}, ${whole}::integer[], ${one}::integer[], ${two}::integer[], ${three}::integer[],
     ${sampleWhole}::integer[], ${sampleOne}::integer[], ${sampleTwo}::integer[], ${sampleThree}::integer[], ${most})`
 
-export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url'> & {
+export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url' | 'channel_id'> & {
   readonly numbers: string
   readonly emails: string
   readonly grams: readonly number[]
 }
 
 export const insert = (tx: Tx, account: string, rows: readonly NewContact[]) => tx.run`
-  insert into contacts (account_id, id, first_name, last_name, profile_pic_url, numbers, emails, grams, created_at)
-  select ${account}, g.id, g.first_name, g.last_name, g.profile_pic_url, g.numbers, g.emails, g.grams::integer[],
-    (select app_now())
+  insert into contacts (account_id, id, first_name, last_name, profile_pic_url, channel_id, numbers, emails, grams,
+    created_at)
+  select ${account}, g.id, g.first_name, g.last_name, g.profile_pic_url, g.channel_id, g.numbers, g.emails,
+    g.grams::integer[], (select app_now())
   from unnest(
     ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.first_name)}::text[], ${rows.map((r) => r.last_name)}::text[],
-    ${rows.map((r) => r.profile_pic_url)}::text[], ${rows.map((r) => r.numbers)}::text[],
-    ${rows.map((r) => r.emails)}::text[], ${rows.map((r) => `{${r.grams.join()}}`)}::text[]
-  ) as g (id, first_name, last_name, profile_pic_url, numbers, emails, grams)`
+    ${rows.map((r) => r.profile_pic_url)}::text[], ${rows.map((r) => r.channel_id)}::uuid[],
+    ${rows.map((r) => r.numbers)}::text[], ${rows.map((r) => r.emails)}::text[],
+    ${rows.map((r) => `{${r.grams.join()}}`)}::text[]
+  ) as g (id, first_name, last_name, profile_pic_url, channel_id, numbers, emails, grams)`
 
 export const addDetails = (tx: Tx, account: string, rows: readonly (Detail & { contact: string })[]) => tx.run`
   insert into contact_details (account_id, contact_id, type, value, match_key, created_at)
@@ -94,14 +116,13 @@ export const addDetails = (tx: Tx, account: string, rows: readonly (Detail & { c
     ${rows.map((r) => (r.type === 'A' ? null : r.key))}::text[]
   ) with ordinality as g (contact_id, type, value, match_key, n) order by g.n`
 
-/** A contact that nobody else changes until the transaction ends, or null. */
-export const lock = (tx: Tx, account: string, id: string) => tx.maybe<ContactRow>`
-  select account_id, id, first_name, last_name, profile_pic_url, channel_id, created_at, updated_at
-  from contacts where account_id = ${account} and id = ${id} for update`
+/** Those of these contacts that are there: nobody else changes them until the transaction ends. */
+export const lock = (tx: Tx, account: string, ids: readonly string[]) => tx.many<{ id: string }>`
+  select id from contacts where account_id = ${account} and id = any (${ids}::uuid[]) order by id for update`
 
 export const change = (tx: Tx, account: string, row: NewContact) => tx.run`
   update contacts set first_name = ${row.first_name}, last_name = ${row.last_name},
-    profile_pic_url = ${row.profile_pic_url}, numbers = ${row.numbers}, emails = ${row.emails}, grams = ${row.grams}::integer[], updated_at = app_now()
+    profile_pic_url = ${row.profile_pic_url}, channel_id = ${row.channel_id}, numbers = ${row.numbers}, emails = ${row.emails}, grams = ${row.grams}::integer[], updated_at = app_now()
   where account_id = ${account} and id = ${row.id}`
 
 export const changeDetail = (tx: Tx, account: string, contact: string, id: number, { type, value }: Detail) => tx.run`

@@ -73,5 +73,5 @@ export const readEntry = (raw: Raw, country?: CountryCode): Draft | string => {
   if (kept.length === 0 && faults.length === 0) faults.push('there is no phone number, e-mail address or address')
   return faults.length > 0
     ? faults.join('; ')
-    : { first_name, last_name, profile_pic_url: raw.picture || null, details: kept }
+    : { first_name, last_name, profile_pic_url: raw.picture || null, channel_id: null, details: kept }
 }

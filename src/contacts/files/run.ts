@@ -5,6 +5,7 @@ import { type Fault, type Faults, makeFaults } from '../../lib/faults.ts'
 import { uuid } from '../../lib/id.ts'
 import { asGiven, mostDetails, unique } from '../details.ts'
 import { add, change, type Draft, load } from '../ops.ts'
+import type { Contact } from '../shown.ts'
 import { byKeys, count, lock } from '../store.ts'
 import type { Read } from './entry.ts'
 import * as store from './store.ts'
@@ -34,19 +35,12 @@ const merged = (base: Draft, more: Draft): Draft => ({
   first_name: base.first_name,
   last_name: base.last_name || more.last_name,
   profile_pic_url: base.profile_pic_url ?? more.profile_pic_url,
+  channel_id: base.channel_id,
   details: unique([...base.details, ...more.details]),
 })
 
-const mergeInto = async (tx: Tx, account: string, id: string, drafts: readonly Draft[]): Promise<void> => {
-  await lock(tx, account, id)
-  const [was] = await load(tx, account, [id])
-  if (!was) throw new Error('a contact went while an import was merged into it')
-  const whole = drafts.reduce(merged, { ...was, details: was.details.map(asGiven) })
-  await change(tx, was, whole)
-}
-
-/** A contact that entries go into: one that is there, or one that is new in this part. */
-type Home = { readonly id: string | null; draft: Draft; more: Draft[] }
+/** A contact that entries go into: one that was there, or one that is new in this part. */
+type Home = { readonly was: Contact | null; draft: Draft }
 
 /** Takes some contacts into the directory. */
 const take = async (tx: Tx, account: string, entries: readonly store.Entry[], duplicates: Duplicates, to: Outcome) => {
@@ -59,9 +53,10 @@ const take = async (tx: Tx, account: string, entries: readonly store.Entry[], du
       account,
       entries.flatMap(({ entry }) => keysOf(entry)),
     )
-    const contacts = await load(tx, account, [...new Set(known.map(({ contact_id }) => contact_id))])
-    for (const contact of contacts)
-      old.set(contact.id, { id: contact.id, draft: { ...contact, details: contact.details.map(asGiven) }, more: [] })
+    const ids = [...new Set(known.map(({ contact_id }) => contact_id))]
+    if (duplicates === 'merge') await lock(tx, account, ids)
+    for (const was of await load(tx, account, ids))
+      old.set(was.id, { was, draft: { ...was, details: was.details.map(asGiven) } })
     for (const { match_key, contact_id } of known) {
       const home = old.get(contact_id)
       if (home && !homes.has(match_key)) homes.set(match_key, home)
@@ -85,10 +80,9 @@ const take = async (tx: Tx, account: string, entries: readonly store.Entry[], du
         continue
       }
       home.draft = whole
-      home.more.push(entry)
       to.merged++
     } else {
-      fresh.push({ id: null, draft: entry, more: [] })
+      fresh.push({ was: null, draft: entry })
       to.created++
     }
     const into = home ?? fresh.at(-1)
@@ -100,7 +94,8 @@ const take = async (tx: Tx, account: string, entries: readonly store.Entry[], du
     account,
     fresh.map(({ draft }) => draft),
   )
-  for (const { id, more } of old.values()) if (id !== null && more.length > 0) await mergeInto(tx, account, id, more)
+  // One that nothing was added to stays as it was.
+  for (const { was, draft } of old.values()) if (was) await change(tx, was, draft)
 }
 
 const takeAll = async (tx: Tx, account: string, id: string, good: number, duplicates: Duplicates, to: Outcome) => {
