@@ -8,7 +8,10 @@ import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
 import * as msgappChannels from './msgapp/channels/contract.ts'
+import * as chatChecks from './msgapp/checks/contract.ts'
+import * as chatGroups from './msgapp/groups/contract.ts'
 import * as messages from './msgapp/messages/contract.ts'
+import * as chatProfiles from './msgapp/pictures/contract.ts'
 import * as numbers from './numbers/contract.ts'
 import * as imports from './numbers/imports/contract.ts'
 import * as stock from './numbers/operator/contract.ts'
@@ -38,6 +41,9 @@ export const contracts: readonly Contract[] = [
   messages,
   contacts,
   contactFiles,
+  chatChecks,
+  chatGroups,
+  chatProfiles,
   webhooks,
   msgappChannels,
   ledger,

@@ -8,7 +8,10 @@ import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
 import { channelRoutes } from './msgapp/channels/routes.ts'
+import { checkRoutes } from './msgapp/checks/routes.ts'
+import { groupRoutes } from './msgapp/groups/routes.ts'
 import { messageRoutes } from './msgapp/messages/routes.ts'
+import { pictureRoutes } from './msgapp/pictures/routes.ts'
 import { importRoutes } from './numbers/imports/routes.ts'
 import { stockRoutes } from './numbers/operator/routes.ts'
 import { pricingRoutes } from './numbers/pricing/routes.ts'
@@ -40,6 +43,9 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...contactRoutes(parts),
   ...contactFileRoutes(parts),
   ...messageRoutes(parts),
+  ...checkRoutes(parts),
+  ...groupRoutes(parts),
+  ...pictureRoutes(parts),
   ...webhookRoutes(parts),
   ...channelRoutes(parts),
   ...ledgerRoutes(parts),

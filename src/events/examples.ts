@@ -174,6 +174,10 @@ export const exampleOf = (name: EventName, id = exampleId, at = exampleTime): Pa
     'contact.created': contact,
     'contact.updated': contact,
     'balance.low': { amount: '4.200000', currency: 'USD' },
+    'msgapp.check.completed': {
+      ...{ state: 'completed', total: 1, checked: 1, created_at: time, updated_at: time },
+      results: { [theirs]: { is_valid: true, on_msgapp: true } },
+    },
   }
   return all[name]
 }

@@ -31,6 +31,7 @@ export const accountEvents = [
   'contact.created',
   'contact.updated',
   'balance.low',
+  'msgapp.check.completed',
 ] as const
 
 /** What an account can be told of. */

@@ -19,6 +19,7 @@ export type Prefix =
   | 'MSG'
   | 'WAG'
   | 'CON' // a contact
+  | 'CHK' // a batch of number checks
   | 'WHK'
   | 'WHD' // an event on its way to a webhook
   | 'EVT' // something that happened, as webhooks tell it

@@ -1,12 +1,15 @@
 import type { ChatNetwork } from '../connectors/chat-port.ts'
-import type { Asked as Told } from '../connectors/port.ts'
 import type { Tx } from '../db/sql.ts'
-import { type Done, type Job, Retry } from '../jobs/kind.ts'
+import type { Done, Job } from '../jobs/kind.ts'
 import type { Parts } from '../parts.ts'
 import type { Asked } from './asking.ts'
+import { checkAct, makeCheckAct } from './checks/act.ts'
+import { batchAct, makeBatchAct } from './checks/batch.ts'
+import { changeAct, createAct, makeChangeAct, makeCreateAct, makeSyncAct, syncAct } from './groups/acts.ts'
 import { makeFetch } from './media/acts.ts'
 import { makeRemove } from './messages/removing.ts'
 import { makeSend } from './messages/sending.ts'
+import { makePictureAct, makeStatusAct, pictureAct, statusAct } from './pictures/act.ts'
 
 /** One kind of thing that is asked of networks: how it is done there, and what is written down of it. */
 export type Act<Payload = unknown, Result = unknown> = {
@@ -20,15 +23,16 @@ export type Act<Payload = unknown, Result = unknown> = {
 
 export type Acts = { readonly [act: string]: Act }
 
-/** What a network said, once it said something final. @throws Retry when it wants to be asked again */
-export const final = <V>(told: Told<V>): Exclude<Told<V>, { outcome: 'later' }> => {
-  if (told.outcome === 'later') throw new Retry(told.reason, told.seconds)
-  return told
-}
-
 /** Everything that can be asked of a network. */
-export const makeActs = ({ chat }: Parts): Acts => ({
+export const makeActs = ({ chat, outbound }: Parts): Acts => ({
   send: makeSend(chat),
   remove: makeRemove(),
   fetch: makeFetch(chat.media),
+  [checkAct]: makeCheckAct(),
+  [batchAct]: makeBatchAct(),
+  [createAct]: makeCreateAct(),
+  [changeAct]: makeChangeAct(),
+  [syncAct]: makeSyncAct(),
+  [pictureAct]: makePictureAct(outbound),
+  [statusAct]: makeStatusAct(),
 })

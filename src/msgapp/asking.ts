@@ -18,6 +18,8 @@ export type Ask = {
   readonly key?: string
   /** It is not done at all once so much has passed, by the real clock: whoever asked has gone. */
   readonly milliseconds?: number
+  /** Not before this time, by the platform's clock. */
+  readonly runAt?: Date
   readonly id?: string
 }
 
@@ -25,12 +27,12 @@ export type Ask = {
 export type Asked<P = Payload> = P & { readonly act: string; readonly channel: string; readonly until?: number }
 
 /** Asks in the transaction of the cause. @returns the job's id, by which `answered` waits */
-export const ask = (tx: Tx, { account, connection, channel, act, payload, key, milliseconds, id }: Ask) =>
+export const ask = (tx: Tx, { account, connection, channel, act, payload, key, milliseconds, runAt, id }: Ask) =>
   enqueue(
     tx,
     kindOf(connection),
     { ...payload, act, channel, ...(milliseconds === undefined ? {} : { until: Date.now() + milliseconds }) },
-    { account, id: id ?? uuid(), ...(key === undefined ? {} : { key }) },
+    { account, id: id ?? uuid(), ...(key === undefined ? {} : { key }), ...(runAt === undefined ? {} : { runAt }) },
   )
 
 /** What became of something that was asked. `late`: it was not done in time, and never will be. */

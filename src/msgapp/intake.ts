@@ -1,5 +1,6 @@
 import type { ChatEvents } from '../connectors/chat-port.ts'
 import type { Parts } from '../parts.ts'
+import { makeGroupIntake } from './groups/intake.ts'
 import { makeIncoming } from './messages/incoming.ts'
 import { makeReceipts } from './messages/receipts.ts'
 
@@ -22,13 +23,8 @@ export type Intake = {
     : never
 }
 
-/** A rejection leaves the thing with the network, which brings it again. */
-const unkept = async (): Promise<never> => {
-  throw new Error('nothing keeps this yet')
-}
-
 export const makeIntake = ({ db, clock, chat: { surroundings } }: Parts): Intake => ({
   ...makeIncoming({ db, clock, surroundings }),
   ...makeReceipts(db, surroundings),
-  group: unkept,
+  ...makeGroupIntake(db),
 })

@@ -40,6 +40,12 @@ export const demand = (platform: string, ability: ChatAbility): void => {
     throw new Problem('notSupported', `${platform} cannot do this: ${notes[ability] ?? ability}`)
 }
 
+/** How many checks a minute a network bears of each number; 0 when it cannot check at all. */
+export const checksOf = (platform: string): number => {
+  const can = platform in drivers && driverOf(platform).abilities.check !== 'no'
+  return can ? driverOf(platform).checksPerMinute : 0
+}
+
 /** The connections to chat networks that this process runs: each is run by one process at a time, by its lease. */
 export type Networks = {
   /** The link of a connection, if it runs here. */

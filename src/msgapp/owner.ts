@@ -10,6 +10,7 @@ import { kindOf } from './asking.ts'
 import * as links from './channels/links.ts'
 import { turnLeft } from './channels/standing.ts'
 import { deleted, type LineRow, lines as linesOf } from './channels/store.ts'
+import { askForGroups } from './groups/acts.ts'
 import type { Intake, Line } from './intake.ts'
 import { makeStandings } from './standings.ts'
 import { makeVault } from './vault.ts'
@@ -60,7 +61,12 @@ export const ownConnection = (given: Given): Owned => {
     makeRoom(kindOf(id))
     // What was put off while the channel was down need not wait for its time.
     const work = async () => {
-      for (const channel of channels) await db.begin((tx) => hasten(tx, kindOf(id), { payload: { channel } }))
+      for (const channel of channels)
+        await db.begin(async (tx) => {
+          await hasten(tx, kindOf(id), { payload: { channel } })
+          const line = attached.get(channel)
+          if (line && driver.abilities.groups !== 'no') await askForGroups(tx, line)
+        })
     }
     void work().catch(noted)
   }

@@ -3,6 +3,7 @@ import { connectionRecipes } from './connections.ts'
 import { contactRecipes } from './contacts.ts'
 import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
+import { groupRecipes } from './groups.ts'
 import { handsetRecipes } from './handsets.ts'
 import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
@@ -19,6 +20,7 @@ export const recipes: Recipes = {
   ...contactRecipes,
   ...eventRecipes,
   ...documentRecipes,
+  ...groupRecipes,
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,

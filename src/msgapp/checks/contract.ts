@@ -1,0 +1,136 @@
+import { Type } from 'typebox'
+import { contract } from '../../http/endpoint.ts'
+import { Enum, Id, Ok, Time } from '../../http/schema.ts'
+
+const checks = { auth: 'account', shape: 'full', tag: 'Messaging app: numbers' } as const
+
+const word = Type.Optional(Type.String())
+const flag = Type.Optional(Type.Boolean())
+const level = Type.Optional(
+  Type.Integer({ description: '0 not verified to 2 verified with a badge; absent where the network does not tell' }),
+)
+
+const Business = Type.Object({
+  verified_name: word,
+  short_name: word,
+  lang_code: word,
+  currency: word,
+  verified_level: level,
+  business_hours: Type.Optional(
+    Type.Object({
+      config: Type.Record(Type.String(), Type.Object({ mode: Type.String({ examples: ['open_24h'] }) })),
+      timezone: Type.String(),
+    }),
+  ),
+  map_pin: Type.Optional(Type.Object({ latitude: Type.Number(), longitude: Type.Number() })),
+  description: word,
+  email: word,
+  cart_enabled: flag,
+  website: Type.Optional(Type.Array(Type.String())),
+  categories: Type.Optional(Type.Array(Type.Object({ id: Type.String(), localized_display_name: Type.String() }))),
+})
+
+const Info = Type.Object({
+  number_id: Type.Optional(
+    Type.String({
+      description: 'Digits as the network knows the number: where they differ from the checked number, send to these',
+    }),
+  ),
+  contact_profile_pic: word,
+  is_business: flag,
+  is_enterprise: flag,
+  verified_name: word,
+  short_name: word,
+  pushname: word,
+  verified_level: level,
+  status_text: Type.Optional(
+    Type.String({ description: 'With extra-information, when a business number is connected' }),
+  ),
+  business_information: Type.Optional(Business),
+})
+
+const Result = Type.Object({
+  is_valid: Type.Boolean({ description: 'False when no such number can exist; then nothing else is told' }),
+  number: Type.Optional(
+    Type.Object({
+      iso_country_code: Type.String({ examples: ['GB'] }),
+      region: Type.String({ description: 'Approximate; empty when unknown', examples: ['London'] }),
+      carrier: Type.String({ description: 'That first issued the number; empty when unknown' }),
+      timezone: Type.Array(Type.String({ examples: ['Europe/London'] })),
+    }),
+  ),
+  on_msgapp: Type.Optional(Type.Boolean({ description: 'Absent when the network cannot tell' })),
+  on_msgapp_unknown: Type.Optional(
+    Type.Boolean({ description: 'True when the network cannot tell, or did not answer' }),
+  ),
+  msgapp_info: Type.Optional(Info),
+})
+
+const Given = Type.String({ minLength: 1, maxLength: 40, examples: ['+447700900123'] })
+
+const limits = {
+  balance: 'All checks of the trial, or all API calls, are used up',
+  tooMany:
+    'More checks than 50 a minute for each connected number (trial: 10 a minute, 6 s apart), or 20 s would not do',
+}
+
+export const checkNumber = contract({
+  ...checks,
+  id: 'checkNumber',
+  method: 'GET',
+  url: '/open/msgapp/check-number/:your_number/:number_to_check',
+  summary: 'Whether a number exists, and whether it is on the messaging app',
+  params: Type.Object({
+    your_number: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'A connected number of the account, or its WPN uuid',
+      examples: ['+447700900001'],
+    }),
+    number_to_check: Given,
+  }),
+  query: Type.Object({
+    'extra-information': Type.Optional(
+      Type.Boolean({ description: 'Status text and business information too; counts as 2 API calls' }),
+    ),
+  }),
+  status: 200,
+  reply: Result,
+  errors: { notFound: 'your_number is not connected to the account', ...limits },
+})
+
+const Batch = Type.Object({
+  uuid: Id('CHK'),
+  state: Enum(['running', 'completed']),
+  total: Type.Integer(),
+  checked: Type.Integer(),
+  created_at: Time,
+  updated_at: Time,
+})
+
+export const checkNumbers = contract({
+  ...checks,
+  id: 'checkNumbers',
+  method: 'POST',
+  url: '/open/msgapp/check-numbers',
+  summary: 'Check up to 100 numbers in the background, over all connected numbers of the account',
+  body: Type.Object({
+    numbers: Type.Array(Given, { minItems: 1, maxItems: 100 }),
+    extra_information: Type.Optional(Type.Boolean({ description: 'Counts as 2 API calls for each number' })),
+  }),
+  status: 202,
+  reply: Ok({ batch: Batch }),
+  errors: { conflict: 'No number is connected', balance: limits.balance },
+})
+
+export const getCheckBatch = contract({
+  ...checks,
+  id: 'getCheckBatch',
+  method: 'GET',
+  url: '/open/msgapp/check-numbers/:batch_uuid',
+  summary: 'How far a batch of checks is, and what was found so far',
+  params: Type.Object({ batch_uuid: Id('CHK') }),
+  status: 200,
+  reply: Ok({ batch: Batch, results: Type.Record(Type.String(), Result) }),
+  errors: { notFound: 'No such batch' },
+})

@@ -1,0 +1,134 @@
+import type { ChatGroup, ChatGroupChange, ChatGroupMade, ChatParticipant } from '../../connectors/chat-port.ts'
+import type { Tx } from '../../db/sql.ts'
+import { uuid } from '../../lib/id.ts'
+import type { Act } from '../acts.ts'
+import { type Answer, answer, ask } from '../asking.ts'
+import { type Final, final } from '../final.ts'
+import type { Line } from '../intake.ts'
+import * as store from './store.ts'
+
+export const createAct = 'group-create'
+export const changeAct = 'group-change'
+export const syncAct = 'group-sync'
+
+export type Creation = {
+  readonly number: string
+  readonly name: string
+  readonly description: string | null
+  readonly participants: readonly string[]
+}
+
+/** What a network never said it had done is told as a reason, and may be asked for again. */
+const answerOf = <V>(told: Final<unknown>, value: V): Answer<V> =>
+  told.outcome === 'done'
+    ? { outcome: 'done', value }
+    : { outcome: told.outcome === 'refused' ? 'refused' : 'failed', reason: told.reason }
+
+const newMember = ({ number, code, message, invited }: ChatParticipant): store.NewMember => ({
+  member: number,
+  code,
+  message,
+  isAdmin: false,
+  isCreator: false,
+  invited,
+})
+
+/** Creates a group; its answer is the group's id here. */
+export const makeCreateAct = (): Act<Creation, Final<ChatGroupMade>> => ({
+  run: async (network, { payload: { channel, name, description, participants } }) =>
+    final((await network.createGroup?.(channel, { name, description, participants })) ?? unable),
+  settle: async (tx, done) => {
+    for (const { job, result } of done) {
+      const { account, payload } = job
+      const { channel, number, name, description } = payload
+      let id = ''
+      if (result.outcome === 'done' && account !== null) {
+        const { id: networkId, participants } = result.value
+        id = await store.keep(tx, { account, id: uuid(), channel, networkId, name, description, readOnly: false })
+        const creator = { member: number, code: 200, message: 'created the group', isAdmin: true, isCreator: true }
+        const others = participants.filter((one) => one.number !== number).map(newMember)
+        await store.addMembers(tx, account, id, [{ ...creator, invited: false }, ...others])
+      }
+      await answer(tx, [{ id: job.id, answer: answerOf(result, id) }])
+    }
+  },
+})
+
+const unable = { outcome: 'refused', reason: 'the network cannot do this' } as const
+
+export type Change = {
+  readonly group: string
+  readonly networkId: string
+  readonly change: Exclude<ChatGroupChange, { act: 'picture' }>
+}
+
+/** Writes down what became of a change. */
+const applied = async (
+  tx: Tx,
+  account: string,
+  { group, change }: Change,
+  participants: readonly ChatParticipant[],
+) => {
+  if (change.act === 'description') return await store.describe(tx, account, group, change.text || null)
+  const fine = participants.filter(({ code }) => code === 200).map(({ number }) => number)
+  if (change.act === 'remove') await store.removeMembers(tx, account, group, fine)
+  if (change.act === 'promote' || change.act === 'demote')
+    await store.setAdmin(tx, account, group, fine, change.act === 'promote')
+  // Who is in the group already stays what they were.
+  if (change.act === 'add')
+    await store.addMembers(tx, account, group, participants.filter(({ code }) => code !== 409).map(newMember))
+  return fine.length
+}
+
+/** Changes a group; its answer is what became of each participant. */
+export const makeChangeAct = (): Act<Change, Final<readonly ChatParticipant[]>> => ({
+  run: async (network, { payload: { channel, networkId, change } }) =>
+    final((await network.changeGroup?.(channel, networkId, change)) ?? unable),
+  settle: async (tx, done) => {
+    for (const { job, result } of done) {
+      const participants = result.outcome === 'done' ? result.value : []
+      if (result.outcome === 'done' && job.account !== null) await applied(tx, job.account, job.payload, participants)
+      await answer(tx, [{ id: job.id, answer: answerOf(result, participants) }])
+    }
+  },
+})
+
+/** Has the groups of a channel read anew. */
+export const askForGroups = (tx: Tx, { account, connection, channel }: Line) =>
+  ask(tx, { account, connection, channel, act: syncAct, key: `groups ${channel}` })
+
+/** Reads the groups of a channel from its network anew. */
+export const makeSyncAct = (): Act<object, readonly ChatGroup[] | null> => ({
+  run: async (network, { payload: { channel } }) => {
+    const told = network.groups ? final(await network.groups(channel)) : unable
+    return told.outcome === 'done' ? told.value : null
+  },
+  settle: async (tx, done) => {
+    for (const { job, result } of done) {
+      const { account, payload } = job
+      if (account === null || result === null) continue
+      const { channel } = payload
+      const kept: string[] = []
+      for (const { id: networkId, name, description, readOnly, members } of result) {
+        const id = await store.keep(tx, { account, id: uuid(), channel, networkId, name, description, readOnly })
+        kept.push(id)
+        const there = members.map(({ number, remote, admin, creator }) => ({
+          member: number ?? remote,
+          code: 200,
+          message: 'is in the group',
+          isAdmin: admin,
+          isCreator: creator,
+          invited: false,
+        }))
+        await store.keepOnly(
+          tx,
+          account,
+          id,
+          there.map(({ member }) => member),
+        )
+        if (there.length > 0) await store.addMembers(tx, account, id, there)
+      }
+      await store.leaveOthers(tx, account, channel, kept)
+    }
+  },
+})

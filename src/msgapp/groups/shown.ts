@@ -1,0 +1,35 @@
+import type { Sql } from '../../db/sql.ts'
+import { iso } from '../../lib/clock.ts'
+import { print } from '../../lib/id.ts'
+import { groupPeer, sessionKey } from '../messages/peer.ts'
+import * as store from './store.ts'
+
+export const shownMember = (row: Omit<store.MemberRow, 'group_id' | 'member'>) => ({
+  statusCode: row.status_code,
+  message: row.message,
+  isGroupCreator: row.is_creator,
+  isInviteV4Sent: row.invited,
+  isAdmin: row.is_admin,
+})
+
+const shown = (row: store.GroupRow, members: readonly store.MemberRow[]) => ({
+  uuid: print('WAG', row.id),
+  wa_group_id: row.network_id ?? '',
+  name: row.name,
+  ...(row.description === null ? {} : { description: row.description }),
+  channel_uuid: print('WPN', row.channel_id),
+  channel_phone_number: row.channel_number,
+  session_key: sessionKey(row.channel_id, groupPeer(row.id, row.network_id)),
+  read_only: row.read_only || !row.joined,
+  is_read_only: row.read_only || !row.joined,
+  participants: Object.fromEntries(members.map((member) => [member.member, shownMember(member)])),
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+})
+
+/** Groups of an account as the interface prints them (interface.md 2.18), with who is in them. */
+export const shownGroups = async (sql: Sql, account: string, rows: readonly store.GroupRow[]) => {
+  const ids = rows.map(({ id }) => id)
+  const members = Map.groupBy(await store.members(sql, account, ids), ({ group_id }) => group_id)
+  return rows.map((row) => shown(row, members.get(row.id) ?? []))
+}

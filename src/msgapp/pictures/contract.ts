@@ -1,0 +1,41 @@
+import { Type } from 'typebox'
+import { contract } from '../../http/endpoint.ts'
+import { Ok, Phone, Words } from '../../http/schema.ts'
+
+const profile = { auth: 'account', shape: 'full', tag: 'Messaging app: numbers', status: 200 } as const
+
+const params = Type.Object({ number: Phone('A connected number of the account') })
+const reply = Ok({ batched: Type.Boolean({ description: 'True: the request is queued' }) })
+const errors = {
+  notFound: 'The number is no connected number of the account',
+  notSupported: 'The network cannot do this; the message says why',
+}
+
+export const setProfilePicture = contract({
+  ...profile,
+  id: 'setProfilePicture',
+  method: 'POST',
+  url: '/open/msgapp/set-profile-picture/:number',
+  summary: 'Set the profile picture of a connected number, or remove it; queued',
+  params,
+  body: Type.Object({
+    url: Type.Union([Type.String({ minLength: 1, maxLength: 2_048 }), Type.Null()], {
+      description: 'Public address of a JPEG or PNG of at most 5 MB; null removes the picture',
+      examples: ['https://example.com/picture.jpg'],
+    }),
+  }),
+  reply,
+  errors,
+})
+
+export const setStatusText = contract({
+  ...profile,
+  id: 'setStatusText',
+  method: 'POST',
+  url: '/open/msgapp/set-status/:number',
+  summary: 'Set the about text of a connected number; queued',
+  params,
+  body: Type.Object({ status: Words(139, 'What others see under the name') }),
+  reply,
+  errors,
+})
