@@ -20,11 +20,14 @@ import { makeSimulator } from '../src/sandbox/simulator.ts'
 import { startDeliveries } from '../src/webhooks/engine.ts'
 import { subscribe } from '../src/webhooks/subscribe.ts'
 import { median, option, table, thousands } from './lib.ts'
+import { cpuSeconds } from './usage.ts'
 
 /**
  * Webhooks, in one run: events delivered a second – recorded, fanned out, signed, sent, logged – beside a bare keep-alive client
- * against the same receiver; the time from cause to arrival at 200 events a second; and what 100 dead receivers among 1,000 do
- * to it: `npm run bench -- webhooks [--rounds 3] [--seconds 5]`. The receiver is a process of its own on the same machine.
+ * against the same receiver, and what each of them costs; the time from cause to arrival at 200 events a second; and what 100
+ * dead receivers among 1,000 do to it, in alternating rounds: `npm run bench -- webhooks [--rounds 3] [--seconds 5]`. The
+ * receiver is a process of its own on the same machine. Where that is busy, what an event costs says more than how many there
+ * were.
  */
 const rounds = option('rounds', 3)
 const seconds = option('seconds', 5)
@@ -33,6 +36,8 @@ const receivers = 1_000
 const dead = 100
 /** As many as the platform makes to one host. */
 const connections = 32
+/** Transactions that record events at a time, as many as keep the deliveries busy. */
+const causes = 16
 
 const home = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
 const server = await startEmbedded({ home, log: { info: () => {}, warn: () => {}, error: console.error } })
@@ -87,8 +92,20 @@ const happened = (account: string, conversation: number) => ({
 })
 const body = JSON.stringify({ ...filler, sent_at: 0, event: 'contact.created', uuid: randomBytes(16).toString('hex') })
 
+type Cost = { readonly node: number; readonly postgres: number }
+
+/** Microseconds of CPU that this process and PostgreSQL used, for each of so many. */
+const costs = () => {
+  const before = { node: process.cpuUsage(), postgres: cpuSeconds(server.pid()) }
+  return (count: number): Cost => {
+    const { user, system } = process.cpuUsage(before.node)
+    return { node: (user + system) / count, postgres: ((cpuSeconds(server.pid()) - before.postgres) * 1e6) / count }
+  }
+}
+
 /** Requests a second of a client that does nothing else. */
-const bare = async (): Promise<number> => {
+const bare = async (): Promise<Cost & { rate: number }> => {
+  const cost = costs()
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const end = performance.now() + seconds * 1000
   let count = 0
@@ -108,12 +125,13 @@ const bare = async (): Promise<number> => {
   const began = performance.now()
   await Promise.all(Array.from({ length: connections }, lane))
   agent.destroy()
-  return (count * 1000) / (performance.now() - began)
+  return { rate: (count * 1000) / (performance.now() - began), ...cost(count) }
 }
 
-/** Events delivered a second to one webhook, recorded ten to a transaction by four callers, 2,000 ahead at most. */
-const delivered = async (account: string): Promise<number> => {
+/** Events delivered a second to one webhook, recorded ten to a transaction, 2,000 ahead at most. */
+const delivered = async (account: string): Promise<Cost & { rate: number }> => {
   await delays()
+  const cost = costs()
   const began = performance.now()
   const end = began + seconds * 1000
   let recorded = 0
@@ -139,13 +157,14 @@ const delivered = async (account: string): Promise<number> => {
       arrived += (await delays()).length
     }
   }
-  await Promise.all([count(), ...Array.from({ length: 4 }, cause)])
-  return (arrived * 1000) / (performance.now() - began)
+  await Promise.all([count(), ...Array.from({ length: causes }, cause)])
+  return { rate: (arrived * 1000) / (performance.now() - began), ...cost(arrived) }
 }
 
-/** The delays of healthy receivers while events happen at an even pace, each to the next of these accounts. */
-const paced = async (accounts: readonly string[]): Promise<number[]> => {
+/** The delays of healthy receivers, ascending, while events happen at an even pace, each to the next of these accounts. */
+const paced = async (accounts: readonly string[]): Promise<Cost & { delays: number[] }> => {
   await delays()
+  const cost = costs()
   const began = performance.now()
   const pending: Promise<unknown>[] = []
   for (let n = 0; n < perSecond * seconds; n++) {
@@ -156,7 +175,8 @@ const paced = async (accounts: readonly string[]): Promise<number[]> => {
   }
   await Promise.all(pending)
   await pause(1_000)
-  return delays()
+  const all = await delays()
+  return { delays: all, ...cost(all.length) }
 }
 
 const deliveries = startDeliveries(parts)
@@ -173,49 +193,45 @@ const withDead = healthy.map((account, n) =>
 )
 
 // The first round warms up.
-const rates: { bare: number; ours: number }[] = []
+const rates: { bare: Cost & { rate: number }; ours: Cost & { rate: number } }[] = []
 for (let round = 0; round <= rounds; round++) {
   const rate = { bare: await bare(), ours: await delivered(one) }
   if (round > 0) rates.push(rate)
 }
-const quiet: number[][] = []
-const beside: number[][] = []
+const quiet: Awaited<ReturnType<typeof paced>>[] = []
+const beside: typeof quiet = []
 await paced(healthy)
 for (let round = 0; round < rounds; round++) {
   quiet.push(await paced(healthy))
   beside.push(await paced(withDead))
 }
 
-const middle = (all: readonly number[][], share: number) => median(all.map((one) => at(one, share)))
-console.log(`${rounds} rounds of ${seconds} s, medians\n`)
+const of = <T>(rounds: readonly T[], figure: (round: T) => number) => median(rounds.map(figure))
+const cost = (rounds: readonly Cost[]) => [
+  of(rounds, (r) => r.node).toFixed(0),
+  of(rounds, (r) => r.postgres).toFixed(0),
+]
+console.log(`${rounds} rounds of ${seconds} s, medians; CPU in microseconds\n`)
+const [client, ours] = [rates.map((r) => r.bare), rates.map((r) => r.ours)]
+const rate = (all: readonly { rate: number }[]) => thousands(of(all, (r) => r.rate))
+const ratio = of(rates, (r) => r.ours.rate / r.bare.rate).toFixed(2)
 table(
-  ['', 'a second', 'ratio'],
+  ['', 'a second', 'ratio', 'Node each', 'PostgreSQL each'],
   [
-    ['bare keep-alive client, 32 connections', thousands(median(rates.map((r) => r.bare))), '1.00'],
-    [
-      'events delivered',
-      thousands(median(rates.map((r) => r.ours))),
-      median(rates.map((r) => r.ours / r.bare)).toFixed(2),
-    ],
+    ['bare keep-alive client, 32 connections', rate(client), '1.00', ...cost(client)],
+    ['events recorded and delivered', rate(ours), ratio, ...cost(ours)],
   ],
 )
 console.log(`\nFrom cause to arrival, ${perSecond} events a second over ${receivers} receivers, milliseconds\n`)
+const line = (name: string, all: typeof quiet) => [
+  name,
+  ...[0.5, 0.99].map((share) => of(all, (r) => at(r.delays, share)).toFixed(1)),
+  String(of(all, (r) => r.delays.length)),
+  ...cost(all),
+]
 table(
-  ['', 'p50', 'p99', 'arrived'],
-  [
-    [
-      'all are well',
-      middle(quiet, 0.5).toFixed(1),
-      middle(quiet, 0.99).toFixed(1),
-      String(median(quiet.map((q) => q.length))),
-    ],
-    [
-      `${dead} never answer`,
-      middle(beside, 0.5).toFixed(1),
-      middle(beside, 0.99).toFixed(1),
-      String(median(beside.map((q) => q.length))),
-    ],
-  ],
+  ['', 'p50', 'p99', 'arrived', 'Node each', 'PostgreSQL each'],
+  [line('all are well', quiet), line(`${dead} never answer`, beside)],
 )
 await deliveries.stop(100)
 parts.outbound.close()
