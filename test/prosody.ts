@@ -79,7 +79,7 @@ Component "rooms.localhost" "muc"
 Component "share.localhost" "http_file_share"
   http_host = "localhost"
   http_external_url = "http://localhost:${http}/"
-  http_file_share_access = { "${component}" }
+  http_file_share_access = { "${component}", "localhost" }
 Component "${component}"
   component_secret = "${secret}"
 `

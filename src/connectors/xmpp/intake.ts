@@ -20,6 +20,8 @@ const longestWaitMs = 5_000
 export class Intake {
   /** Messages of ours that the server has, and when. */
   readonly known = new Recent<number>(5_000)
+  /** The last message of ours in what was read of the archive, if the server had not told that it has it. */
+  unsure: string | null = null
   /** The newest message that was kept, Unix milliseconds. */
   newest: number | null = null
   private readonly parts: LineTools
@@ -78,6 +80,8 @@ export class Intake {
     const { wire } = this.parts
     const own = bareOf(message.attrs.from ?? '') === wire.self
     if (message.attrs.type === 'groupchat') return
+    const ours = message.attrs.id ?? ''
+    if (own && isWireId(ours)) this.unsure = this.known.has(ours) ? null : ours
     await this.take(message, { own, archived: id, at })
   }
 

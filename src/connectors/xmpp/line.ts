@@ -111,6 +111,7 @@ export class Line {
 
   close(): void {
     this.life++
+    this.rooms.leftAll()
     if (this.later) clearTimeout(this.later)
     this.intake.close()
   }
@@ -170,9 +171,11 @@ export class Line {
   /** Reads what was missed: first our own archive, then the groups'. */
   private async repair(life: number): Promise<void> {
     const { wire, line, memory, isComponent } = this.parts
-    const since = (this.intake.newest ?? line.since ?? memory.now.first) - overlapMs
+    // Never from before the number was linked for the first time: that was somebody else's to read.
+    const since = Math.max(memory.now.first, (this.intake.newest ?? line.since ?? 0) - overlapMs)
     if (isComponent) this.isRepaired = true
     else {
+      this.intake.unsure = null
       const read = await this.archive.readSince(since, wire.self, (one) => this.intake.archived(one))
       if (life !== this.life) return
       if (read === 'lost') {
@@ -180,6 +183,8 @@ export class Line {
         return
       }
       this.hasArchive = read === 'all'
+      // A server that was killed may have archived one message and not delivered it: that one is sent again, under its id.
+      if (life > 1 && this.intake.unsure !== null) this.intake.known.delete(this.intake.unsure)
       this.isRepaired = true
     }
     for (const jid of Object.keys(memory.now.rooms)) {

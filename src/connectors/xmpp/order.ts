@@ -30,6 +30,10 @@ export class Recent<T> {
     return this.kept.has(key)
   }
 
+  delete(key: string): void {
+    this.kept.delete(key)
+  }
+
   set(key: string, value: T): void {
     this.kept.delete(key)
     this.kept.set(key, value)

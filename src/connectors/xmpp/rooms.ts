@@ -78,6 +78,7 @@ export class Rooms {
       room.isIn = false
       room.present.clear()
       room.members = null
+      room.joined?.({ outcome: 'later', seconds: 2, reason: 'the link broke' })
     }
   }
 

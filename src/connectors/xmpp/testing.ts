@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { component, type Prosody, password, secret, until } from '../../../test/prosody.ts'
 import type { ChatEvents, ChatLine, ChatLineState, ChatNetwork, ChatTools, ChatVault } from '../chat-port.ts'
-import type { ChatCall, ChatFailure, ChatInbound, ChatReceipt } from '../message-port.ts'
+import type { ChatCall, ChatFailure, ChatInbound, ChatOutgoing, ChatReceipt } from '../message-port.ts'
 import { xmppDriver } from './driver.ts'
 import type { XmppSettings } from './settings.ts'
 
@@ -117,3 +117,25 @@ export const link = async (
   for (const { channel } of lines) await until(`${channel} is linked`, () => seen.phase(channel) === 'connected')
   return network
 }
+
+export const outgoing = (id: string, text: string, number: string): ChatOutgoing => ({
+  id,
+  to: { number, remote: null },
+  text,
+  file: null,
+  pin: null,
+})
+
+/** Sends to one number as the platform does: again, with the same id, until the network has it. */
+export const sendAll = async (network: ChatNetwork, channel: string, number: string, ids: readonly string[]) => {
+  for (const id of ids) {
+    await until(`${id} is sent`, async () => {
+      const sent = await network.send(channel, outgoing(id, `text ${id}`, number))
+      return sent.outcome === 'done'
+    })
+  }
+}
+
+/** Each text, and how often it is there. */
+export const counted = (texts: readonly string[]): string[] =>
+  [...Map.groupBy(texts, (text) => text)].map(([text, all]) => `${text} × ${all.length}`)

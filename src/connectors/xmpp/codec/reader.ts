@@ -5,7 +5,7 @@ import type { Xml } from './xml.ts'
 const mostKept = 1 << 20
 
 /** Bytes of a stanza after which the stream is left: no server lets as much through. */
-const mostRead = 1 << 24
+const mostRead = 1 << 22
 
 const deepest = 64
 const mostElements = 20_000
@@ -72,7 +72,7 @@ export class Reader {
   /** @throws StreamFault for what is no stream of XMPP */
   write(bytes: Uint8Array): void {
     this.read += bytes.length
-    if (this.read > mostRead) throw new StreamFault('a stanza of more than 16 MiB')
+    if (this.read > mostRead) throw new StreamFault('a stanza of more than 4 MiB')
     this.parser.write(this.decode(bytes))
   }
 

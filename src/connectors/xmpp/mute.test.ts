@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { needs } from '../../../test/needs.ts'
+import { startProsody, until } from '../../../test/prosody.ts'
+import { line, link, outgoing, settingsFor, watch } from './testing.ts'
+
+const ours = '+15550000001'
+const theirs = '+15550000002'
+const us = line(ours)
+const users = ['15550000001', '15550000002']
+
+for (const mode of ['client', 'component'] as const) {
+  test(`${mode}: a server that is mute is noticed, and met again`, needs('prosody'), async (t) => {
+    const server = await startProsody(t, users)
+    const seen = watch()
+    const network = await link(t, settingsFor(mode, server), seen, [us])
+    assert.equal(await network.prove(us.channel), true)
+    server.signal('SIGSTOP')
+    t.after(() => server.signal('SIGCONT'))
+    const checked = network.check?.(us.channel, [theirs], false)
+    assert.equal(await network.prove(us.channel), false)
+    assert.equal((await checked)?.[0]?.there, 'unknown')
+    // The platform asks every 5 s; a link that nobody asks about is noticed too, after 12 s.
+    assert.equal(await network.prove(us.channel), false)
+    await until('it is noticed', () => seen.phase(us.channel) === 'disconnected', 8)
+    assert.equal((await network.send(us.channel, outgoing('1', 'later', theirs))).outcome, 'later')
+    server.signal('SIGCONT')
+    await until('it is met again', () => seen.phase(us.channel) === 'connected')
+    assert.equal((await network.check?.(us.channel, [theirs], false))?.[0]?.there, 'yes')
+  })
+}
