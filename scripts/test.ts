@@ -15,7 +15,7 @@ const { values, positionals } = parseArgs({ options: { long: { type: 'string' } 
 const longForms: Record<string, string[]> = {
   fuzz: [
     ...['test/fuzz.test.ts', 'test/malformed.test.ts', 'simulator/faults.test.ts'],
-    ...['src/connectors/smpp/flood.test.ts', 'src/connectors/sip/codec/fuzz.test.ts'],
+    ...['src/connectors/smpp/flood.test.ts', 'src/connectors/sip/codec/**/fuzz.test.ts'],
   ],
   chaos: ['test/chaos/**/*.test.ts'],
 }

@@ -5,61 +5,13 @@ import * as fields from './fields.ts'
 import { Frames } from './frames.ts'
 import { parse } from './parse.ts'
 import { print } from './print.ts'
+import { makeRandom, mutate } from './testing.ts'
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-const rounds = long ? 1_000_000 : 60_000
+const rounds = long ? 1_000_000 : 30_000
 const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? 4475)
 
-/** mulberry32: small, and the same everywhere. */
-const makeRandom = (from: number) => {
-  let state = from
-  return (below: number): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
-
 const seeds = [...tortureMessages().values(), octets(invite)]
-const spice = [
-  '\r\n',
-  '\r\n\r\n',
-  ' ',
-  '"',
-  '<',
-  '>',
-  ';',
-  ',',
-  '=',
-  '\\',
-  '\0',
-  '%',
-  '@',
-  ':',
-  '[',
-  '99999999999',
-  'Via: ',
-  'é',
-]
-
-const mutate = (random: (below: number) => number): Buffer => {
-  let octets = Buffer.from(seeds[random(seeds.length)] ?? '')
-  for (let left = 1 + random(6); left > 0; left--) {
-    const at = random(octets.length + 1)
-    const until = Math.min(octets.length, at + random(random(3) === 0 ? 200 : 4))
-    const other = seeds[random(seeds.length)] ?? octets
-    const from = random(other.length)
-    const put = [
-      () => Buffer.from(spice[random(spice.length)] ?? ''),
-      () => Buffer.from([random(256)]),
-      () => other.subarray(from, from + random(60)),
-      () => Buffer.alloc(0),
-    ][random(4)]
-    octets = Buffer.concat([octets.subarray(0, at), put?.() ?? Buffer.alloc(0), octets.subarray(until)])
-  }
-  return octets
-}
 
 /** What is read of a message later on. */
 const readAll = (octets: Buffer): boolean => {
@@ -82,7 +34,7 @@ test(`${rounds} mutated messages are read or refused, and nothing else is thrown
   const random = makeRandom(seed)
   let sound = 0
   for (let round = 0; round < rounds; round++) {
-    const octets = mutate(random)
+    const octets = mutate(random, seeds)
     try {
       if (readAll(octets)) sound++
     } catch (error) {
@@ -97,6 +49,6 @@ test(`streams of mutated messages are cut or given up, and nothing is thrown (se
   const random = makeRandom(seed + 1)
   for (let round = 0; round < rounds / 10; round++) {
     const frames = new Frames(parse, () => {})
-    for (let left = 4; left > 0 && frames.push(mutate(random)); left--);
+    for (let left = 4; left > 0 && frames.push(mutate(random, seeds)); left--);
   }
 })

@@ -14,8 +14,11 @@ export const realTimers: Timers = {
   },
 }
 
-/** Timers of one owner, who can call all of them off, and then starts no more. */
-export const owned = (timers: Timers): Timers & { stop(): void } => {
+/**
+ * Timers of one owner, who can call all of them off, and then starts no more.
+ * @param fault told what was thrown by what ran: nothing else would catch it
+ */
+export const owned = (timers: Timers, fault: (error: unknown) => void): Timers & { stop(): void } => {
   const running = new Set<() => void>()
   let isStopped = false
   return {
@@ -24,7 +27,11 @@ export const owned = (timers: Timers): Timers & { stop(): void } => {
       if (isStopped) return () => {}
       const cancel = timers.after(milliseconds, () => {
         running.delete(cancel)
-        run()
+        try {
+          run()
+        } catch (error) {
+          fault(error)
+        }
       })
       running.add(cancel)
       return () => {

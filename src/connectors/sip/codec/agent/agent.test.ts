@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nothing, openAgent, quiet, until } from '../../testing.ts'
+import { ManualTimers, nothing, openAgent, openPeer, quiet, until } from '../../testing.ts'
 import type { IncomingCall } from '../dialog/incoming.ts'
 import type { Session, SessionEnd } from '../dialog/session.ts'
 import { DigestServer } from '../digest/server.ts'
-import { header } from '../message.ts'
+import { header, type SipRequest } from '../message.ts'
+import { replyTo } from '../reply.ts'
 import type { Outcome } from './exchange.ts'
+
+type Peer = Awaited<ReturnType<typeof openPeer>>
 
 const offer = { type: 'application/sdp', content: 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n' }
 const from = '<sip:us@127.0.0.1>'
@@ -144,3 +147,36 @@ test('a session that was frozen is ended after a crash, by who knows nothing els
   await later.agent.thaw(JSON.parse(frozen), quiet).bye()
   assert.deepEqual(ends, ['remote'])
 })
+
+for (const [what, fails] of [
+  ['is silent', () => {}],
+  [
+    'has no room',
+    (peer: Peer, request: SipRequest, port: number) => peer.send(replyTo(request, { status: 503, tag: 'b' }), port),
+  ],
+] as const)
+  test(`when the first trunk of a name ${what}, the second is tried`, async (t) => {
+    const timers = new ManualTimers()
+    const [first, second] = [await openPeer(t), await openPeer(t)]
+    const services = [first, second].map(({ port }, at) => ({ name: 'trunk.test', port, priority: at, weight: 1 }))
+    const names = {
+      addresses: async () => ['127.0.0.1'],
+      services: async (name: string) => (name === '_sip._udp.trunk.test' ? services : []),
+      close: () => {},
+    }
+    const { agent, udp } = await openAgent(t, { timers, names })
+    const outcomes: Outcome[] = []
+    agent.invite(
+      { uri: 'sip:+331@trunk.test', from, body: offer, patienceMs: 4_000 },
+      { progress: () => {}, accepted: () => {}, refused: (outcome) => outcomes.push(outcome), session: quiet },
+    )
+    const lost = await first.next()
+    assert.ok(lost.kind === 'request')
+    fails(first, lost, udp)
+    if (what === 'is silent') timers.advance(4_000)
+    const request = await second.next()
+    assert.ok(request.kind === 'request' && request.method === 'INVITE')
+    second.send(replyTo(request, { status: 486, tag: 'b' }), udp)
+    const outcome = await until(() => outcomes[0])
+    assert.ok(outcome.outcome === 'answered' && outcome.response.status === 486)
+  })

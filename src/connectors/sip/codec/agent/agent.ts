@@ -57,19 +57,18 @@ export class Agent {
   private readonly transactions: TransactionLayer
   private readonly core: Core
   private readonly users = new Map<string, DialogUser>()
-  /** What did not parse, and what was dropped because nobody is known there. */
-  readonly counts = { malformed: 0, dropped: 0, faults: 0 }
+  private readonly tally = { malformed: 0, dropped: 0, faults: 0 }
 
   constructor(settings: AgentSettings) {
     const { handlers, timers = realTimers, limits } = settings
     this.settings = settings
-    this.timers = owned(timers)
+    this.timers = owned(timers, (error) => this.core.fault(error))
     this.ways = new Ways(settings.names ?? makeSipNames(), settings.random ?? Math.random)
     this.transports = new TransportLayer({
       request: (request, flow) => this.receive(request, flow),
       response: (response, flow) => this.transactions.receiveResponse(response, flow),
       malformed: ({ status, reason, request }, flow) => {
-        this.counts.malformed++
+        this.tally.malformed++
         if (request && this.admits(flow, request)) this.answer(request, flow, { status, reason })
       },
       seen: (direction, message, flow) => handlers.seen?.(direction, message, flow),
@@ -77,6 +76,7 @@ export class Agent {
         this.transactions.disconnected(flow)
         handlers.closed?.(flow, reason)
       },
+      fault: (error) => this.core.fault(error),
     })
     this.transactions = new TransactionLayer(
       this.transports,
@@ -89,6 +89,11 @@ export class Agent {
       limits,
     )
     this.core = this.makeCore()
+  }
+
+  /** What did not parse; what was dropped because nobody is known there; what threw; 503 for too much; answers to nothing. */
+  get counts() {
+    return { ...this.tally, refused: this.transactions.refused, strays: this.transports.strays }
   }
 
   get underWay(): { servers: number; clients: number; dialogs: number } {
@@ -154,7 +159,7 @@ export class Agent {
         return `<sip:${user === undefined ? '' : `${user}@`}${host}${port === null ? '' : `:${port}`}${transport}>`
       },
       fault: (error) => {
-        this.counts.faults++
+        this.tally.faults++
         handlers.fault(error)
       },
     }
@@ -186,7 +191,7 @@ export class Agent {
 
   private admits(flow: Flow, request: SipRequest): boolean {
     const isAdmitted = this.settings.handlers.admits?.(flow, request) ?? true
-    if (!isAdmitted) this.counts.dropped++
+    if (!isAdmitted) this.tally.dropped++
     return isAdmitted
   }
 

@@ -23,6 +23,8 @@ export type ExchangeOptions = {
   readonly digest?: DigestClient
   /** How long a target may stay silent before the next one is tried, ms. */
   readonly patienceMs?: number
+  /** How long an INVITE waits behind each provisional answer, ms; for ever unless told: a telephone may ring. */
+  readonly ringMs?: number
   /** Our Contact, when the request shall have one: known only when it is known how it travels. */
   readonly contact?: (flow: Flow) => string
   /** The number for another attempt, within a dialog: the dialog's. */
@@ -70,11 +72,10 @@ export class Exchange {
   async start(way: Promise<readonly (Flow | Target)[]>): Promise<void> {
     try {
       this.targets = await way
+      await this.next('no address to send to')
     } catch (error) {
       this.fail('unreachable', error instanceof Error ? error.message : String(error))
-      return
     }
-    await this.next('no address to send to')
   }
 
   /** Takes an INVITE back as soon as that is allowed: not before the peer said something (9.1). */
@@ -118,6 +119,7 @@ export class Exchange {
     const { request } = transaction
     if (response.status < 200) {
       if (this.isCancelled) this.sendCancel()
+      else if (this.options.ringMs !== undefined) transaction.limit(this.options.ringMs)
       if (response.status > 100) this.options.provisional?.(response, request, flow)
       return
     }

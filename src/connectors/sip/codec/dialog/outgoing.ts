@@ -56,7 +56,7 @@ export class OutgoingCall {
   /** Called by the agent with what carries it. */
   run(exchange: Exchange): void {
     this.exchange = exchange
-    void exchange.done.then((outcome) => {
+    const settle = (outcome: Outcome) => {
       for (const early of this.early.values()) early.leave()
       this.early.clear()
       if (this.isDone) return
@@ -64,7 +64,8 @@ export class OutgoingCall {
       const isAccepted = outcome.outcome === 'answered' && outcome.response.status < 300
       // It was taken back, and the peer was faster: nobody wants its 2xx any more.
       this.events.refused(isAccepted ? { outcome: 'failed', why: 'cancelled', reason: 'taken back' } : outcome)
-    })
+    }
+    exchange.done.then(settle).catch(this.core.fault)
   }
 
   /** Takes it back. `refused` follows; a 2xx that was under way gets ACK and BYE. */
@@ -76,8 +77,8 @@ export class OutgoingCall {
 
   provisional(response: SipResponse, request: SipRequest, flow: Flow): void {
     const tag = tagOf(toOf(response))
-    if (tag !== null) this.earlyOf(tag, response, request, flow)?.receive(response, request)
-    if (!this.isDone && !this.isCancelled) this.events.progress(response)
+    const isNew = tag === null || (this.earlyOf(tag, response, request, flow)?.receive(response, request) ?? true)
+    if (isNew && !this.isDone && !this.isCancelled) this.events.progress(response)
   }
 
   /** A 2xx, the first or another one, of whomever (13.2.2.4). */
@@ -131,11 +132,11 @@ class Early implements DialogUser {
     core.keep(dialog.key, this)
   }
 
-  receive(response: SipResponse, invite: SipRequest): void {
+  /** False for one that comes again, or too early: it is passed over (4). */
+  receive(response: SipResponse, invite: SipRequest): boolean {
     const rseq = rseqOf(response)
-    if (rseq === null || !lists(response, 'Require', '100rel')) return
-    // In order only (4): one that comes again, or too early, is not acknowledged.
-    if (this.lastRseq !== 0 && rseq !== this.lastRseq + 1) return
+    if (rseq === null || !lists(response, 'Require', '100rel')) return true
+    if (this.lastRseq !== 0 && rseq !== this.lastRseq + 1) return false
     this.lastRseq = rseq
     this.dialog.confirm(response)
     const prack = this.dialog.build('PRACK', { headers: [['RAck', `${rseq} ${cseqOf(invite).number} INVITE`]] })
@@ -143,6 +144,7 @@ class Early implements DialogUser {
       ...(this.digest ? { digest: this.digest } : {}),
       nextSeq: () => this.dialog.nextSeq(),
     })
+    return true
   }
 
   /** The dialog, for who takes it over. */

@@ -219,6 +219,8 @@ export class Session implements DialogUser {
     return this.core.within(this.dialog, request, {
       ...(this.digest ? { digest: this.digest } : {}),
       nextSeq: () => this.dialog.nextSeq(),
+      // Nobody rings within a call: a peer that says nothing more has forgotten it.
+      ringMs: patience,
       ...(request.method === 'INVITE' || request.method === 'UPDATE' ? { contact: this.core.contact } : {}),
       success: (response, invite) => {
         this.dialog.refresh(response)
@@ -267,6 +269,10 @@ export class Session implements DialogUser {
       this.waiting = null
       this.core.forget(this.dialog.key, this)
     }
-    this.events.ended(why, request)
+    try {
+      this.events.ended(why, request)
+    } catch (error) {
+      this.core.fault(error)
+    }
   }
 }

@@ -12,7 +12,7 @@ export type Target = {
 
 /** A way to one peer: an address for datagrams, or a connection. Answers go the way that their request came (RFC 3261, 18.2.2). */
 export type Flow = {
-  /** One of its kind for as long as the program runs. */
+  /** The same as long as it is the same peer and, where there is one, the same connection. */
   readonly id: string
   readonly protocol: Protocol
   /** The peer. */
@@ -45,7 +45,7 @@ export type Receiver = {
   closed(flow: Flow, reason: string): void
 }
 
-/** A flow's id. */
+/** The id of a connection. */
 export const makeFlowId = (() => {
   let last = 0
   return (protocol: Protocol): string => `${protocol}-${++last}`

@@ -12,6 +12,8 @@ export type TransportEvents = {
   /** What was sent or received, whole: for the timeline of a call. */
   seen(direction: 'in' | 'out', message: SipMessage, flow: Flow): void
   closed(flow: Flow, reason: string): void
+  /** Something of ours threw: what a peer sent must not end the program. */
+  fault(error: unknown): void
 }
 
 /** Sets the top Via, and keeps those below. */
@@ -80,6 +82,22 @@ export class TransportLayer implements Receiver {
   }
 
   received(octets: Buffer, flow: Flow): void {
+    try {
+      this.take(octets, flow)
+    } catch (error) {
+      this.events.fault(error)
+    }
+  }
+
+  closed(flow: Flow, reason: string): void {
+    try {
+      this.events.closed(flow, reason)
+    } catch (error) {
+      this.events.fault(error)
+    }
+  }
+
+  private take(octets: Buffer, flow: Flow): void {
     if (isKeepAlive(octets)) return
     const message = parse(octets)
     if (message.kind === 'malformed') {
@@ -91,10 +109,6 @@ export class TransportLayer implements Receiver {
     if (message.kind === 'request') this.events.request(this.marked(message, flow), this.back(message, flow))
     else if (this.isOurs(message, flow)) this.events.response(message, flow)
     else this.strays++
-  }
-
-  closed(flow: Flow, reason: string): void {
-    this.events.closed(flow, reason)
   }
 
   private transport(protocol: Protocol): Transport {

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { type Flow, hostOf, makeFlowId, type Receiver, type SentBy, type Target, type Transport } from './flow.ts'
+import { type Flow, hostOf, type Receiver, type SentBy, type Target, type Transport } from './flow.ts'
 
 export type UdpSettings = {
   readonly address: string
@@ -13,7 +13,7 @@ export type UdpSettings = {
 
 const flowOver = (socket: Socket, address: string, port: number): Flow => {
   const flow: Flow = {
-    id: makeFlowId('UDP'),
+    id: `UDP-${hostOf(address)}:${port}`,
     protocol: 'UDP',
     address,
     port,
