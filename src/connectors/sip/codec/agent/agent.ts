@@ -155,7 +155,9 @@ export class Agent {
       acknowledge: (dialog, ack) => this.acknowledge(dialog, ack),
       contact: (flow) => {
         const { host, port } = this.transports.sentBy(flow.protocol)
-        const transport = flow.protocol === 'UDP' ? '' : `;transport=${flow.protocol.toLowerCase()}`
+        // RFC 7118, 5: a WebSocket is `ws`, with TLS or without.
+        const how = flow.protocol === 'WSS' ? 'ws' : flow.protocol.toLowerCase()
+        const transport = how === 'udp' ? '' : `;transport=${how}`
         return `<sip:${user === undefined ? '' : `${user}@`}${host}${port === null ? '' : `:${port}`}${transport}>`
       },
       fault: (error) => {
