@@ -35,7 +35,7 @@ export type Answer = { status: number; body: any; headers: Record<string, string
 export const makeWorld = async (
   settings: NodeJS.ProcessEnv = {},
   changed: Partial<Config> = {},
-  given: { db?: TestDatabase; simulator?: Simulator; log?: Logger } = {},
+  given: { db?: TestDatabase; simulator?: Simulator; log?: Logger; key?: Buffer } = {},
 ): Promise<World> => {
   const db = given.db ?? (await testDatabase())
   const config = { ...readConfig({ TRUNKLINE_LOG: 'silent', ...settings }), ...changed }
@@ -44,7 +44,7 @@ export const makeWorld = async (
     db,
     version: '0.0.0-test',
     log: given.log ?? pino({ level: config.log }),
-    seal: makeSeal(randomBytes(32)),
+    seal: makeSeal(given.key ?? randomBytes(32)),
     simulator: given.simulator ?? makeSimulator(() => null),
     publicUrl: () => 'http://127.0.0.1:8080',
   })

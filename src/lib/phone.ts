@@ -82,6 +82,13 @@ export const describe = (number: string): PhoneNumber | undefined => parsePhoneN
 /** ISO 3166-1 alpha-2 of the country that an E.164 number belongs to, as far as its digits tell. */
 export const countryOf = (number: string): CountryCode | undefined => describe(number)?.country
 
+/** The same, or where several countries share the numbers, the main one of their calling code. */
+export const mainCountryOf = (number: string): string | undefined => {
+  const found = describe(number)
+  const codes: Record<string, string[]> = metadata.country_calling_codes
+  return found?.country ?? codes[found?.countryCallingCode ?? '']?.[0]
+}
+
 /** True for +1 numbers whose area code is not known to be another country's (completions.md part 1). */
 export const isUs = (number: string): boolean => {
   if (number.charCodeAt(1) !== 49) return false

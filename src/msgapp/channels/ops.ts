@@ -2,7 +2,8 @@ import type { Changes } from '../../db/changes.ts'
 import type { Sql, Tx } from '../../db/sql.ts'
 import { forbidden, notFound, Problem } from '../../http/problem.ts'
 import { parse, uuid } from '../../lib/id.ts'
-import { countryOf } from '../../lib/phone.ts'
+import { mainCountryOf } from '../../lib/phone.ts'
+import { longestOf, readZones } from '../../lib/places.ts'
 import * as store from './store.ts'
 
 /** A channel as other folders need it; `id` and `connection` without prefix. */
@@ -74,7 +75,8 @@ export const makeChannel = async (
     platform: connection.kind,
     phone_number: number,
     friendly_name: name,
-    iso_country_code: countryOf(number) ?? '',
+    iso_country_code: mainCountryOf(number) ?? '',
+    timezone: longestOf(readZones(), number.slice(1))?.[0] ?? 'UTC',
   })
   // Words that clients look for (completions.md part 8).
   if (!made) forbidden(`${number}: phone number already exists`, 'phone_number_exists')

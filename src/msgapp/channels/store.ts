@@ -1,5 +1,6 @@
 import type { ChatLineState } from '../../connectors/chat-port.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
+import { uuid } from '../../lib/id.ts'
 
 export type Phase = ChatLineState['phase']
 
@@ -64,10 +65,17 @@ export const count = async (db: Sql, account: string, shown: Shown): Promise<num
 
 export type NewChannel = Pick<
   ChannelRow,
-  'account_id' | 'id' | 'connection_id' | 'platform' | 'phone_number' | 'friendly_name' | 'iso_country_code'
+  | 'account_id'
+  | 'id'
+  | 'connection_id'
+  | 'platform'
+  | 'phone_number'
+  | 'friendly_name'
+  | 'iso_country_code'
+  | 'timezone'
 >
 
-/** False when the number has a channel, or is another account's. Its time zone is that of the number, or of its country. */
+/** False when the number has a channel, or is another account's. A number of the account's own keeps its time zone. */
 export const create = async (tx: Tx, c: NewChannel): Promise<boolean> =>
   (await tx.run`
     with made as (
@@ -78,12 +86,15 @@ export const create = async (tx: Tx, c: NewChannel): Promise<boolean> =>
         coalesce(
           (select timezone from virtual_numbers where account_id = ${c.account_id} and number = ${c.phone_number}
             and released_at is null),
-          (select nullif(timezone, '') from number_countries where iso_country_code = ${c.iso_country_code}), 'UTC'),
+          ${c.timezone}::text),
         app_now(), app_now()
       where not exists (select 1 from virtual_numbers
         where number = ${c.phone_number} and released_at is null and account_id <> ${c.account_id})
       on conflict (phone_number) where deleted_at is null do nothing
       returning account_id, id
+    ), told as (
+      insert into msgapp_link_events (account_id, channel_id, id, name, detail, at)
+      select account_id, id, ${uuid()}::uuid, 'initializing', 'it was just made', app_now() from made
     )
     insert into msgapp_links (account_id, channel_id, phase, reason, since)
     select account_id, id, 'connecting', 'it was just made', app_now() from made`) === 1

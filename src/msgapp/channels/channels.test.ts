@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startChat } from '../../../test/chat.ts'
+import { until } from '../../../test/platform.ts'
+
+const chat = await startChat()
+await chat.own()
+const { call, channel, control, stands, statusOf, told } = chat
+
+test('a number is connected by itself, and every change of that is told with its reason and the age of the last proof', async () => {
+  const ada = await chat.tenant()
+  const uuid = await channel(ada, '+447700910018')
+  await stands(ada, uuid, 'C')
+  const url = `/open/msgapp/channel/${uuid}`
+  const stopped = await call(ada, 'POST', `${url}/disconnect`)
+  assert.deepEqual([stopped.body.channel.connection_status, stopped.body.channel.enabled], ['D', false])
+  await call(ada, 'POST', `${url}/connect`)
+  const status = await stands(ada, uuid, 'C')
+  assert.deepEqual(
+    status.events.map(({ event }: { event: string }) => event),
+    ['ready', 'initializing', 'disconnected', 'ready', 'initializing'],
+  )
+  const events = await told(uuid)
+  assert.deepEqual(
+    events.map(({ connection_status }) => connection_status),
+    ['C', 'D', 'D', 'C'],
+  )
+  assert.ok(events.every(({ reason }) => reason.length > 5))
+  assert.ok(events.every(({ proof }) => proof !== null && proof < 10))
+})
+
+test('numbers are listed by how they stand', async () => {
+  const ada = await chat.tenant()
+  const [one, two] = [await channel(ada, '+447700910028'), await channel(ada, '+447700910038')]
+  await stands(ada, one, 'C')
+  await stands(ada, two, 'C')
+  await call(ada, 'POST', `/open/msgapp/channel/${two}/disconnect`)
+  const list = async (status: string) =>
+    (await call(ada, 'GET', `/open/msgapp/get-numbers?status=${status}`)).body.numbers.map(
+      ({ uuid }: { uuid: string }) => uuid,
+    )
+  assert.deepEqual([await list('connected'), await list('disconnected'), await list('all')], [[one], [two], [two, one]])
+})
+
+test('a number that is to be paired shows a code, and is connected once a phone has scanned it', async () => {
+  const ada = await chat.tenant()
+  const number = '+447700910048'
+  await call(ada, 'PUT', `/sandbox/handsets/${number}`, { pairing: true })
+  const uuid = await channel(ada, number)
+  const qr = await until(async () => {
+    const { status, body } = await call(ada, 'GET', `/open/msgapp/channel/${uuid}/qr-code`)
+    return status === 200 && body
+  })
+  assert.match(qr.qr_code, /^sandbox:/)
+  assert.equal((await statusOf(ada, uuid)).events[0].event, 'qr-received')
+  assert.equal((await call(ada, 'POST', `/sandbox/channels/${uuid}/pair`)).status, 202)
+  const status = await stands(ada, uuid, 'C')
+  assert.equal(status.qr_code, undefined)
+})
+
+test('a number is on the messaging app once, and free again when its channel is deleted', async () => {
+  const [ada, bob] = [await chat.tenant(), await chat.tenant()]
+  const number = '+447700910058'
+  const uuid = await channel(ada, number)
+  const twice = await call(bob, 'POST', '/open/msgapp/channel/create', { phone_number: number })
+  assert.equal(twice.status, 403)
+  assert.match(twice.body.error_message, /phone number already exists/)
+  await call(ada, 'DELETE', `/open/msgapp/channel/${uuid}`)
+  assert.equal((await call(ada, 'GET', `/open/msgapp/channel/${uuid}`)).status, 404)
+  const his = await channel(bob, number)
+  await stands(bob, his, 'C')
+})
+
+test('a cut link comes back by itself, and both are told', async () => {
+  const ada = await chat.tenant()
+  const uuid = await channel(ada, '+447700910068')
+  await stands(ada, uuid, 'C')
+  const before = await told(uuid)
+  await control('POST', '/chat/faults', { kind: 'refuse' })
+  await control('POST', '/chat/faults', { kind: 'disconnect' })
+  const down = await stands(ada, uuid, 'D')
+  assert.match(down.reason, /closed|refused|login/)
+  await until(async () => {
+    const { body } = await call('operator', 'GET', `/operator/connections/CNX${chat.connection}`)
+    const { state, last_error } = body.connection.state
+    return state === 'down' && /login/.test(last_error)
+  })
+  await control('DELETE', '/chat/faults')
+  await stands(ada, uuid, 'C')
+  const after = (await told(uuid)).slice(before.length)
+  assert.deepEqual(
+    after.map(({ connection_status }) => connection_status),
+    ['D', 'C'],
+  )
+})
+
+test('a network that keeps its socket open and says nothing is noticed within 15 s, and so is that it is back', async () => {
+  const ada = await chat.tenant()
+  const uuid = await channel(ada, '+447700910078')
+  await stands(ada, uuid, 'C')
+  process.kill(chat.carrier.pid, 'SIGSTOP')
+  const frozen = performance.now()
+  try {
+    const down = await stands(ada, uuid, 'D', 20)
+    assert.ok(performance.now() - frozen < 15_000, `it took ${performance.now() - frozen} ms`)
+    assert.ok(down.proof_age_seconds >= 5, `the proof is said to be ${down.proof_age_seconds} s old`)
+    await until(async () => (await told(uuid)).at(-1)?.connection_status === 'D')
+    assert.match((await statusOf(ada, uuid)).reason, /does not answer/)
+  } finally {
+    process.kill(chat.carrier.pid, 'SIGCONT')
+  }
+  await stands(ada, uuid, 'C')
+  assert.equal((await told(uuid)).at(-1)?.connection_status, 'C')
+})
