@@ -10,6 +10,7 @@ import { tick } from './jobs/tick.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { lowBalances } from './ledger/jobs.ts'
 import { makeActs } from './msgapp/acts.ts'
+import { countChannels } from './msgapp/channels/ops.ts'
 import { makeIntake } from './msgapp/intake.ts'
 import { msgappSchedules } from './msgapp/jobs.ts'
 import { installMedia } from './msgapp/media/serving.ts'
@@ -52,6 +53,9 @@ const installMetrics = ({ metrics, db, accept, carriers, suppliers }: Parts) => 
     (await supplierFigures(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
   )
   installWebhookMetrics(metrics, db)
+  metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
+    (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
+  )
   metrics.gauge('trunkline_database_connections', 'Connections of this process to the database', ['state'], () => {
     const { total, idle, waiting } = db.load()
     return Object.entries({ total, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }))

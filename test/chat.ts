@@ -74,5 +74,3 @@ export const startChat = async (key?: Buffer) => {
         from events where name = 'msgapp.number.status' and channel_id = ${channel.slice(3)} order by id`,
   }
 }
-
-export type Chat = Awaited<ReturnType<typeof startChat>>

@@ -109,7 +109,10 @@ export const deleteConnection = contract({
   params,
   status: 200,
   reply: Ok({}),
-  errors: { ...errors, conflict: 'Orders at this supplier have not ended' },
+  errors: {
+    ...errors,
+    conflict: 'Orders at this supplier have not ended, or the connection carries numbers of the messaging app',
+  },
   cli: 'connections delete',
 })
 

@@ -5,6 +5,7 @@ import { conflict, notFound } from '../http/problem.ts'
 import { checkPart } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
+import { isCarrying } from '../msgapp/channels/ops.ts'
 import { askForSync, openOrders } from '../numbers/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
@@ -111,6 +112,8 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
           `${open} orders at ${row.name} have not ended: wait for them, or disable the connection meanwhile`,
           'orders_open',
         )
+      if (await isCarrying(tx, row.id))
+        conflict(`${row.name} carries numbers of the messaging app: delete those channels first`, 'channels_open')
       await store.remove(tx, row.id)
       await changed(tx, row)
       return ok({})

@@ -1,5 +1,5 @@
 import type { Changes } from '../../db/changes.ts'
-import type { Sql, Tx } from '../../db/sql.ts'
+import type { Db, Sql, Tx } from '../../db/sql.ts'
 import { forbidden, notFound, Problem } from '../../http/problem.ts'
 import { parse, uuid } from '../../lib/id.ts'
 import { mainCountryOf } from '../../lib/phone.ts'
@@ -48,10 +48,6 @@ export const channelOfNumber = async (sql: Sql, account: string, number: string)
   return row ? channelFrom(row) : notFound(`${number} is no number of the account on the messaging app`)
 }
 
-/** The channels of an account that are connected at this moment. */
-export const connectedChannels = async (sql: Sql, account: string): Promise<Channel[]> =>
-  (await store.list(sql, account, 'connected', { limit: 1_000, offset: 0 })).map(channelFrom)
-
 /** What is asked of a network now needs its channel to be connected. @throws the 409 Problem with Retry-After */
 export const demandConnected = ({ number, enabled, isConnected, wasConnected }: Channel): void => {
   if (isConnected) return
@@ -83,3 +79,9 @@ export const makeChannel = async (
   await changes.announce(tx, 'msgapp')
   return id
 }
+
+/** For metrics: enabled channels by their network and how they stand. */
+export const countChannels = (db: Db): Promise<store.Count[]> => store.countAll(db)
+
+/** Whether a connection carries channels. */
+export const isCarrying = (sql: Sql, connection: string): Promise<boolean> => store.isUsed(sql, connection)

@@ -143,3 +143,9 @@ export const deleted = (db: Db, ids: readonly string[]) => db.many<{ id: string 
 export const isUsed = async (sql: Sql, connection: string): Promise<boolean> =>
   (await sql.maybe`
     select 1 from msgapp_channels where connection_id = ${connection} and deleted_at is null limit 1`) !== null
+
+export type Count = { platform: string; status: string; count: number }
+
+export const countAll = (db: Db) => db.many<Count>`
+  select platform, connection_status as status, count(*)::integer as count from msgapp_standing where enabled
+  group by platform, connection_status`
