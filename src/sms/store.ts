@@ -67,7 +67,7 @@ export type NewMessage = {
 /** Jobs that are added leased to the worker of this process: the first so many of those that are due at once. */
 export type Lease = { worker: string; seconds: number; count: number }
 
-/** The payload of a message's job: just what the statement below writes. */
+/** The payload of a message's job: just what `sms_accept` writes. */
 export const payloadOf = ({ number: from, contact: to, text, long, sendAt }: NewMessage) =>
   long === 'udh8' && sendAt === null
     ? { from, to, text }
@@ -84,10 +84,8 @@ export type Refusal = 'balance' | 'opted_out'
  * who opted out is left out, and one whose account cannot pay for it and for those before it. Gives those that were left
  * out, with the reason.
  *
- * Opt-outs are read here, and not from a memory, so that one holds from its commit on in every process. The `limit 1` keeps
- * it a look into the index for each row, however the table grows while the plan is kept.
- *
- * Accounts are locked in one order, so that two batches cannot wait for each other.
+ * Opt-outs are read here, and not from a memory, so that one holds from its commit on in every process. The statement is a
+ * function of the database: see migrations/0029_sms_accept.sql.
  */
 export const accept = async (
   db: Db | Tx,
@@ -96,73 +94,14 @@ export const accept = async (
   lease: Lease | null,
 ): Promise<Accepted> => {
   const notes = await db.many<{ id: string; note: Refusal | 'older' }>`
-    with given as materialized (
-      select *, (select app_now()) as at from unnest(
-        ${plain(rows, (r) => r.account)}::uuid[], ${plain(rows, (r) => r.id)}::uuid[], ${plain(rows, (r) => r.channel)}::uuid[],
-        ${plain(rows, (r) => r.number)}::text[], ${plain(rows, (r) => r.contact)}::text[], ${rows.map((r) => r.text)}::text[],
-        ${plain(rows, (r) => r.encoding)}::text[], ${plain(rows, (r) => r.fragments)}::smallint[],
-        ${plain(rows, (r) => decimal(r.price))}::numeric[], ${plain(rows, (r) => r.transfer)}::uuid[],
-        ${plain(rows, (r) => r.sendAt?.toISOString() ?? 'null')}::timestamptz[], ${plain(rows, (r) => r.decision)}::uuid[],
-        ${plain(rows, (r) => r.long)}::text[]
-      ) with ordinality as g (account_id, id, channel_id, number, contact, text, encoding, fragments, price, transfer_id,
-        send_at, decision_id, long, n)
-    ), older as materialized (
-      -- Texts that another process accepted, or that wait for a carrier, go first: nothing is leased beside them.
-      select j.id from jobs j
-      where ${lease?.count ?? 0}::integer > 0 and j.kind = 'sms.submit' and j.leased_until is null and not j.parked
-        and j.run_at <= (select app_now())
-      order by j.run_at, j.id limit 1
-    ), blocked as materialized (
-      select g.id from given g cross join lateral (
-        select from sms_opt_outs o
-        where o.account_id = g.account_id and o.number = g.number and o.contact = g.contact and ${honoursOptOut}::boolean
-        limit 1) as found
-    ), purse as materialized (
-      select account_id, balance from balances
-      where account_id in (select account_id from given) order by account_id for update
-    ), paid as materialized (
-      select * from (
-        select g.*, p.balance - sum(g.price) over (partition by g.account_id order by g.n) as rest
-        from given g join purse p using (account_id)
-        where g.id not in (select id from blocked)
-      ) as summed where rest >= 0
-    ), bill as materialized (
-      select account_id, transfer_id, sum(price) as total, count(*) as messages, min(id::text) as first, min(at) as at
-      from paid group by account_id, transfer_id
-    ), debit as (
-      update balances b set balance = b.balance - bill.total
-      from bill where b.account_id = bill.account_id and bill.total > 0
-    ), transfer as (
-      insert into transfers (account_id, id, debit, credit, amount, kind, reference, note, created_at)
-      select account_id, transfer_id, 'balance', 'sms', total, 'sms', 'SMO' || first, messages || ' sent', at
-      from bill where total > 0
-    ), message as (
-      insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price,
-        transfer_id, status, send_at, decision_id, created_at, updated_at)
-      select account_id, id, channel_id, 'outbound', contact, number, text, encoding, fragments, price,
-        case when price > 0 then transfer_id end, case when send_at > at then 'scheduled' else 'queued' end,
-        case when send_at > at then send_at end, decision_id, at, at
-      from paid
-    ), job as (
-      insert into jobs (id, account_id, kind, payload, run_at, created_at, leased_until, owner, fence, attempts)
-      select id, account_id, 'sms.submit',
-        case when long = 'udh8' and send_at is null
-          then jsonb_build_object('from', number, 'to', contact, 'text', text)
-          else jsonb_build_object('from', number, 'to', contact, 'text', text, 'long', long, 'send_at', send_at) end,
-        greatest(send_at, at), at,
-        case when leased then (select clock_timestamp()) + make_interval(secs => ${lease?.seconds ?? 0}) end,
-        case when leased then ${lease?.worker ?? null}::uuid end, leased::integer, leased::integer
-      from (
-        select *, send_at is null and not exists (select from older)
-          and row_number() over (order by send_at is not null, n) <= ${lease?.count ?? 0} as leased
-        from paid
-      ) as ranked
-    )
-    select id, 'opted_out' as note from blocked
-    union all
-    select id, 'balance' from given where id not in (select id from paid) and id not in (select id from blocked)
-    union all
-    select id, 'older' from older`
+    select id, note from sms_accept(
+      ${plain(rows, (r) => r.account)}::uuid[], ${plain(rows, (r) => r.id)}::uuid[], ${plain(rows, (r) => r.channel)}::uuid[],
+      ${plain(rows, (r) => r.number)}::text[], ${plain(rows, (r) => r.contact)}::text[], ${rows.map((r) => r.text)}::text[],
+      ${plain(rows, (r) => r.encoding)}::text[], ${plain(rows, (r) => r.fragments)}::smallint[],
+      ${plain(rows, (r) => decimal(r.price))}::numeric[], ${plain(rows, (r) => r.transfer)}::uuid[],
+      ${plain(rows, (r) => r.sendAt?.toISOString() ?? 'null')}::timestamptz[], ${plain(rows, (r) => r.decision)}::uuid[],
+      ${plain(rows, (r) => r.long)}::text[],
+      ${honoursOptOut}, ${lease?.count ?? 0}, ${lease?.seconds ?? 0}, ${lease?.worker ?? null})`
   const refused = new Map<string, Refusal>()
   for (const { id, note } of notes) if (note !== 'older') refused.set(id, note)
   return { refused, isLeased: !notes.some(({ note }) => note === 'older') }
