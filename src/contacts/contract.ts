@@ -19,6 +19,16 @@ const Contact = Type.Object({
   last_name: Type.String({ examples: ['Lovelace'] }),
   profile_pic_url: Type.Union([Type.String(), Type.Null()]),
   channel_uuid: Type.Optional(Id('WPN')),
+  sync: Type.Optional(
+    Type.Object(
+      {
+        state: Enum(['queued', 'synced', 'failed', 'not_supported']),
+        error: Type.Optional(Type.String()),
+        synced_at: Type.Optional(Time),
+      },
+      { description: 'How far it is in the address book of its channel' },
+    ),
+  ),
   details: Type.Array(
     Type.Object({
       id: Type.Integer(),

@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import { record } from '../events/ops.ts'
 import { print, uuid } from '../lib/id.ts'
+import { keepContact } from '../msgapp/directory/ops.ts'
 import { changesOf, type Detail, partsOf } from './details.ts'
 import { digitsOf, gramsOf } from './keys.ts'
 import { type Contact, shownContact } from './shown.ts'
@@ -44,6 +45,35 @@ const tell = (tx: Tx, name: 'contact.created' | 'contact.updated', contacts: rea
     })),
   )
 
+/** Has a contact kept in the address book of its channel too, and notes how that stands. */
+const sync = async (
+  tx: Tx,
+  account: string,
+  { id, first_name, last_name }: store.NewContact,
+  draft: Draft,
+): Promise<void> => {
+  const { channel_id: channel, details } = draft
+  const [number] = [...partsOf(details.filter(({ type }) => type === 'WAPH')).phones, ...partsOf(details).phones]
+  const state = async (): Promise<Parameters<typeof store.setSync>[3]> => {
+    if (channel === null) return { sync_state: null, sync_error: null }
+    if (number === undefined) return { sync_state: 'failed', sync_error: 'The contact has no phone number' }
+    const entry = { contact: id, number, firstName: first_name, lastName: last_name }
+    const isAsked = await keepContact(tx, account, channel, entry)
+    return { sync_state: isAsked ? 'queued' : 'not_supported', sync_error: null }
+  }
+  await store.setSync(tx, account, id, await state())
+}
+
+/** Notes whether a contact came into the address book of its channel. @param error why not; null when it did */
+export const synced = store.endSync
+
+/** Notes that numbers (E.164) are on the messaging app: details of them become `WAPH`. */
+export const foundOnMsgapp = async (tx: Tx, account: string, numbers: readonly string[]): Promise<void> => {
+  const rows = await store.markOnMsgapp(tx, account, numbers)
+  const ids = [...new Set(rows.map(({ contact_id }) => contact_id))]
+  if (ids.length > 0) await tell(tx, 'contact.updated', await load(tx, account, ids))
+}
+
 /** Adds contacts to an account's directory and tells of them; `store.count` is for the caller, at the end. */
 export const add = async (tx: Tx, account: string, drafts: readonly Draft[]): Promise<Contact[]> => {
   const made = drafts.map((draft) => ({ draft, id: uuid() }))
@@ -51,6 +81,10 @@ export const add = async (tx: Tx, account: string, drafts: readonly Draft[]): Pr
   await store.insert(tx, account, rows)
   const details = made.flatMap(({ draft, id }) => draft.details.map((detail) => ({ ...detail, contact: id })))
   await store.addDetails(tx, account, details)
+  for (const [i, { draft }] of made.entries()) {
+    const row = rows[i]
+    if (row && draft.channel_id !== null) await sync(tx, account, row, draft)
+  }
   const ids = made.map(({ id }) => id)
   const contacts = await load(tx, account, ids)
   await tell(tx, 'contact.created', contacts)
@@ -74,7 +108,9 @@ export const change = async (tx: Tx, was: Contact, draft: Draft): Promise<Contac
     account,
     added.map((detail) => ({ ...detail, contact: id })),
   )
-  await store.change(tx, account, withGrams(account, id, draft))
+  const row = withGrams(account, id, draft)
+  await store.change(tx, account, row)
+  if (draft.channel_id !== null || was.channel_id !== null) await sync(tx, account, row, draft)
   const contacts = await load(tx, account, [id])
   await tell(tx, 'contact.updated', contacts)
   return contacts[0] ?? was

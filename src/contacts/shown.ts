@@ -12,6 +12,15 @@ export const shownContact = (row: Contact) => ({
   last_name: row.last_name,
   profile_pic_url: row.profile_pic_url,
   ...(row.channel_id ? { channel_uuid: print('WPN', row.channel_id) } : {}),
+  ...(row.sync_state
+    ? {
+        sync: {
+          state: row.sync_state,
+          ...(row.sync_error === null ? {} : { error: row.sync_error }),
+          ...(row.synced_at ? { synced_at: iso(row.synced_at) } : {}),
+        },
+      }
+    : {}),
   details: row.details.map(({ id, value, type, created_at, updated_at }) => ({
     id,
     value,

@@ -8,6 +8,10 @@ export type ContactRow = {
   last_name: string
   profile_pic_url: string | null
   channel_id: string | null
+  /** On the account of its channel; null where it has none. */
+  sync_state: 'queued' | 'synced' | 'failed' | 'not_supported' | null
+  sync_error: string | null
+  synced_at: Date | null
   created_at: Date
   updated_at: Date | null
 }
@@ -24,7 +28,8 @@ export type DetailRow = {
 
 /** In the order of their ids. */
 export const byIds = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ContactRow>`
-  select account_id, id, first_name, last_name, profile_pic_url, channel_id, created_at, updated_at
+  select account_id, id, first_name, last_name, profile_pic_url, channel_id, sync_state, sync_error, synced_at,
+    created_at, updated_at
   from contacts where account_id = ${account} and id = any (${ids}::uuid[]) order by id`
 
 /** The details of contacts, in the order in which they came. */
@@ -154,3 +159,22 @@ export const byKeys = (sql: Sql, account: string, keys: readonly string[]) => sq
 }>`
   select match_key, contact_id from contact_details
   where account_id = ${account} and match_key = any (${keys}::text[]) order by contact_id, id`
+
+type Sync = Pick<ContactRow, 'sync_state' | 'sync_error'>
+
+export const setSync = (tx: Tx, account: string, id: string, { sync_state, sync_error }: Sync) => tx.run`
+  update contacts set sync_state = ${sync_state}, sync_error = ${sync_error},
+    synced_at = case when ${sync_state} = 'synced' then app_now() else synced_at end
+  where account_id = ${account} and id = ${id}`
+
+/** Only while the contact is still of that channel. */
+export const endSync = (tx: Tx, account: string, id: string, channel: string, error: string | null) => tx.run`
+  update contacts set sync_state = case when ${error}::text is null then 'synced' else 'failed' end, sync_error = ${error},
+    synced_at = case when ${error}::text is null then app_now() else synced_at end
+  where account_id = ${account} and id = ${id} and channel_id = ${channel}`
+
+/** Numbers that were found on the messaging app. @returns the contacts that have them */
+export const markOnMsgapp = (tx: Tx, account: string, numbers: readonly string[]) => tx.many<{ contact_id: string }>`
+  update contact_details set type = 'WAPH', updated_at = app_now()
+  where account_id = ${account} and match_key = any (${numbers}::text[]) and type = 'PH'
+  returning contact_id`

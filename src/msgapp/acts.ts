@@ -5,6 +5,8 @@ import type { Parts } from '../parts.ts'
 import type { Asked } from './asking.ts'
 import { checkAct, makeCheckAct } from './checks/act.ts'
 import { batchAct, makeBatchAct } from './checks/batch.ts'
+import { makeContactAct } from './directory/act.ts'
+import { contactAct } from './directory/ops.ts'
 import { changeAct, createAct, makeChangeAct, makeCreateAct, makeSyncAct, syncAct } from './groups/acts.ts'
 import { makeFetch } from './media/acts.ts'
 import { makeRemove } from './messages/removing.ts'
@@ -33,6 +35,7 @@ export const makeActs = ({ chat, outbound }: Parts): Acts => ({
   [createAct]: makeCreateAct(),
   [changeAct]: makeChangeAct(),
   [syncAct]: makeSyncAct(),
+  [contactAct]: makeContactAct(),
   [pictureAct]: makePictureAct(outbound),
   [statusAct]: makeStatusAct(),
 })

@@ -46,6 +46,10 @@ export const checksOf = (platform: string): number => {
   return can ? driverOf(platform).checksPerMinute : 0
 }
 
+/** Whether a network has an address book of its own. */
+export const canKeepContacts = (platform: string): boolean =>
+  platform in drivers && driverOf(platform).abilities.contacts !== 'no'
+
 /** The connections to chat networks that this process runs: each is run by one process at a time, by its lease. */
 export type Networks = {
   /** The link of a connection, if it runs here. */

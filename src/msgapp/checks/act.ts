@@ -1,4 +1,5 @@
 import type { ChatChecked } from '../../connectors/chat-port.ts'
+import { foundOnMsgapp } from '../../contacts/ops.ts'
 import type { Act } from '../acts.ts'
 import { answer } from '../asking.ts'
 import * as store from './store.ts'
@@ -16,6 +17,7 @@ export const makeCheckAct = (): Act<CheckAsked, ChatChecked | null> => ({
   settle: async (tx, done) => {
     for (const { job, result } of done) {
       if (result) await store.keepFound(tx, job.payload.connection, [result], job.payload.extra)
+      if (result?.there === 'yes' && job.account !== null) await foundOnMsgapp(tx, job.account, [result.number])
       await answer(tx, [{ id: job.id, answer: { outcome: 'done', value: result } }])
     }
   },

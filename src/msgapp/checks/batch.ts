@@ -1,4 +1,5 @@
 import type { ChatChecked } from '../../connectors/chat-port.ts'
+import { foundOnMsgapp } from '../../contacts/ops.ts'
 import type { Tx } from '../../db/sql.ts'
 import { record } from '../../events/ops.ts'
 import { iso } from '../../lib/clock.ts'
@@ -66,6 +67,8 @@ export const makeBatchAct = (): Act<Share, readonly ChatChecked[]> => ({
       if (account === null) continue
       const { channel, batch, connection, numbers, extra, full } = payload
       if (result.length > 0) await store.keepFound(tx, connection, result, extra)
+      const there = result.filter((one) => one.there === 'yes').map(({ number }) => number)
+      if (there.length > 0) await foundOnMsgapp(tx, account, there)
       const some = numbers.slice(0, atATime).map((given, i) => [given, resultOf(given, result[i] ?? null, full)])
       await report(tx, account, batch, Object.fromEntries(some))
       const rest = numbers.slice(atATime)
