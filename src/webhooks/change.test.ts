@@ -8,7 +8,9 @@ import * as lanes from './lanes.ts'
 import { disable } from './settle.ts'
 import { makeStage, namesOf } from './testing.ts'
 
-const { receiver, happen, subscribe, deliveries, call, tenant, db, parts, advance } = await makeStage()
+const { receiver, happen, subscribe, deliveries, call, tenant, db, parts, advance } = await makeStage({
+  leaseSeconds: 300,
+})
 
 /** A receiver that answers when it is told to. */
 const held: ServerResponse[] = []
@@ -79,6 +81,28 @@ test('what waits for a webhook is given up while it is disabled, and not once it
   const key = { account: ada.id, webhook: uuid.slice(3) }
   assert.equal(await lanes.abandon(db, key), 0)
   assert.equal((await deliveries(ada, uuid))[0].state, 'pending')
+})
+
+test('nobody waits while webhooks that have nothing to tell are given back', async () => {
+  const ada = await tenant()
+  const { uuid } = await subscribe(ada, '/idle')
+  await happen(ada, ['1'])
+  await until(async () => (await deliveries(ada, uuid))[0]?.state === 'delivered')
+  const bob = await tenant()
+  await subscribe(bob, '/meanwhile')
+  await db.begin(async (tx) => {
+    await tx.run`select from webhook_lanes where webhook_id = ${uuid.slice(3)} for update`
+    await until(async () => {
+      const { count } = await db.one<{ count: number }>`
+        select count(*)::integer as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%set owner = null%'`
+      return count > 0
+    })
+    await happen(ada, ['2'])
+    await happen(bob, ['3'])
+    await until(async () => receiver.of('/meanwhile').length > 0)
+  })
+  await until(async () => receiver.of('/idle').length === 2)
 })
 
 test('all receivers that are down are asked about at once, each for what failed before', async () => {

@@ -59,6 +59,8 @@ export const startDeliveries = (
   const lanes = new Map<string, Lane>()
   const leases = makeLeases({ db, log }, worker, lanes, leaseSeconds)
   const wanted = new Map<string, store.LaneKey>()
+  /** Webhooks whose lanes are being given back: they are taken again after that, not before. */
+  const leaving = new Set<string>()
   const hungry = new Set<Lane>()
   const probing = new Set<Lane>()
   let isClosed = false
@@ -131,9 +133,11 @@ export const startDeliveries = (
     else hungry.add(lane)
   }
 
+  const claimable = () => wanted.values().filter(({ webhook }) => !leaving.has(webhook))
+
   /** Claims what is wanted, reads what is due, and hands it to the lanes. */
   const round = async () => {
-    const claims = [...wanted.values()].slice(0, most)
+    const claims = [...claimable().take(most)]
     for (const { webhook } of claims) wanted.delete(webhook)
     const claimed = claims.length > 0 ? await store.claim(db, worker, claims, leases.seconds) : []
     for (const row of claimed) admit(row)
@@ -168,7 +172,8 @@ export const startDeliveries = (
   }
 
   const look = () => {
-    if (isLooking || isClosed || wanted.size + hungry.size + probing.size === 0) return
+    if (isLooking || isClosed) return
+    if (hungry.size + probing.size === 0 && claimable().next().done) return
     isLooking = true
     setImmediate(async () => {
       try {
@@ -196,27 +201,22 @@ export const startDeliveries = (
       (lane) => lane.idle > (lane.isQuick ? keepIdle : 0) && !hungry.has(lane) && !probing.has(lane),
     )
     if (idle.length === 0) return
+    const keys = idle.map(({ key }) => key)
     for (const lane of idle) {
       lane.lose()
       lanes.delete(lane.key.webhook)
+      leaving.add(lane.key.webhook)
     }
-    await store.release(
-      db,
-      worker,
-      idle.map(({ key }) => key),
-    )
+    await store.release(db, worker, keys).finally(() => {
+      for (const { webhook } of keys) leaving.delete(webhook)
+      look()
+    })
   }
 
   const tend = async () => {
     if (isClosed) return
     // Not while lanes are being claimed: what is given back must not be what was just taken.
-    if (!isLooking) {
-      isLooking = true
-      await tidy().finally(() => {
-        isLooking = false
-        look()
-      })
-    }
+    if (!isLooking) await tidy()
     await leases.keep()
     const failing = lanes.values().filter((lane) => !lane.isQuick)
     let places = mostFailing - [...failing].length

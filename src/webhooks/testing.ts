@@ -19,7 +19,7 @@ export type Stage = World & {
   deliveries(who: Tenant, uuid: string): Promise<Answer['body'][]>
 }
 
-export const makeStage = async (options: { timeoutMs?: number } = {}): Promise<Stage> => {
+export const makeStage = async (options: { timeoutMs?: number; leaseSeconds?: number } = {}): Promise<Stage> => {
   const receiver = await new Receiver().up()
   // Before the database goes: hooks run in the order in which they are given.
   after(async () => {
