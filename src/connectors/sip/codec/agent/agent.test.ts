@@ -6,6 +6,7 @@ import type { Session, SessionEnd } from '../dialog/session.ts'
 import { DigestServer } from '../digest/server.ts'
 import { header, type SipRequest } from '../message.ts'
 import { replyTo } from '../reply.ts'
+import type { Flow } from '../transport/flow.ts'
 import type { Outcome } from './exchange.ts'
 
 type Peer = Awaited<ReturnType<typeof openPeer>>
@@ -18,7 +19,13 @@ for (const transport of ['udp', 'tcp'] as const) {
     const calls: IncomingCall[] = []
     const ends: string[] = []
     let theirs: Session | null = null
-    const callee = await openAgent(t, { handlers: { ...nothing, onInvite: (call) => void calls.push(call) } })
+    const flows = new Set<string>()
+    const handlers = {
+      ...nothing,
+      onInvite: (call: IncomingCall) => void calls.push(call),
+      seen: (_: string, __: unknown, flow: Flow) => flows.add(flow.id),
+    }
+    const callee = await openAgent(t, { handlers })
     const caller = await openAgent(t)
     const uri = `sip:them@127.0.0.1:${callee[transport]};transport=${transport}`
 
@@ -67,6 +74,8 @@ for (const transport of ['udp', 'tcp'] as const) {
         `caller ${ender === 'caller' ? 'local' : 'remote'}`,
       ])
     }
+    // One connection, and what the callee asks goes over it, too.
+    assert.equal(flows.size, 1)
   })
 }
 

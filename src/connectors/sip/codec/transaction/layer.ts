@@ -57,6 +57,7 @@ export class TransactionLayer {
   private readonly servers = new Map<string, ServerTransaction>()
   private readonly merged = new Map<string, ServerTransaction>()
   private readonly clients = new Map<string, ClientTransaction>()
+  private isClosed = false
   /** Requests answered 503 because too many were under way. */
   refused = 0
 
@@ -76,9 +77,9 @@ export class TransactionLayer {
     return { servers: this.servers.size, clients: this.clients.size }
   }
 
-  /** Begins a client transaction: puts our Via on top. Null when too many are under way. */
+  /** Begins a client transaction: puts our Via on top. Null when too many are under way, or it is closed. */
   request(request: SipRequest, flow: Flow, events: ClientEvents, patienceMs?: number): ClientTransaction | null {
-    if (this.clients.size >= this.limits.mostClient && !isEnding(request)) return null
+    if (this.isClosed || (this.clients.size >= this.limits.mostClient && !isEnding(request))) return null
     const branch = `${cookie}${randomBytes(9).toString('base64url')}`
     return this.begin(this.withVia(request, flow, branch), branch, flow, events, patienceMs)
   }
@@ -119,7 +120,10 @@ export class TransactionLayer {
     for (const transaction of [...this.clients.values()]) if (transaction.flow === flow) transaction.disconnected()
   }
 
+  /** Ends all that is under way: who waits for an answer is told that none will come. */
   close(): void {
+    this.isClosed = true
+    for (const transaction of [...this.clients.values()]) transaction.disconnected()
     for (const transaction of [...this.clients.values(), ...this.servers.values()]) transaction.terminate()
   }
 

@@ -206,8 +206,10 @@ test('above the limit requests are answered 503, and what ends something is stil
   const refusal = asResponse(await peer.next())
   assert.deepEqual([refusal.status, header(refusal, 'Retry-After')], [503, '5'])
   peer.send(ask('CANCEL', port, '', { branch: 'z9hG4bKn3', callId: '3' }), port)
-  const statuses = [asResponse(await peer.next()).status, asResponse(await peer.next()).status]
-  assert.deepEqual(statuses.sort(), [200, 487])
+  const answers = [asResponse(await peer.next()), asResponse(await peer.next())]
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 487])
+  // 9.2: both come from the same dialog.
+  assert.equal(new Set(answers.map((answer) => tagOf(toOf(answer)))).size, 1)
 })
 
 test('answers go to the port of Via where the peer does not ask for its own (RFC 3581)', async (t) => {
@@ -235,4 +237,15 @@ test('an answer with another Via on top, or with two of them, is nobody’s (18.
   await until(() => agent.transports.strays === 2)
   peer.send(good, portOf(request))
   assert.equal((await asked).outcome, 'answered')
+})
+
+test('who waits for an answer while the agent is closed is told that none will come', async (t) => {
+  const { agent, peer, uri, from } = await open(t)
+  const asked = agent.request('OPTIONS', { uri, from })
+  const { outcomes } = invite(agent, { uri, from })
+  await peer.next()
+  await peer.next()
+  await agent.close()
+  assert.equal((await asked).outcome, 'failed')
+  await until(() => outcomes[0]?.outcome === 'failed')
 })
