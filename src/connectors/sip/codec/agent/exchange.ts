@@ -137,7 +137,9 @@ export class Exchange {
   private again(request: SipRequest, response: SipResponse): SipRequest | null {
     if (this.attempts >= mostAttempts) return null
     const { status } = response
-    if (status === 401 || status === 407) return this.options.digest?.answer(request, response) ?? null
+    if (status === 401 || status === 407) {
+      return this.options.digest?.answer(request, response, this.attempts === 0) ?? null
+    }
     if (status !== 422) return null
     const least = response.headers
       .find(([name]) => name === 'Min-SE')?.[1]

@@ -58,11 +58,13 @@ export class DigestClient {
 
   /**
    * The request once more, with an answer to the challenge of a 401 or 407. Null when there is nothing that can be answered, or
-   * when the answer to this very nonce has been refused: the password is wrong. CSeq and branch are the caller's to change.
+   * when an answer has been refused: the password is wrong, and asking again may lock the account. CSeq and branch are the
+   * caller's to change.
+   * @param isFirst the request was not signed for a challenge that came just before: an older nonce may have ended
    */
-  answer(request: SipRequest, response: SipResponse): SipRequest | null {
+  answer(request: SipRequest, response: SipResponse, isFirst = true): SipRequest | null {
     const found = challenges(response)
-    if (found.length === 0 || found.some((one) => this.wasRefused(request, one))) return null
+    if (found.length === 0 || found.some((one) => this.wasRefused(request, one, isFirst))) return null
     for (const one of found) {
       const key = `${one.header} ${one.realm}`
       if (this.known.size >= mostRealms && !this.known.has(key)) this.known.clear()
@@ -83,11 +85,11 @@ export class DigestClient {
     return signed
   }
 
-  private wasRefused(request: SipRequest, { header, realm, nonce, stale }: Known): boolean {
+  private wasRefused(request: SipRequest, { header, realm, nonce, stale }: Known, isFirst: boolean): boolean {
     if (stale) return false
     return headersOf(request, header).some((value) => {
       const params = readAuth(value)?.params
-      return params?.get('realm') === realm && params.get('nonce') === nonce
+      return params?.get('realm') === realm && (!isFirst || params.get('nonce') === nonce)
     })
   }
 

@@ -80,6 +80,9 @@ test('a wrong password is refused, and not tried again', () => {
   assert.equal(judge(server, signed, 'other'), 'bad')
   assert.ok(signed)
   assert.equal(client.answer(signed, challenge), null)
+  // Nor when the server makes a nonce for every refusal.
+  assert.equal(client.answer(signed, refusal(server), false), null)
+  assert.ok(client.answer(signed, refusal(server, true), false))
 })
 
 test('what was heard cannot be said again, nor for another target or method', () => {

@@ -43,7 +43,7 @@ export class DigestServer {
   /** Highest count of each nonce in use. */
   private readonly counts = new Map<string, number>()
   /** Nonces of this time or before which are not in the table may have been used: ms. */
-  private forgotten = 0
+  private forgotten = -1
 
   constructor(settings: DigestServerSettings) {
     this.settings = { lifeMs: 300_000, most: 100_000, algorithms: ['SHA-256', 'MD5'], ...settings }
