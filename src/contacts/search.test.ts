@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { makeWorld, type Tenant } from '../../test/world.ts'
+import { nearly, readAsked } from './asked.ts'
+import { hashOf } from './keys.ts'
 import { add } from './ops.ts'
+import { found } from './store.ts'
 
 const { db, call, tenant } = await makeWorld()
 
@@ -136,6 +139,17 @@ test('search: among very many alike, an exact one is still the first', async () 
   assert.equal((await find(who, 'mari'))[0], 'Mari Garcia')
   assert.equal((await find(who, 'm')).length, 50)
   assert.equal((await find(who, '346', '&per_page=100')).length, 100)
+  // A look that the sample satisfies goes no further; one that it does not sees all.
+  const look = (most: number) => {
+    const wanted = (isSample: boolean) => nearly(hashOf(who.id, isSample), readAsked('maria'))
+    return found(db, who.id, wanted(false), wanted(true), most)
+  }
+  const isSampled = ({ id }: { id: string }) => Number.parseInt(id.slice(-2), 16) % 64 === 0
+  const few = await look(2)
+  assert.ok(few.length === 2 && few.every(isSampled))
+  const all = await look(1000)
+  assert.equal(new Set(all.map(({ id }) => id)).size, 1000)
+  assert.ok(all.some((row) => !isSampled(row)))
 })
 
 test('search: every name is found by each of its words, with any one letter changed', async () => {
