@@ -35,8 +35,14 @@ const isSampled = (id: string): boolean => Number.parseInt(id.slice(-2), 16) % 6
 /** Scripts that are written without spaces: each sign is a word. */
 const signs = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu
 
+const latin = /^[\0-\u02ff]*$/
+
 /** The folded words of a text. */
-export const wordsOf = (text: string): string[] => fold(text).replace(signs, ' $& ').split(' ').filter(Boolean)
+export const wordsOf = (text: string): string[] => {
+  const folded = fold(text)
+  const apart = latin.test(folded) ? folded : folded.replace(signs, ' $& ')
+  return apart.split(' ').filter(Boolean)
+}
 
 export const digitsOf = (text: string): string => text.replace(/\(0\)|\D/g, '')
 

@@ -59,7 +59,7 @@ export const scoreOf = ({ words, digits }: Asked, row: FoundRow): number => {
         Math.max(
           best(inName, (word) => worth(asked, word)),
           0.9 * best(inEmails, (word) => worth(asked, word)),
-        ) || best([...inName, ...inEmails], (word) => likeness(asked, word)),
+        ) || best(inName, (word) => likeness(asked, word)),
     ),
     ...digits.map((asked) => best(numbers, (number) => ofNumber(asked, number))),
   ]

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import { makeNaming } from './naming.ts'
@@ -53,4 +55,17 @@ test('without a second spelling nothing is touched', async () => {
   const app = server(null)
   assert.equal((await app.inject({ method: 'POST', url: '/open/chatapp/check', payload: {} })).statusCode, 404)
   assert.deepEqual((await app.inject({ url: '/open/groups' })).json().features, ['voice', 'msgapp', 'msgapp_business'])
+})
+
+test('a file that is handed over as it comes is left alone', async () => {
+  const app = server('chatapp')
+  app.addContentTypeParser('text/csv', (_request, payload, done) => done(null, payload))
+  app.post<{ Body: Readable }>('/open/msgapp/import', async (request) => ({ got: await text(request.body) }))
+  const base = await app.listen({ host: '127.0.0.1', port: 0 })
+  for (const word of ['msgapp', 'chatapp']) {
+    const url = `${base}/open/${word}/import`
+    const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'text/csv' }, body: 'chatapp' })
+    assert.deepEqual(await answer.json(), { got: 'chatapp' })
+  }
+  await app.close()
 })

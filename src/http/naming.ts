@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 
 /**
@@ -42,6 +43,10 @@ const doubled = (value: unknown, from: RegExp, to: string, isName = false): unkn
   )
 }
 
+/** False for no body, and for files. */
+const isText = (body: unknown): boolean =>
+  body !== undefined && body !== null && !Buffer.isBuffer(body) && !(body instanceof Readable)
+
 const word = (name: string, flags: string) => new RegExp(`(?<![a-z0-9])${name}(?![a-z0-9])`, flags)
 
 /** A value in the second spelling of `msgapp`, as somebody gets it who asked in that one. */
@@ -56,7 +61,7 @@ export const makeNaming = (alias: string | null): Naming => {
   const spellsOwn = word('msgapp', '')
 
   const spellingOf = (url: string, body: unknown): Spelling => {
-    const said = body === undefined || body === null || Buffer.isBuffer(body) ? '' : JSON.stringify(body)
+    const said = isText(body) ? JSON.stringify(body) : ''
     const text = `${url} ${said}`
     if (spells.test(text)) return 'alias'
     return spellsOwn.test(text) ? 'own' : 'both'
@@ -68,8 +73,7 @@ export const makeNaming = (alias: string | null): Naming => {
       app.decorateRequest('spelling', 'both')
       app.addHook('preValidation', (request, _reply, done) => {
         request.spelling = spellingOf(request.originalUrl, request.body)
-        if (request.spelling === 'alias' && request.body && !Buffer.isBuffer(request.body))
-          request.body = renamed(request.body, toOwn, 'msgapp')
+        if (request.spelling === 'alias' && isText(request.body)) request.body = renamed(request.body, toOwn, 'msgapp')
         done()
       })
       app.addHook('onSend', (request, reply, payload, done) => {
