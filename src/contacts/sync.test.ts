@@ -53,7 +53,8 @@ test('a number that a check finds on the messaging app becomes WAPH, with the id
   const [there, gone] = ['+442079460977', '+442079460006']
   const details = [there, gone].map((value) => ({ type: 'PH', value }))
   const { body } = await ask('POST', '/open/contacts', { first_name: 'Ada', contact_details: details })
-  for (const one of [there, gone]) assert.equal((await ask('GET', `/open/msgapp/check-number/${number}/${one}`)).status, 200)
+  for (const one of [there, gone])
+    assert.equal((await ask('GET', `/open/msgapp/check-number/${number}/${one}`)).status, 200)
   const after = await contact(body.contact.uuid)
   assert.deepEqual(
     after.details.map(({ id, type, value }: Record<string, unknown>) => [id, type, value]),
