@@ -13,11 +13,12 @@ import type { SmppSettings } from '../src/connectors/smpp/settings.ts'
 import { type LongMode, segment } from '../src/lib/segments.ts'
 
 export const password = 'secret'
-const token = 'a token for this test'
+export const token = 'a token for this test'
 export const ours = '+447911123456'
 
 export type Simulator = {
   smppPort: number
+  chatPort: number
   child: ChildProcess
   call(method: string, path: string, body?: unknown): Promise<unknown>
 }
@@ -31,9 +32,10 @@ export const start = async (t: TestContext, home: string): Promise<Simulator> =>
   })
   t.after(() => child.kill('SIGKILL'))
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
-  const ports: { smpp_port: number; control_port: number } = JSON.parse(String(line))
+  const ports: { smpp_port: number; control_port: number; chat_port: number } = JSON.parse(String(line))
   return {
     smppPort: ports.smpp_port,
+    chatPort: ports.chat_port,
     child,
     call: async (method, path, body) => {
       const response = await fetch(`http://127.0.0.1:${ports.control_port}${path}`, {

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { ChatEvents, ChatNetwork } from '../../src/connectors/chat-port.ts'
+import type { ChatInbound } from '../../src/connectors/message-port.ts'
+import { connectSandbox } from '../../src/connectors/sandbox/network.ts'
+import { until } from '../../test/platform.ts'
+import { home, kill, type Simulator, start, token } from '../../test/simulator.ts'
+
+const line = { channel: 'c', number: '+447400170018', name: 'Ada', since: null }
+const handset = '+447400170028'
+
+type Side = { network: ChatNetwork; inbound: ChatInbound[]; states: string[]; reasons: string[] }
+
+/** The connector, which keeps what comes once `keep` resolves. */
+const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async () => {}, as = token } = {}): Side => {
+  const inbound: ChatInbound[] = []
+  const states: string[] = []
+  const reasons: string[] = []
+  const ignored = async () => {}
+  const events: ChatEvents = {
+    line: (_, { phase, reason }) => {
+      states.push(phase)
+      reasons.push(reason)
+    },
+    inbound: async (_, message) => {
+      await keep()
+      inbound.push(message)
+    },
+    receipt: ignored,
+    failure: ignored,
+    edited: ignored,
+    reaction: ignored,
+    call: ignored,
+    group: ignored,
+    mapped: ignored,
+  }
+  const vault = { read: async () => new Map<string, Buffer>(), write: ignored, forget: ignored }
+  const network = connectSandbox({ host: '127.0.0.1', port, token: as }, { events, vault, log: () => {} })
+  t.after(() => network.close())
+  network.attach(line)
+  return { network, inbound, states, reasons }
+}
+
+const connected = async (t: TestContext, simulator: Simulator, keep?: () => Promise<void>): Promise<Side> => {
+  const side = connect(t, simulator, keep ? { keep } : {})
+  await until(async () => side.states.includes('connected'))
+  return side
+}
+
+const message = { id: 'm1', to: { number: handset, remote: null }, text: 'Hello', file: null, pin: null }
+
+test('what handsets wrote and saw outlives a kill, and what was not kept is told again', async (t) => {
+  const path = await home(t)
+  const before = await start(t, path)
+  let asked = 0
+  const refusing = await connected(t, before, async () => {
+    asked++
+    throw new Error('the database is away')
+  })
+  const sent = await refusing.network.send('c', message)
+  assert.equal(sent.outcome, 'done')
+  await before.call('POST', `/handsets/${handset}/msgapp`, { to: line.number, text: 'Keep this' })
+  await until(async () => asked > 0)
+  await kill(before)
+  await refusing.network.close()
+
+  const again = await start(t, path)
+  const keeping = await connected(t, again)
+  await until(async () => keeping.inbound.length > 0)
+  assert.deepEqual(
+    keeping.inbound.map(({ text, from }) => [text, from.number]),
+    [['Keep this', handset]],
+  )
+  const resent = await keeping.network.send('c', message)
+  assert.deepEqual(resent, sent, 'the same id is the same message')
+  const seen = await again.call('GET', `/handsets/${handset}`)
+  assert.ok(typeof seen === 'object' && seen && 'msgapp' in seen && Array.isArray(seen.msgapp))
+  assert.deepEqual(
+    seen.msgapp.map(({ direction, text }) => [direction, text]),
+    [
+      ['inbound', 'Hello'],
+      ['outbound', 'Keep this'],
+    ],
+  )
+})
+
+test('a wrong token is refused, and tried again with growing waits', async (t) => {
+  const { network, reasons } = connect(t, await start(t, await home(t)), { as: 'another token' })
+  const began = performance.now()
+  await until(async () => reasons.filter((reason) => reason.includes('login')).length >= 4)
+  // 0.25, 0.5 and 1 s between four attempts, each at least half of it.
+  assert.ok(performance.now() - began > 870)
+  assert.equal(await network.prove('c'), false)
+})

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startChat } from '../../test/chat.ts'
+import { until } from '../../test/platform.ts'
+
+// The sandbox's network on a bad day: whatever it does wrong, each message is there once, in both directions.
+
+const chat = await startChat()
+await chat.own()
+const { call, channel, control, stands } = chat
+
+let lines = 0
+const furnish = async () => {
+  const ada = await chat.tenant()
+  const number = `+44740014${++lines}008`
+  const uuid = await channel(ada, number)
+  await stands(ada, uuid, 'C')
+  const handset = `+44740015${lines}008`
+  const send = async (text: string): Promise<string> => {
+    const { body } = await call(ada, 'POST', '/open/msgapp/send-message', {
+      from_number: number,
+      to_number: handset,
+      text,
+    })
+    return body.message_uuid
+  }
+  const ack = async (message: string): Promise<number> => {
+    const { body } = await call(ada, 'GET', `/open/msgapp/message/WW-${uuid}-${handset.slice(1)}@c.us/${message}`)
+    return body.message.wa_msg_ack
+  }
+  const thread = async (): Promise<{ message: { text: string } }[]> =>
+    (await call(ada, 'GET', `/open/msgapp/messages/${number}/${handset}`)).body.messages
+  const write = (text: string) => call(ada, 'POST', `/sandbox/handsets/${handset}/msgapp`, { to: number, text })
+  const seen = async (): Promise<{ text: string }[]> =>
+    (await call(ada, 'GET', `/sandbox/handsets/${handset}`)).body.msgapp
+  return { ada, uuid, send, ack, thread, write, seen }
+}
+
+const texts = ['one', 'two', 'three', 'four', 'five']
+
+for (const kind of ['duplicates', 'reorder', 'late', 'slow'])
+  test(`${kind}: everything is there once, and acknowledged`, async () => {
+    const { send, ack, thread, write } = await furnish()
+    await control('POST', '/chat/faults', { kind, ms: 700 })
+    try {
+      const sent = await Promise.all(texts.map(send))
+      for (const text of texts) await write(`back ${text}`)
+      await until(async () => (await Promise.all(sent.map(ack))).every((level) => level === 2))
+      const all = await until(async () => {
+        const messages = await thread()
+        return messages.length >= 10 && messages
+      })
+      assert.deepEqual(
+        all.map(({ message }) => message.text).sort(),
+        [...texts, ...texts.map((text) => `back ${text}`)].sort(),
+      )
+    } finally {
+      await control('DELETE', '/chat/faults')
+    }
+  })
+
+test('a message whose answer is lost with its link is sent again, and reaches the handset once', async () => {
+  const { send, ack, seen } = await furnish()
+  await control('POST', '/chat/faults', { kind: 'cut' })
+  const message = await send('Only once')
+  await until(async () => (await ack(message)) === 2)
+  assert.deepEqual(
+    (await seen()).map(({ text }) => text),
+    ['Only once'],
+  )
+})
+
+test('what was written while the link was down is there when it is back', async () => {
+  const { ada, uuid, thread, write, send, ack } = await furnish()
+  await control('POST', '/chat/faults', { kind: 'refuse' })
+  await control('POST', '/chat/faults', { kind: 'disconnect' })
+  await stands(ada, uuid, 'D')
+  await write('While you were away')
+  const message = await send('While I was away')
+  await control('DELETE', '/chat/faults')
+  await stands(ada, uuid, 'C')
+  await until(async () => (await thread()).some((one) => one.message.text === 'While you were away'))
+  await until(async () => (await ack(message)) === 2)
+})
+
+test('one number of the platform writes to another', async () => {
+  const ada = await chat.tenant()
+  const [one, two] = ['+447400160018', '+447400160028']
+  for (const number of [one, two]) await stands(ada, await channel(ada, number), 'C')
+  await call(ada, 'POST', '/open/msgapp/send-message', { from_number: one, to_number: two, text: 'Hello, self' })
+  const at = async (number: string, other: string) =>
+    (await call(ada, 'GET', `/open/msgapp/messages/${number}/${other}`)).body.messages
+  await until(async () => (await at(two, one)).length === 1)
+  await until(async () => (await at(one, two))[0].wa_msg_ack === 2)
+  assert.deepEqual([(await at(one, two))[0].sent_by, (await at(two, one))[0].sent_by], ['api', 'user'])
+})
