@@ -105,7 +105,7 @@ test('a network that keeps its socket open and says nothing is noticed within 15
     assert.ok(performance.now() - frozen < 15_000, `it took ${performance.now() - frozen} ms`)
     assert.ok(down.proof_age_seconds >= 5, `the proof is said to be ${down.proof_age_seconds} s old`)
     await until(async () => (await told(uuid)).at(-1)?.connection_status === 'D')
-    assert.match((await statusOf(ada, uuid)).reason, /does not answer/)
+    assert.match((await statusOf(ada, uuid)).reason, /network does not answer/)
   } finally {
     process.kill(chat.carrier.pid, 'SIGCONT')
   }
