@@ -96,7 +96,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log }),
     outbound,
-    chat: makeChat({ db, config, outbound, seal, clock, publicUrl: given.publicUrl }),
+    chat: makeChat({ db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },
   }
 }

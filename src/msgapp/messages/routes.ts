@@ -54,7 +54,7 @@ const readPlace = (cursor: string): { time: string; id: string } => {
 }
 
 export const messageRoutes = ({ db, outbound, chat }: Parts) => {
-  const { accept, surroundings } = chat
+  const { accept, lines, surroundings } = chat
 
   const shown = async (sql: Sql, list: readonly MessageRow[]) => {
     const around = await surroundings(sql, list)
@@ -104,7 +104,8 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       },
       async ({ account, body, tx }) => {
         const sql = tx ?? db
-        const channel = await channelOfNumber(sql, account.id, phoneNumber(body.from_number))
+        const known = lines.of(account.id, phoneNumber(body.from_number), sql)
+        const channel = known instanceof Promise ? await known : known
         const group = body.to_group_uuid === undefined ? null : await groupOf(sql, account.id, body.to_group_uuid)
         if (group && group.channel !== channel.id) notFound(`${channel.number} is in no group ${body.to_group_uuid}`)
         demand(channel.platform, 'send')
