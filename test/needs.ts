@@ -14,6 +14,7 @@ export const packages = {
   prosody: 'prosody',
   sipp: 'sip-tester',
   baresip: 'baresip',
+  rtpengine: 'rtpengine-daemon',
 } as const
 
 type Program = keyof typeof packages

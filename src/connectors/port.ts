@@ -215,14 +215,14 @@ export type MediaEvents = {
 export type MediaLegStats = {
   readonly leg: string
   readonly codec: MediaCodec | null
+  /** `lost` of what was sent is as the peer reports it. Null where the engine does not tell. */
   readonly received: {
     readonly packets: number
     readonly bytes: number
-    readonly lost: number
-    readonly jitterMs: number
+    readonly lost: number | null
+    readonly jitterMs: number | null
   }
-  /** `lost` is what the peer reports of our stream. */
-  readonly sent: { readonly packets: number; readonly bytes: number; readonly lost: number }
+  readonly sent: { readonly packets: number; readonly bytes: number; readonly lost: number | null }
   /** By RTCP; null until known. */
   readonly roundTripMs: number | null
   /** When the last packet came, Unix milliseconds; null before the first. */

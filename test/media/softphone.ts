@@ -8,6 +8,9 @@ const opus = () =>
 const keys = () =>
   new RTCRtpCodecParameters({ mimeType: 'audio/telephone-event', clockRate: 8_000, channels: 1, payloadType: 126 })
 
+/** werift cannot read a=rtcp without an address, which RFC 3605 allows. */
+const readable = (sdp: string) => sdp.replaceAll(/^a=rtcp:\d+\r?\n/gm, '')
+
 export type Softphone = Peer & {
   /** hold: it says that it only sends. */
   direct(direction: 'sendonly' | 'sendrecv'): void
@@ -73,12 +76,12 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<So
     offer,
     direct: (direction) => transceiver.setDirection(direction),
     answer: async (sdp) => {
-      await peer.setRemoteDescription({ type: 'offer', sdp })
+      await peer.setRemoteDescription({ type: 'offer', sdp: readable(sdp) })
       await peer.setLocalDescription(await peer.createAnswer())
       return peer.localDescription?.sdp ?? ''
     },
     accept: async (sdp) => {
-      await peer.setRemoteDescription({ type: 'answer', sdp })
+      await peer.setRemoteDescription({ type: 'answer', sdp: readable(sdp) })
     },
     say: voice.say,
     close: async () => {

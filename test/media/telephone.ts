@@ -27,17 +27,22 @@ const bound = async (): Promise<Socket> => {
 const types = { pcmu: 0, pcma: 8 } as const
 const names = { pcmu: 'PCMU', pcma: 'PCMA' } as const
 
-/** A carrier's end: plain RTP and RTCP by sockets of its own. @param named the address that it names in its description */
+/**
+ * A carrier's end: plain RTP and RTCP by sockets of its own.
+ * @param named the address that it names in its description
+ * @param ownKeys the payload type of its keys; else the offer's, or 101
+ */
 export const makeTelephone = async (
   codec: 'pcmu' | 'pcma' = 'pcmu',
   named = '127.0.0.1',
-  keys = 101,
+  ownKeys: number | null = null,
 ): Promise<Telephone> => {
   const [rtp, rtcp] = [await bound(), await bound()]
   const ssrc = Math.floor(Math.random() * 2 ** 32)
   const heard: number[] = []
   const sequences: number[] = []
   const packets: Buffer[] = []
+  let keys = ownKeys ?? 101
   let [digits, pressed, sent, received] = ['', -1, 0, 0]
   let to: { address: string; port: number; rtcpPort: number } | null = null
 
@@ -54,6 +59,7 @@ export const makeTelephone = async (
       `a=fmtp:${keys} 0-15`,
       // Legal without an address (RFC 3605).
       `a=rtcp:${rtcp.address().port}`,
+      `a=ssrc:${ssrc} cname:telephone`,
       'a=sendrecv',
       '',
     ].join('\r\n')
@@ -62,6 +68,7 @@ export const makeTelephone = async (
     const audio = readAudio(text)
     if (typeof audio === 'string') throw new Error(audio)
     to = audio
+    return audio
   }
 
   rtp.on('message', (datagram) => {
@@ -90,24 +97,25 @@ export const makeTelephone = async (
     const { address, port } = to ?? { address: '127.0.0.1', port: 9 }
     await new Promise((resolve) => from.send(packet, port, address, resolve))
   }
+  // Voice and keys are one stream: numbers and time go on from the one to the other (RFC 4733, 2.1).
+  let [sequence, timestamp] = [0, 0]
   const voice = makeVoice(
     () => codec,
     (payload, index) => {
       if (!to) return
       sent++
-      const packet = { payloadType: types[codec], marker: index === 0, sequence: index & 0xffff, ssrc, payload }
-      rtp.send(writeRtp({ ...packet, timestamp: (index * 160) >>> 0 }), to.port, to.address)
+      const packet = { payloadType: types[codec], marker: index === 0, sequence: sequence++ & 0xffff, ssrc, payload }
+      rtp.send(writeRtp({ ...packet, timestamp: timestamp >>> 0 }), to.port, to.address)
+      timestamp += 160
     },
   )
-
-  let pressesSent = 0
   const press = async (text: string, isLost: (index: number) => boolean = () => false) => {
-    // The numbers of its voice are left alone: keys come as a stream that begins anew.
-    const [start, source] = [40_000 + pressesSent * 1_000, (ssrc + ++pressesSent) >>> 0]
-    for (const [i, { timestamp, marker, payload }] of [...presses(text, 8_000)].entries()) {
-      const packet = { payloadType: keys, marker, sequence: start + i, timestamp, ssrc: source, payload }
+    for (const [i, { timestamp: offset, marker, payload }] of [...presses(text, 8_000)].entries()) {
+      const time = (timestamp + offset) >>> 0
+      const packet = { payloadType: keys, marker, sequence: sequence++ & 0xffff, timestamp: time, ssrc, payload }
       if (!isLost(i)) await send(writeRtp(packet))
     }
+    timestamp += text.length * 1_200
   }
 
   return {
@@ -128,10 +136,13 @@ export const makeTelephone = async (
     },
     offer: async () => describe(),
     answer: async (offer) => {
-      take(offer)
+      const theirs = take(offer).formats.find(({ name }) => name === 'telephone-event')
+      keys = ownKeys ?? theirs?.type ?? keys
       return describe()
     },
-    accept: async (answer) => take(answer),
+    accept: async (answer) => {
+      take(answer)
+    },
     say: voice.say,
     close: async () => {
       voice.stop()

@@ -90,7 +90,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
 
   test('two telephones hear each other’s tone, no packet twice, and their keys arrive once each', async () => {
     const engine = await starting
-    const [one, other] = [await kept(makeTelephone()), await kept(makeTelephone('pcmu', '127.0.0.1', 96))]
+    const [one, other] = [await kept(makeTelephone()), await kept(makeTelephone())]
     const { call, told, callee } = await connect(engine, [one, 'rtp'], [other, 'rtp'])
     one.say(1_000)
     other.say(620)
@@ -106,7 +106,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     for (const leg of stats) {
       assert.equal(leg.codec, 'pcmu')
       assert.ok(leg.received.packets > 30 && leg.sent.packets > 30 && leg.lastMediaAt !== null, JSON.stringify(leg))
-      assert.equal(leg.received.lost, 0)
+      assert.ok(!leg.received.lost, JSON.stringify(leg))
     }
     assert.deepEqual(stats.find(({ leg }) => leg === callee.id)?.remote, `127.0.0.1:${other.port}`)
     await call.close()

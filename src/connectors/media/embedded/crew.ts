@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { MediaAnswer, MediaEvents } from '../../port.ts'
-import { refused, textOf } from './answer.ts'
+import { refused, textOf } from '../answer.ts'
 import type { Act, Acts, Happening, Order, Word, WorkerSettings } from './protocol.ts'
 
 const file = new URL('./worker.ts', import.meta.url)

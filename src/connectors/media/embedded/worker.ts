@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MediaAnswer, MediaEvents } from '../../port.ts'
-import { done, refused, textOf } from './answer.ts'
+import { done, refused, textOf } from '../answer.ts'
 import { Call } from './call.ts'
 import type { Leg } from './leg.ts'
 import { Ports } from './ports.ts'

@@ -63,6 +63,11 @@ export class Recorder {
       })
   }
 
+  /** When the last flush is on its way to the disk. */
+  settle(): Promise<void> {
+    return this.writing
+  }
+
   /**
    * Writes the rest, then the length into the header.
    * @throws Error when the file could not be written; what is there can be repaired

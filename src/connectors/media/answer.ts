@@ -1,4 +1,4 @@
-import type { MediaAnswer } from '../../port.ts'
+import type { MediaAnswer } from '../port.ts'
 
 type Refused = Extract<MediaAnswer<never>, { outcome: 'refused' }>
 

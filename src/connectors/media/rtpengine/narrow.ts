@@ -1,0 +1,42 @@
+import type { MediaCodec, MediaDirection } from '../../port.ts'
+import { type AudioDescription, readAudio } from '../codec/sdp.ts'
+
+/** rtpengine hands descriptions on, so what we want of them is written into them. */
+
+const isAttribute = (line: string, type: number) => new RegExp(`^a=(?:rtpmap|fmtp|rtcp-fb):${type} `).test(line)
+
+/**
+ * The description with some codecs only, and with the keys of a telephone beside them.
+ * @returns in words what is wrong, as `cause` says
+ */
+export const narrow = (
+  text: string,
+  codecs: readonly MediaCodec[],
+): { text: string } | { cause: 'codec' | 'description'; reason: string } => {
+  const audio = readAudio(text)
+  if (typeof audio === 'string') return { cause: 'description', reason: audio }
+  const clocks = audio.formats.filter(({ name }) => codecs.some((codec) => codec === name)).map(({ clock }) => clock)
+  const isKept = ({ name, clock }: AudioDescription['formats'][number]) =>
+    codecs.some((codec) => codec === name) || (name === 'telephone-event' && clocks.includes(clock))
+  const kept = audio.formats.filter(isKept).map(({ type }) => type)
+  const names = audio.formats.map(({ name }) => name).join(', ') || 'nothing'
+  if (clocks.length === 0)
+    return { cause: 'codec', reason: `it speaks ${names}; possible here are ${codecs.join(', ')}` }
+  const all = (/^m=audio \S+ \S+ (.*)$/m.exec(text)?.[1] ?? '').trim().split(/\s+/).map(Number)
+  const dropped = all.filter((type) => !kept.includes(type))
+  const lines = text
+    .split(/\r?\n/)
+    .filter((line) => !dropped.some((type) => isAttribute(line, type)))
+    .map((line) => line.replace(/^(m=audio \S+ \S+) .*$/, `$1 ${kept.join(' ')}`))
+  return { text: lines.join('\r\n') }
+}
+
+/** The description with another direction. */
+export const direct = (text: string, direction: MediaDirection): string => {
+  const lines = text.split(/\r?\n/).filter((line) => !/^a=(?:sendrecv|sendonly|recvonly|inactive)$/.test(line))
+  const end = lines.findLastIndex((line) => line !== '')
+  return [...lines.slice(0, end + 1), `a=${direction}`, ''].join('\r\n')
+}
+
+export const mirrored = (direction: MediaDirection): MediaDirection =>
+  direction === 'sendonly' ? 'recvonly' : direction === 'recvonly' ? 'sendonly' : direction
