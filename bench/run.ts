@@ -5,6 +5,7 @@ const benches: Record<string, () => Promise<unknown>> = {
   queue: () => import('./queue.ts'),
   relay: () => import('./relay.ts'),
   sms: () => import('./sms.ts'),
+  voice: () => import('./voice.ts'),
   webhooks: () => import('./webhooks.ts'),
 }
 

@@ -15,6 +15,7 @@ const freePort = async (): Promise<number> => {
 }
 
 export type Daemon = {
+  readonly pid: number
   readonly port: number
   readonly dtmfPort: number
   readonly recordings: string
@@ -53,6 +54,7 @@ export const startRtpengine = async (): Promise<Daemon> => {
   })
   ng.close()
   return {
+    pid: child.pid ?? 0,
     port,
     dtmfPort,
     recordings,

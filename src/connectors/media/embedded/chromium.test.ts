@@ -69,10 +69,11 @@ describe('Chromium', needs('chromium'), () => {
     const renegotiate = async (options = {}) => page.accept(done(await agent.renegotiate(await page.offer(options))))
     await page.direct('sendonly')
     await renegotiate()
-    const held = (await page.stats()).received
-    const spoken = telephone.sent
-    await until(async () => telephone.sent > spoken + 25)
-    assert.ok((await page.stats()).received - held <= 2)
+    await until(async () => {
+      const [heard, spoken] = [(await page.stats()).received, telephone.sent]
+      await until(async () => telephone.sent > spoken + 25)
+      return (await page.stats()).received === heard
+    })
     await page.direct('sendrecv')
     await renegotiate()
     await pageHears(page, 620)

@@ -49,12 +49,12 @@ const browser = async () => {
   return made
 }
 
-mediaSuite(() => startEmbedded(settings))
-
 const engine = await start()
 const noted: string[] = []
 const brittle = await start({ fault: (reason) => noted.push(reason) })
 const doomed = threads.at(-1)
+
+mediaSuite(() => startEmbedded(settings))
 
 describe('the embedded engine', { concurrency: true }, () => {
   test('µ-law on the one side is A-law on the other', async () => {
@@ -192,8 +192,8 @@ describe('the embedded engine', { concurrency: true }, () => {
   })
 
   test('when a worker dies its calls end in words, and the next call finds another one', async () => {
-    const [one, other] = [await browser(), await phone()]
-    const { call, told } = await connect(brittle, [one, 'webrtc'], [other, 'rtp'])
+    const [one, other] = [await phone(), await phone()]
+    const { call, told } = await connect(brittle, [one, 'rtp'], [other, 'rtp'])
     one.say(1_000)
     await hears(other, 1_000)
     await doomed?.terminate()

@@ -14,7 +14,7 @@ const amplitude = 9_000
 /** A tone, a packet every 20 ms; a late timer is made up for, at most by five packets. */
 export const playTone = (hertz: number, codec: G711, payloadType: number, send: (given: Given) => void): Giver => {
   const start = performance.now()
-  let sent = 0
+  let [sent, sequence] = [0, 0]
   const step = (2 * Math.PI * hertz) / 8_000
   const next = () => {
     const due = Math.floor((performance.now() - start) / packetMs) + 1
@@ -24,7 +24,8 @@ export const playTone = (hertz: number, codec: G711, payloadType: number, send: 
       const payload = Buffer.allocUnsafe(packetFrames)
       for (let i = 0; i < packetFrames; i++)
         payload[i] = encodeSample(codec, Math.round(amplitude * Math.sin((frame + i) * step)))
-      send({ source: 'tone', sequence: sent & 0xffff, timestamp: frame >>> 0, marker: false, payloadType, payload })
+      const number = sequence++ & 0xffff
+      send({ source: 'tone', sequence: number, timestamp: frame >>> 0, marker: false, payloadType, payload })
     }
   }
   next()

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { DtlsClient, DtlsServer, RTCDtlsTransport, RtpHeader, SrtcpSession, SrtpSession, type Transport } from 'werift'
 import type { Security } from '../codec/sdp.ts'
+import { Flights, holdsKey } from './flights.ts'
 
 /** AES-128 in counter mode with HMAC-SHA1 (RFC 5764, 4.1.2): every browser has it, and GCM gained nothing (7.0 µs against 7.4 µs). */
 const profile = 1
@@ -13,6 +14,23 @@ const fingerprint = certificate.getFingerprints()[0]?.value ?? ''
 
 /** A call has one stream in each direction; a peer that begins anew now and then still fits. */
 const maxStreams = 16
+
+const deadlineMs = 30_000
+
+/** Gives a server its peer's messages one by one, in their order. */
+const order = (dtls: DtlsServer): void => {
+  const flights = new Flights()
+  dtls.handleFragmentHandshake = (fragments) => {
+    for (const fragment of fragments)
+      for (const { type, seq, body } of flights.take(fragment)) {
+        const whole: typeof fragment = Object.create(Object.getPrototypeOf(fragment))
+        const fields = { msg_type: type, message_seq: seq, fragment_offset: 0, fragment: body }
+        Object.assign(whole, { ...fields, length: body.length, fragment_length: body.length })
+        dtls.onHandleHandshakes([whole]).catch((error: unknown) => dtls.onError.execute(new Error(String(error))))
+      }
+    return []
+  }
+}
 
 type HandshakeEvents = {
   send(packet: Buffer): void
@@ -34,6 +52,8 @@ export class Handshake {
   private srtp: SrtpSession | null = null
   private srtcp: SrtcpSession | null = null
   private readonly streams = new Set<number>()
+  private deadline: NodeJS.Timeout | undefined
+  private lastError = 'the peer says nothing'
   private isClosed = false
 
   constructor(events: HandshakeEvents) {
@@ -59,7 +79,10 @@ export class Handshake {
     if (this.hasBegun || this.isClosed || this.expected.length === 0) return
     this.hasBegun = true
     const dtls = this.make()
-    if (dtls instanceof DtlsClient) dtls.connect().catch((error: unknown) => this.fail(`DTLS: ${String(error)}`))
+    if (dtls instanceof DtlsClient)
+      dtls.connect().catch((error: unknown) => {
+        this.lastError = String(error)
+      })
   }
 
   /** A DTLS record. A browser may greet before its answer has come by the signalling: it greets again. */
@@ -109,6 +132,7 @@ export class Handshake {
 
   close(): void {
     this.isClosed = true
+    clearTimeout(this.deadline)
     this.transport.onData = () => undefined
     this.srtp = null
     this.srtcp = null
@@ -125,19 +149,31 @@ export class Handshake {
       certificateRequest: true,
     }
     const dtls = this.role === 'server' ? new DtlsServer(options) : new DtlsClient(options)
+    if (dtls instanceof DtlsServer) order(dtls)
     dtls.onConnect.once(() => this.agree(dtls))
-    dtls.onError.subscribe((error) => this.fail(`DTLS: ${String(error)}`))
+    // A lost or broken datagram is no reason to give up: the browser sends it again.
+    dtls.onError.subscribe((error) => {
+      this.lastError = String(error)
+    })
+    this.deadline = setTimeout(
+      () => this.fail(`DTLS: no keys after ${deadlineMs / 1_000} s: ${this.lastError}`),
+      deadlineMs,
+    )
     this.dtls = dtls
     return dtls
   }
 
   private agree(dtls: DtlsServer | DtlsClient): void {
     if (this.isClosed || this.srtp) return
-    const fault = !this.isVouchedFor(dtls.remoteCertificate)
+    const { remoteCertificate } = dtls
+    const fault = !this.isVouchedFor(remoteCertificate)
       ? 'the certificate is not the one that was described'
-      : dtls.srtp.srtpProfile !== profile
-        ? 'no SRTP profile in common'
-        : null
+      : dtls instanceof DtlsServer &&
+          !(remoteCertificate && holdsKey(remoteCertificate, dtls.dtls.sortedHandshakeCache))
+        ? 'the peer does not hold the key of its certificate'
+        : dtls.srtp.srtpProfile !== profile
+          ? 'no SRTP profile in common'
+          : null
     if (fault) {
       this.fail(`DTLS: ${fault}`)
       return
@@ -151,6 +187,7 @@ export class Handshake {
     }
     this.srtp = new SrtpSession({ keys, profile })
     this.srtcp = new SrtcpSession({ keys, profile })
+    clearTimeout(this.deadline)
     this.events.connected()
   }
 
