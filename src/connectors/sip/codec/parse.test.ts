@@ -62,6 +62,7 @@ const changed = (from: string | RegExp, to: string) => parse(octets(invite.repla
 const refusals: [string, string | RegExp, string][] = [
   ['a From that is missing', /^f: .*\n/m, ''],
   ['a To that is given twice', 'To:', 'To: <sip:other@x>\nTo:'],
+  ['a tag without a value', 'tag=abc', 'tag'],
   ['a tag that is given twice', 'tag=abc', 'tag=abc;tag=b'],
   ['a Via that is missing', /^[Vv](?:ia)?: .*\n/gm, ''],
   ['a Via without a branch value', 'branch=z9hG4bKa1', 'branch='],

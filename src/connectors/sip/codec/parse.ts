@@ -53,8 +53,8 @@ const checkSingle = (headers: readonly Header[]): void => {
 /** What every answer takes from its request (8.2.6.2). */
 const checkCore = (message: SipMessage): void => {
   fields.viasOf(message)
-  fields.fromOf(message)
-  fields.toOf(message)
+  for (const { params } of [fields.fromOf(message), fields.toOf(message)])
+    if (params.get('tag') === null) throw new SipError('a tag has no value')
   fields.callIdOf(message)
   fields.cseqOf(message)
 }

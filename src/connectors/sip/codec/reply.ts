@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readNameAddr } from './fields.ts'
 import { type Header, header, headersOf, noBody, type SipRequest, type SipResponse } from './message.ts'
 
 /** Reason phrases (RFC 3261, 21, and those that came later). */
@@ -46,7 +47,7 @@ export const attached = (body: Answer['body']): { headers: Header[]; body: Buffe
 
 const toWith = (request: SipRequest, tag: string | undefined): string => {
   const to = header(request, 'To') ?? ''
-  return tag === undefined || /;\s*tag\s*=/i.test(to.slice(to.lastIndexOf('>') + 1)) ? to : `${to};tag=${tag}`
+  return tag === undefined || readNameAddr(to).params.has('tag') ? to : `${to};tag=${tag}`
 }
 
 /** The response to a request (8.2.6.2). */

@@ -87,3 +87,11 @@ test('an agent lives on after every torture message of RFC 4475', wantsTorture, 
   assert.ok(agent.counts.malformed >= 10)
   assert.equal(agent.counts.faults, 0)
 })
+
+test('an answer adds no second tag, wherever the first one stands', async (t) => {
+  const { udp } = await openAgent(t)
+  const peer = await openPeer(t)
+  peer.send(ask('BYE', udp, '', { to: '<sip:us@127.0.0.1>;tag=own;x=">"' }), udp)
+  const answer = await peer.next()
+  assert.equal(header(answer, 'To'), '<sip:us@127.0.0.1>;tag=own;x=">"')
+})

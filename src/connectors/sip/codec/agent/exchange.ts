@@ -1,7 +1,7 @@
 import { renumbered } from '../dialog/dialog.ts'
 import type { DigestClient } from '../digest/client.ts'
 import { cseqOf } from '../fields.ts'
-import { type SipRequest, type SipResponse, withHeader } from '../message.ts'
+import { type Header, type SipRequest, type SipResponse, withHeader } from '../message.ts'
 import { patience } from '../timers.ts'
 import { type ClientTransaction, cancelOf } from '../transaction/client.ts'
 import type { TransactionLayer } from '../transaction/layer.ts'
@@ -52,6 +52,7 @@ export class Exchange {
   private attempts = 0
   private isCancelled = false
   private isCancelSent = false
+  private onCancel: readonly Header[] = []
   private settle: (outcome: Outcome) => void = () => {}
 
   constructor(
@@ -79,9 +80,10 @@ export class Exchange {
   }
 
   /** Takes an INVITE back as soon as that is allowed: not before the peer said something (9.1). */
-  cancel(): void {
+  cancel(extra: readonly Header[] = []): void {
     if (this.isCancelled) return
     this.isCancelled = true
+    this.onCancel = extra
     if (this.transaction) this.sendCancel()
   }
 
@@ -162,7 +164,7 @@ export class Exchange {
     if (this.isCancelSent || !flow || !transaction?.isPending || !transaction.hasProvisional) return
     this.isCancelSent = true
     transaction.limit(patience)
-    this.transactions.cancel(cancelOf(transaction.request), flow)
+    this.transactions.cancel(cancelOf(transaction.request, this.onCancel), flow)
   }
 
   private fail(why: 'timeout' | 'unreachable' | 'overload' | 'cancelled', reason: string): void {

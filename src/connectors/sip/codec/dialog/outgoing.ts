@@ -1,7 +1,7 @@
 import type { Exchange, Outcome } from '../agent/exchange.ts'
 import type { DigestClient } from '../digest/client.ts'
 import { cseqOf, rseqOf, tagOf, toOf } from '../fields.ts'
-import type { SipRequest, SipResponse } from '../message.ts'
+import type { Header, SipRequest, SipResponse } from '../message.ts'
 import type { Answer } from '../reply.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { Flow } from '../transport/flow.ts'
@@ -68,11 +68,14 @@ export class OutgoingCall {
     exchange.done.then(settle).catch(this.core.fault)
   }
 
-  /** Takes it back. `refused` follows; a 2xx that was under way gets ACK and BYE. */
-  cancel(): void {
+  /**
+   * Takes it back. `refused` follows; a 2xx that was under way gets ACK and BYE.
+   * @param extra headers of the CANCEL, such as Reason (RFC 3326)
+   */
+  cancel(extra: readonly Header[] = []): void {
     if (this.isDone) return
     this.isCancelled = true
-    this.exchange?.cancel()
+    this.exchange?.cancel(extra)
   }
 
   provisional(response: SipResponse, request: SipRequest, flow: Flow): void {

@@ -36,7 +36,11 @@ const companion = (request: SipRequest, method: 'ACK' | 'CANCEL', to: string): S
   body: noBody,
 })
 
-export const cancelOf = (request: SipRequest): SipRequest => companion(request, 'CANCEL', header(request, 'To') ?? '')
+/** @param extra headers, such as Reason (RFC 3326) */
+export const cancelOf = (request: SipRequest, extra: readonly Header[] = []): SipRequest => {
+  const cancel = companion(request, 'CANCEL', header(request, 'To') ?? '')
+  return { ...cancel, headers: [...cancel.headers, ...extra] }
+}
 
 type State = 'calling' | 'proceeding' | 'completed' | 'accepted' | 'terminated'
 

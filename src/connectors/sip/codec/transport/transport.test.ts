@@ -6,11 +6,12 @@ import { type TestContext, test } from 'node:test'
 import { WebSocket, WebSocketServer } from 'ws'
 import { certificate } from '../../../../../test/certificate.ts'
 import { needs } from '../../../../../test/needs.ts'
-import { ask, ManualTimers, nothing, octets, openAgent, read, until } from '../../testing.ts'
-import { Agent } from '../agent/agent.ts'
+import { ask, ManualTimers, nothing, octets, openAgent, quiet, read, until } from '../../testing.ts'
+import { Agent, type AgentHandlers } from '../agent/agent.ts'
+import type { Session } from '../dialog/session.ts'
 import { topVia } from '../fields.ts'
 import { Frames } from '../frames.ts'
-import type { SipMessage, SipRequest } from '../message.ts'
+import { header, type SipMessage, type SipRequest } from '../message.ts'
 import { print } from '../print.ts'
 import { replyTo } from '../reply.ts'
 import { readUri } from '../uri.ts'
@@ -168,15 +169,8 @@ test('TLS is spoken both ways, and a certificate that nobody vouches for is refu
   assert.ok(bad.outcome === 'failed' && /certificate/.test(bad.reason))
 })
 
-test('a browser’s flow carries requests both ways; once it is closed, nothing is sent', async (t) => {
-  const registered: Flow[] = []
-  const handlers = {
-    ...nothing,
-    onRegister: (_: SipRequest, flow: Flow) => {
-      registered.push(flow)
-      return { status: 200 }
-    },
-  }
+/** An agent whose WebSockets browsers may open; each of them gives what it hears. */
+const openForBrowsers = async (t: TestContext, handlers: AgentHandlers) => {
   const { agent } = await openAgent(t, { handlers })
   const settings = { protocol: 'WS', sentBy: { host: 'us.test', port: null } } as const
   const sockets = agent.transports.add(new WebSockets(settings, agent.transports))
@@ -184,30 +178,40 @@ test('a browser’s flow carries requests both ways; once it is closed, nothing 
   await once(http, 'listening')
   t.after(() => http.close())
   const server = new WebSocketServer({ server: http, handleProtocols: () => 'sip' })
+  const flows: Flow[] = []
   server.on('connection', (socket, { socket: { remoteAddress = '', remotePort = 0 } }) =>
-    sockets.attach(socket, remoteAddress, remotePort),
+    flows.push(sockets.attach(socket, remoteAddress, remotePort)),
   )
   const bound = http.address()
   assert.ok(bound && typeof bound === 'object')
-  const browser = new WebSocket(`ws://127.0.0.1:${bound.port}`, 'sip')
-  t.after(() => browser.terminate())
-  await once(browser, 'open')
-  const heard: string[] = []
-  browser.on('message', (data) => heard.push(String(data)))
+  const browse = async () => {
+    const browser = new WebSocket(`ws://127.0.0.1:${bound.port}`, 'sip')
+    t.after(() => browser.terminate())
+    await once(browser, 'open')
+    const heard: string[] = []
+    browser.on('message', (data) => heard.push(String(data)))
+    const flow = await until(() => flows.shift())
+    return { browser, flow, next: () => until(() => heard.shift(), 'a message to the browser') }
+  }
+  return { agent, browse }
+}
 
-  const register = ask('REGISTER', 0).replace('UDP 127.0.0.1:5999;rport', 'WS x.invalid')
-  browser.send(octets(register.replace('Content-Length: 0\n', '')).toString())
-  assert.match(
-    await until(() => heard.shift()),
-    /^SIP\/2\.0 200 OK\r\nVia: SIP\/2\.0\/WS x\.invalid;branch=z9hG4bKt1;received=127\.0\.0\.1\r\n/,
+const overWs = (method: string, more = {}) =>
+  octets(
+    ask(method, 0, '', more).replace('UDP 127.0.0.1:5999;rport', 'WS x.invalid').replace('127.0.0.1:5999', 'x.invalid'),
   )
-  browser.send('\r\n\r\n')
-  assert.equal(await until(() => heard.shift()), '\r\n')
 
-  const [flow] = registered
-  assert.ok(flow)
+test('a browser’s flow carries requests both ways; once it is closed, nothing is sent', async (t) => {
+  const { agent, browse } = await openForBrowsers(t, { ...nothing, onRegister: () => ({ status: 200 }) })
+  const { browser, flow, next } = await browse()
+  browser.send(overWs('REGISTER').toString().replace('Content-Length: 0\r\n', ''))
+  const via = 'SIP/2.0/WS x.invalid;branch=z9hG4bKt1;received=127.0.0.1'
+  assert.ok((await next()).startsWith(`SIP/2.0 200 OK\r\nVia: ${via}\r\n`))
+  browser.send('\r\n\r\n')
+  assert.equal(await next(), '\r\n')
+
   const asked = agent.request('OPTIONS', { uri: 'sip:b@x.invalid;transport=ws', from, via: flow })
-  const request = read(await until(() => heard.shift()))
+  const request = read(await next())
   assert.ok(request.kind === 'request')
   assert.equal(topVia(request).host, 'us.test')
   browser.send(print(replyTo(request, { status: 200, tag: 'b' })))
@@ -217,6 +221,39 @@ test('a browser’s flow carries requests both ways; once it is closed, nothing 
   await until(() => !flow.isOpen)
   const late = await agent.request('OPTIONS', { uri: 'sip:b@x.invalid;transport=ws', from, via: flow })
   assert.ok(late.outcome === 'failed' && late.why === 'unreachable')
+})
+
+test('a call outlives the connection of its browser, and goes on over the next one', async (t) => {
+  const sessions: Session[] = []
+  const ends: string[] = []
+  const { browse } = await openForBrowsers(t, {
+    ...nothing,
+    onInvite: (call) => {
+      const session = call.accept({}, { ...quiet, ended: (why) => ends.push(why) })
+      if (session) sessions.push(session)
+    },
+  })
+  const first = await browse()
+  first.browser.send(overWs('INVITE'))
+  const answer = read(await first.next())
+  first.browser.send(overWs('ACK', { branch: 'z9hG4bKack', to: header(answer, 'To') }))
+  const session = await until(() => sessions[0])
+  first.browser.terminate()
+  await until(() => !first.flow.isOpen)
+  const unheard = await session.options()
+  assert.ok(unheard.outcome === 'failed' && unheard.why === 'unreachable')
+  assert.deepEqual(ends, [])
+
+  const second = await browse()
+  session.move(second.flow)
+  const asked = session.options()
+  const request = read(await second.next())
+  assert.ok(request.kind === 'request' && request.method === 'OPTIONS')
+  second.browser.send(print(replyTo(request, { status: 200, tag: 'b' })))
+  assert.equal((await asked).outcome, 'answered')
+  second.browser.send(overWs('BYE', { branch: 'z9hG4bKbye', to: header(answer, 'To'), cseq: 8 }))
+  await until(() => ends.length === 1)
+  assert.deepEqual(ends, ['remote'])
 })
 
 const names = (
