@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { makeWorld } from '../../test/world.ts'
 import type { Sql } from '../db/sql.ts'
+import { record } from '../events/ops.ts'
 import { uuid } from '../lib/id.ts'
 import type { Hook } from './call.ts'
 import { makeGate } from './gate.ts'
@@ -12,11 +13,11 @@ import { type Change, deliveries } from './settle.ts'
 
 const { db, tenant } = await makeWorld()
 
-/** Deliveries that this connection has read. */
-const read = async (sql: Sql): Promise<number> => {
+/** Rows of a table that this connection has read. */
+const read = async (sql: Sql, table = 'webhook_deliveries'): Promise<number> => {
   const { count } = await sql.one<{ count: number }>`
     select coalesce(idx_tup_fetch, 0) + seq_tup_read as count from pg_stat_xact_user_tables
-    where relname = 'webhook_deliveries'`
+    where relname = ${table}`
   return count
 }
 
@@ -68,6 +69,26 @@ test('the few deliveries that wait or failed are found without reading the many 
       const count = (await read(tx)) - before
       assert.ok(count <= 10, `${count} rows were read for 3 that are ${state}`)
     })
+})
+
+test('an event looks at the webhooks of its own account alone, however many there are', async () => {
+  const accounts: string[] = []
+  for (let n = 0; n < 3; n++) accounts.push((await tenant()).id)
+  const [own = '', ...others] = accounts
+  await db.run`
+    insert into webhooks (account_id, id, event, event_name, hook_url, sealed_secret, created_at, updated_at)
+    select a, gen_random_uuid(), 'contact.created', 'contact.created', 'http://127.0.0.1/' || n, '', now(), now()
+    from unnest(${others}::uuid[]) a, generate_series(1, 500) n`
+  await db.begin(async (tx) => {
+    const before = await read(tx, 'webhooks')
+    const event = { account: own, name: 'contact.created' as const, channel: null, conversation: null, payload: {} }
+    await record(
+      tx,
+      Array.from({ length: 10 }, () => event),
+    )
+    const count = (await read(tx, 'webhooks')) - before
+    assert.ok(count <= 10, `${count} webhooks were read for 10 events`)
+  })
 })
 
 test('a webhook asks for more once what it had is written down, also when nothing of it is under way any more', async () => {
