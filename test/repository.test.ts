@@ -130,6 +130,20 @@ test('files are small: hardly any over 300 lines, the median about 100', () => {
   assert.ok((ordered[ordered.length >> 1] ?? 0) <= 140)
 })
 
+test('migrations and decisions are numbered without doubles and gaps', () => {
+  for (const folder of ['src/db/migrations/', 'docs/decisions/']) {
+    const numbers = all
+      .filter((path) => path.startsWith(folder))
+      .map((path) => Number(path.slice(folder.length, folder.length + 4)))
+    assert.ok(numbers.length >= 15, `saw only ${numbers.length} in ${folder}`)
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, i) => i + 1),
+      folder,
+    )
+  }
+})
+
 const texts = all.filter((path) => /\.(?:tsx?|mjs|js|json|sql|md|sh|css|html|ya?ml|npmrc)$|^\.|^bin\//.test(path))
 
 test('nothing tells of the machine on which it was written', () => {
