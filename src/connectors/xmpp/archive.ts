@@ -8,11 +8,16 @@ import type { Wire } from './wire.ts'
 /** Messages of the archive asked for at a time. */
 const page = 50
 
+/** Errors of who has no archive. */
+const absent = new Set(['service-unavailable', 'feature-not-implemented', 'item-not-found', 'forbidden'])
+
 /** A message of the archive, what the archive calls it, and when it came there. */
 export type Archived = { readonly message: Xml; readonly id: string; readonly at: number }
 
 /** Questions to archives, and what comes in answer (XEP-0313). */
 export class Archive {
+  /** Why the last question was not answered. */
+  lastError = ''
   private readonly wire: Wire
   private readonly asked = new Map<string, { readonly of: string; readonly found: Archived[] }>()
 
@@ -56,7 +61,10 @@ export class Archive {
       const answer = await this.wire.request(xml('iq', '', { type: 'set', to }, query), 30_000)
       this.asked.delete(queryid)
       for (const one of found) await keep(one)
-      if (answer.outcome !== 'result') return answer.outcome === 'lost' ? 'lost' : 'none'
+      if (answer.outcome !== 'result') {
+        this.lastError = answer.reason
+        return answer.outcome === 'error' && absent.has(answer.condition) ? 'none' : 'lost'
+      }
       const end = child(answer.iq, 'fin', ns.archive)
       const last: string = textOf(end && within(end, ns.paging, 'set', 'last'))
       if (!end || end.attrs.complete === 'true' || last === '' || last === after) return 'all'

@@ -178,6 +178,7 @@ export class Line {
       this.intake.unsure = null
       const read = await this.archive.readSince(since, wire.self, (one) => this.intake.archived(one))
       if (life !== this.life) return
+      if (read !== 'all') this.parts.tools.log('archive-not-read', { reason: this.archive.lastError })
       if (read === 'lost') {
         if (wire.isUp) this.later = setTimeout(() => void this.repair(life), repairMs)
         return
