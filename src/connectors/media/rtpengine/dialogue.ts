@@ -30,8 +30,11 @@ const flags = {
   rtp: { ICE: 'remove', 'transport-protocol': 'RTP/AVP', 'rtcp-mux': ['demux'] },
 } as const
 
-/** Told of the answer, the transport is the offerer's own. */
-const answerFlags = { webrtc: { ICE: 'force', 'rtcp-mux': ['accept'] }, rtp: { ICE: 'remove' } } as const
+/** The transport is the offerer's own. Waiting for a browser's hello instead of greeting it: audio comes about a second sooner. */
+const answerFlags = {
+  webrtc: { ICE: 'force', 'rtcp-mux': ['accept'], DTLS: 'passive' },
+  rtp: { ICE: 'remove' },
+} as const
 
 /** rtpengine takes media from where the signalling comes from as well, when it is told. */
 const source = ({ wish }: Side) =>
