@@ -74,6 +74,50 @@ test('receipts that come before the answer to the sending are kept, each step to
   assert.equal((await db.one<{ n: number }>`select count(*) as n from msgapp_early`).n, 0)
 })
 
+test('no receipt is missed that comes just as the answer to the sending is written down', async () => {
+  const { tenant, chat, line, send } = await furnish()
+  const told: Promise<void>[] = []
+  chat.answer = async ({ id }) => {
+    const receipt = () => chat.intake.receipt(line, { id: `race-${id}`, level: 2, at: Date.now(), by: null })
+    setTimeout(() => told.push(receipt()), Math.random() * 15)
+    return { outcome: 'done', value: { id: `race-${id}`, at: Date.now() } }
+  }
+  await Promise.all(
+    Array.from({ length: 120 }, (_, i) => send({ text: `race ${i}`, to_number: `+4477009${10_000 + i}` })),
+  )
+  const acks = async () =>
+    (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}?per_page=200`)).body.messages.map(
+      (one: { wa_msg_ack: number }) => one.wa_msg_ack,
+    )
+  await until(async () => told.length === 120 && (await acks()).every((ack: number) => ack === 2))
+  await Promise.all(told)
+})
+
+test('a page costs the same in a conversation of any length', async () => {
+  const { tenant, chat, line } = await furnish()
+  await chat.intake.inbound(line, inbound())
+  await db.run`
+    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, network_id, at, ack, created_at, updated_at)
+    select ${tenant.id}, gen_random_uuid(), ${line.channel}, ${`${them.slice(1)}@c.us`}, 'inbound', 'user', 'x', 'many-' || n,
+      now(), 2, now() - n * interval '1 second', now() from generate_series(1, 20000) n`
+  await db.raw('analyze msgapp_messages')
+  const touched = async (where: string) => {
+    const [row] = await db.raw<{
+      'QUERY PLAN': { Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }[]
+    }>(
+      `explain (analyze, buffers, format json) select * from msgapp_shown where account_id = '${tenant.id}'
+        and channel_id = '${line.channel}' ${where} and (created_at, id) < (now() - interval '9000 seconds', '${uuid()}')
+        order by created_at desc, id desc limit 51`,
+    )
+    const plan = row?.['QUERY PLAN'][0]?.Plan
+    return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
+  }
+  for (const where of ['', `and peer = '${them.slice(1)}@c.us'`]) {
+    const blocks = await touched(where)
+    assert.ok(blocks > 0 && blocks < 1_000, `${blocks} blocks`)
+  }
+})
+
 test('a refusal is a failure of its own and is told; what is unknown is sent again under the same id', async () => {
   const { chat, send, read, acked, told } = await furnish()
   chat.answer = async () => ({ outcome: 'refused', reason: 'not there' })
