@@ -93,31 +93,6 @@ test('no receipt is missed that comes just as the answer to the sending is writt
   await Promise.all(told)
 })
 
-test('a page costs the same in a conversation of any length', async () => {
-  const { tenant, chat, line } = await furnish()
-  await chat.intake.inbound(line, inbound())
-  await db.run`
-    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, network_id, at, ack, created_at, updated_at)
-    select ${tenant.id}, gen_random_uuid(), ${line.channel}, ${`${them.slice(1)}@c.us`}, 'inbound', 'user', 'x', 'many-' || n,
-      now(), 2, now() - n * interval '1 second', now() from generate_series(1, 20000) n`
-  await db.raw('analyze msgapp_messages')
-  const touched = async (where: string) => {
-    const [row] = await db.raw<{
-      'QUERY PLAN': { Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }[]
-    }>(
-      `explain (analyze, buffers, format json) select * from msgapp_shown where account_id = '${tenant.id}'
-        and channel_id = '${line.channel}' ${where} and (created_at, id) < (now() - interval '9000 seconds', '${uuid()}')
-        order by created_at desc, id desc limit 51`,
-    )
-    const plan = row?.['QUERY PLAN'][0]?.Plan
-    return (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0)
-  }
-  for (const where of ['', `and peer = '${them.slice(1)}@c.us'`]) {
-    const blocks = await touched(where)
-    assert.ok(blocks > 0 && blocks < 1_000, `${blocks} blocks`)
-  }
-})
-
 test('a refusal is a failure of its own and is told; what is unknown is sent again under the same id', async () => {
   const { chat, send, read, acked, told } = await furnish()
   chat.answer = async () => ({ outcome: 'refused', reason: 'not there' })
@@ -140,6 +115,21 @@ test('a refusal is a failure of its own and is told; what is unknown is sent aga
     chat.sent.slice(1).map((message) => message.id),
     [again.slice(3), again.slice(3)],
   )
+})
+
+test('a failure lowers nothing, and what arrives after all has not failed', async () => {
+  const { chat, line, send, read, acked, told } = await furnish()
+  const id = await send()
+  await acked(id, 1)
+  const network = `net-${id.slice(3)}`
+  await chat.intake.failure(line, { id: network, code: '131026', reason: 'no room', at: Date.now() })
+  const failed = await read(id)
+  assert.deepEqual([failed.wa_msg_ack, failed.sent, failed.failure.code], [1, true, '131026'])
+  await chat.intake.failure(line, { id: network, code: '1', reason: 'again', at: Date.now() })
+  await chat.intake.receipt(line, { id: network, level: 2, at: Date.now(), by: null })
+  const arrived = await read(id)
+  assert.deepEqual([arrived.wa_msg_ack, arrived.failure], [2, undefined])
+  assert.deepEqual((await told()).slice(-2), ['message.failed', 'message.receipt.received'])
 })
 
 test('what comes in is kept once, with its flags, and starts a conversation only once', async () => {
@@ -316,34 +306,6 @@ test('groups are conversations of their own', async () => {
   assert.equal(answer.status, 202)
   await until(async () => chat.sent.length === 1)
   assert.deepEqual(chat.sent[0]?.to, { group: group.id })
-})
-
-test('pages are walked by cursor and by number, and hold every message once', async () => {
-  const { tenant, chat, line } = await furnish()
-  await Promise.all(Array.from({ length: 7 }, (_, i) => chat.intake.inbound(line, inbound({ text: `m${i}` }))))
-  const base = `/open/msgapp/messages/${line.number}?per_page=3`
-  const seen: string[] = []
-  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
-    const { body } = await call(tenant, 'GET', `${base}${cursor && `&cursor=${cursor}`}`)
-    seen.push(...body.messages.map((one: { uuid: string }) => one.uuid))
-    cursor = body.next_cursor
-  }
-  const paged = await Promise.all([0, 1, 2, 3].map((page) => call(tenant, 'GET', `${base}&page=${page}`)))
-  assert.deepEqual(
-    paged.flatMap(({ body }) => body.messages.map((one: { uuid: string }) => one.uuid)),
-    seen,
-  )
-  assert.deepEqual([seen.length, new Set(seen).size], [7, 7])
-  assert.deepEqual(
-    paged.map(({ body }) => body.count),
-    [3, 3, 1, 0],
-  )
-  for (const n of [1, 2, 3]) await chat.intake.inbound(line, inbound({ number: `+44770090020${n}` }))
-  const url = `/open/msgapp/conversations/WPN${line.channel}?per_page=2`
-  const first = (await call(tenant, 'GET', url)).body
-  const second = (await call(tenant, 'GET', `${url}&cursor=${first.next_cursor}`)).body
-  const keys = [...first.sessions, ...second.sessions].map((one: { session_key: string }) => one.session_key)
-  assert.deepEqual([new Set(keys).size, first.total, second.next_cursor], [4, 4, undefined])
 })
 
 test('what is deleted before it went out reaches nobody; afterwards the network is asked, and says who lost it', async () => {
