@@ -86,7 +86,20 @@ export class Line {
   }
 
   /** The link is there. @param resumed it is the one from before: nothing was missed */
-  async up(resumed: boolean): Promise<void> {
+  up(resumed: boolean): Promise<void> {
+    return this.noting(() => this.begin(resumed))
+  }
+
+  /** What we remember may not be written at this moment: then groups are entered again after the next break. */
+  private async noting(act: () => Promise<void>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      this.parts.tools.log('not-begun', { reason: error instanceof Error ? error.message : String(error) })
+    }
+  }
+
+  private async begin(resumed: boolean): Promise<void> {
     const { wire, memory, isComponent } = this.parts
     if (!resumed) {
       this.life++
@@ -180,7 +193,7 @@ export class Line {
       if (life !== this.life) return
       if (read !== 'all') this.parts.tools.log('archive-not-read', { reason: this.archive.lastError })
       if (read === 'lost') {
-        if (wire.isUp) this.later = setTimeout(() => void this.repair(life), repairMs)
+        if (wire.isUp) this.later = setTimeout(() => void this.noting(() => this.repair(life)), repairMs)
         return
       }
       this.hasArchive = read === 'all'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { needs } from '../../../test/needs.ts'
 import { startProsody, until } from '../../../test/prosody.ts'
-import { line, link, outgoing, settingsFor, watch } from './testing.ts'
+import { line, link, makeVault, outgoing, settingsFor, watch } from './testing.ts'
 
 const ours = '+15550000001'
 const theirs = '+15550000002'
@@ -29,3 +29,29 @@ for (const mode of ['client', 'component'] as const) {
     assert.equal((await network.check?.(us.channel, [theirs], false))?.[0]?.there, 'yes')
   })
 }
+
+test('a line whose vault cannot be written is linked, and ends nothing else', needs('prosody'), async (t) => {
+  const server = await startProsody(t, users)
+  const vault = makeVault()
+  let isBroken = false
+  const write: typeof vault.write = async (channel, entries) => {
+    if (isBroken) throw new Error('the database is away')
+    await vault.write(channel, entries)
+  }
+  const seen = watch({ ...vault, write })
+  const settings = settingsFor('client', server)
+  const first = await link(t, settings, seen, [us])
+  const made = await first.createGroup?.(us.channel, { name: 'Team', description: null, participants: [] })
+  assert.equal(made?.outcome, 'done')
+  await first.close()
+  // The name in the group is another one now: that would be remembered.
+  isBroken = true
+  const again = watch({ ...vault, write })
+  const second = await link(t, settings, again, [{ ...us, name: 'Another' }])
+  await until('it can send', async () => {
+    const sent = await second.send(us.channel, outgoing('v1', 'still here', theirs))
+    return sent.outcome === 'done'
+  })
+  const refused = await second.setStatus?.(us.channel, 'open').catch((error: Error) => error.message)
+  assert.equal(refused, 'the database is away')
+})
