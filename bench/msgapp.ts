@@ -28,7 +28,7 @@ const receiver = spawn(process.execPath, [join(import.meta.dirname, 'receiver.ts
 const hook = Number(String((await once(createInterface(receiver.stdout), 'line'))[0]))
 const empty = child('empty.ts')
 const emptyPort = Number(String((await once(createInterface(empty.stdout), 'line'))[0]))
-const platform = await startPlatform({ TRUNKLINE_SANDBOX: 'true' })
+let platform = await startPlatform({ TRUNKLINE_SANDBOX: 'true' })
 const headers = { 'x-user-api-key': key }
 
 type Listed = { total: number; numbers: { uuid: string; phone_number: string }[] }
@@ -153,6 +153,9 @@ const connected = async (count: number) => {
   }
 }
 
+// On a platform that has done nothing else: what load leaves behind is no channel's.
+await platform.stop()
+platform = await startPlatform({ TRUNKLINE_SANDBOX: 'true' })
 console.log('\nMemory of the platform by connected channels:\n')
 const held: string[][] = []
 let made = 1
