@@ -57,6 +57,21 @@ const address = (value: string): string => {
   return url.href.replace(/\/$/, '')
 }
 
+const origin = (value: string): string => {
+  const url = URL.canParse(value) ? new URL(value) : null
+  if (value === '*') return value
+  if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+    throw new SettingError('wants origins such as https://app.example.com, or *')
+  return url.origin
+}
+
+/** RFC 7064 and 7065, as browsers take them. */
+const iceServer = (value: string): string => {
+  if (!/^(?:stuns?:[\w.:[\]-]+|turns?:[\w.:[\]-]+(?:\?transport=(?:udp|tcp))?)$/.test(value))
+    throw new SettingError('wants servers such as turn:turn.example.com:3478?transport=udp')
+  return value
+}
+
 const network = (value: string): string => {
   if (!readNetwork(value)) throw new SettingError('wants networks such as 10.1.0.0/16 or fd12::/48')
   return value
@@ -143,8 +158,20 @@ export const settings = {
   corsOrigins: setting(
     'TRUNKLINE_CORS_ORIGINS',
     '',
-    'Origins whose pages may use the voice SDK, separated by commas.',
-    list(text),
+    'Origins whose pages may use the voice SDK, separated by commas; * for all.',
+    list(origin),
+  ),
+  turnUrls: setting(
+    'TRUNKLINE_TURN_URLS',
+    '',
+    'STUN and TURN servers that voice clients are told of, such as turn:turn.example.com:3478?transport=udp, separated by commas.',
+    list(iceServer),
+  ),
+  turnSecret: setting(
+    'TRUNKLINE_TURN_SECRET',
+    '',
+    'The secret that the TURN servers share with us (static-auth-secret of coturn).',
+    optional(secret),
   ),
   allowPrivateHooks: setting(
     'TRUNKLINE_ALLOW_PRIVATE_HOOKS',
@@ -261,6 +288,8 @@ export const readConfig = (environment: NodeJS.ProcessEnv): Config => {
   ) as Values // each value was made by its own setting's `read`
   if ((values.tlsCert === null) !== (values.tlsKey === null))
     reject('TRUNKLINE_TLS_CERT', 'and TRUNKLINE_TLS_KEY are set together or not at all')
+  if (values.turnSecret === null && values.turnUrls.some((url) => url.startsWith('turn')))
+    reject('TRUNKLINE_TURN_SECRET', 'is wanted by the TURN servers of TRUNKLINE_TURN_URLS')
   return { ...values, sandbox: values.sandbox ?? (values.databaseUrl === null && isLoopback(values.host)) }
 }
 

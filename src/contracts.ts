@@ -2,6 +2,7 @@ import * as accounts from './accounts/contract.ts'
 import * as connections from './connections/contract.ts'
 import * as contacts from './contacts/contract.ts'
 import * as contactFiles from './contacts/files/contract.ts'
+import * as devices from './devices/contract.ts'
 import * as documents from './documents/contract.ts'
 import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
@@ -31,6 +32,7 @@ export const contracts: readonly Contract[] = [
   operators,
   users,
   tokens,
+  devices,
   numbers,
   documents,
   registrations,

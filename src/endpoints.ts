@@ -2,6 +2,7 @@ import { accountRoutes } from './accounts/routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
 import { contactFileRoutes } from './contacts/files/routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
+import { deviceRoutes } from './devices/routes.ts'
 import { documentRoutes } from './documents/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
@@ -33,6 +34,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...operatorRoutes(parts),
   ...userRoutes(parts),
   ...tokenRoutes(parts),
+  ...deviceRoutes(parts),
   ...numberRoutes(parts),
   ...documentRoutes(parts),
   ...registrationRoutes(parts),

@@ -57,6 +57,7 @@ const prepared = (contract: Contract, input: Input, pool: Pool): Prepared => {
 
 const ask = async (scene: Scene, pool: Pool, contract: Contract, input: Input) => {
   const { url, sent, change } = prepared(contract, input, pool)
+  if (contract.auth === 'voice') change.key = (await recipes[contract.id]?.ok(scene))?.bearer ?? null
   const began = performance.now()
   const answer = await sendTo(scene.world, contract, scene.tenant, url, change)
   const took = performance.now() - began

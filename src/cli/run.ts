@@ -34,7 +34,7 @@ const keys = {
 } as const
 
 const keyOf = (auth: Contract['auth'], { options }: Typed, environment: NodeJS.ProcessEnv): Record<string, string> => {
-  if (auth === 'none') return {}
+  if (auth === 'none' || auth === 'voice') return {}
   const [option, variable, header] = keys[auth]
   const key = options.get(option)?.at(-1) ?? environment[variable] ?? ''
   if (key === '') throw new UsageError(`there is no key: give --${option}, or set ${variable}`)

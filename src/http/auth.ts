@@ -15,16 +15,25 @@ export type Account = {
   readonly a2pUs: boolean
 }
 
+/** The user behind a token of a voice client: uuids without prefix. */
+export type Person = {
+  readonly account: string
+  readonly user: string
+  readonly label: string | null
+  readonly expiresAt: Date
+}
+
 export type Auth = {
   /** The account of a key: at once when it is known here, else a promise. Null for a key that is none. */
   account(key: string): Account | null | Promise<Account | null>
+  /** The account of an id, as it is at this moment; null when there is none. */
+  accountBy(id: string): Promise<Account | null>
   operator(key: string): boolean | Promise<boolean>
   /** Writes down which keys were used since the last call. */
   flush(): Promise<void>
 }
 
 type Row = {
-  key_id: string
   id: string
   name: string
   on_trial: boolean
@@ -34,6 +43,17 @@ type Row = {
   max_api_requests: number | null
   a2p_us: boolean
 }
+
+const accountOf = (row: Row): Account => ({
+  id: row.id,
+  name: row.name,
+  onTrial: row.on_trial,
+  blocked: row.blocked,
+  blockReason: row.block_reason,
+  requestsPerMinute: row.requests_per_minute,
+  maxApiRequests: row.max_api_requests,
+  a2pUs: row.a2p_us,
+})
 
 const limit = 10_000
 
@@ -55,22 +75,13 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
 
   const look = async (key: string, digest: string): Promise<Account | null> => {
     const before = generation
-    const row = await db.maybe<Row>`
+    const row = await db.maybe<Row & { key_id: string }>`
       select k.id as key_id, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.requests_per_minute,
              a.max_api_requests, a.a2p_us
       from api_keys k join accounts a on a.id = k.account_id
       where k.hash = ${keyHash(key)} and k.revoked_at is null`
     if (!row) return null
-    const account: Account = {
-      id: row.id,
-      name: row.name,
-      onTrial: row.on_trial,
-      blocked: row.blocked,
-      blockReason: row.block_reason,
-      requestsPerMinute: row.requests_per_minute,
-      maxApiRequests: row.max_api_requests,
-      a2pUs: row.a2p_us,
-    }
+    const account = accountOf(row)
     // What was read before a change must not be remembered after it.
     if (before === generation) {
       if (accounts.size >= limit) accounts.clear()
@@ -89,6 +100,12 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
         return known.account
       }
       return isFalseKey(key) ? null : look(key, digest)
+    },
+    accountBy: async (id) => {
+      const row = await db.maybe<Row>`
+        select id, name, on_trial, blocked, block_reason, requests_per_minute, max_api_requests, a2p_us
+        from accounts where id = ${id}`
+      return row && accountOf(row)
     },
     operator: (key) => {
       const digest = keyDigest(key)
@@ -114,6 +131,12 @@ export const missingKey = () =>
 export const wrongKey = () => new Problem('unauthorized', 'The API key is not valid, or was revoked')
 export const wrongOperatorKey = () =>
   new Problem('unauthorized', 'The header X-Operator-Key is missing or holds no valid operator key')
+export const wrongToken = () =>
+  new Problem(
+    'unauthorized',
+    'The header Authorization must be Bearer and a token of POST /open/sdk/access-token that has not expired',
+    'token_invalid',
+  )
 export const blocked = (account: Account) =>
   new Problem(
     'forbidden',

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { Tx } from '../db/sql.ts'
-import type { Account } from './auth.ts'
+import type { Account, Person } from './auth.ts'
 import type { ProblemName, Shape } from './problem.ts'
 
 /** One endpoint, as data: the validator, the serialiser, OpenAPI, the client, the CLI, the fuzzer and the isolation test
@@ -15,14 +15,18 @@ export type Contract = {
   readonly url: string
   readonly tag: string
   readonly summary: string
-  /** Whose key the request carries. */
-  readonly auth: 'account' | 'operator' | 'none'
+  /** Whose key the request carries; `voice`: the token of a user's voice client. */
+  readonly auth: 'account' | 'operator' | 'voice' | 'none'
   readonly shape: Shape
   readonly params?: TSchema
   readonly query?: TSchema
   readonly body?: TSchema
+  /** The body may be missing: it is taken for an empty object. */
+  readonly bare?: boolean
   /** Refused over plain HTTP from elsewhere (403 https_required). */
   readonly secure?: boolean
+  /** Called by pages of the origins that are configured. */
+  readonly browser?: boolean
   /** Of a body that is a file: the types that it may have. The handler is given its bytes, or their stream. */
   readonly media?: readonly string[]
   /** Bytes; 256 KiB unless said otherwise. */
@@ -55,7 +59,8 @@ export type Call<C extends Contract> = {
   readonly body: C['stream'] extends true ? Readable : Part<C, 'body'>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-} & (C['auth'] extends 'account' ? { readonly account: Account } : unknown)
+} & (C['auth'] extends 'account' ? { readonly account: Account } : unknown) &
+  (C['auth'] extends 'voice' ? { readonly account: Account; readonly person: Person } : unknown)
 
 type Changing = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -113,7 +118,11 @@ export const ok = <const T extends object>(body: T) => ({ success: true as const
 
 /** True for what counts as a call of an account: it is held to the account's pace and quota. */
 export const isMetered = ({ auth, url }: Pick<Contract, 'auth' | 'url'>): boolean =>
-  auth === 'account' && url.startsWith('/open/')
+  (auth === 'account' || auth === 'voice') && url.startsWith('/open/')
+
+/** True for what can be asked for again under an Idempotency-Key. Answers to a token are for its user alone, and short-lived. */
+export const isRepeatable = ({ method, stream, auth }: Pick<Contract, 'method' | 'stream' | 'auth'>): boolean =>
+  method === 'POST' && !stream && auth !== 'voice'
 
 const takesPhone = ({ params, query, body }: Contract): boolean =>
   JSON.stringify([params, query, body]).includes('"format":"phone"')
@@ -123,11 +132,11 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
   ...(made.auth === 'none'
     ? {}
     : {
-        unauthorized: 'The key is missing or not valid',
+        unauthorized: `The ${made.auth === 'voice' ? 'token' : 'key'} is missing or not valid`,
         internal: 'A fault of the server; the request_id finds it in the log',
         unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
       }),
-  ...(made.auth === 'account' ? { forbidden: 'The account is blocked' } : {}),
+  ...(made.auth === 'account' || made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
   ...(isMetered(made)
     ? {
         balance: 'The quota of API calls is used up',
@@ -139,7 +148,7 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
     : {}),
   ...(made.body ? { mediaType: 'The body is not application/json' } : {}),
   ...(made.body && !made.stream ? { tooLarge: 'The body is over 256 KiB' } : {}),
-  ...(made.method === 'POST' && !made.stream ? { conflict: 'The Idempotency-Key was used with another body' } : {}),
+  ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body' } : {}),
   ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
   ...made.errors,
 })

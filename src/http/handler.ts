@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import type { Endpoint } from './endpoint.ts'
+import { type Endpoint, isRepeatable } from './endpoint.ts'
 import { once } from './idempotency.ts'
 import { json } from './socket.ts'
 
 const noAccount = '00000000-0000-0000-0000-000000000000'
 
-type Asked = Pick<FastifyRequest, 'account' | 'body'> & {
+type Asked = Pick<FastifyRequest, 'account' | 'person' | 'body'> & {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly prepared?: unknown
@@ -24,7 +24,7 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     // A socket that was made patient takes no other request.
     if (contract.stream) reply.header('connection', 'close')
     const key = request.headers['idempotency-key']
-    if (contract.method !== 'POST' || contract.stream || typeof key !== 'string' || key === '')
+    if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
       return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
     const path = request.url.split('?', 1)[0] ?? ''
     const kept = once(db, seal, { account: account?.id ?? noAccount, key, method: 'POST', path, body }, async (tx) => {
@@ -38,8 +38,8 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     })
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    const { account, params, query, body } = request
-    const call = { account, params, query, body, request, reply, tx: null }
+    const { account, person, params, query, body } = request
+    const call = { account, person, params, query, body, request, reply, tx: null }
     return before ? before(call).then<unknown>((prepared) => fulfil({ ...call, prepared })) : fulfil(call)
   }
 }

@@ -1,10 +1,15 @@
 import type { TSchema } from 'typebox'
-import { type Contract, refusals } from './endpoint.ts'
+import { type Contract, isRepeatable, refusals } from './endpoint.ts'
 import { problems, type Shape } from './problem.ts'
 
 type Json = Record<string, unknown>
 
-const keys: Record<Contract['auth'], string | null> = { account: 'accountKey', operator: 'operatorKey', none: null }
+const keys: Record<Contract['auth'], string | null> = {
+  account: 'accountKey',
+  operator: 'operatorKey',
+  voice: 'voiceToken',
+  none: null,
+}
 
 /** The properties of an object, by name. */
 export const properties = (schema: TSchema | undefined): [string, TSchema][] =>
@@ -126,12 +131,12 @@ const idempotencyKey = {
 }
 
 const operation = (contract: Contract): Json => {
-  const { id, tag, summary, body, media, method } = contract
+  const { id, tag, summary, body, media } = contract
   const key = keys[contract.auth]
   const inputs = [
     ...parameters(contract.params, 'path'),
     ...parameters(contract.query, 'query'),
-    ...(method === 'POST' && key !== null && !contract.stream ? [idempotencyKey] : []),
+    ...(key !== null && isRepeatable(contract) ? [idempotencyKey] : []),
   ]
   return {
     operationId: id,
@@ -139,7 +144,7 @@ const operation = (contract: Contract): Json => {
     summary,
     ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
-    ...(body ? { requestBody: { required: true, content: content(body, media) } } : {}),
+    ...(body ? { requestBody: { required: !contract.bare, content: content(body, media) } } : {}),
     responses: responses(contract),
   }
 }
@@ -167,6 +172,7 @@ export const openapi = (contracts: readonly Contract[], version: string): Json =
       securitySchemes: {
         accountKey: { type: 'apiKey', in: 'header', name: 'X-User-API-Key' },
         operatorKey: { type: 'apiKey', in: 'header', name: 'X-Operator-Key' },
+        voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
       schemas: { Error: errorSchema('full'), BriefError: errorSchema('brief') },
     },

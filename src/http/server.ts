@@ -10,11 +10,12 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { type Db, isUnavailable } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import { type Account, type Auth, blocked, missingKey, wrongKey, wrongOperatorKey } from './auth.ts'
+import { type AdmitParts, admissions } from './admit.ts'
+import type { Account, Person } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
-import { type Contract, type Endpoint, isMetered } from './endpoint.ts'
+import { type Cors, makeCors } from './cors.ts'
+import type { Contract, Endpoint } from './endpoint.ts'
 import { handler } from './handler.ts'
-import type { Meter } from './limit.ts'
 import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
 import { errorBody, Problem, type ProblemName, type Shape } from './problem.ts'
@@ -26,6 +27,8 @@ import { formats, queryReader, validationProblem } from './validation.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     account: Account | null
+    /** The user behind a token. */
+    person: Person | null
     /** When it came, by the monotonic clock in milliseconds. */
     began: number
   }
@@ -34,10 +37,8 @@ declare module 'fastify' {
   }
 }
 
-export type ServerParts = {
+export type ServerParts = AdmitParts & {
   db: Db
-  auth: Auth
-  meter: Meter
   metrics: Metrics
   seal: Seal
   log: Logger
@@ -45,6 +46,7 @@ export type ServerParts = {
   tls: { cert: Buffer; key: Buffer } | null
   trustProxy: boolean | string
   naming: Naming
+  config: { readonly corsOrigins: readonly string[] }
   life: { readonly stopping: boolean }
 }
 
@@ -75,57 +77,6 @@ const refuse = (reply: FastifyReply, shape: Shape, problem: Problem) =>
     .serializer((body) => JSON.stringify(body))
     .send(errorBody(shape, problem, reply.request.id))
 
-type Admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
-
-/** Admits a request with an account's key: 401, then its pace (429, 402), then 403 for a blocked account. */
-const admitAccount = ({ auth, meter }: ServerParts, contract: Contract): Admit => {
-  const metered = isMetered(contract)
-  return (request, reply, done) => {
-    const key = request.headers['x-user-api-key']
-    if (typeof key !== 'string' || key === '') return done(missingKey())
-    const admit = (account: Account) => {
-      if (account.blocked) return done(blocked(account))
-      request.account = account
-      done()
-    }
-    const paced = (account: Account, rate: string) => {
-      reply.header('ratelimit', rate).header('ratelimit-policy', meter.policy(account))
-      admit(account)
-    }
-    const known = (account: Account | null) => {
-      if (!account) return done(wrongKey())
-      if (!metered) return admit(account)
-      // A blocked account is held to its pace, but its quota is not what it is refused for.
-      const rate = meter.take(account.blocked ? { ...account, maxApiRequests: null } : account)
-      if (typeof rate === 'string') paced(account, rate)
-      else rate.then((late) => paced(account, late), done)
-    }
-    const account = auth.account(key)
-    if (account instanceof Promise) account.then(known, done)
-    else known(account)
-  }
-}
-
-const loopback = /^(?:127\.|::1$|::ffff:127\.)/
-
-/** Admits what came over HTTPS, or from this machine itself. */
-const admitSecure: Admit = (request, _reply, done) => {
-  const own = request.headers['x-forwarded-for'] === undefined && loopback.test(request.raw.socket.remoteAddress ?? '')
-  if (own || request.protocol === 'https') return done()
-  done(new Problem('forbidden', 'Tokens travel over HTTPS only: call this endpoint over https', 'https_required'))
-}
-
-const admitOperator =
-  ({ auth }: ServerParts): Admit =>
-  (request, _reply, done) => {
-    const key = request.headers['x-operator-key']
-    if (typeof key !== 'string' || key === '') return done(wrongOperatorKey())
-    const known = (valid: boolean) => done(valid ? undefined : wrongOperatorKey())
-    const valid = auth.operator(key)
-    if (valid instanceof Promise) valid.then(known, done)
-    else known(valid)
-  }
-
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
   const read = queryReader(query)
   return (request, _reply, done) => {
@@ -134,16 +85,16 @@ const readQueryOf = (query: TSchema): preValidationHookHandler => {
   }
 }
 
-const register = (app: FastifyInstance, parts: ServerParts, endpoint: Endpoint) => {
+const fillBody: preValidationHookHandler = (request, _reply, done) => {
+  request.body ??= {}
+  done()
+}
+
+const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint: Endpoint) => {
   const { contract } = endpoint
   const { params, query, body } = contract
   const answered = parts.metrics.route(contract.method, contract.url)
-  const admit =
-    contract.auth === 'account'
-      ? [admitAccount(parts, contract)]
-      : contract.auth === 'operator'
-        ? [admitOperator(parts)]
-        : []
+  const ready = [...(query ? [readQueryOf(query)] : []), ...(contract.bare ? [fillBody] : [])]
   app.route({
     method: contract.method,
     url: contract.url,
@@ -157,8 +108,8 @@ const register = (app: FastifyInstance, parts: ServerParts, endpoint: Endpoint) 
         [contract.status, ...Object.keys(contract.also ?? {})].map((status) => [status, contract.reply]),
       ),
     },
-    onRequest: contract.secure ? [...admit, admitSecure] : admit,
-    ...(query ? { preValidation: readQueryOf(query) } : {}),
+    onRequest: [...(contract.browser ? [cors.allow] : []), ...admissions(parts, contract)],
+    ...(ready.length > 0 ? { preValidation: ready } : {}),
     ...(contract.media && !contract.stream ? { preParsing: holdRoom } : {}),
     // Not onResponse: its listener on every answer's stream costs 10 µs a request, a quarter of it all.
     onSend: (request, reply, payload, done) => {
@@ -170,7 +121,7 @@ const register = (app: FastifyInstance, parts: ServerParts, endpoint: Endpoint) 
 }
 
 /** A known path with another method: 405 that says which would do. */
-const registerOthers = (app: FastifyInstance, endpoints: readonly Endpoint[]) => {
+const registerOthers = (app: FastifyInstance, cors: Cors, endpoints: readonly Endpoint[]) => {
   const known = Map.groupBy(endpoints, ({ contract }) => contract.url.replace(/:\w+/g, ':any'))
   for (const same of known.values()) {
     const allowed = new Set(
@@ -178,8 +129,10 @@ const registerOthers = (app: FastifyInstance, endpoints: readonly Endpoint[]) =>
     )
     const first = same[0]?.contract
     if (!first) continue
+    const asks = same.some(({ contract }) => contract.browser)
+    if (asks) app.options(first.url, { config: { contract: first } }, cors.preflight([...allowed]))
     app.route({
-      method: methods.filter((method) => !allowed.has(method)),
+      method: methods.filter((method) => !allowed.has(method) && !(asks && method === 'OPTIONS')),
       url: first.url,
       config: { contract: first },
       handler: (request) => {
@@ -200,6 +153,7 @@ export const makeServer = (
 ): FastifyInstance => {
   const { wanted, open } = makeUpgrades(upgrades, parts)
   const { log, version, tls } = parts
+  const cors = makeCors(parts.config.corsOrigins)
   const run = randomBytes(6).toString('base64url')
   let requests = 0
 
@@ -244,6 +198,7 @@ export const makeServer = (
   app.server.maxHeadersCount = 100
 
   app.decorateRequest('account', null)
+  app.decorateRequest('person', null)
   app.decorateRequest('began', 0)
   readBodies(app)
   app.addHook('onRequest', (request, reply, done) => {
@@ -263,11 +218,11 @@ export const makeServer = (
     ),
   )
   const { plain = [], streams = [] } = Object.groupBy(endpoints, (one) => (one.contract.stream ? 'streams' : 'plain'))
-  for (const endpoint of plain) register(app, parts, endpoint)
+  for (const endpoint of plain) register(app, parts, cors, endpoint)
   void app.register(async (scope) => {
     streamBodies(scope)
-    for (const endpoint of streams) register(scope, parts, endpoint)
+    for (const endpoint of streams) register(scope, parts, cors, endpoint)
   })
-  registerOthers(app, endpoints)
+  registerOthers(app, cors, endpoints)
   return app
 }

@@ -40,6 +40,8 @@ export type Seal = {
   openBytes(sealed: Buffer, place: string): Buffer
   /** Proves later that this text is ours: HMAC-SHA256 in base64url, under a key of its own (RFC 5869). */
   sign(text: string): string
+  /** A secret of its own for one purpose, the same in every process: 32 bytes (RFC 5869). */
+  derive(purpose: string): Buffer
 }
 
 /** @param master 32 bytes */
@@ -54,8 +56,10 @@ export const makeSeal = (master: Buffer): Seal => {
     decipher.setAuthTag(sealed.subarray(-16))
     return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()])
   }
-  const signing = Buffer.from(hkdfSync('sha256', master, '', 'signatures', 32))
+  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, '', purpose, 32))
+  const signing = derive('signatures')
   return {
+    derive,
     sign: (text) => createHmac('sha256', signing).update(text).digest('base64url'),
     close: (plain) => closeBytes(Buffer.from(plain), ''),
     open: (sealed) => openBytes(sealed, '').toString('utf8'),

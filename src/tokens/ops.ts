@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from 'jose'
+import { errors, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } from 'jose'
 import type { Changes } from '../db/changes.ts'
 import type { Db, Sql, Tx } from '../db/sql.ts'
+import type { Person } from '../http/auth.ts'
+import { parse } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
 import * as store from './store.ts'
 
@@ -16,6 +18,8 @@ export type Tokens = {
   mint(tx: Tx, claims: Claims, issuer: string, ttl: number): Promise<{ token: string; expiresAt: Date }>
   /** The claims of a token that is ours, unspoilt and current; rejects otherwise. */
   verify(token: string, issuer: string): Promise<Claims & { expiresAt: Date }>
+  /** Who a token was given to; null for one that `verify` refuses. Rejects when the keys cannot be read. */
+  bearer(token: string, issuer: string): Promise<Person | null>
   rotate(tx: Tx): Promise<store.KeyRow>
 }
 
@@ -48,8 +52,31 @@ export const makeTokens = (db: Db, seal: Seal, changes: Changes): Tokens => {
     return newest && newest.retired_at === null ? newest : await rotate(tx)
   }
 
+  const verify: Tokens['verify'] = async (token, issuer) => {
+    const find = async ({ kid }: { kid?: string }) => {
+      const key = (await keys(db)).find((one) => one.kid === kid)
+      if (!key) throw new errors.JWKSNoMatchingKey()
+      return importJWK(key.public_jwk, 'EdDSA')
+    }
+    const options = { algorithms: ['EdDSA'], typ: type, issuer, audience, requiredClaims: ['exp', 'sub', 'jti'] }
+    const { payload } = await jwtVerify<{ account_uuid?: string; label?: string | null }>(token, find, options)
+    const { sub, account_uuid, label = null, exp = 0 } = payload
+    if (!sub || !account_uuid) throw new errors.JWTInvalid('claims are missing')
+    return { user: sub, account: account_uuid, label, expiresAt: new Date(exp * 1000) }
+  }
+
   return {
     rotate,
+    verify,
+    bearer: async (token, issuer) => {
+      const claims = await verify(token, issuer).catch((error) => {
+        if (error instanceof errors.JOSEError) return null
+        throw error
+      })
+      const [account, user] = [parse('ACC', claims?.account ?? ''), parse('USR', claims?.user ?? '')]
+      if (!claims || !account || !user) return null
+      return { account, user, label: claims.label, expiresAt: claims.expiresAt }
+    },
     mint: async (tx, { user, account, label }, issuer, ttl) => {
       const key = await current(tx)
       const now = Math.floor(Date.now() / 1000)
@@ -64,18 +91,6 @@ export const makeTokens = (db: Db, seal: Seal, changes: Changes): Tokens => {
         .setJti(randomBytes(16).toString('base64url'))
         .sign(await importJWK(JSON.parse(seal.open(key.sealed_private)), 'EdDSA'))
       return { token, expiresAt: new Date((now + ttl) * 1000) }
-    },
-    verify: async (token, issuer) => {
-      const find = async ({ kid }: { kid?: string }) => {
-        const key = (await keys(db)).find((one) => one.kid === kid)
-        if (!key) throw new Error('unknown kid')
-        return importJWK(key.public_jwk, 'EdDSA')
-      }
-      const options = { algorithms: ['EdDSA'], typ: type, issuer, audience, requiredClaims: ['exp', 'sub', 'jti'] }
-      const { payload } = await jwtVerify<{ account_uuid?: string; label?: string | null }>(token, find, options)
-      const { sub, account_uuid, label = null, exp = 0 } = payload
-      if (!sub || !account_uuid) throw new Error('claims are missing')
-      return { user: sub, account: account_uuid, label, expiresAt: new Date(exp * 1000) }
     },
   }
 }

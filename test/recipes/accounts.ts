@@ -2,7 +2,7 @@ import { uuid } from '../../src/lib/id.ts'
 import { issueOperatorKey } from '../../src/operators/ops.ts'
 import type { World } from '../world.ts'
 import type { Recipes } from './recipe.ts'
-import { type Scene, unique } from './scene.ts'
+import { makeScene, type Scene, unique } from './scene.ts'
 
 const account = ({ tenant }: Scene) => ({ account_uuid: tenant.uuid })
 const person = ({ mark }: Scene) => ({
@@ -12,6 +12,18 @@ const person = ({ mark }: Scene) => ({
 })
 
 const newOperatorKey = ({ db }: World) => db.begin((tx) => issueOperatorKey(tx, unique('operator')))
+
+/** A token of a user, for the voice client. */
+const bearerOf = async ({ world, tenant }: Pick<Scene, 'world' | 'tenant'>, user: string): Promise<string> =>
+  (await world.call(tenant, 'POST', '/open/sdk/access-token', { user_uuid: user })).body.token
+
+/** The same, of an account that then came to this. */
+const bearerAfter = async ({ world, mark }: Scene, options: { requestsPerMinute?: number }, change: object) => {
+  const tenant = await world.tenant(options)
+  const bearer = await bearerOf({ world, tenant }, await (await makeScene(world, mark, tenant)).user())
+  await world.call('operator', 'PATCH', `/operator/accounts/${tenant.uuid}`, change)
+  return { bearer }
+}
 
 export const accountRecipes: Recipes = {
   getInfo: { ok: () => ({}) },
@@ -41,6 +53,12 @@ export const accountRecipes: Recipes = {
   mintToken: {
     ok: async (scene) => ({ body: { user_uuid: await scene.user(), label: scene.mark } }),
     notFound: () => ({ body: { user_uuid: `USR${uuid()}` } }),
+  },
+  getCredentials: {
+    ok: async (scene) => ({ bearer: await bearerOf(scene, await scene.user()), body: {} }),
+    forbidden: (scene) => bearerAfter(scene, {}, { blocked: true, block_reason: 'fraud' }),
+    balance: (scene) => bearerAfter(scene, {}, { max_api_request_count: 0 }),
+    tooMany: (scene) => bearerAfter(scene, { requestsPerMinute: 1 }, {}),
   },
   listSigningKeys: { ok: () => ({}) },
   rotateSigningKey: { ok: () => ({}) },

@@ -38,6 +38,7 @@ export const makeCutWorld = async (): Promise<World> => {
 /** A world with a fault: the tables that every request asks are gone. */
 export const makeBrokenWorld = async (): Promise<World> => {
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
-  await world.db.raw('alter table api_keys rename to lost_keys; alter table operator_keys rename to lost_operator_keys')
+  for (const table of ['api_keys', 'operator_keys', 'signing_keys'])
+    await world.db.raw(`alter table ${table} rename to lost_${table}`)
   return world
 }

@@ -7,6 +7,8 @@ export type Request = {
   query?: Record<string, string | number | boolean>
   /** JSON, or text where the contract takes text. */
   body?: unknown
+  /** The token of a voice client. */
+  bearer?: string
 }
 
 type Make = (scene: Scene) => Request | Promise<Request>

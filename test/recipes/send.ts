@@ -30,7 +30,8 @@ export const send = (
   const headers = { 'content-type': isText ? wanted : 'application/json', ...change.headers }
   const payload = change.payload ?? (isText ? String(request.body) : JSON.stringify(request.body))
   const url = addressOf(contract, request)
-  return sendTo(world, contract, who, url, payload === undefined ? change : { ...change, payload, headers })
+  const whole = payload === undefined ? change : { ...change, payload, headers }
+  return sendTo(world, contract, who, url, request.bearer === undefined ? whole : { key: request.bearer, ...whole })
 }
 
 /** Calls an endpoint at an address that is already made, with the payload as it is. */
@@ -41,13 +42,21 @@ export const sendTo = async (
   url: string,
   { headers = {}, payload, key }: Change,
 ): Promise<Raw> => {
-  const header = contract.auth === 'operator' ? 'x-operator-key' : 'x-user-api-key'
+  const header = {
+    operator: 'x-operator-key',
+    voice: 'authorization',
+    account: 'x-user-api-key',
+    none: 'x-user-api-key',
+  }[contract.auth]
   const own = contract.auth === 'operator' ? operatorKey : contract.auth === 'account' ? who.key : null
   const used = key === undefined ? own : key
   const options: InjectOptions = {
     method: contract.method,
     url,
-    headers: { ...(used === null ? {} : { [header]: used }), ...headers },
+    headers: {
+      ...(used === null ? {} : { [header]: contract.auth === 'voice' ? `Bearer ${used}` : used }),
+      ...headers,
+    },
     ...(payload === undefined ? {} : { payload }),
   }
   const answer = await app.inject(options)
