@@ -47,12 +47,14 @@ export type Room = {
 
 export type Profile = { name: string; status: string | null; picture: string | null }
 
-/** What a line is still to be told. `receipt`: who hears that it got there, once it says so. */
+/** What a line is still to be told, and not before `due` (Unix milliseconds). `receipt`: who hears that it got there, once it
+ *  says so. */
 export type Letter = {
   readonly seq: number
   readonly line: string
   readonly news: News
   readonly receipt: { readonly to: string; readonly id: string } | null
+  readonly due: number
 }
 
 type Entry =

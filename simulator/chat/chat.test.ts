@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { ChatEvents, ChatNetwork } from '../../src/connectors/chat-port.ts'
-import type { ChatInbound } from '../../src/connectors/message-port.ts'
+import type { ChatInbound, ChatReceipt } from '../../src/connectors/message-port.ts'
 import { connectSandbox } from '../../src/connectors/sandbox/network.ts'
 import { until } from '../../test/platform.ts'
 import { home, kill, type Simulator, start, token } from '../../test/simulator.ts'
@@ -9,11 +9,18 @@ import { home, kill, type Simulator, start, token } from '../../test/simulator.t
 const line = { channel: 'c', number: '+447400170018', name: 'Ada', since: null }
 const handset = '+447400170028'
 
-type Side = { network: ChatNetwork; inbound: ChatInbound[]; states: string[]; reasons: string[] }
+type Side = {
+  network: ChatNetwork
+  inbound: ChatInbound[]
+  receipts: ChatReceipt[]
+  states: string[]
+  reasons: string[]
+}
 
 /** The connector, which keeps what comes once `keep` resolves. */
 const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async () => {}, as = token } = {}): Side => {
   const inbound: ChatInbound[] = []
+  const receipts: ChatReceipt[] = []
   const states: string[] = []
   const reasons: string[] = []
   const ignored = async () => {}
@@ -26,7 +33,7 @@ const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async (
       await keep()
       inbound.push(message)
     },
-    receipt: ignored,
+    receipt: async (_, receipt) => void receipts.push(receipt),
     failure: ignored,
     edited: ignored,
     reaction: ignored,
@@ -38,7 +45,7 @@ const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async (
   const network = connectSandbox({ host: '127.0.0.1', port, token: as }, { events, vault, log: () => {} })
   t.after(() => network.close())
   network.attach(line)
-  return { network, inbound, states, reasons }
+  return { network, inbound, receipts, states, reasons }
 }
 
 const connected = async (t: TestContext, simulator: Simulator, keep?: () => Promise<void>): Promise<Side> => {
@@ -82,6 +89,20 @@ test('what handsets wrote and saw outlives a kill, and what was not kept is told
       ['outbound', 'Keep this'],
     ],
   )
+})
+
+test('handsets that got messages say so although the network was killed before they could', async (t) => {
+  const path = await home(t)
+  const before = await start(t, path)
+  const side = await connected(t, before)
+  const ids = Array.from({ length: 20 }, (_, index) => `m${index}`)
+  const sent = await Promise.all(ids.map((id) => side.network.send('c', { ...message, id })))
+  await kill(before)
+  await side.network.close()
+
+  const { receipts } = await connected(t, await start(t, path))
+  const told = () => new Set([...side.receipts, ...receipts].map(({ id, level }) => `${id} ${level}`))
+  await until(async () => sent.every((one) => one.outcome === 'done' && told().has(`${one.value.id} 2`)))
 })
 
 test('a wrong token is refused, and tried again with growing waits', async (t) => {

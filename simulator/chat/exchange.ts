@@ -47,6 +47,9 @@ const removable = 172_800_000
 /** How long a handset takes to say that it got something, milliseconds. */
 const [least, most] = [40, 200]
 
+/** How long a handset rings, milliseconds. */
+const ringing = 1_000
+
 export const newId = (): string => `3EB0${randomBytes(9).toString('hex').toUpperCase()}`
 
 /** How messages go from one to another. */
@@ -98,9 +101,9 @@ export class Exchange {
     return room
   }
 
-  /** Tells a line, until it says that it has kept it. */
-  tell(line: string, news: News, receipt: Letter['receipt'] = null): void {
-    const letter: Letter = { seq: this.parts.book.nextSeq(), line, news, receipt }
+  /** Tells a line, until it says that it has kept it. @param due not before, Unix milliseconds */
+  tell(line: string, news: News, receipt: Letter['receipt'] = null, due = 0): void {
+    const letter: Letter = { seq: this.parts.book.nextSeq(), line, news, receipt, due }
     this.parts.book.note(['letter', letter])
     this.parts.post(letter)
   }
@@ -206,12 +209,10 @@ export class Exchange {
   call(handset: string, line: string, video: boolean): string {
     if (!this.isLine(line)) throw new Refusal('no_line', `${line} is not on the network`)
     const id = newId()
+    const at = Date.now()
     const common = { news: 'call', id, from: handset, video } as const
-    this.tell(line, { ...common, at: Date.now(), state: 'offered' })
-    setTimeout(() => {
-      this.tell(line, { ...common, at: Date.now(), state: 'ended' })
-      this.parts.book.flush()
-    }, 1_000).unref()
+    this.tell(line, { ...common, at, state: 'offered' })
+    this.tell(line, { ...common, at: at + ringing, state: 'ended' }, null, at + ringing)
     return id
   }
 
@@ -236,13 +237,8 @@ export class Exchange {
 
   /** A handset says that it got something, a moment later. */
   private arrive(line: string, id: string, by: string): void {
-    setTimeout(
-      () => {
-        this.tell(line, { news: 'receipt', id, level: 2, at: Date.now(), by })
-        this.parts.book.flush()
-      },
-      least + Math.random() * (most - least),
-    ).unref()
+    const at = Math.ceil(Date.now() + least + Math.random() * (most - least))
+    this.tell(line, { news: 'receipt', id, level: 2, at, by }, null, at)
   }
 
   private async fetched(handsets: readonly string[], id: string, url: string): Promise<void> {

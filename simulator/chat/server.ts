@@ -74,7 +74,9 @@ export class ChatServer {
   /** A letter is there. */
   post(letter: Letter): void {
     this.await(letter)
-    this.bring(letter.line)
+    const ms = letter.due - Date.now()
+    if (ms > 0) setTimeout(() => this.bring(letter.line), ms + 1).unref()
+    else this.bring(letter.line)
   }
 
   disconnect(): void {
@@ -253,6 +255,7 @@ export class ChatServer {
           this.waiting.get(line)?.delete(letter.seq)
           continue
         }
+        if (Date.now() < letter.due) continue
         if (faults.has('late') && letter.news.news === 'receipt' && Date.now() < letter.seq / 1_000 + faults.ms('late'))
           continue
         told.set(letter.seq, Date.now())
