@@ -32,10 +32,8 @@ export type ChatParts = {
 const againMs = 3_000
 const window = 64
 
-/** How long a code is said to hold. */
-const pairingMs = 600_000
-
-const newPairing = () => ({ qr: `sandbox:${randomBytes(24).toString('base64url')}`, until: Date.now() + pairingMs })
+/** A code that is said to hold for ten minutes. */
+const newPairing = () => ({ qr: `sandbox:${randomBytes(24).toString('base64url')}`, until: Date.now() + 600_000 })
 
 type Handlers = { readonly [C in Call]: (given: Calls[C]['give'], session: Session) => Calls[C]['take'] }
 
@@ -249,13 +247,12 @@ export class ChatServer {
       if (!told) continue
       for (const letter of this.waiting.get(line)?.values() ?? []) {
         if (told.size >= window) break
-        if (told.has(letter.seq)) continue
+        if (told.has(letter.seq) || Date.now() < letter.due) continue
         if (!book.letters.has(letter.seq)) {
           // More wait than are kept, and this was the oldest.
           this.waiting.get(line)?.delete(letter.seq)
           continue
         }
-        if (Date.now() < letter.due) continue
         if (faults.has('late') && letter.news.news === 'receipt' && Date.now() < letter.seq / 1_000 + faults.ms('late'))
           continue
         told.set(letter.seq, Date.now())
