@@ -36,6 +36,17 @@ test('a wrong value is an error that names the setting and what it wants', () =>
   assert.throws(() => readConfig({ TRUNKLINE_TLS_CERT: 'a.pem' }), /TRUNKLINE_TLS_CERT and TRUNKLINE_TLS_KEY/)
 })
 
+test('a wrong value that may hold a secret is not repeated', () => {
+  for (const [name, value] of [
+    ['TRUNKLINE_API_KEY', 'hunter2'],
+    ['TRUNKLINE_MEDIA_STORE', 's3://key:hunter2@'],
+  ] as const)
+    assert.throws(
+      () => readConfig({ [name]: value }),
+      ({ message }: Error) => message.startsWith(`${name} wants`) && !message.includes('hunter2'),
+    )
+})
+
 test('.env.example names every setting with its default', () => {
   const example = readFileSync(new URL('../.env.example', import.meta.url), 'utf8')
   for (const { name, default: fallback, about } of Object.values(settings)) {

@@ -261,12 +261,16 @@ const reject = (name: string, problem: string): never => {
   throw new SettingError(`${name} ${problem}`)
 }
 
+/** Names of settings whose values are, or hold, secrets. */
+const unshown = /KEY$|SECRET|DATABASE_URL|MEDIA_STORE/
+
 const readOne = (environment: NodeJS.ProcessEnv, { name, default: fallback, read }: Setting<unknown>): unknown => {
   const given = environment[name]?.trim()
   try {
     return read(given === undefined || given === '' ? fallback : given)
   } catch (error) {
-    return reject(name, error instanceof SettingError ? `${error.message}, not "${given}"` : String(error))
+    const shown = unshown.test(name) ? '' : `, not "${given}"`
+    return reject(name, error instanceof SettingError ? error.message + shown : String(error))
   }
 }
 

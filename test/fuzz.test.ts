@@ -123,6 +123,12 @@ const together = new Set([
   'reactFromHandset',
   'leaveFromHandset',
   'pairChannel',
+  'checkNumber',
+  'addParticipant',
+  'removeParticipant',
+  'promoteParticipant',
+  'demoteParticipant',
+  'setGroupDescription',
 ])
 
 const hasInput = ({ params, query, body }: Contract) => params || query || body

@@ -6,10 +6,12 @@ let numbers = 0
 /** A connected number on the messaging app. */
 export const chatChannel = async ({ world, tenant, mark }: Scene, platform = 'sandbox', own?: string) => {
   const [id, number] = [uuid(), own ?? `+44151${String(4_960_000 + ++numbers)}`]
+  // Of the network that runs, where that can be: what is asked of it is answered then.
+  const running = await world.db.maybe<{ id: string }>`select id from connections where kind = ${platform} limit 1`
   await world.db.run`
     insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code, timezone,
       created_at, updated_at)
-    values (${tenant.id}, ${id}, ${uuid()}, ${platform}, ${number}, ${unique(mark)}, 'GB', 'Europe/London', now(), now())`
+    values (${tenant.id}, ${id}, ${running?.id ?? uuid()}, ${platform}, ${number}, ${unique(mark)}, 'GB', 'Europe/London', now(), now())`
   await world.db.run`
     insert into msgapp_links (account_id, channel_id, phase, reason, since, proved_at)
     values (${tenant.id}, ${id}, 'connected', 'test', now(), now() + interval '1 day')`
@@ -44,7 +46,9 @@ export const chatThings = async (scene: Scene, number: string): Promise<[string,
   const channel = await chatChannel(scene, 'sandbox', number)
   const { group } = await chatGroup(scene, true, channel)
   const { params } = await chatMessage(scene, channel)
+  const checks = await scene.world.call(scene.tenant, 'POST', '/open/msgapp/check-numbers', { numbers: ['123'] })
   return [
+    ['CHK', String(checks.body.batch.uuid)],
     ['WPN', channel.channel],
     ['WAG', group],
     ['MSG', params.message_uuid],

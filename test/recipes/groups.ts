@@ -26,7 +26,7 @@ const group = async (scene: Scene): Promise<string> =>
 const unable = async (scene: Scene) => (await chatChannel(scene, 'carrier-pigeon')).number
 const down = async (scene: Scene) => {
   const { id, number } = await chatChannel(scene)
-  await scene.world.db.run`update msgapp_links set phase = 'disconnected' where channel_id = ${id}`
+  await scene.world.db.run`update msgapp_channels set enabled = false where id = ${id}`
   return number
 }
 
@@ -95,8 +95,7 @@ export const groupRecipes: Recipes = {
       return { body: { numbers: [handset, '123'] } }
     },
     conflict: async (scene) => {
-      await scene.world.db.run`
-        update msgapp_links set phase = 'disconnected' where account_id = ${scene.tenant.id}`
+      await scene.world.db.run`update msgapp_channels set enabled = false where account_id = ${scene.tenant.id}`
       return { body: { numbers: [handset] } }
     },
   },
