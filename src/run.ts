@@ -10,6 +10,7 @@ import { tick } from './jobs/tick.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { lowBalances } from './ledger/jobs.ts'
 import { makeActs } from './msgapp/acts.ts'
+import { installChatCallbacks } from './msgapp/callbacks.ts'
 import { countChannels } from './msgapp/channels/ops.ts'
 import { makeIntake } from './msgapp/intake.ts'
 import { msgappSchedules } from './msgapp/jobs.ts'
@@ -72,6 +73,7 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   app.addHook('preClose', tunnel.close)
   await installSite(app, parts)
   await installCallbacks(app, parts)
+  await installChatCallbacks(app, parts)
   installMedia(app, parts.chat.media)
   installMetrics(parts)
   return { app, tunnel }

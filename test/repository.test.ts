@@ -50,7 +50,7 @@ const fault = ({ from, to, isType }: Import): string | null => {
   if (isTest(to) && !isTest(from) && top(from) === 'src') return 'the program does not import its tests'
   if (isTest(from) || top(from) === 'test' || top(from) === 'bench' || top(from) === 'scripts') return null
   if (top(from) === 'simulator')
-    return top(to) === 'simulator' || /^src\/(?:lib\/|connectors\/\w+\/codec)/.test(to)
+    return top(to) === 'simulator' || /^src\/(?:lib\/|connectors\/[\w-]+\/codec)/.test(to)
       ? null
       : 'the simulator knows lib and the connectors’ codecs'
   if (top(to) !== 'src') return 'the program imports only its own'

@@ -21,6 +21,12 @@ const password = Type.String({
 })
 const authority = Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' })
 const serverName = Type.String({ maxLength: 253 })
+const baseUrl = Type.String({
+  pattern: '^https?://[^\\s?#]+$',
+  maxLength: 300,
+  description:
+    'Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com',
+})
 const reconnectSeconds = count(1, 3600, 'The longest wait between attempts to connect; default 60')
 
 /** Settings of an SMPP connection (SMPP 3.4); names as carriers write them. */
@@ -91,13 +97,7 @@ const Didww = Type.Object({
   callback_secret: Type.Optional(
     secret(200, 'The callback secret that is enabled in the user panel; without one orders are only polled'),
   ),
-  base_url: Type.Optional(
-    Type.String({
-      pattern: '^https?://[^\\s?#]+$',
-      maxLength: 300,
-      description: 'Default https://api.didww.com/v3; the sandbox is https://sandbox-api.didww.com/v3',
-    }),
-  ),
+  base_url: Type.Optional(baseUrl),
   countries: Type.Optional(
     Type.Array(Type.String({ pattern: '^[A-Z]{2}$' }), {
       maxItems: 100,
@@ -166,6 +166,24 @@ const Xmpp = Type.Object(
   },
 )
 
+/** Settings of a WhatsApp business account at the Graph API (Cloud API). */
+const WhatsappCloud = Type.Object({
+  business_account_id: Type.String({
+    pattern: '^[0-9]{1,32}$',
+    description: 'Of the WhatsApp business account whose numbers are channels',
+  }),
+  access_token: secret(
+    1000,
+    'Token of a system user with whatsapp_business_messaging and whatsapp_business_management',
+  ),
+  app_secret: secret(200, 'Secret of the app that the token is of: the network signs with it what it tells'),
+  verify_token: secret(200, 'Any words; the same are typed in where the app is told our callback address'),
+  base_url: Type.Optional(baseUrl),
+  version: Type.Optional(
+    Type.String({ pattern: '^v[0-9]{1,3}\\.[0-9]{1,3}$', description: 'Of the Graph API; default v21.0' }),
+  ),
+})
+
 type Kinds = {
   readonly [kind: string]: {
     readonly settings: TSchema & { properties: TProperties }
@@ -179,6 +197,7 @@ export const kinds = {
   didww: { settings: Didww, secrets: ['api_key', 'callback_secret'] },
   sandbox: { settings: Sandbox, secrets: ['token'] },
   xmpp: { settings: Xmpp, secrets: ['secret', 'password', 'admin_password'] },
+  'whatsapp-cloud': { settings: WhatsappCloud, secrets: ['access_token', 'app_secret', 'verify_token'] },
 } as const satisfies Kinds
 
 export type Kind = keyof typeof kinds
@@ -214,4 +233,5 @@ export const changes: { readonly [K in Kind]: TSchema } = {
   didww: Type.Partial(Didww),
   sandbox: Type.Partial(Sandbox),
   xmpp: Type.Partial(Xmpp),
+  'whatsapp-cloud': Type.Partial(WhatsappCloud),
 }

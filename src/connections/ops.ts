@@ -53,6 +53,16 @@ export const keepConnection = async <K extends Kind>(
 /** True for a connection that is known, enabled or not. */
 export const hasConnection = async (sql: Sql, id: string): Promise<boolean> => (await store.find(sql, id)) !== null
 
+/** A connection that is to run, with its secrets. */
+export const openConnection = async (
+  sql: Sql,
+  seal: Seal,
+  id: string,
+): Promise<{ kind: Kind; name: string; settings: Fields } | null> => {
+  const row = await store.find(sql, id)
+  return row?.enabled ? { kind: row.kind, name: row.name, settings: opened(row, seal) } : null
+}
+
 /** The connection of an id or a name among those of some kinds; without either the first one that is enabled. */
 export const findConnection = async <K extends Kind>(
   sql: Sql,

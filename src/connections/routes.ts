@@ -55,6 +55,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     didww: suppliers,
     sandbox: networks,
     xmpp: networks,
+    'whatsapp-cloud': networks,
   }
 
   /** After every change of a connection, in its transaction. */

@@ -105,8 +105,8 @@ export type SmsCarrier = {
 /** What a supplier said. */
 export type Asked<T> =
   | { readonly outcome: 'done'; readonly value: T }
-  /** It never will; the reason is in the supplier's words. */
-  | { readonly outcome: 'refused'; readonly reason: string }
+  /** It never will; the reason is in the supplier's words, and the code the one that it gives, where it gives one. */
+  | { readonly outcome: 'refused'; readonly reason: string; readonly code?: string }
   /** Nothing has happened there: it may be asked again after so many seconds. */
   | { readonly outcome: 'later'; readonly seconds: number; readonly reason: string }
   /** The answer was lost: the supplier may or may not have done it. Only of what changes something there. */

@@ -3,6 +3,7 @@ import { enabledConnections } from '../connections/ops.ts'
 import type { ChatAbility, ChatDriver, ChatPlatform } from '../connectors/chat-port.ts'
 import type { LinkState } from '../connectors/port.ts'
 import { sandboxDriver } from '../connectors/sandbox/driver.ts'
+import { whatsappCloudDriver } from '../connectors/whatsapp-cloud/driver.ts'
 import { xmppDriver } from '../connectors/xmpp/driver.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
@@ -16,7 +17,7 @@ import { type Owned, ownConnection } from './owner.ts'
 import * as store from './store.ts'
 
 /** The networks that there are. Settings were checked against the schema of their kind (connections/kinds.ts). */
-const drivers = { sandbox: sandboxDriver, xmpp: xmppDriver } satisfies {
+const drivers = { sandbox: sandboxDriver, xmpp: xmppDriver, 'whatsapp-cloud': whatsappCloudDriver } satisfies {
   [platform in ChatPlatform]?: ChatDriver<unknown>
 }
 

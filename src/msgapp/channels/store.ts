@@ -136,6 +136,15 @@ export const lines = (db: Db, connection: string) => db.many<LineRow>`
   from msgapp_channels c join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.id
   where c.connection_id = ${connection} and c.enabled and c.deleted_at is null`
 
+/** The channel of a number of a connection, enabled or not. */
+export const carried = (sql: Sql, connection: string, number: string) => sql.maybe<{
+  account_id: string
+  id: string
+  platform: string
+}>`
+  select account_id, id, platform from msgapp_channels
+  where connection_id = ${connection} and phone_number = ${number} and deleted_at is null`
+
 export const deleted = (db: Db, ids: readonly string[]) => db.many<{ id: string }>`
   select id from msgapp_channels where id = any(${ids}::uuid[]) and deleted_at is not null`
 

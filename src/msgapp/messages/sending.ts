@@ -76,7 +76,7 @@ export const makeSend = ({ surroundings, media }: SendingParts): Act<Payload, Re
       pin: payload.pin ?? null,
     })
     if (told.outcome === 'done') return { sent: told.value }
-    if (told.outcome === 'refused') return { failure: { code: 'refused', reason: words(told.reason) } }
+    if (told.outcome === 'refused') return { failure: { code: told.code ?? 'refused', reason: words(told.reason) } }
     throw new Retry(told.reason, told.outcome === 'later' ? told.seconds : 1)
   },
   settle: (tx, done) => settle(tx, surroundings, done),

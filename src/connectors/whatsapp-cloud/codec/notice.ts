@@ -1,0 +1,179 @@
+import type { ChatCall, ChatFailure, ChatInbound, ChatMediaRef, ChatReceipt, ChatRemote } from '../../message-port.ts'
+import { readError } from './errors.ts'
+import { type Fields, fieldsOf, listOf, numberOf, textOf } from './fields.ts'
+import { digitsOf, numberOfId } from './numbers.ts'
+
+/** One thing that the network tells of a line. */
+export type Told =
+  | { readonly news: 'message'; readonly message: ChatInbound }
+  | {
+      readonly news: 'reaction'
+      readonly id: string
+      readonly by: ChatRemote
+      readonly emoji: string | null
+      readonly at: number
+    }
+  | { readonly news: 'edited'; readonly id: string; readonly text: string; readonly at: number }
+  | { readonly news: 'receipt'; readonly receipt: ChatReceipt }
+  | { readonly news: 'failure'; readonly failure: ChatFailure }
+  | { readonly news: 'call'; readonly call: ChatCall }
+
+/** What is told of one line: E.164 with `+`. */
+export type Notice = { readonly number: string; readonly told: readonly Told[] }
+
+/** Times are Unix seconds, as text. */
+const timeOf = (value: unknown): number => Math.round((numberOf(value) ?? Date.now() / 1000) * 1000)
+
+/**
+ * Who it is: by the id of the person where the network gives one ("Business-scoped user IDs"), and by the number where it tells
+ * that; never by a number made of such an id.
+ */
+const remoteOf = (id: unknown, person: unknown, names: ReadonlyMap<string, string>): ChatRemote | null => {
+  const [digits, user] = [textOf(id), textOf(person)]
+  const remote = user ?? digits
+  if (remote === null) return null
+  const number = digits === null ? null : numberOfId(digits)
+  return { number, remote, pushname: names.get(remote) ?? names.get(digits ?? '') ?? null }
+}
+
+const namesOf = (value: Fields): ReadonlyMap<string, string> => {
+  const names = new Map<string, string>()
+  for (const { profile, wa_id, user_id } of listOf(value.contacts)) {
+    const name = textOf(fieldsOf(profile).name)
+    for (const id of [textOf(wa_id), textOf(user_id)]) if (name !== null && id !== null) names.set(id, name)
+  }
+  return names
+}
+
+const kinds = { image: 'image', sticker: 'image', video: 'video', audio: 'audio', document: 'document' } as const
+const kindOf = (type: string) => Object.entries(kinds).find(([name]) => name === type)?.[1]
+
+const mediaOf = (type: string, given: Fields): ChatMediaRef | null => {
+  const [kind, id] = [kindOf(type), textOf(given.id)]
+  if (!kind || id === null) return null
+  return { ref: { id }, type: kind, mimeType: textOf(given.mime_type), name: textOf(given.filename), size: null }
+}
+
+const pinOf = (place: Fields): ChatInbound['pin'] => {
+  const [latitude, longitude] = [numberOf(place.latitude), numberOf(place.longitude)]
+  if (latitude === null || longitude === null) return null
+  const [name, address, url] = [textOf(place.name), textOf(place.address), textOf(place.url)]
+  return { latitude, longitude, ...(name ? { name } : {}), ...(address ? { address } : {}), ...(url ? { url } : {}) }
+}
+
+const cardOf = ({ name, phones }: Fields): string =>
+  [textOf(fieldsOf(name).formatted_name), ...listOf(phones).map(({ phone }) => textOf(phone))]
+    .filter((part) => part !== null)
+    .join(' ')
+
+/** The words of a message of any type: nothing that somebody sent is left out for want of a place to show it. */
+const wordsOf = (type: string, message: Fields): string | null => {
+  const content = fieldsOf(message[type])
+  switch (type) {
+    case 'text':
+    case 'system':
+      return textOf(content.body)
+    case 'button':
+      return textOf(content.text) ?? textOf(content.payload)
+    case 'interactive': {
+      const reply = fieldsOf(content.button_reply ?? content.list_reply ?? content.nfm_reply)
+      return textOf(reply.title) ?? textOf(reply.body) ?? textOf(reply.response_json)
+    }
+    case 'contacts':
+      return listOf(message.contacts).map(cardOf).join('\n')
+    case 'location':
+      return null
+    default:
+      return kindOf(type) ? textOf(content.caption) : `(a message of the type ${type}, which is not shown here)`
+  }
+}
+
+const messageOf = (message: Fields, from: ChatRemote, own: boolean): Told | null => {
+  const [id, type] = [textOf(message.id), textOf(message.type) ?? 'unknown']
+  if (id === null) return null
+  const content = fieldsOf(message[type])
+  const at = timeOf(message.timestamp)
+  if (type === 'reaction') {
+    const about = textOf(content.message_id)
+    return about === null ? null : { news: 'reaction', id: about, by: from, emoji: textOf(content.emoji), at }
+  }
+  if (type === 'edit') {
+    const about = textOf(content.original_message_id)
+    const text = textOf(fieldsOf(fieldsOf(content.message).text).body)
+    if (about !== null && text !== null) return { news: 'edited', id: about, text, at }
+  }
+  // Taken back by who wrote it: what was read stays read.
+  if (type === 'revoke') return null
+  const group = textOf(message.group_id)
+  return {
+    news: 'message',
+    message: {
+      id,
+      from,
+      group: group === null ? null : { id: group, name: null },
+      at,
+      text: wordsOf(type, message),
+      media: mediaOf(type, content),
+      pin: type === 'location' ? pinOf(content) : null,
+      own,
+    },
+  }
+}
+
+const levels: Readonly<Record<string, 1 | 2 | 3>> = { sent: 1, delivered: 2, read: 3, played: 3 }
+
+const statusOf = (status: Fields, names: ReadonlyMap<string, string>): Told | null => {
+  const [id, what] = [textOf(status.id), textOf(status.status) ?? '']
+  if (id === null) return null
+  const at = timeOf(status.timestamp)
+  if (what === 'failed') {
+    const error = readError(listOf(status.errors)[0]) ?? { code: 0, reason: 'the network gave no reason' }
+    return { news: 'failure', failure: { id, code: String(error.code), reason: error.reason, at } }
+  }
+  const level = levels[what]
+  if (level === undefined) return null
+  const inGroup = status.recipient_type === 'group'
+  const by = inGroup
+    ? remoteOf(
+        status.recipient_participant_id ?? status.participant_recipient_id,
+        status.recipient_participant_user_id,
+        names,
+      )
+    : remoteOf(status.recipient_id, status.recipient_user_id, names)
+  return { news: 'receipt', receipt: { id, level, at, by } }
+}
+
+const callOf = (call: Fields, names: ReadonlyMap<string, string>): Told | null => {
+  const id = textOf(call.id)
+  const from = remoteOf(call.from, call.from_user_id, names)
+  const state = call.event === 'connect' ? 'offered' : call.event === 'terminate' ? 'ended' : null
+  if (id === null || from === null || state === null || call.direction === 'BUSINESS_INITIATED') return null
+  return { news: 'call', call: { id, from, group: null, video: false, at: timeOf(call.timestamp), state } }
+}
+
+const toldIn = (value: Fields): Told[] => {
+  const names = namesOf(value)
+  const received = listOf(value.messages).map((one) => {
+    const from = remoteOf(one.from, one.from_user_id, names)
+    return from && messageOf(one, from, false)
+  })
+  // Written with the application on the phone that shares the number ("Coexistence").
+  const echoed = listOf(value.message_echoes).map((one) => {
+    const to = remoteOf(one.to, one.to_user_id, names)
+    return to && messageOf(one, to, true)
+  })
+  const statuses = listOf(value.statuses).map((one) => statusOf(one, names))
+  const calls = listOf(value.calls).map((one) => callOf(one, names))
+  return [...received, ...echoed, ...statuses, ...calls].filter((one) => one !== null)
+}
+
+/** Reads a call of our callback address (Graph API, "Webhooks", whatsapp_business_account). What is not for lines is left out. */
+export const readNotices = (body: unknown): readonly Notice[] =>
+  listOf(fieldsOf(body).entry).flatMap(({ changes }) =>
+    listOf(changes).flatMap((change) => {
+      const value = fieldsOf(change.value)
+      const digits = digitsOf(textOf(fieldsOf(value.metadata).display_phone_number) ?? '')
+      const told = toldIn(value)
+      return digits === '' || told.length === 0 ? [] : [{ number: `+${digits}`, told }]
+    }),
+  )

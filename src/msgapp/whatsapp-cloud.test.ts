@@ -1,0 +1,58 @@
+import { startPlatform, until } from '../../test/platform.ts'
+import { startGraph, verifyToken } from '../../test/whatsapp-cloud/graph.ts'
+import { whatsappCloudDriver } from '../connectors/whatsapp-cloud/driver.ts'
+import { chatSuite, type Seen } from './msgapp.conformance.ts'
+
+const ours = '+447700900321'
+
+chatSuite('the Cloud API of WhatsApp', async () => {
+  const platform = await startPlatform()
+  const graph = await startGraph()
+  const { call, url } = platform
+  const must = async (path: string, body: object) => {
+    const answer = await call('POST', path, body)
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  // Two others first: the number is on the second page.
+  for (const number of ['+447700900319', '+447700900320', ours])
+    await graph.control('POST', 'phones', { number, name: 'Our shop' })
+  const { connection } = await must('/operator/connections', {
+    kind: 'whatsapp-cloud',
+    name: 'the shop',
+    settings: graph.settings,
+  })
+  await graph.control('POST', 'callback', {
+    url: `${url}/callbacks/msgapp/${connection.uuid}`,
+    verify_token: verifyToken,
+  })
+  const { channel } = await must('/open/msgapp/channel/create', { phone_number: ours, connection: connection.uuid })
+  await until(
+    async () => (await call('GET', `/open/msgapp/channel/${channel.uuid}/status`)).body.connection_status === 'C',
+  )
+  let people = 0
+  return {
+    abilities: whatsappCloudDriver.abilities,
+    call,
+    channel: { uuid: channel.uuid, number: ours },
+    nobody: '+447400120006',
+    somebody: async () => {
+      const number = `+447400${140_000 + ++people * 10 + 8}`
+      await graph.control('POST', 'people', { number, open: true })
+      const act = (what: string, more: object = {}) => graph.control('POST', what, { number, to: ours, ...more })
+      return {
+        number,
+        seen: async (): Promise<Seen[]> => (await graph.control('GET', `people/${number.slice(1)}`)).received,
+        write: (message) => act('write', message),
+        read: () => act('read'),
+        call: () => act('call'),
+      }
+    },
+    freeze: graph.freeze,
+    thaw: graph.thaw,
+    end: async () => {
+      await platform.end()
+      await graph.stop()
+    },
+  }
+})
