@@ -70,6 +70,8 @@ export type ChatInbound = {
 export type ChatReceipt = {
   /** Of the message that it is about, the network's. */
   readonly id: string
+  /** The id that we gave it, where the network tells that: known so even when the answer to its sending was lost. */
+  readonly ours?: string
   /** 1 sent, 2 received, 3 read. */
   readonly level: 1 | 2 | 3
   readonly at: number
@@ -77,7 +79,13 @@ export type ChatReceipt = {
   readonly by: ChatRemote | null
 }
 
-export type ChatFailure = { readonly id: string; readonly code: string; readonly reason: string; readonly at: number }
+export type ChatFailure = {
+  readonly id: string
+  readonly ours?: string
+  readonly code: string
+  readonly reason: string
+  readonly at: number
+}
 
 export type ChatCall = {
   readonly id: string

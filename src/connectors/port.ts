@@ -108,7 +108,7 @@ export type Asked<T> =
   /** It never will; the reason is in the supplier's words, and the code the one that it gives, where it gives one. */
   | { readonly outcome: 'refused'; readonly reason: string; readonly code?: string }
   /** Nothing has happened there: it may be asked again after so many seconds. */
-  | { readonly outcome: 'later'; readonly seconds: number; readonly reason: string }
+  | { readonly outcome: 'later'; readonly seconds: number; readonly reason: string; readonly code?: string }
   /** The answer was lost: the supplier may or may not have done it. Only of what changes something there. */
   | { readonly outcome: 'unknown'; readonly reason: string }
 

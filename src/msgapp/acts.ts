@@ -26,8 +26,8 @@ export type Act<Payload = unknown, Result = unknown> = {
 export type Acts = { readonly [act: string]: Act }
 
 /** Everything that can be asked of a network. */
-export const makeActs = ({ chat, outbound }: Parts): Acts => ({
-  send: makeSend(chat),
+export const makeActs = ({ db, chat, outbound }: Parts): Acts => ({
+  send: makeSend({ db, ...chat }),
   remove: makeRemove(),
   fetch: makeFetch(chat.media),
   [checkAct]: makeCheckAct(),

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { FaultKind } from '../../simulator/whatsapp-cloud/faults.ts'
+import type { Answer } from '../platform.ts'
 
 const main = join(import.meta.dirname, '../../simulator/whatsapp-cloud/main.ts')
 
@@ -11,8 +12,7 @@ export const verifyToken = 'words that were typed in'
 const account = '102030405060708'
 const token = 'token of the simulated system user'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape
-type Body = any
+type Body = Answer['body']
 
 /** The simulated Graph API, as a process of its own. */
 export type GraphApi = {

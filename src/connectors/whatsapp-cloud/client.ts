@@ -121,7 +121,7 @@ export const makeClient = (settings: WhatsappCloudSettings, refused: (reason: st
   const failed = (error: GraphError, answer: Answer): Asked<never> => {
     const reason = `${error.reason} (${error.code})`
     const wait = waitOf(error) ?? (answer.status === 429 ? 5 : null)
-    if (wait !== null) return { outcome: 'later', seconds: pauseOf(answer, wait), reason }
+    if (wait !== null) return { outcome: 'later', seconds: pauseOf(answer, wait), reason, code: String(error.code) }
     if (!isTokenRefused(error)) return { outcome: 'refused', reason, code: String(error.code) }
     become('down', `the access token is refused: ${reason}`)
     refused(reason)

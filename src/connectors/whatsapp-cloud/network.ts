@@ -1,9 +1,11 @@
 import type { ChatLine, ChatLineState, ChatNetwork, ChatTools } from '../chat-port.ts'
 import type { Asked, LinkState } from '../port.ts'
 import { type Client, makeClient } from './client.ts'
+import { tooMany } from './codec/errors.ts'
 import { listOf, textOf } from './codec/fields.ts'
 import { openMedia, repeatable, sentAs, setPicture, uploadFile } from './media.ts'
 import { bodyOf, faultOf } from './outgoing.ts'
+import { makePace, type Pace } from './pace.ts'
 import { listPhones, type Phone } from './phones.ts'
 import type { WhatsappCloudSettings } from './settings.ts'
 
@@ -15,6 +17,7 @@ const listMs = 30_000
 
 type Attached = {
   readonly of: ChatLine
+  readonly pace: Pace
   phone: Phone | null
   timer: NodeJS.Timeout | null
   attempts: number
@@ -43,7 +46,7 @@ export class WhatsappCloudNetwork implements ChatNetwork {
   }
 
   attach(line: ChatLine): void {
-    const attached: Attached = { of: line, phone: null, timer: null, attempts: 0 }
+    const attached: Attached = { of: line, pace: makePace(), phone: null, timer: null, attempts: 0 }
     this.lines.set(line.channel, attached)
     this.tell(attached, { phase: 'connecting', reason: 'the account is asked for the number', fatal: false })
     void this.link(attached)
@@ -69,8 +72,8 @@ export class WhatsappCloudNetwork implements ChatNetwork {
   }
 
   async send(channel: string, message: Parameters<ChatNetwork['send']>[1]): ReturnType<ChatNetwork['send']> {
-    const phone = this.lines.get(channel)?.phone
-    if (!phone) return gone
+    const { phone, pace } = this.lines.get(channel) ?? {}
+    if (!phone || !pace) return gone
     const { file } = message
     const as = file && sentAs(file)
     const fault = faultOf(message, as)
@@ -78,7 +81,10 @@ export class WhatsappCloudNetwork implements ChatNetwork {
     const uploaded = file ? await uploadFile(this.client, phone.id, file) : null
     if (uploaded && uploaded.outcome !== 'done') return uploaded
     const media = uploaded && as ? { id: uploaded.value, as } : null
+    const wait = await pace.turn()
+    if (wait !== null) return { outcome: 'later', seconds: wait, reason: 'the network bears no more at this moment' }
     const told = await this.post(phone, 'messages', bodyOf(message, media))
+    if (told.outcome === 'later' && told.code === tooMany) pace.hold(told.seconds)
     if (told.outcome !== 'done') return told
     const id = textOf(listOf(told.value.messages)[0]?.id)
     return id === null

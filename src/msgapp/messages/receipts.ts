@@ -54,6 +54,8 @@ export type Receipts = {
 export const makeReceipts = (db: Db, surroundings: Surroundings): Receipts => {
   const batcher = makeBatcher<store.ReceiptRow, true>(async (given) => {
     await db.begin(async (tx) => {
+      const named = given.filter(({ ours }) => ours !== null)
+      if (named.length > 0) await store.recognise(tx, named)
       const unknown = await apply(tx, surroundings, fold(given))
       if (unknown.length === 0) return
       await store.alone(tx, [...new Set(unknown.map(({ channel }) => channel))])
@@ -63,11 +65,12 @@ export const makeReceipts = (db: Db, surroundings: Surroundings): Receipts => {
     return given.map(() => true)
   })
   return {
-    receipt: async ({ channel }, { id, level, at }) => {
-      await batcher.add({ channel, networkId: id, level, at, failure: null })
+    receipt: async ({ account, channel }, { id, ours = null, level, at }) => {
+      await batcher.add({ account, channel, networkId: id, ours, level, at, failure: null })
     },
-    failure: async ({ channel }, { id, code, reason, at }) => {
-      await batcher.add({ channel, networkId: id, level: 0, at, failure: { code, reason: reason.slice(0, 500) } })
+    failure: async ({ account, channel }, { id, ours = null, code, reason, at }) => {
+      const failure = { code, reason: reason.slice(0, 500) }
+      await batcher.add({ account, channel, networkId: id, ours, level: 0, at, failure })
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { ChatPeer, ChatPin, ChatSent } from '../../connectors/message-port.ts'
-import type { Tx } from '../../db/sql.ts'
+import type { Db, Tx } from '../../db/sql.ts'
 import { type Done, Retry } from '../../jobs/kind.ts'
 import type { Act } from '../acts.ts'
 import type { Asked } from '../asking.ts'
@@ -22,7 +22,14 @@ type Payload = {
 
 type Result = { readonly sent: ChatSent } | { readonly failure: { readonly code: string; readonly reason: string } }
 
-export type SendingParts = { readonly surroundings: Surroundings; readonly media: Pick<Media, 'fetch'> }
+export type SendingParts = {
+  readonly db: Db
+  readonly surroundings: Surroundings
+  readonly media: Pick<Media, 'fetch'>
+}
+
+/** Whether the network has the message is not known: so long it may still tell of it. */
+const doubtSeconds = 5
 
 const peerOf = ({ number, remote, group }: Payload): ChatPeer =>
   group === undefined ? { number: number ?? '', remote: remote ?? null } : { group }
@@ -62,9 +69,12 @@ const settle = async (tx: Tx, surroundings: Surroundings, done: readonly Done<As
 }
 
 /** Sends a message. The network is given the message's id, so that what is sent again can be known again there. */
-export const makeSend = ({ surroundings, media }: SendingParts): Act<Payload, Result> => ({
+export const makeSend = ({ db, surroundings, media }: SendingParts): Act<Payload, Result> => ({
   run: async (network, job, signal) => {
     const { payload } = job
+    // An answer may have been lost, and the network have told of the message since.
+    const known = job.attempt > 1 && (await store.networkId(db, job.account ?? '', job.id))
+    if (known) return { sent: { id: known, at: Date.now() } }
     const fetched =
       payload.media === undefined ? null : await media.fetch(job.account ?? '', payload.media, network, signal)
     if (fetched && 'failure' in fetched) return fetched
@@ -77,7 +87,7 @@ export const makeSend = ({ surroundings, media }: SendingParts): Act<Payload, Re
     })
     if (told.outcome === 'done') return { sent: told.value }
     if (told.outcome === 'refused') return { failure: { code: told.code ?? 'refused', reason: words(told.reason) } }
-    throw new Retry(told.reason, told.outcome === 'later' ? told.seconds : 1)
+    throw new Retry(told.reason, told.outcome === 'later' ? told.seconds : doubtSeconds)
   },
   settle: (tx, done) => settle(tx, surroundings, done),
   failed: (tx, job, reason) =>

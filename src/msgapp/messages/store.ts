@@ -103,28 +103,56 @@ export const sent = (tx: Tx, rows: readonly SentRow[]) => tx.many<Step>`
     where e.channel_id = g.channel_id and e.network_id = g.network_id
     returning e.*
   ), before as materialized (
-    select m.account_id, m.id, m.ack from msgapp_messages m join given g on g.account_id = m.account_id and g.id = m.id
+    select m.account_id, m.id, m.ack, m.failure_code as had_failed from msgapp_messages m join given g on g.account_id = m.account_id and g.id = m.id
   )
   update msgapp_messages m set network_id = coalesce(g.network_id, m.network_id),
     ack = greatest(m.ack, case when g.network_id is null then 0 else 1 end, e.level),
     read_at = coalesce(m.read_at, e.read_at),
-    failure_code = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_code, e.failure_code) end,
-    failure_reason = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_reason, e.failure_reason) end,
+    failure_code = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_code, e.failure_code, m.failure_code) end,
+    failure_reason = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_reason, e.failure_reason, m.failure_reason) end,
     updated_at = (select app_now())
   from given g
   join before b on b.account_id = g.account_id and b.id = g.id
   left join early e on e.channel_id = g.channel_id and e.network_id = g.network_id
   where m.account_id = g.account_id and m.id = g.id
-  returning m.account_id, m.id, b.ack as was, m.ack, m.failure_code is not null as failed`
+  returning m.account_id, m.id, b.ack as was, m.ack,
+    m.failure_code is not null and b.had_failed is null as failed`
 
 /** A receipt, or a failure (level 0). */
 export type ReceiptRow = {
+  account: string
   channel: string
   networkId: string
+  /** Our id of the message, where the network tells it. */
+  ours: string | null
   level: number
   at: number
   failure: { code: string; reason: string } | null
 }
+
+/** Gives messages the network's ids that came with their own; in one order, as `receive` takes them. */
+export const recognise = (tx: Tx, rows: readonly ReceiptRow[]) => tx.run`
+  with given as materialized (
+    select distinct on (m.account_id, m.id) m.account_id, m.id, g.network_id
+    from unnest(${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.ours)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
+      ${rows.map((r) => r.networkId)}::text[]) as g (account_id, id, channel_id, network_id)
+    join msgapp_messages m using (account_id, id, channel_id)
+    where m.direction = 'outbound' and m.network_id is null and not exists (
+      select from msgapp_messages o where o.channel_id = g.channel_id and o.network_id = g.network_id)
+    order by m.account_id, m.id
+  ), held as materialized (
+    select m.account_id, m.id from msgapp_messages m join given using (account_id, id)
+    order by m.account_id, m.id for update of m
+  )
+  update msgapp_messages m set network_id = g.network_id from given g join held using (account_id, id)
+  where m.account_id = g.account_id and m.id = g.id and m.network_id is null`
+
+/** The network's id of a message that was sent. */
+export const networkId = async (db: Db, account: string, id: string): Promise<string | null> =>
+  (
+    await db.maybe<{ network_id: string | null }>`
+      select network_id from msgapp_messages where account_id = ${account} and id = ${id}`
+  )?.network_id ?? null
 
 /** Applies what came of one message each; acknowledgements never fall. What was received has not failed. */
 export const receive = (tx: Tx, rows: readonly ReceiptRow[]) => tx.many<

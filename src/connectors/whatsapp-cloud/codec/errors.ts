@@ -33,5 +33,5 @@ export const waitOf = ({ code }: GraphError): number | null => paces[code] ?? (o
 /** The token is not taken, or may not do this (0, 190; 10 and 200 to 219 are permissions). */
 export const isTokenRefused = ({ code }: GraphError): boolean => code === 0 || code === 190
 
-/** More than 24 hours since they wrote last: only a template goes through. */
-export const windowClosed = 131047
+/** A number sent more messages in a second than it may. */
+export const tooMany = '130429'

@@ -120,15 +120,20 @@ const messageOf = (message: Fields, from: ChatRemote, own: boolean): Told | null
   }
 }
 
+/** What we send along with a message; others that use the number may send anything. */
+const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 const levels: Readonly<Record<string, 1 | 2 | 3>> = { sent: 1, delivered: 2, read: 3, played: 3 }
 
 const statusOf = (status: Fields, names: ReadonlyMap<string, string>): Told | null => {
   const [id, what] = [textOf(status.id), textOf(status.status) ?? '']
   if (id === null) return null
   const at = timeOf(status.timestamp)
+  const given = textOf(status.biz_opaque_callback_data)
+  const ours = given !== null && isUuid.test(given) ? { ours: given } : {}
   if (what === 'failed') {
     const error = readError(listOf(status.errors)[0]) ?? { code: 0, reason: 'the network gave no reason' }
-    return { news: 'failure', failure: { id, code: String(error.code), reason: error.reason, at } }
+    return { news: 'failure', failure: { id, ...ours, code: String(error.code), reason: error.reason, at } }
   }
   const level = levels[what]
   if (level === undefined) return null
@@ -140,7 +145,7 @@ const statusOf = (status: Fields, names: ReadonlyMap<string, string>): Told | nu
         names,
       )
     : remoteOf(status.recipient_id, status.recipient_user_id, names)
-  return { news: 'receipt', receipt: { id, level, at, by } }
+  return { news: 'receipt', receipt: { id, ...ours, level, at, by } }
 }
 
 const callOf = (call: Fields, names: ReadonlyMap<string, string>): Told | null => {
