@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
 import type { LongMode } from '../src/lib/segments.ts'
 import { type Body, bad, missing, numberOf, type Reply } from './answers.ts'
-import { chatControl, chatHandset, chatSeen, picture } from './chat/control.ts'
+import { chatControl, chatHandset, chatSeen, picture, takeFile } from './chat/control.ts'
 import type { ChatPlace } from './chat/place.ts'
 import { type Faults, isFaultKind } from './faults.ts'
 import { type Item, isOutcome } from './handsets.ts'
@@ -100,7 +100,7 @@ const state = ({ network, smsc, faults, chat }: ControlParts): Reply => ({
   },
 })
 
-const route = (parts: ControlParts, method: string, path: string, body: Body): Reply | Promise<Reply> => {
+const route = (parts: ControlParts, method: string, path: string, body: Body): Reply => {
   const [, first, second, third, fourth] = path.split('/')
   if (first === 'state' && method === 'GET') return state(parts)
   if (first === 'lines' && method === 'PUT') return provision(parts, body)
@@ -150,8 +150,12 @@ export const controlServer = (parts: ControlParts): Server => {
         answer({ status: 401, body: { error: 'token' } })
         return
       }
+      if (method === 'POST' && url === '/files') {
+        answer(await takeFile(parts.chat, request))
+        return
+      }
       const body = await read(request)
-      const reply = body ? await route(parts, method, url.split('?')[0] ?? '', body) : bad('not a JSON object')
+      const reply = body ? route(parts, method, url.split('?')[0] ?? '', body) : bad('not a JSON object')
       parts.network.flush()
       parts.chat.book.flush()
       answer(reply)

@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http'
-import type { Pin } from '../../src/connectors/sandbox/codec.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Inbound, Pin } from '../../src/connectors/sandbox/codec.ts'
 import { type Body, bad, missing, numberOf, type Reply } from '../answers.ts'
 import type { ChatItem } from './book.ts'
 import { nameOf, Refusal } from './exchange.ts'
@@ -41,23 +41,26 @@ const pinOf = (value: unknown): Pin | null => {
   }
 }
 
-const write = async ({ exchange, files }: ChatPlace, number: string, body: Body): Promise<Reply> => {
+/** A file that was brought before (`takeFile`). */
+const fileOf = ({ files }: ChatPlace, value: unknown, url: string): Inbound['file'] => {
+  if (typeof value !== 'object' || value === null) return null
+  const { id, mimeType, size } = { id: null, mimeType: null, size: null, ...value }
+  if (typeof id !== 'string' || typeof mimeType !== 'string' || typeof size !== 'number') return null
+  return files.has(id) ? { id, mimeType, size, name: nameOf(url) } : null
+}
+
+const write = (place: ChatPlace, number: string, body: Body): Reply => {
   const [text, url, pin, group] = [textOf(body.text), textOf(body.url), pinOf(body.pin), textOf(body.group)]
   const to = numberOf(body.to)
   if (text === null && url === null && pin === null) return bad('text, url or pin: one at least')
   const peer = group !== null ? { group } : to !== null ? { number: to } : null
   if (peer === null) return bad('to: a number, or group: its id')
-  let file = null
-  if (url !== null)
-    try {
-      file = { ...(await files.fetch(url)), name: nameOf(url) }
-    } catch (error) {
-      return bad(`url: ${error instanceof Error ? error.message : error}`)
-    }
-  return { status: 202, body: { id: exchange.write(number, { to: peer, text, file, pin }, url) } }
+  const file = url === null ? null : fileOf(place, body.file, url)
+  if (url !== null && file === null) return bad('file: what lies at the url, brought before')
+  return { status: 202, body: { id: place.exchange.write(number, { to: peer, text, file, pin }, url) } }
 }
 
-const act = async (place: ChatPlace, number: string, what: string, body: Body): Promise<Reply> => {
+const act = (place: ChatPlace, number: string, what: string, body: Body): Reply => {
   const { exchange, groups, server } = place
   const done = (fields: Body = {}): Reply => ({ status: 202, body: fields })
   const [id, group] = [textOf(body.id), textOf(body.group)]
@@ -102,9 +105,9 @@ const act = async (place: ChatPlace, number: string, what: string, body: Body): 
 }
 
 /** A handset does something. */
-export const chatHandset = async (place: ChatPlace, number: string, what: string, body: Body): Promise<Reply> => {
+export const chatHandset = (place: ChatPlace, number: string, what: string, body: Body): Reply => {
   try {
-    return await act(place, number, what, body)
+    return act(place, number, what, body)
   } catch (error) {
     if (error instanceof Refusal) return { status: 409, body: { error: error.message, code: error.code } }
     throw error
@@ -125,6 +128,15 @@ export const chatControl = ({ book, faults, server }: ChatPlace, method: string,
     else faults.on(kind, typeof ms === 'number' ? ms : kind === 'late' ? 1_500 : 500)
   }
   return { status: 200, body: { faults: faults.list } }
+}
+
+/** Keeps a file for a handset to send: the body as it is. */
+export const takeFile = async ({ files }: ChatPlace, request: IncomingMessage): Promise<Reply> => {
+  try {
+    return { status: 201, body: await files.take(request, request.headers['content-type']) }
+  } catch (error) {
+    return bad(`the file: ${error instanceof Error ? error.message : error}`)
+  }
 }
 
 /** Shows a picture of somebody to anybody. False when the address is none of one. */

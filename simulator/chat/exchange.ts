@@ -281,5 +281,10 @@ export class Exchange {
 /** What a file is called, by its address. */
 export const nameOf = (url: string): string => {
   const path = URL.parse(url)?.pathname ?? ''
-  return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)) || 'file'
+  const last = path.slice(path.lastIndexOf('/') + 1)
+  try {
+    return decodeURIComponent(last) || 'file'
+  } catch {
+    return last // of an encoding that is none
+  }
 }

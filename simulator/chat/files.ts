@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** The longest file that is fetched, and how much is kept of all, bytes. */
+/** The longest file that is taken, and how much is kept of all, bytes. */
 const longest = 33_554_432
 const mostKept = 268_435_456
 
@@ -21,19 +21,26 @@ const fetchMs = 10_000
 
 export type Kept = { readonly id: string; readonly mimeType: string; readonly size: number }
 
-/** Fetches an address in full. @throws Error when it does not answer with a file that is short enough */
-const download = async (url: string): Promise<{ body: Buffer; mimeType: string }> => {
-  const response = await fetch(url, { signal: AbortSignal.timeout(fetchMs) })
-  if (!response.ok || !response.body) throw new Error(`the address answered ${response.status}`)
+/** All of a stream. @throws Error beyond the longest */
+const readAll = async (stream: AsyncIterable<Uint8Array>): Promise<Buffer> => {
   const parts: Uint8Array[] = []
   let size = 0
-  for await (const part of response.body) {
+  for await (const part of stream) {
     size += part.length
     if (size > longest) throw new Error('the file is too long')
     parts.push(part)
   }
-  const mimeType = response.headers.get('content-type')?.split(';')[0]?.trim() ?? ''
-  return { body: Buffer.concat(parts), mimeType: mimeType || 'application/octet-stream' }
+  return Buffer.concat(parts)
+}
+
+const mimeOf = (header: string | null | undefined): string =>
+  header?.split(';')[0]?.trim() || 'application/octet-stream'
+
+/** Fetches one of the platform's own links in full. @throws Error when it does not answer with a file that is short enough */
+const download = async (url: string): Promise<{ body: Buffer; mimeType: string }> => {
+  const response = await fetch(url, { signal: AbortSignal.timeout(fetchMs), redirect: 'error' })
+  if (!response.ok || !response.body) throw new Error(`the address answered ${response.status}`)
+  return { body: await readAll(response.body), mimeType: mimeOf(response.headers.get('content-type')) }
 }
 
 const digestOf = (body: Buffer): string => createHash('sha256').update(body).digest('hex')
@@ -47,13 +54,19 @@ export class Files {
     mkdirSync(this.folder, { recursive: true })
   }
 
-  /** What lies at an address, kept. */
+  /** A file that the platform brings. @throws Error when it is too long, or breaks off */
+  async take(stream: AsyncIterable<Uint8Array>, type: string | undefined): Promise<Kept> {
+    const body = await readAll(stream)
+    return { id: this.keep(body), mimeType: mimeOf(type), size: body.length }
+  }
+
+  /** What lies at a link of the platform, kept. */
   async fetch(url: string): Promise<Kept> {
     const { body, mimeType } = await download(url)
     return { id: this.keep(body), mimeType, size: body.length }
   }
 
-  /** The SHA-256 of what lies at an address, or null when it cannot be had. */
+  /** The SHA-256 of what lies at a link of the platform, or null when it cannot be had. */
   async digest(url: string): Promise<string | null> {
     try {
       return digestOf((await download(url)).body)
@@ -86,6 +99,10 @@ export class Files {
   open(id: string): ReadStream | null {
     const path = this.path(id)
     return path ? createReadStream(path) : null
+  }
+
+  has(id: string): boolean {
+    return this.path(id) !== null
   }
 
   private path(id: string): string | null {

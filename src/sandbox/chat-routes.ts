@@ -5,10 +5,11 @@ import { parse } from '../lib/id.ts'
 import { channelOf, channelOfNumber } from '../msgapp/channels/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
+import { bringFile } from './files.ts'
 import * as store from './store.ts'
 
 /** What handsets of the sandbox do on the messaging app. Only with channels, groups and messages of the account. */
-export const chatSandboxRoutes = ({ db, simulator }: Parts) => {
+export const chatSandboxRoutes = ({ db, simulator, outbound }: Parts) => {
   const lineOf = async (account: string, given: string): Promise<string> =>
     (await channelOfNumber(db, account, phoneNumber(given))).number
 
@@ -32,7 +33,8 @@ export const chatSandboxRoutes = ({ db, simulator }: Parts) => {
           ? { to: await lineOf(account.id, to ?? '') }
           : { group: await groupOf(account.id, group_uuid) }
       const number = phoneNumber(params.number)
-      const written = await simulator.chat(number, 'msgapp', { ...peer, text, url, pin })
+      const file = url && (await bringFile(outbound, simulator, url))
+      const written = await simulator.chat(number, 'msgapp', { ...peer, text, url, file, pin })
       return written ? ok({}) : notFound('Nobody of the platform is there to read it')
     }),
 

@@ -126,7 +126,9 @@ export const writeFromHandset = contract({
     to: Type.Optional(Phone('A channel of the account')),
     group_uuid: Type.Optional(Group),
     text: Type.Optional(Type.String({ maxLength: 65_536, examples: ['Hello back'] })),
-    url: Type.Optional(Type.String({ maxLength: 2_000, description: 'A file; the handset fetches it at once' })),
+    url: Type.Optional(
+      Type.String({ maxLength: 2_000, description: 'A file; it is fetched at once, for the handset' }),
+    ),
     pin: Type.Optional(Type.Object({ latitude: Type.Number(), longitude: Type.Number() })),
   }),
   reply: Ok({}),

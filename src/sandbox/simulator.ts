@@ -18,6 +18,9 @@ export type ChatItem = Omit<Item, 'carrier_id'> & {
 /** What a handset can do on the messaging app (simulator/chat/control.ts). */
 export type ChatDeed = 'msgapp' | 'read' | 'msgapp-calls' | 'edit' | 'react' | 'group' | 'leave' | 'pair'
 
+/** A file that the simulator keeps for its handsets; the id is its SHA-256. */
+export type SimulatorFile = { id: string; mimeType: string; size: number }
+
 /** The sandbox carriers, reached over their control socket. */
 export type Simulator = {
   handset(number: string): Promise<{ sms: Item[]; msgapp: ChatItem[] }>
@@ -25,30 +28,39 @@ export type Simulator = {
   send(number: string, to: string, text: string): Promise<void>
   /** A handset does something on the messaging app. Null when the network says that it cannot. */
   chat(number: string, deed: ChatDeed, body: object): Promise<{ id?: string; read?: number } | null>
+  /** Keeps a file for a handset to send. A body that breaks off ends in the 503 Problem too. */
+  keep(body: AsyncIterable<Buffer>, mimeType: string): Promise<SimulatorFile>
   /** Says which numbers are the platform's (true) and which are no longer: at most 1,000 at a time. */
   provision(lines: Record<string, boolean>): Promise<void>
 }
 
 /** @param address of the control interface, and the token that it wants */
 export const makeSimulator = (address: () => { port: number; token: string } | null): Simulator => {
-  const ask = async (method: string, path: string, body?: unknown): Promise<Response> => {
+  const reach = async (
+    method: string,
+    path: string,
+    given: { type: string; body: string | AsyncIterable<Buffer> } | null,
+  ): Promise<Response> => {
     const at = address()
     const down = 'The sandbox carriers are not running'
     if (!at) return unavailable(down, 'sandbox_down')
     const answer = await fetch(`http://127.0.0.1:${at.port}${path}`, {
       method,
-      headers: { authorization: `Bearer ${at.token}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-      ...(body ? { body: JSON.stringify(body) } : {}),
+      headers: { authorization: `Bearer ${at.token}`, ...(given ? { 'content-type': given.type } : {}) },
+      ...(given ? { body: given.body, duplex: 'half' } : {}),
       signal: AbortSignal.timeout(15_000),
     }).catch(() => null)
     return answer ?? unavailable(down, 'sandbox_down')
   }
-  const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await ask(method, path, body)
+  const ask = (method: string, path: string, body?: unknown) =>
+    reach(method, path, body ? { type: 'application/json', body: JSON.stringify(body) } : null)
+  const read = async <T>(answer: Response): Promise<T> => {
     if (!answer.ok) unavailable('The sandbox carriers are not running', 'sandbox_down')
     // The simulator is ours and answers in the shapes of its control.ts.
     return (await answer.json()) as T
   }
+  const call = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
+    read(await ask(method, path, body))
   const path = (number: string) => `/handsets/${encodeURIComponent(number)}`
   return {
     handset: (number) => call('GET', path(number)),
@@ -61,6 +73,7 @@ export const makeSimulator = (address: () => { port: number; token: string } | n
       if (answer.status === 400) invalid(said.error ?? 'the sandbox did not take it')
       return answer.ok ? said : null
     },
+    keep: async (body, type) => read(await reach('POST', '/files', { type, body })),
     provision: async (lines) => void (await call('PUT', '/lines', { lines })),
   }
 }
