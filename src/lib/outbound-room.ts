@@ -1,7 +1,7 @@
 /** Holds exchanges to a number for each receiver and in all. */
 export type Room = {
-  /** Null when there is room at once, else a promise of it. Whoever enters leaves. */
-  enter(key: string): Promise<void> | null
+  /** Null when there is room at once, else a promise of it. Whoever enters leaves; who gives up by the signal never entered. */
+  enter(key: string, signal?: AbortSignal): Promise<void> | null
   leave(key: string): void
   /** Exchanges under way. */
   used(): number
@@ -36,16 +36,28 @@ export const makeRoom = (most: { readonly each: number; readonly all: number }):
   }
 
   return {
-    enter: (key) => {
+    enter: (key, signal) => {
       if (hasRoom(key) && !waiting.has(key)) {
         admit(key)
         return null
       }
-      return new Promise((resolve) => {
-        const queue = waiting.get(key) ?? []
-        queue.push(resolve)
-        waiting.set(key, queue)
-      })
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const giveUp = () => {
+        const others = (waiting.get(key) ?? []).filter((one) => one !== go)
+        if (others.length > 0) waiting.set(key, others)
+        else waiting.delete(key)
+        reject(signal?.reason)
+      }
+      const go = () => {
+        signal?.removeEventListener('abort', giveUp)
+        resolve()
+      }
+      if (signal?.aborted) return Promise.reject(signal.reason)
+      signal?.addEventListener('abort', giveUp, { once: true })
+      const queue = waiting.get(key) ?? []
+      queue.push(go)
+      waiting.set(key, queue)
+      return promise
     },
     leave: (key) => {
       all--

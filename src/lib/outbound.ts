@@ -119,12 +119,17 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
   const link = (target: Target): Judged | Promise<Judged> =>
     target.isAddress ? linkOf(target, [target.host]) : resolve(target)
 
+  const enter = async ({ receiver }: Judged, signal?: AbortSignal): Promise<void> => {
+    await room.enter(receiver, signal)?.catch(() => {
+      throw new OutboundError('closed', 'given up before there was room for it')
+    })
+  }
+
   const post = async ({ url, ...given }: Post): Promise<Posted> => {
     const target = targetOf(url)
     if (typeof target === 'string') throw new OutboundError('refused', target)
     const way = await link(target)
-    const wait = room.enter(way.receiver)
-    if (wait) await wait
+    await enter(way, given.signal)
     const began = performance.now()
     try {
       if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
@@ -144,8 +149,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     const target = targetOf(url)
     if (typeof target === 'string') throw new OutboundError('refused', target)
     const way = await link(target)
-    const wait = room.enter(way.receiver)
-    if (wait) await wait
+    await enter(way, given.signal)
     try {
       if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
       const answer = await download(agents, way, given)

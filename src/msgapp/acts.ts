@@ -36,6 +36,6 @@ export const makeActs = ({ db, chat, outbound }: Parts): Acts => ({
   [changeAct]: makeChangeAct(),
   [syncAct]: makeSyncAct(),
   [contactAct]: makeContactAct(),
-  [pictureAct]: makePictureAct(outbound),
+  [pictureAct]: makePictureAct(outbound, chat.media.turns),
   [statusAct]: makeStatusAct(),
 })

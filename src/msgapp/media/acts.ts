@@ -3,8 +3,8 @@ import type { Media } from './ops.ts'
 
 /** Fetches a file of a message that came in. What cannot be had any more is written down with the file. */
 export const makeFetch = (media: Media): Act<{ readonly media: string }, null> => ({
-  run: async (network, { account, payload }, signal) => {
-    await media.fetch(account ?? '', payload.media, network, signal)
+  run: async (network, job, signal) => {
+    await media.fetch(job, job.payload.media, network, signal)
     return null
   },
   settle: async () => {},

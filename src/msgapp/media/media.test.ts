@@ -11,7 +11,10 @@ import { after, test } from 'node:test'
 import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { Later } from '../../jobs/kind.ts'
 import { inbound, makeChat } from '../messages/testing.ts'
+import { spool } from './place.ts'
+import { makeTurns, within } from './turns.ts'
 
 const home = temporaryFolder()
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_HOME: home })
@@ -19,6 +22,8 @@ const { call, app } = world
 const them = '+447700900123'
 const picture = randomBytes(200_000)
 let asked = 0
+/** Asked for, and never answered. */
+const held: string[] = []
 
 const files = createServer((request, response) => {
   asked++
@@ -38,12 +43,13 @@ const files = createServer((request, response) => {
     )
       .on('error', () => {})
       .pipe(response)
-  } else if (path === '/later.pdf' && asked === 1) response.writeHead(503, { 'retry-after': '0.2' }).end()
+  } else if (path.startsWith('/silent')) held.push(path)
+  else if (path === '/later.pdf' && asked === 1) response.writeHead(503, { 'retry-after': '0.2' }).end()
   else if (path === '/later.pdf') response.setHeader('content-type', 'application/pdf').end('%PDF later')
   else response.writeHead(404).end()
 }).listen(0, '127.0.0.1')
 await once(files, 'listening')
-after(() => files.close())
+after(() => files.close().closeAllConnections())
 const base = `http://127.0.0.1:${(files.address() as AddressInfo).port}` // it listens on TCP
 
 const furnish = async () => {
@@ -187,4 +193,41 @@ test('a file that came in is fetched from its network once, and is waited for by
   await intake.inbound(line, inbound({ media }))
   const gone = await until(async () => ((await newest()).message.media.error ? newest() : null))
   assert.equal(gone.message.media.error, 'expired')
+})
+
+test('files that a server holds back hold up neither other messages nor other files', async () => {
+  const { chat, tenant } = await furnish()
+  const other = await world.tenant()
+  const beside = await makeChat(world, other.id, chat.line.connection)
+  const say = (from: typeof tenant, number: string, more: object) =>
+    call(from, 'POST', '/open/msgapp/send-message', { from_number: number, ...more })
+  const last = '+447700900999'
+  // More than a connection runs at a time, each to somebody else.
+  const each = (_: unknown, n: number) =>
+    say(tenant, chat.line.number, { to_number: `+4477009${10_000 + n}`, url: `${base}/silent${n}` })
+  await Promise.all(Array.from({ length: 300 }, each))
+  await say(tenant, chat.line.number, { to_number: last, text: 'Not held up' })
+  await say(other, beside.line.number, { to_number: last, url: `${base}/photo.jpg` })
+  await until(async () => chat.sent.length === 2)
+  assert.deepEqual(new Set(chat.sent.map(({ text }) => text)), new Set(['Not held up', null]))
+  assert.ok(held.length <= 16, `${held.length} of one account are fetched at a time`)
+})
+
+test('a fetch ends with its deadline, however its bytes drip, and its place is free again', async () => {
+  const turns = makeTurns({ each: 1, all: 1, longestMs: 50 })
+  const now = new Date()
+  const job = { account: 'a', runAt: now, createdAt: now }
+  const never = new AbortController().signal
+  const dripping = new Readable({ read() {} })
+  const first = turns.take(job, never, (signal) => spool(join(home, 'dripping'), dripping, 1_000, signal))
+  await assert.rejects(
+    turns.take(job, never, async () => 1),
+    Later,
+  )
+  await assert.rejects(first, { name: 'AbortError' })
+  await assert.rejects(
+    turns.take(job, never, (signal) => within(signal, new Promise(() => {}))),
+    { name: 'TimeoutError' },
+  )
+  assert.equal(await turns.take(job, never, async () => 1), 1)
 })

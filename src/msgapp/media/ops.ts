@@ -5,7 +5,7 @@ import type { Config } from '../../config.ts'
 import type { ChatNetwork } from '../../connectors/chat-port.ts'
 import type { ChatFile } from '../../connectors/message-port.ts'
 import type { Db, Tx } from '../../db/sql.ts'
-import { Retry } from '../../jobs/kind.ts'
+import { type Job, Retry } from '../../jobs/kind.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Outbound } from '../../lib/outbound.ts'
 import { OutboundError } from '../../lib/outbound-exchange.ts'
@@ -15,6 +15,7 @@ import { type Links, makeLinks } from './links.ts'
 import { makeFolder, type Place, type Span, spool, TooLarge } from './place.ts'
 import { makeBucket } from './s3.ts'
 import * as store from './store.ts'
+import { makeTurns, type Turns, within } from './turns.ts'
 
 export type MediaParts = {
   readonly db: Db
@@ -30,15 +31,20 @@ export type Fetched =
   | { readonly file: ChatFile }
   | { readonly failure: { readonly code: string; readonly reason: string } }
 
+type FetchJob = Pick<Job, 'account' | 'runAt' | 'createdAt'>
+
 export type Media = {
   readonly links: Links
+  /** Whose turn it is to fetch something. */
+  readonly turns: Turns
   find(account: string, id: string): Promise<store.MediaRow | null>
   read(key: string, span?: Span): Promise<Readable>
   /**
    * Sees to it that a file is in the store: fetched once, from its address or from the network that has it.
-   * @throws Retry when it may be had later
+   * @param job on whose behalf
+   * @throws Retry when it may be had later, Later when it is not its turn
    */
-  fetch(account: string, id: string, network: ChatNetwork, signal: AbortSignal): Promise<Fetched>
+  fetch(job: FetchJob, id: string, network: ChatNetwork, signal: AbortSignal): Promise<Fetched>
   /** It will not be fetched any more. */
   giveUp(tx: Tx, account: string, id: string, reason: string): Promise<unknown>
 }
@@ -65,11 +71,9 @@ const fromAddress = async (outbound: Outbound, url: string, signal: AbortSignal)
   throw new Retry(`its address answered ${status}`, Math.min(Number(retryAfter) || 5, 300))
 }
 
-const fromNetwork = async (network: ChatNetwork, channel: string, id: string): Promise<Opened> => {
-  const told = (await network.media?.(channel, id)) ?? {
-    outcome: 'refused' as const,
-    reason: 'the network keeps no files',
-  }
+const fromNetwork = async (network: ChatNetwork, channel: string, id: string, signal: AbortSignal): Promise<Opened> => {
+  if (!network.media) throw new Gone('the network keeps no files')
+  const told = await within(signal, network.media(channel, id))
   if (told.outcome === 'refused') throw new Gone(told.reason)
   if (told.outcome !== 'done') throw new Retry(told.reason, told.outcome === 'later' ? told.seconds : 5)
   return { body: told.value.body, type: told.value.mimeType, length: null }
@@ -98,6 +102,7 @@ export const makeMedia = (parts: MediaParts): Media => {
     : makeFolder(config.mediaStore ?? home)
   const spooled = join(home, 'arriving')
   const links = makeLinks(parts)
+  const turns = makeTurns()
   // What an earlier life left half-fetched.
   const swept = rm(spooled, { recursive: true, force: true })
 
@@ -115,7 +120,7 @@ export const makeMedia = (parts: MediaParts): Media => {
     const opened =
       'url' in row.source
         ? await fromAddress(outbound, row.source.url, signal)
-        : await fromNetwork(network, row.channel_id, row.source.id)
+        : await fromNetwork(network, row.channel_id, row.source.id, signal)
     const { body, length } = opened
     const given = mimeOf(opened.type, row.name)
     const mime = given === 'application/octet-stream' ? row.mime_type : given
@@ -125,7 +130,7 @@ export const makeMedia = (parts: MediaParts): Media => {
       throw new Gone(`it has ${length} bytes, and a file of this type may have ${limits[type]}`)
     }
     await swept
-    const file = await spool(spooled, body, limits[type]).catch((error: unknown) => {
+    const file = await spool(spooled, body, limits[type], signal).catch((error: unknown) => {
       if (error instanceof TooLarge) throw new Gone(error.message)
       throw new Retry(error instanceof Error ? error.message : String(error), 5)
     })
@@ -136,16 +141,18 @@ export const makeMedia = (parts: MediaParts): Media => {
 
   return {
     links,
+    turns,
     find: (account, id) => store.find(db, account, id),
     read: (key, span) => place.get(key, span),
-    fetch: async (account, id, network, signal) => {
+    fetch: async (job, id, network, signal) => {
+      const account = job.account ?? ''
       const row = await store.find(db, account, id)
       const failure = (reason: string) => ({ failure: { code: 'media_unavailable', reason } })
       if (!row) return failure('the file is not known')
       if (row.error !== null) return failure(row.error)
       if (row.key !== null) return { file: fileOf(row, row.key) }
       try {
-        return { file: await bring(row, network, signal) }
+        return { file: await turns.take(job, signal, (until) => bring(row, network, until)) }
       } catch (error) {
         if (!(error instanceof Gone)) throw error
         await store.giveUp(db, account, id, error.message.slice(0, 300))

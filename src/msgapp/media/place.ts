@@ -32,7 +32,7 @@ const flush = async (path: string): Promise<void> => {
 }
 
 /** Writes a stream to a temporary file of this folder. @throws TooLarge beyond so many bytes */
-export const spool = async (folder: string, body: Readable, most: number): Promise<Spooled> => {
+export const spool = async (folder: string, body: Readable, most: number, signal: AbortSignal): Promise<Spooled> => {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, randomUUID())
   const hash = createHash('sha256')
@@ -49,6 +49,7 @@ export const spool = async (folder: string, body: Readable, most: number): Promi
         }
       },
       createWriteStream(path, { mode: 0o600 }),
+      { signal },
     )
     await flush(path)
     return { path, size, digest: hash.digest() }

@@ -84,6 +84,7 @@ test('files are put into a bucket with their digest, and read from it whole or i
     join(temporaryFolder(), 'x'),
     Readable.from([Buffer.from('Hello '), Buffer.from('files')]),
     100,
+    new AbortController().signal,
   )
   await place.put('a/b c/d', file, 'text/plain')
   assert.equal(String(await buffer(await place.get('a/b c/d'))), 'Hello files')

@@ -75,8 +75,7 @@ export const makeSend = ({ db, surroundings, media }: SendingParts): Act<Payload
     // An answer may have been lost, and the network have told of the message since.
     const known = job.attempt > 1 && (await store.networkId(db, job.account ?? '', job.id))
     if (known) return { sent: { id: known, at: Date.now() } }
-    const fetched =
-      payload.media === undefined ? null : await media.fetch(job.account ?? '', payload.media, network, signal)
+    const fetched = payload.media === undefined ? null : await media.fetch(job, payload.media, network, signal)
     if (fetched && 'failure' in fetched) return fetched
     const told = await network.send(payload.channel, {
       id: job.id,

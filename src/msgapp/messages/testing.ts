@@ -38,11 +38,14 @@ export const inbound = (more: Partial<ChatInbound> & { number?: string | null } 
   }
 }
 
-/** A line for an account, with the jobs of its connection running. */
-export const makeChat = async (world: World, account: string): Promise<Chat> => {
+/**
+ * A line for an account, with the jobs of its connection running.
+ * @param beside another line's connection, which runs already: then only that one's network is given anything
+ */
+export const makeChat = async (world: World, account: string, beside?: string): Promise<Chat> => {
   const { db, parts } = world
   const number = `+44770${String(1_000_000 + ++numbers)}`
-  const line: Line = { account, channel: uuid(), connection: uuid(), platform: 'sandbox', number }
+  const line: Line = { account, channel: uuid(), connection: beside ?? uuid(), platform: 'sandbox', number }
   await db.run`
     insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code, timezone,
       created_at, updated_at)
@@ -69,6 +72,7 @@ export const makeChat = async (world: World, account: string): Promise<Chat> => 
     network,
     answer: async ({ id }) => ({ outcome: 'done', value: { id: `net-${id}`, at: Date.now() } }),
   }
+  if (beside) return chat
   const kind = workOf({
     connection: line.connection,
     network,

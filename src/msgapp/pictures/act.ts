@@ -2,6 +2,7 @@ import { GiveUp, Retry } from '../../jobs/kind.ts'
 import type { Get, Outbound } from '../../lib/outbound.ts'
 import type { Act } from '../acts.ts'
 import { type Final, final } from '../final.ts'
+import type { Turns } from '../media/turns.ts'
 import * as store from './store.ts'
 
 export const pictureAct = 'picture'
@@ -56,9 +57,10 @@ const failed =
   }
 
 /** Sets or removes a picture; what became of it is among the channel's events. */
-export const makePictureAct = (outbound: Outbound): Act<PictureAsked, Final<unknown>> => ({
-  run: async (network, { payload: { channel, url, group } }, signal) => {
-    const image = url === null ? null : await fetched(outbound, url, signal)
+export const makePictureAct = (outbound: Outbound, turns: Turns): Act<PictureAsked, Final<unknown>> => ({
+  run: async (network, job, signal) => {
+    const { channel, url, group } = job.payload
+    const image = url === null ? null : await turns.take(job, signal, (until) => fetched(outbound, url, until))
     const told =
       group === null
         ? await network.setPicture?.(channel, image)
