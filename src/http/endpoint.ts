@@ -34,6 +34,8 @@ export type Contract = {
   /** The body is handed over as a stream of bytes, of any length and for as long as it takes. What a stream did cannot be
    *  told by its digest, so such a request takes no Idempotency-Key. */
   readonly stream?: boolean
+  /** It waits for somebody else: requests with an Idempotency-Key take turns among their like, and hold up no others. */
+  readonly waits?: boolean
   readonly status: number
   /** Another status of the same reply, when nothing was left to do, with its description. */
   readonly also?: { readonly [status: number]: string }

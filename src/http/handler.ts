@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Db } from '../db/sql.ts'
+import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { type Endpoint, isRepeatable } from './endpoint.ts'
 import { once } from './idempotency.ts'
@@ -27,10 +27,12 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
       return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
     const path = request.url.split('?', 1)[0] ?? ''
-    const kept = once(db, seal, { account: account?.id ?? noAccount, key, method: 'POST', path, body }, async (tx) => {
+    const answer = async (tx: Tx) => {
       const payload = await run({ ...call, tx })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, String(reply.statusCode))) }
-    })
+    }
+    const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, body }
+    const kept = once(db, seal, asked, answer, contract.waits ? 'slow' : 'quick')
     return kept.then(({ status, body: text, replayed }) => {
       if (replayed) reply.header('idempotent-replayed', 'true')
       reply.serializer((whole) => String(whole))

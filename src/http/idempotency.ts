@@ -15,22 +15,26 @@ export const digestOf = (body: unknown): Buffer =>
 export const keyReused = (): never =>
   conflict('This Idempotency-Key was used with another body: use a new key for a new request', 'idempotency_key_reused')
 
-/** Keyed requests that hold a connection at a time: half of the pool, so that what they wait for finds one. */
-const most = 8
-let running = 0
-const waiting: (() => void)[] = []
-
-const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-  if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
-  else running++
-  try {
-    return await work()
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else running--
+/** @param most at a time */
+const makeTurns = (most: number) => {
+  let running = 0
+  const waiting: (() => void)[] = []
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running++
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else running--
+    }
   }
 }
+
+/** Keyed requests hold a connection each: at most three quarters of the pool, so that what they wait for finds one. Those that
+ *  wait for somebody else for seconds have turns of their own. */
+const inTurn = { quick: makeTurns(8), slow: makeTurns(4) }
 
 /**
  * Runs the work of a request at most once for its Idempotency-Key: the key, the effect and the answer are one
@@ -42,11 +46,12 @@ export const once = async (
   seal: Seal,
   request: RequestKey,
   work: (tx: Tx) => Promise<{ status: number; body: string }>,
+  pace: keyof typeof inTurn = 'quick',
 ): Promise<{ status: number; body: string; replayed: boolean }> => {
   const { account, key, method, path } = request
   if (key.length > 255) throw new Problem('invalid', 'Idempotency-Key must be at most 255 characters long')
   const digest = digestOf(request.body)
-  return await inTurn(() =>
+  return await inTurn[pace](() =>
     db.begin(async (tx) => {
       const fresh = await tx.run`
       insert into idempotency (account_id, key, method, path, request_hash)

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Db, Tx } from '../db/sql.ts'
 import { enqueue, type Payload } from '../jobs/queue.ts'
 import { tick } from '../jobs/tick.ts'
@@ -34,6 +35,20 @@ export const ask = (tx: Tx, { account, connection, channel, act, payload, key, m
     { ...payload, act, channel, ...(milliseconds === undefined ? {} : { until: Date.now() + milliseconds }) },
     { account, id: id ?? uuid(), ...(key === undefined ? {} : { key }), ...(runAt === undefined ? {} : { runAt }) },
   )
+
+/** The id of what a request with an Idempotency-Key asks: the same request asks for the same thing. */
+export const idOf = (account: string, key: string, act: string, payload: Payload): string => {
+  const hex = hash('sha256', JSON.stringify([account, key, act, payload]))
+  // A UUID version 8 (RFC 9562, 5.8).
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** Asks for something unless it was asked, and done, before: by its id. */
+export const askOnce = async (tx: Tx, asked: Ask & { readonly id: string }): Promise<string> => {
+  const id = await ask(tx, asked)
+  await store.withdrawAnswered(tx, id)
+  return id
+}
 
 /** What became of something that was asked. `late`: it was not done in time, and never will be. */
 export type Answer<V = unknown> =

@@ -58,6 +58,10 @@ export const addAnswers = (tx: Tx, answers: readonly { id: string; answer: unkno
 export const answers = (db: Db, ids: readonly string[]) => db.many<{ id: string; answer: unknown }>`
   select id, answer from msgapp_answers where id = any(${ids}::uuid[])`
 
-/** Those that nobody waits for any more. */
+/** Takes a job back that was done before: its answer is there. */
+export const withdrawAnswered = (tx: Tx, id: string) => tx.run`
+  delete from jobs where id = ${id} and exists (select 1 from msgapp_answers where id = ${id})`
+
+/** Those that nobody waits for any more, nor asks for again by its Idempotency-Key. */
 export const forgetAnswers = (tx: Tx) => tx.run`
-  delete from msgapp_answers where created_at < clock_timestamp() - interval '10 minutes'`
+  delete from msgapp_answers where created_at < clock_timestamp() - interval '24 hours'`

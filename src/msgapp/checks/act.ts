@@ -16,8 +16,11 @@ export const makeCheckAct = (): Act<CheckAsked, ChatChecked | null> => ({
   },
   settle: async (tx, done) => {
     for (const { job, result } of done) {
-      if (result) await store.keepFound(tx, job.payload.connection, [result], job.payload.extra)
-      if (result?.there === 'yes' && job.account !== null) await foundOnMsgapp(tx, job.account, [result.number])
+      const { account, payload } = job
+      if (result && account !== null) {
+        await store.keepFound(tx, { account, ...payload }, [result])
+        if (result.there === 'yes') await foundOnMsgapp(tx, account, [result.number])
+      }
       await answer(tx, [{ id: job.id, answer: { outcome: 'done', value: result } }])
     }
   },

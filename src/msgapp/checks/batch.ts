@@ -55,24 +55,30 @@ export const next = async (tx: Tx, account: string, channel: string, share: Shar
   await ask(tx, { account, connection, channel, act: batchAct, payload: { ...share }, runAt: at })
 }
 
+/** The next few of a share, and the numbers that they are: one number may be written in several ways. */
+const some = ({ numbers }: Share) => {
+  const given = numbers.slice(0, atATime)
+  const e164 = new Map(given.map((one) => [one, known(one)?.e164 ?? one]))
+  return { given, e164, distinct: [...new Set(e164.values())] }
+}
+
 /** Checks the next few numbers of a batch. */
 export const makeBatchAct = (): Act<Share, readonly ChatChecked[]> => ({
-  run: async (network, { payload: { channel, numbers, extra } }) => {
-    const some = numbers.slice(0, atATime).map((given) => known(given)?.e164 ?? given)
-    return (await network.check?.(channel, some, extra)) ?? []
-  },
+  run: async (network, { payload }) =>
+    (await network.check?.(payload.channel, some(payload).distinct, payload.extra)) ?? [],
   settle: async (tx, done) => {
     for (const { job, result } of done) {
       const { account, payload } = job
       if (account === null) continue
-      const { channel, batch, connection, numbers, extra, full } = payload
-      if (result.length > 0) await store.keepFound(tx, connection, result, extra)
+      const { given, e164 } = some(payload)
+      await store.keepFound(tx, { account, ...payload }, result)
       const there = result.filter((one) => one.there === 'yes').map(({ number }) => number)
       if (there.length > 0) await foundOnMsgapp(tx, account, there)
-      const some = numbers.slice(0, atATime).map((given, i) => [given, resultOf(given, result[i] ?? null, full)])
-      await report(tx, account, batch, Object.fromEntries(some))
-      const rest = numbers.slice(atATime)
-      if (rest.length > 0) await next(tx, account, channel, { ...payload, numbers: rest })
+      const found = new Map(result.map((one) => [one.number, one]))
+      const results = given.map((one) => [one, resultOf(one, found.get(e164.get(one) ?? '') ?? null, payload.full)])
+      await report(tx, account, payload.batch, Object.fromEntries(results))
+      const rest = payload.numbers.slice(given.length)
+      if (rest.length > 0) await next(tx, account, payload.channel, { ...payload, numbers: rest })
     }
   },
   failed: async (tx, { account, payload }) => {

@@ -3,9 +3,12 @@ import { Problem } from '../../http/problem.ts'
 import * as store from './store.ts'
 import { place, take, type Window } from './window.ts'
 
+/** Checks of a trial within a minute. */
+export const trialPace = 10
+
 /** Checks of an account within a minute (interface.md part 8). */
 const pace = (onTrial: boolean, connected: number) =>
-  onTrial ? { limit: 10, apart: 6_000 } : { limit: 50 * Math.max(1, connected), apart: 0 }
+  onTrial ? { limit: trialPace, apart: 6_000 } : { limit: 50 * Math.max(1, connected), apart: 0 }
 
 /** A check waits so long for its turn toward the network, at most. */
 const longestWaitMs = 20_000

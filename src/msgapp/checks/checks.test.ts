@@ -35,9 +35,10 @@ const found = (number: string, there: ChatChecked['there']): ChatChecked => ({
   business: null,
 })
 
-const know = (number: string, there: ChatChecked['there'] = 'yes', until = '1 day', extra = false) => world.db.run`
-  insert into msgapp_checks (connection_id, number, extra, found, until)
-  values (${connection}, ${number}, ${extra}, ${found(number, there)}, app_now() + ${until}::interval)`
+const know = (tenant: Tenant, number: string, there: ChatChecked['there'] = 'yes', until = '1 day', extra = false) =>
+  world.db.run`
+    insert into msgapp_checks (account_id, connection_id, number, extra, found, until)
+    values (${tenant.id}, ${connection}, ${number}, ${extra}, ${found(number, there)}, app_now() + ${until}::interval)`
 
 const now = async () =>
   (await world.db.one<{ now: number }>`select extract(epoch from app_now())::float8 * 1000 as now`).now
@@ -51,7 +52,7 @@ test('16 clients of two processes get 50 checks in any minute for each connected
   const tenant = await world.tenant()
   const from = await connect(tenant)
   await connect(tenant)
-  await know(target)
+  await know(tenant, target)
   const limit = 100
   const minutes = 2
   const taken: { from: number; to: number }[] = []
@@ -78,6 +79,7 @@ test('16 clients of two processes get 50 checks in any minute for each connected
 test('a trial checks every 6 s, 100 numbers in all: the 101st is 402', async () => {
   const tenant = await world.tenant({ onTrial: true, requestsPerMinute: 100_000 })
   const from = await connect(tenant)
+  await know(tenant, target)
   await world.db.run`update accounts set max_api_requests = null where id = ${tenant.id}`
   for (let i = 0; i < 100; i++) {
     assert.equal((await check(world, tenant, from)).status, 200, `${i}`)
@@ -98,7 +100,7 @@ test('a trial checks every 6 s, 100 numbers in all: the 101st is 402', async () 
 test('a check is one API call, and two with extra information', async () => {
   const tenant = await world.tenant()
   const from = await connect(tenant)
-  await know(target, 'yes', '1 day', true)
+  await know(tenant, target, 'yes', '1 day', true)
   const calls = async () => (await world.call(tenant, 'GET', '/open/info')).body.usage.api_request_count
   const start = await calls()
   await check(world, tenant, from)
@@ -120,10 +122,11 @@ test('what is known is told without asking; what has grown old, or was never kno
   const tenant = await world.tenant()
   const from = await connect(tenant)
   const [there, gone, old] = ['+442079460101', '+442079460102', '+442079460103']
-  await know(there)
-  await know(gone, 'no')
-  await know(old, 'yes', '-1 second')
+  await know(tenant, there)
+  await know(tenant, gone, 'no')
+  await know(tenant, old, 'yes', '-1 second')
   await world.db.run`update msgapp_links set proved_at = null`
+  const count = async () => (await world.call(tenant, 'GET', '/open/info')).body.usage.number_check_count
   const yes = (await check(world, tenant, from, there)).body
   assert.equal(yes.on_msgapp, true)
   assert.equal(yes.number.region, 'London')
@@ -139,6 +142,7 @@ test('what is known is told without asking; what has grown old, or was never kno
   const unknown = (await check(world, tenant, from, old)).body
   assert.equal(unknown.on_msgapp_unknown, true)
   assert.ok(!('on_msgapp' in unknown))
+  assert.equal(await count(), 2, 'what nobody could be asked is no check')
 })
 
 test('a number of another account is as unknown as one that never was; its own uuid does as well as the number', async () => {
@@ -153,4 +157,14 @@ test('a number of another account is as unknown as one that never was; its own u
   assert.equal(missing.status, 404)
   assert.equal(foreign.body.error_code, missing.body.error_code)
   assert.equal((await check(world, other, `WPN${id}`)).status, 404)
+})
+
+test('what one account found out is not told to another', async () => {
+  const [one, other] = [await world.tenant(), await world.tenant()]
+  const [mine, theirs] = [await connect(one), await connect(other)]
+  const number = '+442079460104'
+  await know(one, number)
+  await world.db.run`update msgapp_links set proved_at = null`
+  assert.equal((await check(world, one, mine, number)).body.on_msgapp, true)
+  assert.equal((await check(world, other, theirs, number)).body.on_msgapp_unknown, true)
 })

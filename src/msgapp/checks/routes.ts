@@ -1,6 +1,6 @@
 import type { ChatChecked } from '../../connectors/chat-port.ts'
 import { ok, serve, serveOutside } from '../../http/endpoint.ts'
-import { conflict, notFound } from '../../http/problem.ts'
+import { notFound, Problem } from '../../http/problem.ts'
 import { parse, uuid } from '../../lib/id.ts'
 import { e164 } from '../../lib/phone.ts'
 import type { Parts } from '../../parts.ts'
@@ -34,12 +34,15 @@ export const checkRoutes = ({ db }: Parts) => {
       const others = await store.connected(db, account.id)
       const full = extra && others.some(({ is_business }) => is_business)
 
+      const place = { account: account.id, connection: line.connection_id, extra }
+
       const asked = await db.begin(async (tx): Promise<ChatChecked | { id: string; wait: number } | null> => {
+        const [cached] = await store.fresh(tx, place, [target.e164])
+        // Nobody can be asked: that is no check.
+        if (!cached && (pace === 0 || line.connection_status !== 'C')) return null
         await budget.count(tx, account, 1, extra ? 1 : 0)
         await budget.spend(tx, account, others.length)
-        const [cached] = await store.fresh(tx, line.connection_id, [target.e164], extra)
         if (cached) return cached.found
-        if (pace === 0 || line.connection_status !== 'C') return null
         const { at, wait } = await budget.turn(tx, line.id, pace)
         const id = await ask(tx, {
           account: account.id,
@@ -60,21 +63,32 @@ export const checkRoutes = ({ db }: Parts) => {
     serve(c.checkNumbers, async ({ account, body, tx }) => {
       const { extra_information: extra = false } = body
       const numbers = [...new Set(body.numbers)]
+      const valid = numbers.filter((given) => known(given))
       const lines = await store.connected(tx, account.id)
-      if (lines.length === 0) conflict('No number of the account is connected', 'channel_connecting')
+      if (lines.length === 0)
+        throw new Problem('conflict', 'No number of the account is connected', 'channel_connecting', {
+          'retry-after': '10',
+        })
       const able = lines.filter(({ platform }) => checksOf(platform) > 0)
       const full = extra && lines.some(({ is_business }) => is_business)
       // The request itself is one call.
-      await budget.count(tx, account, numbers.length, numbers.length * (extra ? 2 : 1) - 1)
+      await budget.count(tx, account, valid.length, Math.max(0, valid.length * (extra ? 2 : 1) - 1))
 
       const id = uuid()
       await store.addBatch(tx, account.id, id, numbers, extra)
-      const valid = numbers.filter((given) => able.length > 0 && known(given))
-      const at = numbers.filter((given) => !valid.includes(given)).map((given) => [given, resultOf(given, null, full)])
-      await report(tx, account.id, id, Object.fromEntries(at))
+      const e164 = valid.map((given) => known(given)?.e164 ?? given)
+      const fresh = new Map<string, ChatChecked>()
+      for (const connection of new Set(able.map(({ connection_id }) => connection_id)))
+        for (const { number, found } of await store.fresh(tx, { account: account.id, connection, extra }, e164))
+          fresh.set(number, found)
+      const open = valid.filter((_, i) => able.length > 0 && !fresh.has(e164[i] ?? ''))
+      const told = numbers
+        .filter((given) => !open.includes(given))
+        .map((given) => [given, resultOf(given, fresh.get(known(given)?.e164 ?? '') ?? null, full)])
+      await report(tx, account.id, id, Object.fromEntries(told))
       for (const [i, { id: channel, connection_id: connection, platform }] of able.entries()) {
-        const share = valid.filter((_, place) => place % able.length === i)
-        const limit = checksOf(platform)
+        const share = open.filter((_, place) => place % able.length === i)
+        const limit = Math.min(checksOf(platform), account.onTrial ? budget.trialPace : Number.POSITIVE_INFINITY)
         if (share.length > 0)
           await next(tx, account.id, channel, { batch: id, connection, numbers: share, extra, full, limit })
       }

@@ -27,28 +27,30 @@ export const count = (tx: Tx, account: string, checks: number, calls: number) =>
   select c.number_checks, c.api_requests, a.max_number_checks, a.max_api_requests
   from counted c join accounts a on a.id = c.account_id`
 
-/** What is known of numbers and still fresh: with extra information where that is asked for. */
-export const fresh = (sql: Sql, connection: string, numbers: readonly string[], extra: boolean) =>
-  sql.many<{ found: ChatChecked }>`
-    select distinct on (number) found from msgapp_checks
-    where connection_id = ${connection} and number = any(${numbers}::text[]) and (extra or not ${extra})
-      and until > app_now()
+type Where = { readonly account: string; readonly connection: string; readonly extra: boolean }
+
+/** What an account knows of numbers, while it is fresh: with extra information where that is asked for. */
+export const fresh = (sql: Sql, { account, connection, extra }: Where, numbers: readonly string[]) =>
+  sql.many<{ number: string; found: ChatChecked }>`
+    select distinct on (number) number, found from msgapp_checks
+    where account_id = ${account} and connection_id = ${connection} and number = any(${numbers}::text[])
+      and (extra or not ${extra}) and until > app_now()
     order by number, extra desc`
 
 /** Registered numbers are known for seven days, others for one; what is unknown is not kept. */
-export const keepFound = (tx: Tx, connection: string, found: readonly ChatChecked[], extra: boolean) => tx.run`
-  insert into msgapp_checks (connection_id, number, extra, found, until)
-  select ${connection}, f.number, ${extra}, f.found::jsonb,
+export const keepFound = (tx: Tx, { account, connection, extra }: Where, found: readonly ChatChecked[]) => tx.run`
+  insert into msgapp_checks (account_id, connection_id, number, extra, found, until)
+  select distinct on (f.number) ${account}::uuid, ${connection}::uuid, f.number, ${extra}::boolean, f.found::jsonb,
     (select app_now()) + case when f.there = 'yes' then interval '7 days' else interval '1 day' end
   from unnest(
     ${found.map(({ number }) => number)}::text[], ${found.map(({ there }) => there)}::text[],
     ${found.map((one) => JSON.stringify(one))}::text[]) f (number, there, found)
   where f.there <> 'unknown'
-  on conflict (connection_id, number, extra) do update set found = excluded.found, until = excluded.until`
+  on conflict (account_id, connection_id, number, extra) do update set found = excluded.found, until = excluded.until`
 
 export const forgetStale = (tx: Tx) => tx.run`
-  delete from msgapp_checks where (connection_id, number, extra) in (
-    select connection_id, number, extra from msgapp_checks where until <= app_now() order by until limit 5000)`
+  delete from msgapp_checks where (account_id, connection_id, number, extra) in (
+    select account_id, connection_id, number, extra from msgapp_checks where until <= app_now() order by until limit 5000)`
 
 export type BatchRow = {
   id: string

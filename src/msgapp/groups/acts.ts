@@ -35,8 +35,11 @@ const newMember = ({ number, code, message, invited }: ChatParticipant): store.N
 
 /** Creates a group; its answer is the group's id here. */
 export const makeCreateAct = (): Act<Creation, Final<ChatGroupMade>> => ({
-  run: async (network, { payload: { channel, name, description, participants } }) =>
-    final((await network.createGroup?.(channel, { name, description, participants })) ?? unable),
+  run: async (network, { attempt, payload: { channel, name, description, participants } }) =>
+    // The one before ended without a word: the network may have made the group, and would make another.
+    attempt > 1
+      ? { outcome: 'unknown', reason: 'whoever asked the network ended before it answered; the group may be there' }
+      : final((await network.createGroup?.(channel, { name, description, participants })) ?? unable),
   settle: async (tx, done) => {
     for (const { job, result } of done) {
       const { account, payload } = job
@@ -95,7 +98,7 @@ export const makeChangeAct = (): Act<Change, Final<readonly ChatParticipant[]>> 
 
 /** Has the groups of a channel read anew. */
 export const askForGroups = (tx: Tx, { account, connection, channel }: Line) =>
-  ask(tx, { account, connection, channel, act: syncAct, key: `groups ${channel}` })
+  ask(tx, { account, connection, channel, act: syncAct, key: channel })
 
 /** Reads the groups of a channel from its network anew. */
 export const makeSyncAct = (): Act<object, readonly ChatGroup[] | null> => ({

@@ -44,6 +44,7 @@ export const createGroup = contract({
   id: 'createGroup',
   method: 'POST',
   url: '/open/msgapp/group/create',
+  waits: true,
   summary: 'Create a group with at most 10 participants beside the number that creates it',
   body: Type.Object({
     from_number: Phone(ours),
@@ -90,7 +91,14 @@ export const getGroup = contract({
   errors: missing,
 })
 
-const change = { ...groups, method: 'POST', params: one, status: 200, errors: { ...missing, ...busy } } as const
+const change = {
+  ...groups,
+  method: 'POST',
+  waits: true,
+  params: one,
+  status: 200,
+  errors: { ...missing, ...busy },
+} as const
 const members = {
   ...change,
   body: Type.Object({ participants: Participants('Phone numbers') }),

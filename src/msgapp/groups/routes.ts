@@ -1,11 +1,12 @@
+import type { FastifyRequest } from 'fastify'
 import type { ChatAbility, ChatGroupChange, ChatParticipant } from '../../connectors/chat-port.ts'
-import { ok, serve, serveAfter, serveFast } from '../../http/endpoint.ts'
+import { type Call, ok, serve, serveAfter, serveFast } from '../../http/endpoint.ts'
 import { invalid, notFound, Problem, unprocessable } from '../../http/problem.ts'
 import { pageOf } from '../../http/schema.ts'
 import { phoneNumber } from '../../http/validation.ts'
-import { parse, print } from '../../lib/id.ts'
+import { parse, print, uuid } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
-import { type Answer, answered, ask } from '../asking.ts'
+import { type Answer, answered, ask, askOnce, idOf } from '../asking.ts'
 import { type Channel, channelOf, channelOfNumber, demandConnected } from '../channels/ops.ts'
 import { demand } from '../networks.ts'
 import { type PictureAsked, pictureAct } from '../pictures/act.ts'
@@ -39,10 +40,21 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
     { account, connection, id: channel }: Channel,
     act: string,
     payload: Creation | Change,
+    request: FastifyRequest,
   ): Promise<V> => {
-    const id = await db.begin((tx) =>
-      ask(tx, { account, connection, channel, act, key: channel, payload: { ...payload }, milliseconds: patienceMs }),
-    )
+    const { 'idempotency-key': key } = request.headers
+    const id = typeof key === 'string' ? idOf(account, key, act, { ...payload, channel }) : uuid()
+    const wish = {
+      account,
+      connection,
+      channel,
+      act,
+      key: channel,
+      payload: { ...payload },
+      milliseconds: patienceMs,
+      id,
+    }
+    await db.begin((tx) => askOnce(tx, wish))
     const said: Answer<V> | null = await answered<V>(db, id, patienceMs + 1_000)
     if (said?.outcome === 'done') return said.value
     if (said?.outcome === 'refused') return unprocessable(`The network refused: ${said.reason}`, 'refused_by_network')
@@ -56,27 +68,23 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
     return group ?? notFound('The group is gone')
   }
 
-  const changed = async (row: store.GroupRow, change: Exclude<ChatGroupChange, { act: 'picture' }>) => {
+  const changed = async (
+    row: store.GroupRow,
+    change: Exclude<ChatGroupChange, { act: 'picture' }>,
+    request: FastifyRequest,
+  ) => {
     const channel = able(await channelOf(db, row.account_id, print('WPN', row.channel_id)), 'group_changes')
     const { id: group, network_id: networkId } = row
     if (networkId === null) return later('The group is not made yet', 'group_pending', 5)
-    return await asked<readonly ChatParticipant[]>(channel, changeAct, { group, networkId, change })
+    return await asked<readonly ChatParticipant[]>(channel, changeAct, { group, networkId, change }, request)
   }
 
   const members =
     (act: 'add' | 'remove' | 'promote' | 'demote') =>
-    async ({
-      account,
-      params,
-      body,
-    }: {
-      account: { id: string }
-      params: { group_uuid: string }
-      body: { participants: string[] }
-    }) => {
+    async ({ account, params, body, request }: Call<typeof c.addParticipant>) => {
       const row = await groupOf(account.id, params.group_uuid)
       const numbers = [...new Set(body.participants.map(phoneNumber))]
-      const told = await changed(row, { act, numbers })
+      const told = await changed(row, { act, numbers }, request)
       const group = await shownOne(account.id, row.id)
       const participants = told.map(({ number, code, message, invited }) => [
         number,
@@ -88,13 +96,18 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
     }
 
   return [
-    serveFast(c.createGroup, async ({ account, body: { from_number, group } }) => {
+    serveFast(c.createGroup, async ({ account, body: { from_number, group }, request }) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(from_number))
       const participants = [...new Set(group.participants.map(phoneNumber))].filter((one) => one !== channel.number)
       if (participants.length === 0) invalid('group.participants must name somebody else than from_number')
       able(channel, 'groups')
       const { name, description = null } = group
-      const id = await asked<string>(channel, createAct, { number: channel.number, name, description, participants })
+      const id = await asked<string>(
+        channel,
+        createAct,
+        { number: channel.number, name, description, participants },
+        request,
+      )
       const made = await shownOne(account.id, id)
       const isIn = (number: string) => made.participants[number]?.statusCode === 200
       return ok({
@@ -125,9 +138,9 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
     serveFast(c.promoteParticipant, members('promote')),
     serveFast(c.demoteParticipant, members('demote')),
 
-    serveFast(c.setGroupDescription, async ({ account, params, body }) => {
+    serveFast(c.setGroupDescription, async ({ account, params, body, request }) => {
       const row = await groupOf(account.id, params.group_uuid)
-      await changed(row, { act: 'description', text: body.description })
+      await changed(row, { act: 'description', text: body.description }, request)
       return ok({ group: await shownOne(account.id, row.id) })
     }),
 
