@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { needs } from './needs.ts'
 import { apiKey, type Platform, startPlatform } from './platform.ts'
+import { temporaryFolder } from './servers.ts'
 
 // The pages with commands to paste, run as they stand.
 
 let platform: Platform
+before(async () => {
+  platform = await startPlatform()
+})
 after(() => platform?.end('SIGKILL'))
 
 /** The commands of a page, for this platform. Each block's end is marked, so that its output is found. */
@@ -21,15 +27,19 @@ const scriptOf = (page: string, url: string): string => {
 
 type Json = { [key: string]: unknown }
 
+/** Runs a page. @returns the lines that each of its blocks printed */
+const walked = (script: string): string[][] => {
+  const run = spawnSync('bash', ['-u'], { input: script, encoding: 'utf8', timeout: 60_000 })
+  assert.equal(run.stderr, '')
+  return run.stdout.split('----\n').map((block) => block.split('\n').filter((line) => line !== ''))
+}
+
 test(
   'docs/numbers.md: find Los Angeles, reserve, expire, reserve again, buy, list and delete, by curl',
   needs('curl'),
   async () => {
-    platform = await startPlatform()
     const script = scriptOf('docs/numbers.md', platform.url)
-    const run = spawnSync('bash', ['-u'], { input: script, encoding: 'utf8', timeout: 60_000 })
-    assert.equal(run.stderr, '')
-    const blocks = run.stdout.split('----\n').map((block) => block.split('\n').filter((line) => line !== ''))
+    const blocks = walked(script)
     const answers = blocks.map((lines) =>
       lines.filter((line) => line.startsWith('{')).map((line): Json => JSON.parse(line)),
     )
@@ -50,5 +60,49 @@ test(
     const price = 100 - Number((info.balance as Json).amount)
     assert.ok(price > 0 && price < 20, `it cost ${price}`)
     assert.deepEqual([released?.[0], released?.[1]?.total], [{ success: true }, 0])
+  },
+)
+
+/** A port that nobody listens on, at this moment. */
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // it listens on TCP
+  server.close()
+  return port
+}
+
+test(
+  'docs/messaging.md: a message with acknowledgements 1 to 3, its answer at a webhook, checks and a group, by curl',
+  needs('curl'),
+  async () => {
+    const script = scriptOf('docs/messaging.md', platform.url)
+      .replaceAll('3000', String(await freePort()))
+      .replaceAll('/tmp/', `${temporaryFolder()}/`)
+      .replace('node ', `${process.execPath} `)
+    const blocks = walked(script)
+    const answers = blocks.map((lines) =>
+      lines.filter((line) => line.startsWith('{')).map((line): Json => JSON.parse(line)),
+    )
+    const [, [numbers, status] = [], [hook] = [], [sent, handset] = [], back = [], checks = [], group = []] = answers
+    assert.partialDeepStrictEqual(
+      [numbers, status, hook],
+      [{ count: 1 }, { connection_status: 'C' }, { success: true }],
+    )
+    assert.partialDeepStrictEqual(sent, { message: { wa_msg_ack: 2, received: true, read: false } })
+    assert.partialDeepStrictEqual(handset, { msgapp: [{ text: 'Hello from Trunkline 👋' }] })
+    const [, , read, conversation, received] = back
+    assert.partialDeepStrictEqual(read, { message: { wa_msg_ack: 3, read: true } })
+    assert.partialDeepStrictEqual(conversation, { count: 2 })
+    assert.partialDeepStrictEqual(received, { event: 'msgapp.message.received', message: { text: 'Hello back' } })
+    assert.deepEqual(
+      checks.map(({ on_msgapp }) => on_msgapp),
+      [true, false, true],
+    )
+    assert.partialDeepStrictEqual(group[0], {
+      accepted_numbers: ['+447400123456'],
+      unaccepted_numbers: ['+447400120006'],
+    })
+    assert.partialDeepStrictEqual(group.at(-1), { messages: [{ message: { text: 'Welcome' } }] })
   },
 )
