@@ -16,7 +16,11 @@ export type VoiceRefusal = { readonly status: number; readonly reason: string }
 
 export type VoiceAsked<T> = { readonly value: T } | { readonly refused: VoiceRefusal }
 
-/** A registration that a browser asks for, its password proven. */
+/**
+ * A registration that a browser asks for, its password proven, and its identity that of the username. A generation that is older than the
+ * newest one given out is refused. Who has no say any more is told by the code with which the WebSocket closes, after its last call: 4001
+ * replaced, 4002 expired, 4003 suspended.
+ */
 export type VoiceArrival = {
   /** Digest username, `<expiry>:<USR…>`. */
   readonly username: string
@@ -29,7 +33,7 @@ export type VoiceArrival = {
 /** Someone is here. `until`, Unix milliseconds: no registration outlives the credentials. */
 export type VoicePresence = VoicePerson & { readonly generation: number; readonly until: number }
 
-/** A call from a browser. `to` and `from` as dialled and as wished; `headers` are those beginning with X-. */
+/** A call from a browser. `to` as dialled, `from` as wished in the header X-Caller-Id; `headers` are the others that begin with X-. */
 export type VoicePlaced = {
   readonly person: VoicePerson
   readonly callId: string
@@ -140,6 +144,8 @@ export type VoiceTrunk = {
   readonly domain: string | null
   /** How numbers are written to it. */
   readonly numbers: 'e164' | 'plus' | 'national'
+  /** Of `national`: whose numbers are written with 0, all others with 00. Without it they are written as `e164`. */
+  readonly callingCode?: string | null
   readonly codecs: readonly ('pcmu' | 'pcma')[]
   readonly pingSeconds: number
   /** Calls at a time; null for no limit. */

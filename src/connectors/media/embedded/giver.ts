@@ -25,7 +25,7 @@ export const playTone = (hertz: number, codec: G711, payloadType: number, send: 
       for (let i = 0; i < packetFrames; i++)
         payload[i] = encodeSample(codec, Math.round(amplitude * Math.sin((frame + i) * step)))
       const number = sequence++ & 0xffff
-      send({ source: 'tone', sequence: number, timestamp: frame >>> 0, marker: false, payloadType, payload })
+      send({ source: `tone ${start}`, sequence: number, timestamp: frame >>> 0, marker: false, payloadType, payload })
     }
   }
   next()
@@ -43,11 +43,13 @@ export const pressKeys = async (
 ): Promise<void> => {
   let sequence = 0
   let due = performance.now()
+  // Each row begins anew: one right behind another would else seem to repeat it.
+  const source = `keys ${due}`
   for (const { timestamp, marker, payload, delayMs } of presses(digits, clock)) {
     due += delayMs
     const wait = due - performance.now()
     if (wait > 0) await pause(wait)
     if (!isOn()) return
-    send({ source: 'keys', sequence: sequence++, timestamp, marker, payloadType, payload })
+    send({ source, sequence: sequence++, timestamp, marker, payloadType, payload })
   }
 }

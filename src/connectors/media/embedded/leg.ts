@@ -163,10 +163,12 @@ export class Leg {
   /** What the other leg heard; a null codec is a key. */
   private pass(packet: RtpPacket, codec: MediaCodec | null, at: number): void {
     if (!this.agreement) return
-    if (this.giver || this.isPressing || !maySend(this.direction)) {
+    if (!maySend(this.direction)) {
       this.outlet.interrupt()
       return
     }
+    // A tone or a key is in its midst: it is a source of its own, and an interruption would cut one key into several.
+    if (this.giver || this.isPressing) return
     const format = codec === null ? this.agreement.keys : this.agreement.codec
     if (!format) return
     const { sequence, timestamp, marker } = packet

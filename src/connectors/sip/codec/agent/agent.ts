@@ -106,6 +106,11 @@ export class Agent {
     return this.exchange(compose(method, ask, this.settings.name, numbered), ask, contact).done
   }
 
+  /** Where requests to a URI would go, best first. @throws Error when nobody could be asked */
+  async locate(uri: string): Promise<readonly { readonly address: string; readonly port: number }[]> {
+    return this.ways.to(uri)
+  }
+
   /** Calls somebody. */
   invite(ask: Ask, events: OutgoingEvents): OutgoingCall {
     const digest = ask.digest ?? (ask.credentials && new DigestClient(ask.credentials))

@@ -14,6 +14,8 @@ export type Ask = {
   readonly headers?: readonly Header[]
   readonly body?: Answer['body']
   readonly maxForwards?: number
+  /** By chance unless told. */
+  readonly callId?: string
   /** Where to send it, when not to where the URI says: a flow, an address, or the URI of an outbound proxy. */
   readonly via?: Flow | Target | string
   readonly credentials?: { readonly username: string; readonly password: string }
@@ -41,7 +43,7 @@ export const compose = (method: string, ask: Ask, name: string | undefined, numb
       ['Max-Forwards', String(maxForwards)],
       ['From', `${from};tag=${makeTag()}`],
       ['To', to],
-      ['Call-ID', numbered?.callId ?? randomBytes(16).toString('hex')],
+      ['Call-ID', numbered?.callId ?? ask.callId ?? randomBytes(16).toString('hex')],
       ['CSeq', `${numbered?.cseq ?? 1} ${method}`],
       ...headers,
       ...content.headers,

@@ -81,9 +81,10 @@ export class Session implements DialogUser {
     this.refresher.restart(interval)
   }
 
-  /** Ends it. Resolves when the peer has answered, or will not. A second time changes nothing. */
-  async bye(extra: Extra = {}): Promise<void> {
-    await this.finish('local', extra)
+  /** Ends it. Resolves when the peer has answered, or will not. A second time changes nothing. @returns whether it answered */
+  async bye(extra: Extra = {}): Promise<boolean> {
+    const outcome = await this.finish('local', extra)
+    return outcome?.outcome === 'answered'
   }
 
   /** A new offer within the call. Null when the session ended meanwhile. */
@@ -242,13 +243,14 @@ export class Session implements DialogUser {
   }
 
   /** Ends it from our side: a BYE, which the callee sends only once the caller's ACK is there, or will not come (15). */
-  private async finish(why: SessionEnd, extra: Extra = {}): Promise<void> {
-    if (this.isOver) return
+  private async finish(why: SessionEnd, extra: Extra = {}): Promise<Outcome | null> {
+    if (this.isOver) return null
     const isEarly = this.waiting !== null
     this.conclude(why, null)
     if (isEarly) await new Promise<void>((resolve) => this.holdBack(resolve))
-    await this.send(this.dialog.build('BYE', extra)).done
+    const outcome = await this.send(this.dialog.build('BYE', extra)).done
     this.core.forget(this.dialog.key, this)
+    return outcome
   }
 
   private holdBack(go: () => void): void {

@@ -1,0 +1,51 @@
+import type { MediaLeg } from '../../port.ts'
+import type { Ask } from '../codec/agent/ask.ts'
+import type { Outcome } from '../codec/agent/exchange.ts'
+import type { OutgoingCall } from '../codec/dialog/outgoing.ts'
+import type { SipResponse } from '../codec/message.ts'
+import type { Parts } from './parts.ts'
+import { described, type Side } from './side.ts'
+
+export type AttemptEvents = {
+  progress(response: SipResponse): void
+  accepted(response: SipResponse): void
+  refused(outcome: Outcome): void
+}
+
+/** One telephone or browser that is asked to answer. */
+export class Attempt {
+  readonly side: Side
+  private readonly ask: Ask
+  private readonly offer: string
+  private call: OutgoingCall | null = null
+
+  constructor(side: Side, ask: Ask, offer: string) {
+    this.side = side
+    this.ask = ask
+    this.offer = offer
+  }
+
+  get media(): MediaLeg {
+    return this.side.media
+  }
+
+  start({ agent }: Parts, events: AttemptEvents): void {
+    this.call = agent.invite(
+      { ...this.ask, body: described(this.offer) },
+      {
+        progress: (response) => events.progress(response),
+        accepted: (response, session) => {
+          this.side.session = session
+          events.accepted(response)
+        },
+        refused: (outcome) => events.refused(outcome),
+        session: this.side,
+      },
+    )
+  }
+
+  /** @param isTaken somebody else has answered: no missed call (RFC 3326) */
+  cancel(isTaken = false): void {
+    this.call?.cancel(isTaken ? [['Reason', 'SIP;cause=200;text="Call completed elsewhere"']] : [])
+  }
+}

@@ -1,0 +1,72 @@
+import type { VoiceFinding } from '../../voice-port.ts'
+import type { Agent } from '../codec/agent/agent.ts'
+import type { Outcome } from '../codec/agent/exchange.ts'
+import { topVia } from '../codec/fields.ts'
+import type { Trunk } from './trunk.ts'
+
+type What = VoiceFinding['what']
+
+const well = (what: What, found: string): VoiceFinding => ({ what, well: true, found, mend: null })
+const ill = (what: What, found: string, mend: string): VoiceFinding => ({ what, well: false, found, mend })
+
+/** Looks at a trunk from the name to the registration, and stops where nothing behind can be well. */
+export const examine = async function* (trunk: Trunk, agent: Agent): AsyncIterable<VoiceFinding> {
+  const { host, transport } = trunk.settings
+  const addresses = await trunk.locate()
+  if (addresses.length === 0) {
+    yield ill(
+      'dns',
+      `${host} has no address`,
+      'Correct the host name of the trunk, or the name servers of this machine',
+    )
+    return
+  }
+  yield well('dns', `${host} is ${addresses.join(', ')}`)
+
+  const outcome = await trunk.options()
+  if (outcome.outcome === 'failed') {
+    if (transport === 'tls')
+      yield ill('tls', outcome.reason, 'Check the certificate of the trunk, its name and its authority')
+    yield ill(
+      'options',
+      outcome.reason,
+      `Check port and transport (${transport}), and that no firewall between keeps packets away; ask the carrier to allow our address`,
+    )
+    return
+  }
+  if (transport === 'tls') yield well('tls', 'the certificate is good')
+  yield options(outcome)
+  yield mapping(outcome, agent)
+  if (trunk.status.registered !== null) yield registration(trunk)
+}
+
+type Answered = Extract<Outcome, { outcome: 'answered' }>
+
+const options = ({ response: { status, reason }, flow }: Answered): VoiceFinding => {
+  const found = `${flow.address}:${flow.port} answered ${status} ${reason}`
+  if (status === 401 || status === 407)
+    return ill('options', found, 'Set username and password as the carrier gave them')
+  if (status === 403) return ill('options', found, 'Ask the carrier to allow our address, or set username and password')
+  // Some do not know OPTIONS: that they answer is enough.
+  return well('options', found)
+}
+
+/** Via comes back with the address that the trunk saw (RFC 3261, 18.2.1; RFC 3581). */
+const mapping = ({ response, flow }: Answered, agent: Agent): VoiceFinding => {
+  const { params } = topVia(response)
+  const { host, port } = agent.transports.sentBy(flow.protocol)
+  const seen = params.get('received') ?? host
+  const seenPort = params.get('rport') || port
+  if (seen !== host)
+    return ill('nat', `we say that we are ${host}, and are seen as ${seen}`, `Set the advertised address to ${seen}`)
+  if (flow.protocol === 'UDP' && Number(seenPort) !== port)
+    return ill('nat', `we are seen at port ${seenPort} instead of ${port}`, `Forward port ${port} to this machine`)
+  return well('nat', `we are seen as ${host}:${port}`)
+}
+
+const registration = (trunk: Trunk): VoiceFinding => {
+  const { registered, lastError } = trunk.status
+  return registered
+    ? well('registration', 'we are registered')
+    : ill('registration', lastError ?? 'no answer yet', 'Check username, password and domain with the carrier')
+}

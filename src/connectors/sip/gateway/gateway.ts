@@ -1,0 +1,134 @@
+import type { MediaEngine } from '../../port.ts'
+import type { VoiceDesk, VoiceFinding, VoiceGateway } from '../../voice-port.ts'
+import { Agent } from '../codec/agent/agent.ts'
+import type { Frozen } from '../codec/dialog/dialog.ts'
+import { realTimers, type Timers } from '../codec/timers.ts'
+import type { SentBy } from '../codec/transport/flow.ts'
+import type { SipNames } from '../codec/transport/locate.ts'
+import { openTcp } from '../codec/transport/tcp.ts'
+import { openUdp } from '../codec/transport/udp.ts'
+import { WebSockets } from '../codec/transport/websocket.ts'
+import { Calls } from './calls.ts'
+import { examine } from './doctor.ts'
+import { Door } from './door.ts'
+import { isBrowser, type Parts } from './parts.ts'
+import { Registrar } from './registrar.ts'
+import { Timelines } from './timeline.ts'
+import { Trunks } from './trunks.ts'
+
+export type GatewaySettings = {
+  readonly desk: VoiceDesk
+  readonly media: MediaEngine
+  /** Where trunks are heard over UDP and TCP, and how they reach us when that is not what is bound. */
+  readonly bind: string
+  readonly port: number
+  readonly advertised?: string
+  /** PEM: opens TLS on its own port. */
+  readonly tls?: { readonly port: number; readonly key: string; readonly cert: string; readonly ca?: string }
+  /** Host of the addresses that browsers see, and the realm of their digest. */
+  readonly domain: string
+  readonly realm: string
+  /** Makes the nonces ours. */
+  readonly secret: string
+  readonly mostBrowsers?: number
+  readonly sessionSeconds?: number
+  readonly timers?: Timers
+  readonly names?: SipNames
+  /** Unix milliseconds. */
+  readonly now?: () => number
+  /** What nobody can be told of: a bug of ours, or a desk that could not write. */
+  fault(error: unknown): void
+}
+
+const openTransports = async (agent: Agent, settings: GatewaySettings): Promise<number> => {
+  const { bind: address, port, advertised, tls } = settings
+  const { transports, timers } = agent
+  const known = (at: number): { advertised?: SentBy } =>
+    advertised === undefined ? {} : { advertised: { host: advertised, port: at } }
+  const udp = transports.add(await openUdp({ address, port, ...known(port) }, transports))
+  const bound = udp.sentBy.port ?? port
+  transports.add(await openTcp({ address, port: bound, ...known(bound) }, transports, timers))
+  if (tls) transports.add(await openTcp({ address, port: tls.port, tls, ...known(tls.port) }, transports, timers))
+  return bound
+}
+
+const nothing = async function* (): AsyncIterable<VoiceFinding> {}
+
+/** SIP between browsers and trunks, with the media of an engine, as a desk decides. @throws Error when a port is taken */
+export const startGateway = async (settings: GatewaySettings): Promise<VoiceGateway> => {
+  const { desk, media, domain, realm, secret, fault, timers = realTimers, now = Date.now } = settings
+  const timelines = new Timelines(desk.trace.bind(desk), now)
+  const agent: Agent = new Agent({
+    ...{ name: 'Trunkline', user: 'trunkline', timers },
+    ...(settings.sessionSeconds === undefined ? {} : { sessionSeconds: settings.sessionSeconds }),
+    ...(settings.names ? { names: settings.names } : {}),
+    handlers: {
+      // Strangers hear nothing: the port is scanned within minutes.
+      admits: (flow) => isBrowser(flow) || trunks.from(flow.address) !== null,
+      onInvite: (incoming) => calls.take(incoming),
+      onRegister: (request, flow) => registrar.register(request, flow),
+      seen: (direction, message) => timelines.seen(direction, message),
+      closed: (flow) => {
+        registrar.closed(flow)
+        calls.lost(flow)
+      },
+      fault,
+    },
+  })
+  const parts: Parts = { desk, media, agent, now, domain, fault }
+  const registrar = new Registrar({
+    ...{ desk, realm, secret, timers: agent.timers, now },
+    events: {
+      moved: (from, to) => calls.moved(from, to),
+      dismissed: (flow, why) => door.dismiss(flow, why),
+    },
+  })
+  const trunks = new Trunks(agent, { domain, now })
+  const calls: Calls = new Calls({ parts, registrar, trunks, timelines }, (flow) => door.look(flow))
+  const transport = new WebSockets({ protocol: 'WS', sentBy: { host: domain, port: null } }, agent.transports)
+  agent.transports.add(transport)
+  const door = new Door({
+    ...{ transport, timers: agent.timers, mostBrowsers: settings.mostBrowsers ?? 10_000 },
+    hasCalls: (flow) => calls.over(flow),
+    isUsed: (flow) => registrar.of(flow) !== null || calls.over(flow),
+  })
+  const port = await openTransports(agent, settings)
+
+  return {
+    port,
+    open: (...asked) => door.open(...asked),
+    apply: (wanted) => trunks.apply(wanted),
+    trunk: (id) => trunks.get(id)?.status ?? null,
+    isRegistered: (person) => registrar.find(person) !== null,
+    drop: async (people, reason, withCalls) => {
+      if (withCalls) calls.endOf(people, { how: 'suspended', status: 403, reason: 'The user was suspended', by: null })
+      for (const person of people) registrar.drop(person, reason)
+    },
+    hangUp: async (call, reason) => calls.end(call, { how: 'operator', status: 487, reason, by: null }),
+    release: async (dialogs) => {
+      const quiet = {
+        offered: () => ({ status: 488 }),
+        acknowledged: () => {},
+        info: () => ({ status: 200 }),
+        ended: () => {},
+      }
+      const answers = dialogs
+        // A browser's connection went with the process.
+        .filter(({ trunk }) => trunk !== null)
+        // What `freeze` gave, kept as JSON by the desk.
+        .map(({ frozen }) => agent.thaw(frozen as Frozen, quiet).bye())
+      return (await Promise.all(answers)).filter((isAnswered) => isAnswered).length
+    },
+    examine: (id) => {
+      const trunk = trunks.get(id)
+      return trunk ? examine(trunk, agent) : nothing()
+    },
+    calls: () => calls.size,
+    close: async (milliseconds) => {
+      await calls.close(milliseconds)
+      await trunks.close()
+      door.close()
+      await agent.close()
+    },
+  }
+}

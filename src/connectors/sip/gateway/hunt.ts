@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto'
+import type { MediaCall, MediaCodec } from '../../port.ts'
+import type { VoicePlan, VoiceTarget } from '../../voice-port.ts'
+import type { Ask } from '../codec/agent/ask.ts'
+import type { Outcome } from '../codec/agent/exchange.ts'
+import type { Header, SipResponse } from '../codec/message.ts'
+import type { Flow } from '../codec/transport/flow.ts'
+import { escapeUser } from '../codec/uri.ts'
+import { Attempt } from './attempt.ts'
+import { type Ending, failed, mayFailOver, ofMedia, ofOutcome, weightiest } from './ending.ts'
+import type { Parts } from './parts.ts'
+import type { Registrar } from './registrar.ts'
+import { Side, type SideEvents } from './side.ts'
+import type { Trunk } from './trunk.ts'
+import type { Trunks } from './trunks.ts'
+
+export type HuntSettings = {
+  readonly parts: Parts
+  readonly registrar: Registrar
+  readonly trunks: Trunks
+  readonly media: MediaCall
+  readonly caller: Side
+  readonly plan: VoicePlan
+  /** Codecs towards browsers, best first. */
+  readonly codecs: readonly MediaCodec[]
+  /** What the caller says beside, to browsers. */
+  readonly headers: readonly Header[]
+  readonly side: SideEvents
+  readonly events: {
+    ringing(target: VoiceTarget): void
+    /** There is something to be heard before the answer. */
+    early(): void
+    /** An INVITE leaves, under this Call-ID. */
+    dialled(callId: string): void
+  }
+}
+
+export type Found = { readonly target: VoiceTarget; readonly side: Side } | { readonly ending: Ending }
+
+type Tried = Found & { readonly isFinal: boolean }
+
+const nobody: Ending = { how: 'no_answer', status: 480, reason: 'Nobody is there to be called', by: null }
+const unanswered: Ending = { how: 'no_answer', status: 480, reason: 'Nobody answered', by: null }
+
+/** Looks for somebody who answers: one target after the other, the people of one all at once. */
+export class Hunt {
+  private readonly settings: HuntSettings
+  private made = 0
+  private attempts: readonly Attempt[] = []
+  private isCancelled = false
+  private stop = () => {}
+
+  constructor(settings: HuntSettings) {
+    this.settings = settings
+  }
+
+  async run(): Promise<Found> {
+    let last: Ending = nobody
+    for (const target of this.settings.plan.targets) {
+      if (this.isCancelled) break
+      const trunk = 'trunk' in target ? this.settings.trunks.get(target.trunk) : null
+      if (trunk) trunk.load.calls++
+      const tried = await this.tryOne(target, trunk)
+      if (trunk && !('side' in tried)) trunk.load.calls--
+      if ('side' in tried) return tried
+      last = tried.ending
+      if (tried.isFinal) break
+    }
+    return { ending: last }
+  }
+
+  cancel(): void {
+    this.isCancelled = true
+    for (const attempt of this.attempts) attempt.cancel()
+    this.stop()
+  }
+
+  private async tryOne(target: VoiceTarget, trunk: Trunk | null): Promise<Tried> {
+    const prepared = 'trunk' in target ? await this.toTrunk(trunk, target.number) : await this.toPeople(target.people)
+    if (this.isCancelled) return { ending: nobody, isFinal: true }
+    const attempts = prepared.filter((one) => one instanceof Attempt)
+    const [refusal] = prepared.filter((one): one is Ending => !(one instanceof Attempt))
+    if (attempts.length === 0) return { ending: refusal ?? nobody, isFinal: false }
+    this.attempts = attempts
+    const won = await this.ring(target, attempts)
+    this.stop()
+    if (!('side' in won)) return won
+    const { media, caller } = this.settings
+    const bridged = attempts.length > 1 ? await media.bridge(caller.media, won.side.media) : null
+    return bridged?.outcome === 'refused' ? this.lost(won.side, ofMedia(bridged)) : won
+  }
+
+  private lost(side: Side, ending: Ending): Tried {
+    void side.session?.bye()
+    return { ending, isFinal: true }
+  }
+
+  private async toTrunk(trunk: Trunk | null, number: string): Promise<(Attempt | Ending)[]> {
+    if (!trunk) return [failed(503, 'There is no such trunk')]
+    // This call is counted already.
+    if (trunk.room < 0) return [failed(503, `All channels of the trunk ${trunk.settings.name} are taken`)]
+    const where = { trunk: trunk.settings.id, person: null, flow: null }
+    return [await this.prepare(where, 'rtp', trunk.settings.codecs, trunk.ask(number, this.settings.plan.callerId))]
+  }
+
+  private async toPeople(people: Extract<VoiceTarget, { people: unknown }>['people']): Promise<(Attempt | Ending)[]> {
+    const { registrar, plan, parts, codecs, headers } = this.settings
+    const prepared: (Attempt | Ending)[] = []
+    for (const person of people) {
+      const binding = registrar.find(person)
+      if (!binding) continue
+      const ask: Ask = {
+        ...{ uri: binding.contact, via: binding.flow, patienceMs: 4_000, headers },
+        from: `<sip:${escapeUser(plan.callerId)}@${parts.domain}>`,
+        to: `<sip:${escapeUser(binding.identity)}@${parts.domain}>`,
+      }
+      prepared.push(await this.prepare({ trunk: null, person, flow: binding.flow }, 'webrtc', codecs, ask))
+    }
+    return prepared
+  }
+
+  private async prepare(
+    where: { trunk: string | null; person: Side['person']; flow: Flow | null },
+    kind: 'webrtc' | 'rtp',
+    codecs: readonly MediaCodec[],
+    ask: Ask,
+  ): Promise<Attempt | Ending> {
+    const { media, caller, side } = this.settings
+    const leg = await media.addLeg({ id: `callee-${++this.made}`, kind, offer: null, codecs })
+    if (leg.outcome === 'refused') return ofMedia(leg)
+    // Bridged before it describes itself: it then offers what the caller can hear.
+    const bridged = await media.bridge(caller.media, leg.value)
+    if (bridged.outcome === 'refused') return ofMedia(bridged)
+    const offer = await leg.value.describe()
+    if (offer.outcome === 'refused') return ofMedia(offer)
+    const callId = randomBytes(16).toString('hex')
+    this.settings.events.dialled(callId)
+    return new Attempt(new Side('callee', where, leg.value, side), { ...ask, callId }, offer.value)
+  }
+
+  /** Resolves with the first who answers, else when the last one has refused, or it rang for long enough. */
+  private ring(target: VoiceTarget, attempts: readonly Attempt[]): Promise<Tried> {
+    const { parts, plan } = this.settings
+    const outcomes: Outcome[] = []
+    let hasRung = false
+    let isWon = false
+    return new Promise((resolve) => {
+      const give = (isOver: boolean) => {
+        for (const attempt of attempts) attempt.cancel()
+        if (isOver) resolve({ ending: unanswered, isFinal: true })
+      }
+      const stopTimer = parts.agent.timers.after(plan.ringSeconds * 1_000, () => give(true))
+      this.stop = () => {
+        stopTimer()
+        if (this.isCancelled) resolve({ ending: nobody, isFinal: true })
+      }
+      for (const attempt of attempts) {
+        attempt.start(parts, {
+          progress: (response) => {
+            if (isWon) return
+            if (response.status === 180 && !hasRung) {
+              hasRung = true
+              this.settings.events.ringing(target)
+            }
+            if (response.body.length > 0 && attempts.length === 1) void this.early(attempt, response)
+          },
+          accepted: (response) => {
+            if (isWon) void attempt.side.session?.bye()
+            else {
+              isWon = true
+              for (const other of attempts) if (other !== attempt) other.cancel(true)
+              this.answered(attempt, response).then(
+                (ending) =>
+                  resolve(
+                    ending || this.isCancelled
+                      ? this.lost(attempt.side, ending ?? nobody)
+                      : { target, side: attempt.side, isFinal: true },
+                  ),
+                parts.fault,
+              )
+            }
+          },
+          refused: (outcome) => {
+            outcomes.push(outcome)
+            if (isWon || outcomes.length < attempts.length) return
+            const ending = weightiest(outcomes.map(ofOutcome)) ?? nobody
+            resolve({ ending, isFinal: hasRung || !outcomes.every(mayFailOver) })
+          },
+        })
+      }
+    })
+  }
+
+  private async early({ media }: Attempt, response: SipResponse): Promise<void> {
+    const taken = await media.accept(response.body.toString())
+    if (taken.outcome === 'done') this.settings.events.early()
+  }
+
+  /** Null when its media are agreed. */
+  private async answered({ media }: Attempt, response: SipResponse): Promise<Ending | null> {
+    // The answer may have come with an earlier, reliable response (RFC 3262, 5).
+    if (response.body.length === 0) return null
+    const taken = await media.accept(response.body.toString())
+    return taken.outcome === 'refused' ? ofMedia(taken) : null
+  }
+}

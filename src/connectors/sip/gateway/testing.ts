@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { TestContext } from 'node:test'
+import { WebSocket } from 'ws'
+import { startEmbedded } from '../../media/embedded/engine.ts'
+import type { VoiceAsked, VoiceDesk, VoicePlaced, VoicePlan, VoiceReceived, VoiceTrunk } from '../../voice-port.ts'
+import { Agent, type AgentHandlers } from '../codec/agent/agent.ts'
+import type { Outcome } from '../codec/agent/exchange.ts'
+import type { IncomingCall } from '../codec/dialog/incoming.ts'
+import type { Flow } from '../codec/transport/flow.ts'
+import { nothing, openAgent, until } from '../testing.ts'
+import { type GatewaySettings, startGateway } from './gateway.ts'
+
+const domain = 'us.test'
+
+/** What happened at the desk, in its order. */
+export type Entry = { readonly what: string; readonly about: unknown }
+
+export type Decide = (call: VoicePlaced | VoiceReceived) => VoiceAsked<Partial<VoicePlan>>
+
+const passwordOf = (username: string): string | null =>
+  /^\d+:[A-Z]+$/.test(username) ? `password of ${username}` : null
+
+/** A desk that lets everybody in whose credentials it gave out, and writes into an array. */
+export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
+  const entries: Entry[] = []
+  const note = (what: string, about: unknown) => void entries.push({ what, about })
+  const planned = (call: VoicePlaced | VoiceReceived): VoiceAsked<VoicePlan> => {
+    const decided = decide(call)
+    if ('refused' in decided) return decided
+    const plain = { call: `call ${entries.length}`, callerId: '+33187654321', targets: [], ringSeconds: 30 }
+    return { value: { ...plain, record: null, mostSeconds: null, ...decided.value } }
+  }
+  const rules: { beat: VoiceAsked<null>; answered: VoiceAsked<null> } = {
+    beat: { value: null },
+    answered: { value: null },
+  }
+  const desk: VoiceDesk = {
+    password: passwordOf,
+    admit: async (arrival) => {
+      note('admit', arrival)
+      const [until = ''] = arrival.username.split(':')
+      const value = {
+        account: 'one',
+        user: arrival.identity,
+        generation: arrival.generation ?? 1,
+        until: Number(until),
+      }
+      return value.until > now() ? { value } : { refused: { status: 403, reason: 'The credentials have ended' } }
+    },
+    left: (person, reason) => note('left', `${person.user} ${reason}`),
+    place: async (call) => {
+      note('place', call)
+      return planned(call)
+    },
+    receive: async (call) => {
+      note('receive', call)
+      return planned(call)
+    },
+    ringing: async (_, target) => note('ringing', target),
+    answered: async (_, by, dialogs) => {
+      note('answered', { by, dialogs: JSON.parse(JSON.stringify(dialogs)) })
+      return rules.answered
+    },
+    beat: async (_, stats) => {
+      note('beat', stats)
+      return rules.beat
+    },
+    ended: async (_, end) => note('ended', end),
+    trace: () => {},
+  }
+  const of = (what: string) => entries.filter((entry) => entry.what === what)
+  return { desk, entries, rules, of, order: () => entries.map(({ what }) => what).filter((what) => what !== 'beat') }
+}
+
+export const trunkOf = (port: number, more: Partial<VoiceTrunk> = {}): VoiceTrunk => ({
+  ...{ id: 'carrier', name: 'carrier', host: '127.0.0.1', port, transport: 'udp', username: null, password: null },
+  ...{ register: false, addresses: [], domain: null, numbers: 'plus', codecs: ['pcmu', 'pcma'], pingSeconds: 3_600 },
+  ...{ channels: null, ...more },
+})
+
+/** One engine for a whole file: its threads take a while to start. */
+export const openMedia = (silenceSeconds = 60) =>
+  startEmbedded({
+    ...{
+      bind: '127.0.0.1',
+      advertised: '127.0.0.1',
+      rtpPorts: [0, 0],
+      webrtcPorts: [0, 0],
+      workers: 1,
+      silenceSeconds,
+    },
+    fault: (reason) => assert.fail(reason),
+  })
+
+/** A gateway on loopback behind an HTTP server of its own. */
+export const openGateway = async (
+  t: TestContext,
+  settings: Pick<GatewaySettings, 'desk' | 'media'> & Partial<GatewaySettings>,
+) => {
+  const gateway = await startGateway({
+    ...{ bind: '127.0.0.1', port: 0, domain, realm: domain, secret: 's' },
+    fault: (error) => assert.fail(error instanceof Error ? error : String(error)),
+    ...settings,
+  })
+  const http = createServer()
+  http.on('upgrade', (request, socket, head) => void gateway.open(request, socket, head))
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  t.after(async () => {
+    await gateway.close(0)
+    http.close()
+  })
+  const address = http.address()
+  return { gateway, url: `ws://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/voice` }
+}
+
+/** A browser as far as SIP goes: our own agent over a WebSocket that it opened. */
+export const openBrowser = async (t: TestContext, url: string, user: string, handlers: Partial<AgentHandlers> = {}) => {
+  const calls: IncomingCall[] = []
+  const agent = new Agent({ user, handlers: { ...nothing, onInvite: (call) => void calls.push(call), ...handlers } })
+  let flow: Flow | null = null
+  let code: number | null = null
+  agent.transports.add({
+    protocol: 'WS',
+    sentBy: { host: 'browser.invalid', port: null },
+    flow: async () => flow ?? assert.fail('the browser is not connected'),
+    close: async () => {},
+  })
+  const connect = async () => {
+    const socket = new WebSocket(url, 'sip')
+    const own: Flow = {
+      ...{ id: `browser-${Math.random()}`, protocol: 'WS', address: '127.0.0.1', port: 1 },
+      get isOpen() {
+        return socket.readyState === socket.OPEN
+      },
+      send: (octets) => {
+        socket.send(octets, { binary: false })
+        return true
+      },
+      close: () => socket.terminate(),
+      toward: () => own,
+    }
+    socket.on('message', (data: Buffer) => agent.transports.received(data, own))
+    socket.on('close', (closed) => {
+      code = closed
+      agent.transports.closed(own, 'closed')
+    })
+    await once(socket, 'open')
+    code = null
+    flow = own
+  }
+  await connect()
+  t.after(async () => {
+    flow?.close('')
+    await agent.close()
+  })
+  const self = `<sip:${user}@${domain}>`
+  const browser = {
+    agent,
+    calls,
+    self,
+    connect,
+    cut: () => flow?.close(''),
+    get flow(): Flow {
+      return flow ?? assert.fail('the browser is not connected')
+    },
+    /** With what its connection was closed; null while it stands. */
+    get code() {
+      return code
+    },
+    register: async ({
+      generation = 1,
+      seconds = 300,
+      until = Date.now() + 3_600_000,
+      as = user,
+      password = '',
+    } = {}) => {
+      const username = `${until}:${user}`
+      const outcome = await agent.request('REGISTER', {
+        ...{ uri: `sip:${domain}`, from: `<sip:${as}@${domain}>`, to: `<sip:${as}@${domain}>`, via: browser.flow },
+        credentials: { username, password: password || (passwordOf(username) ?? '') },
+        headers: [
+          ['X-Device-Gen', String(generation)],
+          ['Expires', String(seconds)],
+        ],
+      })
+      return told(outcome)
+    },
+  }
+  return browser
+}
+
+/** Status and reason of an outcome. */
+export const told = (outcome: Outcome): string =>
+  outcome.outcome === 'answered' ? `${outcome.response.status} ${outcome.response.reason}` : outcome.reason
+
+/** A carrier: an agent on UDP that keeps the calls which come to it. */
+export const openCarrier = async (t: TestContext) => {
+  const calls: IncomingCall[] = []
+  const { agent, udp } = await openAgent(t, {
+    user: 'carrier',
+    handlers: { ...nothing, onInvite: (call) => void calls.push(call) },
+  })
+  return { agent, port: udp, calls, call: () => until(() => calls.shift(), 'a call at the carrier') }
+}

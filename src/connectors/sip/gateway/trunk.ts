@@ -1,0 +1,159 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+import type { VoiceTrunk, VoiceTrunkState } from '../../voice-port.ts'
+import type { Agent } from '../codec/agent/agent.ts'
+import type { Ask } from '../codec/agent/ask.ts'
+import type { Outcome } from '../codec/agent/exchange.ts'
+import { Registration, type RegistrationState } from '../codec/agent/registration.ts'
+import { DigestClient } from '../codec/digest/client.ts'
+import { hostOf } from '../codec/transport/flow.ts'
+import { escapeUser } from '../codec/uri.ts'
+import { toTrunk } from './numbers.ts'
+
+/** A trunk that does not say a word for so long is passed over, ms. */
+const patienceMs = 4_000
+
+/** Null for a text that is neither an address nor a network. */
+const networkOf = (text: string): { base: string; bits: number; family: 'ipv4' | 'ipv6' } | null => {
+  const [base = '', length] = text.split('/')
+  if (isIP(base) === 0) return null
+  const family = isIPv4(base) ? 'ipv4' : 'ipv6'
+  const most = family === 'ipv4' ? 32 : 128
+  const bits = length === undefined ? most : Number(length)
+  return Number.isInteger(bits) && bits >= 0 && bits <= most ? { base, bits, family } : null
+}
+
+/** The host that trunks see when they want no other one, and Unix milliseconds. */
+export type TrunkGround = { readonly domain: string; now(): number }
+
+/** One trunk as it runs: pinged, registered where it wants that, and known by its addresses. */
+export class Trunk {
+  readonly settings: VoiceTrunk
+  private readonly agent: Agent
+  private readonly now: () => number
+  private readonly domain: string
+  private readonly digest: DigestClient | null
+  private readonly registration: Registration | null
+  private readonly named = new BlockList()
+  /** Where its host was last found. */
+  private found: ReadonlySet<string> = new Set()
+  private registered: boolean | null = null
+  private state: Omit<VoiceTrunkState, 'registered' | 'calls' | 'inFlight' | 'submitted'>
+  private stopPing = () => {}
+  private isStopped = false
+  /** Calls under way. */
+  readonly load: { calls: number }
+  private attempts = 0
+
+  constructor(settings: VoiceTrunk, agent: Agent, { domain, now }: TrunkGround, load = { calls: 0 }) {
+    const { username, password, addresses } = settings
+    this.settings = settings
+    this.agent = agent
+    this.now = now
+    this.load = load
+    this.domain = settings.domain ?? domain
+    this.digest = username !== null && password !== null ? new DigestClient({ username, password }) : null
+    this.state = { state: 'connecting', since: now(), lastError: null, pingMs: null, pingedAt: null }
+    for (const network of addresses.flatMap((text) => networkOf(text) ?? []))
+      this.named.addSubnet(network.base, network.bits, network.family)
+    this.registration = this.register()
+    void this.ping()
+  }
+
+  get status(): VoiceTrunkState {
+    return { ...this.state, registered: this.registered, calls: this.load.calls, inFlight: 0, submitted: this.attempts }
+  }
+
+  /** How many more calls it takes. */
+  get room(): number {
+    return (this.settings.channels ?? Number.POSITIVE_INFINITY) - this.load.calls
+  }
+
+  isFrom(address: string): boolean {
+    return this.found.has(address) || this.named.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+  }
+
+  /** An INVITE to a number behind it, with what the callee is shown; both of E.164. */
+  ask(number: string, callerId: string): Ask {
+    this.attempts++
+    const user = (text: string) => escapeUser(toTrunk(this.settings, text))
+    const from = `<sip:${user(callerId)}@${this.domain}>`
+    return {
+      ...{ uri: `sip:${user(number)}@${this.host}`, from, via: this.uri, patienceMs },
+      // RFC 3325: whom we vouch for.
+      headers: [['P-Asserted-Identity', from]],
+      ...(this.digest ? { digest: this.digest } : {}),
+    }
+  }
+
+  options(): Promise<Outcome> {
+    return this.agent.request('OPTIONS', {
+      ...{ uri: `sip:${this.host}`, from: `<sip:ping@${this.domain}>`, via: this.uri, patienceMs },
+      ...(this.digest ? { digest: this.digest } : {}),
+    })
+  }
+
+  /** Finds its own addresses by its name: from there it may call us. Those that were found before stay good when nobody can be asked. */
+  async locate(): Promise<readonly string[]> {
+    try {
+      const targets = await this.agent.locate(this.uri)
+      this.found = new Set(targets.map(({ address }) => address))
+      return [...this.found]
+    } catch {
+      return []
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true
+    this.stopPing()
+    this.state = { ...this.state, state: 'closed', since: this.now() }
+    await this.registration?.stop()
+  }
+
+  private get host(): string {
+    const { host, port } = this.settings
+    return `${isIP(host) ? hostOf(host) : host}${port === null ? '' : `:${port}`}`
+  }
+
+  private get uri(): string {
+    return `sip:${this.host};transport=${this.settings.transport}`
+  }
+
+  private register(): Registration | null {
+    const { register, username, password } = this.settings
+    if (!register || username === null || password === null) return null
+    this.registered = false
+    return new Registration(this.agent, {
+      registrar: `sip:${this.host}`,
+      address: `<sip:${escapeUser(username)}@${this.settings.domain ?? this.settings.host}>`,
+      ...{ credentials: { username, password }, via: this.uri },
+      changed: (state) => this.changed(state),
+    })
+  }
+
+  private changed(state: RegistrationState): void {
+    this.registered = state.state === 'registered'
+    if ('reason' in state) this.state = { ...this.state, lastError: state.reason }
+  }
+
+  /** OPTIONS, as long as it runs: any answer is a sign of life. */
+  private async ping(): Promise<void> {
+    await this.locate()
+    const began = this.agent.timers.now()
+    const outcome = await this.options()
+    if (this.isStopped) return
+    this.pinged(outcome, Math.round(this.agent.timers.now() - began))
+    this.stopPing = this.agent.timers.after(this.settings.pingSeconds * 1_000, () => void this.ping())
+  }
+
+  private pinged(outcome: Outcome, pingMs: number): void {
+    const at = this.now()
+    const isUp = outcome.outcome === 'answered'
+    const state = isUp ? 'up' : 'down'
+    const since = this.state.state === state ? this.state.since : at
+    this.state = isUp
+      ? { ...this.state, state, since, pingMs, pingedAt: at }
+      : { ...this.state, state, since, lastError: outcome.reason }
+    if (isUp) this.found = new Set([...this.found, outcome.flow.address])
+  }
+}

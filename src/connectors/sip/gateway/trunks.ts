@@ -1,0 +1,51 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { VoiceTrunk } from '../../voice-port.ts'
+import type { Agent } from '../codec/agent/agent.ts'
+import { Trunk, type TrunkGround } from './trunk.ts'
+
+const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+/** The trunks that run. */
+export class Trunks {
+  private readonly agent: Agent
+  private readonly ground: TrunkGround
+  private running = new Map<string, Trunk>()
+
+  constructor(agent: Agent, ground: TrunkGround) {
+    this.agent = agent
+    this.ground = ground
+  }
+
+  /** What did not change keeps running. */
+  async apply(wanted: readonly VoiceTrunk[]): Promise<void> {
+    const next = new Map<string, Trunk>()
+    const gone = new Set(this.running.values())
+    for (const settings of wanted) {
+      const known = this.running.get(settings.id)
+      const kept = known && isDeepStrictEqual(known.settings, settings) ? known : this.start(settings, known)
+      next.set(settings.id, kept)
+      gone.delete(kept)
+    }
+    this.running = next
+    await Promise.all([...gone].map((trunk) => trunk.stop()))
+  }
+
+  get(id: string): Trunk | null {
+    return this.running.get(id) ?? null
+  }
+
+  /** Whose address it is; null for a stranger's. */
+  from(address: string): Trunk | null {
+    const bare = plain(address)
+    return [...this.running.values()].find((trunk) => trunk.isFrom(bare)) ?? null
+  }
+
+  close(): Promise<void> {
+    return this.apply([])
+  }
+
+  /** Calls under way count on, under whatever settings. */
+  private start(settings: VoiceTrunk, before: Trunk | undefined): Trunk {
+    return new Trunk(settings, this.agent, this.ground, before?.load)
+  }
+}
