@@ -25,6 +25,11 @@ export type Changes = {
 
 const every = 500
 
+/** Marks a topic as changed: every process hears of it within half a second of the commit. */
+export const markChanged = (tx: Tx, topic: Topic) => tx.run`
+  insert into changes (topic) values (${topic})
+  on conflict (topic) do update set version = changes.version + 1`
+
 /** Watches by a tiny query instead of LISTEN, which distributed engines lack and which serialises commits. */
 export const watchChanges = async (db: Db, onError: (error: unknown) => void): Promise<Changes> => {
   const effects = new Map<string, (() => void)[]>()
@@ -61,9 +66,7 @@ export const watchChanges = async (db: Db, onError: (error: unknown) => void): P
       effects.set(topic, [...(effects.get(topic) ?? []), effect])
     },
     announce: async (tx, topic) => {
-      await tx.run`
-        insert into changes (topic) values (${topic})
-        on conflict (topic) do update set version = changes.version + 1`
+      await markChanged(tx, topic)
       tx.afterCommit(() => fire(topic))
     },
     nudge: (tx, topic) => tx.afterCommit(() => fire(topic)),

@@ -6,7 +6,7 @@ import { enqueue } from '../jobs/queue.ts'
 import { charge } from '../ledger/ops.ts'
 import { uuid } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
-import { handOver } from './handover.ts'
+import { handOver, letGo, take } from './handover.ts'
 import * as inventory from './inventory.ts'
 import * as orders from './orders.ts'
 import * as owned from './owned.ts'
@@ -117,7 +117,7 @@ const buyOne = async (
   const note = `${number} set-up ${decimal(setup)}, first month ${decimal(month)}`
   await charge(tx, account, setup + month, 'numbers', { kind: 'number_purchase', reference: number, note })
   const status = group.needs_registration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const)
-  const row = await owned.add(tx, newNumber(account, number, group, name, status))
+  const row = await take(tx, newNumber(account, number, group, name, status))
   await inventory.setOwner(tx, number, 'owned', account)
   await inventory.useReservation(tx, account, number)
   await handOver(tx, row, group)
@@ -175,7 +175,7 @@ export const release = async (
 ): Promise<owned.NumberRow | null> => {
   const found = await owned.lock(tx, account, id)
   if (!found) return null
-  const released = await owned.release(tx, account, id)
+  const released = await letGo(tx, account, id)
   const number = await inventory.lock(tx, found.number)
   if (number?.supplier_id) await endSupply(tx, account, found)
   else {

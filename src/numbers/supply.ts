@@ -8,7 +8,7 @@ import { uuid } from '../lib/id.ts'
 import { decimal, type Micros, micros } from '../lib/money.ts'
 import { formatted } from '../lib/phone.ts'
 import type { Parts } from '../parts.ts'
-import { handOver } from './handover.ts'
+import { handOver, letGo, take } from './handover.ts'
 import * as inventory from './inventory.ts'
 import * as offers from './offers.ts'
 import * as orders from './orders.ts'
@@ -76,7 +76,7 @@ export const place = async (
   const { number, item, name, request = null, answers = [] } = wanted
   const reference = number ?? group.id
   const held = await hold(tx, account, amount, 'numbers', { kind: 'number_purchase', reference })
-  const row = number ? await owned.add(tx, newNumber(account, number, group, name, 'PENDING_ACTIVATION')) : null
+  const row = number ? await take(tx, newNumber(account, number, group, name, 'PENDING_ACTIVATION')) : null
   const id = uuid()
   const order = await orders.add(tx, {
     account_id: account,
@@ -115,7 +115,7 @@ export const refuse = async (
   await orders.fail(tx, account, row.id, reason, delivery)
   // One that was released meanwhile has left already, and may be somebody's again.
   if (id && (await owned.lock(tx, account, id))) {
-    const released = await owned.release(tx, account, id)
+    const released = await letGo(tx, account, id)
     await inventory.leave(tx, account, released.number)
     await tell(tx, 'number.released', released, 'not_delivered')
   }
@@ -160,7 +160,7 @@ export const deliver = async (
   if (row.virtual_number_id === null) {
     if (!(await inventory.addSupplied(tx, number, group.id, row.connection_id, account, 'owned')))
       return refuse(tx, changes, row, `${number} is here already`, delivery)
-    const made = await owned.add(tx, newNumber(account, number, group, row.friendly_name, 'PENDING_ACTIVATION'))
+    const made = await take(tx, newNumber(account, number, group, row.friendly_name, 'PENDING_ACTIVATION'))
     await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: made.id })
     if (group.needs_registration) await registerWith(tx, parts, made, orders.keptAnswers(row))
     await begin(tx, parts, made, group, awaitsRegistration)

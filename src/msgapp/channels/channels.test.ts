@@ -71,6 +71,33 @@ test('a number is on the messaging app once, and free again when its channel is 
   await stands(bob, his, 'C')
 })
 
+test('a number that is bought or released leaves whoever has it on the messaging app, who is told', async () => {
+  const [ada, bob] = [await chat.tenant(), await chat.tenant()]
+  const number = '+447700910098'
+  await chat.db.run`insert into number_countries values ('GB', 'United Kingdom', '44') on conflict do nothing`
+  await chat.db.run`
+    insert into number_groups (id, iso_country_code, type, prefix, location, folded, setup_price, monthly_price, ppm,
+      allow_number_selection, is_eligible_for_free_number, supplier)
+    values ('hands', 'GB', 'mobile', '7700', 'Mobile', 'mobile', 1, 1, 0, true, false, 'test')`
+  await chat.db.run`insert into numbers (number, group_id, shuffle) values (${number}, 'hands', 1)`
+  await chat.db.run`insert into number_stock (group_id, free) values ('hands', 1)`
+  const hers = await channel(ada, number)
+  await stands(ada, hers, 'C')
+  const bought = await call(bob, 'POST', '/open/numbers/purchase', { number, group_id: 'hands' })
+  assert.equal(bought.status, 201, JSON.stringify(bought.body))
+  assert.equal((await call(ada, 'GET', `/open/msgapp/channel/${hers}`)).status, 404)
+  assert.deepEqual((await told(hers)).map((one) => [one.connection_status, one.reason]).at(-1), [
+    'D',
+    'the number was bought by somebody else',
+  ])
+  const his = await channel(bob, number)
+  await stands(bob, his, 'C')
+  const [{ uuid }] = bought.body.data.numbers
+  assert.equal((await call(bob, 'DELETE', `/open/voip/virtual-numbers/${uuid}`)).status, 200)
+  assert.equal((await call(bob, 'GET', `/open/msgapp/channel/${his}`)).status, 404)
+  assert.equal((await told(his)).at(-1)?.reason, 'the number was released')
+})
+
 test('a cut link comes back by itself, and both are told', async () => {
   const ada = await chat.tenant()
   const uuid = await channel(ada, '+447700910068')

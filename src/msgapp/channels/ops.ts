@@ -1,9 +1,11 @@
-import type { Changes } from '../../db/changes.ts'
+import { type Changes, markChanged } from '../../db/changes.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
 import { forbidden, notFound, Problem } from '../../http/problem.ts'
 import { parse, uuid } from '../../lib/id.ts'
 import { mainCountryOf } from '../../lib/phone.ts'
 import { longestOf, readZones } from '../../lib/places.ts'
+import { forget } from '../store.ts'
+import { turn } from './standing.ts'
 import * as store from './store.ts'
 
 /** A channel as other folders need it; `id` and `connection` without prefix. */
@@ -64,6 +66,7 @@ export const makeChannel = async (
   { connection, number, name }: { connection: { id: string; kind: string }; number: string; name: string },
 ): Promise<string> => {
   const id = uuid()
+  await store.lockNumber(tx, number)
   const made = await store.create(tx, {
     account_id: account,
     id,
@@ -78,6 +81,26 @@ export const makeChannel = async (
   if (!made) forbidden(`${number}: phone number already exists`, 'phone_number_exists')
   await changes.announce(tx, 'msgapp')
   return id
+}
+
+/** Takes a number from the messaging app, and tells of it: its messages stay readable. */
+export const deleteChannel = async (tx: Tx, account: string, id: string, reason: string): Promise<void> => {
+  await turn(tx, null, null, [{ channel: id, phase: 'disconnected', reason }])
+  await store.remove(tx, account, id)
+  await forget(tx, id)
+  await markChanged(tx, 'msgapp')
+}
+
+/** Deletes the channel of a number that changes hands in this transaction: after a purchase another account's, at a release the
+ *  account's own. */
+export const endChannel = async (
+  tx: Tx,
+  number: string,
+  { account, own, reason }: { account: string; own: boolean; reason: string },
+): Promise<void> => {
+  await store.lockNumber(tx, number)
+  const found = await store.ofNumber(tx, number, account, own)
+  if (found) await deleteChannel(tx, found.account_id, found.id, reason)
 }
 
 /** For metrics: enabled channels by their network and how they stand. */

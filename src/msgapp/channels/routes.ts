@@ -8,10 +8,9 @@ import { iso } from '../../lib/clock.ts'
 import { parse } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
 import { chatKinds } from '../networks.ts'
-import { forget } from '../store.ts'
 import * as c from './contract.ts'
 import { events } from './links.ts'
-import { makeChannel } from './ops.ts'
+import { deleteChannel, makeChannel } from './ops.ts'
 import { shownChannel } from './shown.ts'
 import { openPairing, turn } from './standing.ts'
 import * as store from './store.ts'
@@ -115,10 +114,8 @@ export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' |
 
     serve(c.deleteChannel, async ({ account, params, tx }) => {
       const row = await locked(tx, account.id, params.channel_uuid)
-      await turn(tx, seal, null, [{ channel: row.id, phase: 'disconnected', reason: 'the channel was deleted' }])
-      await store.remove(tx, account.id, row.id)
-      await forget(tx, row.id)
-      await changes.announce(tx, 'msgapp')
+      await deleteChannel(tx, account.id, row.id, 'the channel was deleted')
+      changes.nudge(tx, 'msgapp')
       return ok({})
     }),
   ]

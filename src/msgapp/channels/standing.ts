@@ -22,8 +22,8 @@ const names: { readonly [phase in Phase]: string } = {
   failed: 'failed',
 }
 
-const sealedPairing = (seal: Seal, { channel, phase, pairing }: Turn): Buffer | null =>
-  phase === 'pairing' && pairing
+const sealedPairing = (seal: Seal | null, { channel, phase, pairing }: Turn): Buffer | null =>
+  seal && phase === 'pairing' && pairing
     ? seal.closeBytes(Buffer.from(JSON.stringify(pairing)), `msgapp/${channel}/pairing`)
     : null
 
@@ -34,10 +34,11 @@ export const openPairing = (seal: Seal, channel: string, sealed: Buffer): Pairin
 
 /**
  * Turns links, writes a line of each and tells of it, in one transaction with its cause; what stands so already is left.
+ * @param seal null when none of them comes to be paired
  * @param holder the process that writes, by its lease: nothing is written once that has ended; null for what needs none
  * @param turns of each channel at most one
  */
-export const turn = async (tx: Tx, seal: Seal, holder: links.Holder, turns: readonly Turn[]): Promise<void> => {
+export const turn = async (tx: Tx, seal: Seal | null, holder: links.Holder, turns: readonly Turn[]): Promise<void> => {
   if (turns.length === 0) return
   const rows = await links.change(
     tx,

@@ -105,6 +105,19 @@ export const enable = async (tx: Tx, account: string, id: string, enabled: boole
     update msgapp_channels set enabled = ${enabled}, updated_at = app_now()
     where account_id = ${account} and id = ${id} and enabled <> ${enabled}`) === 1
 
+/** Waits for whoever makes a channel of a number, or makes the number somebody's, until the transaction ends. */
+export const lockNumber = (tx: Tx, number: string) => tx.run`
+  select pg_advisory_xact_lock(hashtextextended('msgapp channel ' || ${number}::text, 0))`
+
+/** The channel of a number. @param own the account's, or else another one's */
+export const ofNumber = (tx: Tx, number: string, account: string, own: boolean) => tx.maybe<{
+  account_id: string
+  id: string
+}>`
+  select account_id, id from msgapp_channels
+  where phone_number = ${number} and deleted_at is null and (account_id = ${account}) = ${own}
+  for update`
+
 export const remove = (tx: Tx, account: string, id: string) => tx.run`
   update msgapp_channels set enabled = false, deleted_at = app_now(), updated_at = app_now()
   where account_id = ${account} and id = ${id}`
