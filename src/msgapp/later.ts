@@ -1,12 +1,10 @@
-import { GiveUp, type Job, Later } from '../jobs/kind.ts'
-
-/** Nothing is put off for longer than this after it was asked for, seconds. */
-const longest = 86_400
+import { type Job, Later } from '../jobs/kind.ts'
 
 export type Aged = Pick<Job, 'runAt' | 'createdAt'>
 
 /** Seconds from when a job was asked for until it was due this time, by the platform's clock. */
-const ageOf = ({ runAt, createdAt }: Aged): number => Math.max(0, (runAt.getTime() - createdAt.getTime()) / 1_000)
+export const ageOf = ({ runAt, createdAt }: Aged): number =>
+  Math.max(0, (runAt.getTime() - createdAt.getTime()) / 1_000)
 
 /**
  * Puts a job off without counting an attempt. What has waited for long is put off for longer: half its age, in these bounds, so
@@ -17,8 +15,7 @@ export const putOff = (job: Aged, reason: string, { least, most }: { least: numb
   throw new Later(reason, seconds * (0.75 + Math.random() / 2))
 }
 
-/** As a network asks for it: for so many seconds, and more as time goes by. @throws Later, or GiveUp after a day */
+/** As a network asks for it: for so many seconds, and for up to a minute as time goes by. No attempt is counted. */
 export const asTold = (job: Aged, { reason, seconds }: { reason: string; seconds: number }): never => {
-  if (ageOf(job) > longest) throw new GiveUp(`put off for a day: ${reason}`)
   throw new Later(reason, Math.max(seconds, Math.min(60, ageOf(job) / 20)))
 }

@@ -112,6 +112,7 @@ export const ownConnection = (given: Given): Owned => {
         acts,
         isHeld: () => isHeld() && !ending,
         reach,
+        isSteady: standings.isSteady,
         hasRoom: () => standings.anyConnected() || (reconciled && attached.size === 0),
         isGone: async (channel) => (await deleted(db, [channel])).length > 0,
       }),

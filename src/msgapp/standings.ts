@@ -8,6 +8,7 @@ import { describe, type Me, type Phase } from './channels/store.ts'
 /** A line is no longer connected when a round trip failed so often in a row, or the last one is so old (milliseconds). */
 const mostMisses = 2
 const oldest = 10_000
+const steadyMs = 600_000
 
 type Standing = {
   /** What the driver says, and what was written down last. */
@@ -16,6 +17,8 @@ type Standing = {
   /** By the monotonic clock: the last round trip. */
   provedAt: number
   misses: number
+  /** By the monotonic clock: connected since then, if it is. */
+  since: number
 }
 
 export type Standings = {
@@ -33,6 +36,8 @@ export type Standings = {
   look(): void
   told(channel: string): Phase | null
   isConnected(channel: string): boolean
+  /** Connected for ten minutes: what a network does first, reading what came meanwhile, is over. */
+  isSteady(channel: string): boolean
   anyConnected(): boolean
   /** Resolves once all changes so far are written. */
   settled(): Promise<void>
@@ -98,6 +103,7 @@ export const makeStandings = ({ db, seal, log, holder, isHeld, onConnected }: Gi
   }
 
   const show = (standing: Standing, change: Turn) => {
+    if (change.phase === 'connected' && standing.shown !== 'connected') standing.since = performance.now()
     standing.shown = change.phase
     turns.push(change)
     writeSoon()
@@ -138,7 +144,7 @@ export const makeStandings = ({ db, seal, log, holder, isHeld, onConnected }: Gi
   const isConnected = ({ told, shown }: Standing) => told === 'connected' && shown === 'connected'
 
   return {
-    begin: (channel, shown) => lines.set(channel, { told: 'connecting', shown, provedAt: 0, misses: 0 }),
+    begin: (channel, shown) => lines.set(channel, { told: 'connecting', shown, provedAt: 0, misses: 0, since: 0 }),
     end: (channel) => {
       lines.delete(channel)
       turns = turns.filter((one) => one.channel !== channel)
@@ -173,6 +179,10 @@ export const makeStandings = ({ db, seal, log, holder, isHeld, onConnected }: Gi
     isConnected: (channel) => {
       const standing = lines.get(channel)
       return standing !== undefined && isConnected(standing)
+    },
+    isSteady: (channel) => {
+      const standing = lines.get(channel)
+      return standing !== undefined && isConnected(standing) && performance.now() - standing.since > steadyMs
     },
     anyConnected: () => lines.values().some(isConnected),
     settled: async () => {

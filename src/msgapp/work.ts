@@ -3,6 +3,7 @@ import type { Tx } from '../db/sql.ts'
 import { type Done, GiveUp, type Job, type Kind, Later } from '../jobs/kind.ts'
 import type { Act, Acts } from './acts.ts'
 import { type Asked, answer, kindOf } from './asking.ts'
+import { ageOf } from './later.ts'
 
 /** How a channel stands in the process that runs its connection; `unknown` is not one of the connection's, or not enabled. */
 export type Reach = 'connected' | 'down' | 'unknown'
@@ -14,6 +15,8 @@ export type Work = {
   /** Whether the lease lasts. */
   isHeld(): boolean
   reach(channel: string): Reach
+  /** Whether it has been connected for so long that whatever its network does at first is over. */
+  isSteady(channel: string): boolean
   /** Whether there is anything to claim jobs for. */
   hasRoom(): boolean
   /** Whether the channel was taken away for good. */
@@ -25,6 +28,9 @@ type Ended = Done<Asked<unknown>, Result>
 
 /** A job of a channel that is down waits so long, unless the channel comes up before (owner.ts). */
 const downSeconds = 15
+
+/** Seconds after which what a connected network puts off again and again is given up. */
+const longest = 86_400
 
 const settle = async (tx: Tx, done: readonly Ended[]): Promise<void> => {
   const acts = new Map<Act, Done<Asked<unknown>>[]>()
@@ -41,7 +47,7 @@ const settle = async (tx: Tx, done: readonly Ended[]): Promise<void> => {
 }
 
 /** The jobs of a connection: whatever is asked of its network, in the process that runs it. */
-export const workOf = ({ connection, network, acts, isHeld, reach, hasRoom, isGone }: Work): Kind => {
+export const workOf = ({ connection, network, acts, isHeld, reach, isSteady, hasRoom, isGone }: Work): Kind => {
   const run = async (job: Job<Asked<unknown>>, signal: AbortSignal): Promise<Result> => {
     const { act: name, channel, until } = job.payload
     const act = acts[name]
@@ -51,7 +57,12 @@ export const workOf = ({ connection, network, acts, isHeld, reach, hasRoom, isGo
     const standing = reach(channel)
     if (standing === 'unknown' && (await isGone(channel))) throw new GiveUp('the channel was deleted')
     if (standing !== 'connected') throw new Later('the channel is not connected', downSeconds)
-    return { act, value: await act.run(network, job, signal) }
+    try {
+      return { act, value: await act.run(network, job, signal) }
+    } catch (error) {
+      if (!(error instanceof Later) || ageOf(job) < longest || !isSteady(channel)) throw error
+      throw new GiveUp(`put off for a day: ${error.message}`)
+    }
   }
   const kind: Kind<Asked<unknown>, Result> = {
     kind: kindOf(connection),

@@ -5,13 +5,16 @@ import type { Entry } from './ops.ts'
 
 /** Puts a contact into the address book of a channel's account; how that went stands with the contact. */
 export const makeContactAct = (): Act<Entry, Final<null>> => ({
-  run: async (network, { payload: { channel, number, firstName, lastName } }) =>
-    final(
+  run: async (network, job) => {
+    const { channel, number, firstName, lastName } = job.payload
+    return final(
+      job,
       (await network.keepContact?.(channel, { number, firstName, lastName })) ?? {
         outcome: 'refused',
         reason: 'the network has no address book',
       },
-    ),
+    )
+  },
   settle: async (tx, done) => {
     for (const { job, result } of done) {
       const { account, payload } = job

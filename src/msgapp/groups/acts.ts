@@ -35,11 +35,13 @@ const newMember = ({ number, code, message, invited }: ChatParticipant): store.N
 
 /** Creates a group; its answer is the group's id here. */
 export const makeCreateAct = (): Act<Creation, Final<ChatGroupMade>> => ({
-  run: async (network, { attempt, payload: { channel, name, description, participants } }) =>
+  run: async (network, job) => {
+    const { channel, name, description, participants } = job.payload
     // The one before ended without a word: the network may have made the group, and would make another.
-    attempt > 1
-      ? { outcome: 'unknown', reason: 'whoever asked the network ended before it answered; the group may be there' }
-      : final((await network.createGroup?.(channel, { name, description, participants })) ?? unable),
+    if (job.attempt > 1)
+      return { outcome: 'unknown', reason: 'whoever asked the network ended before it answered; the group may be there' }
+    return final(job, (await network.createGroup?.(channel, { name, description, participants })) ?? unable)
+  },
   settle: async (tx, done) => {
     for (const { job, result } of done) {
       const { account, payload } = job
@@ -85,8 +87,10 @@ const applied = async (
 
 /** Changes a group; its answer is what became of each participant. */
 export const makeChangeAct = (): Act<Change, Final<readonly ChatParticipant[]>> => ({
-  run: async (network, { payload: { channel, networkId, change } }) =>
-    final((await network.changeGroup?.(channel, networkId, change)) ?? unable),
+  run: async (network, job) => {
+    const { channel, networkId, change } = job.payload
+    return final(job, (await network.changeGroup?.(channel, networkId, change)) ?? unable)
+  },
   settle: async (tx, done) => {
     for (const { job, result } of done) {
       const participants = result.outcome === 'done' ? result.value : []
@@ -102,8 +106,8 @@ export const askForGroups = (tx: Tx, { account, connection, channel }: Line) =>
 
 /** Reads the groups of a channel from its network anew. */
 export const makeSyncAct = (): Act<object, readonly ChatGroup[] | null> => ({
-  run: async (network, { payload: { channel } }) => {
-    const told = network.groups ? final(await network.groups(channel)) : unable
+  run: async (network, job) => {
+    const told = network.groups ? final(job, await network.groups(job.payload.channel)) : unable
     return told.outcome === 'done' ? told.value : null
   },
   settle: async (tx, done) => {

@@ -10,6 +10,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Outbound } from '../../lib/outbound.ts'
 import { OutboundError } from '../../lib/outbound-exchange.ts'
 import type { Seal } from '../../lib/secret.ts'
+import { type Aged, asTold } from '../later.ts'
 import { limits, mimeOf, typeOf } from './limits.ts'
 import { type Links, makeLinks } from './links.ts'
 import { makeFolder, type Place, type Span, spool, TooLarge } from './place.ts'
@@ -31,8 +32,6 @@ export type Fetched =
   | { readonly file: ChatFile }
   | { readonly failure: { readonly code: string; readonly reason: string } }
 
-type FetchJob = Pick<Job, 'account' | 'runAt' | 'createdAt'>
-
 export type Media = {
   readonly links: Links
   /** Whose turn it is to fetch something. */
@@ -51,6 +50,8 @@ export type Media = {
 
 /** The longest silence of whoever has a file. */
 const idleMs = 20_000
+
+type FetchJob = Aged & Pick<Job, 'account'>
 
 type Opened = { readonly body: Readable; readonly type: string | null; readonly length: number | null }
 
@@ -71,11 +72,18 @@ const fromAddress = async (outbound: Outbound, url: string, signal: AbortSignal)
   throw new Retry(`its address answered ${status}`, Math.min(Number(retryAfter) || 5, 300))
 }
 
-const fromNetwork = async (network: ChatNetwork, channel: string, id: string, signal: AbortSignal): Promise<Opened> => {
+const fromNetwork = async (
+  job: FetchJob,
+  network: ChatNetwork,
+  channel: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<Opened> => {
   if (!network.media) throw new Gone('the network keeps no files')
   const told = await within(signal, network.media(channel, id))
   if (told.outcome === 'refused') throw new Gone(told.reason)
-  if (told.outcome !== 'done') throw new Retry(told.reason, told.outcome === 'later' ? told.seconds : 5)
+  if (told.outcome === 'later') return asTold(job, told)
+  if (told.outcome !== 'done') throw new Retry(told.reason, 5)
   return { body: told.value.body, type: told.value.mimeType, length: null }
 }
 
@@ -115,12 +123,17 @@ export const makeMedia = (parts: MediaParts): Media => {
     open: () => lazily(() => place.get(key)),
   })
 
-  const bring = async (row: store.MediaRow, network: ChatNetwork, signal: AbortSignal): Promise<ChatFile> => {
+  const bring = async (
+    job: FetchJob,
+    row: store.MediaRow,
+    network: ChatNetwork,
+    signal: AbortSignal,
+  ): Promise<ChatFile> => {
     const isOurs = 'url' in row.source && row.type === 'document'
     const opened =
       'url' in row.source
         ? await fromAddress(outbound, row.source.url, signal)
-        : await fromNetwork(network, row.channel_id, row.source.id, signal)
+        : await fromNetwork(job, network, row.channel_id, row.source.id, signal)
     const { body, length } = opened
     const given = mimeOf(opened.type, row.name)
     const mime = given === 'application/octet-stream' ? row.mime_type : given
@@ -152,7 +165,7 @@ export const makeMedia = (parts: MediaParts): Media => {
       if (row.error !== null) return failure(row.error)
       if (row.key !== null) return { file: fileOf(row, row.key) }
       try {
-        return { file: await turns.take(job, signal, (until) => bring(row, network, until)) }
+        return { file: await turns.take(job, signal, (until) => bring(job, row, network, until)) }
       } catch (error) {
         if (!(error instanceof Gone)) throw error
         await store.giveUp(db, account, id, error.message.slice(0, 300))

@@ -3,6 +3,7 @@ import type { Db, Tx } from '../../db/sql.ts'
 import { type Done, Retry } from '../../jobs/kind.ts'
 import type { Act } from '../acts.ts'
 import type { Asked } from '../asking.ts'
+import { asTold } from '../later.ts'
 import type { Media } from '../media/ops.ts'
 import type { Surroundings } from './shown.ts'
 import * as store from './store.ts'
@@ -86,7 +87,8 @@ export const makeSend = ({ db, surroundings, media }: SendingParts): Act<Payload
     })
     if (told.outcome === 'done') return { sent: told.value }
     if (told.outcome === 'refused') return { failure: { code: told.code ?? 'refused', reason: words(told.reason) } }
-    throw new Retry(told.reason, told.outcome === 'later' ? told.seconds : doubtSeconds)
+    if (told.outcome === 'later') return asTold(job, told)
+    throw new Retry(told.reason, doubtSeconds)
   },
   settle: (tx, done) => settle(tx, surroundings, done),
   failed: (tx, job, reason) =>

@@ -79,6 +79,7 @@ export const makeChat = async (world: World, account: string, beside?: string): 
     acts: makeActs(parts),
     isHeld: () => true,
     reach: () => 'connected',
+    isSteady: () => true,
     hasRoom: () => true,
     isGone: async () => false,
   })

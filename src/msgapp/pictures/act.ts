@@ -65,15 +65,15 @@ export const makePictureAct = (outbound: Outbound, turns: Turns): Act<PictureAsk
       group === null
         ? await network.setPicture?.(channel, image)
         : await network.changeGroup?.(channel, group, { act: 'picture', image })
-    return final<unknown>(told ?? unable)
+    return final<unknown>(job, told ?? unable)
   },
   settle: settle('picture'),
   failed: failed('picture'),
 })
 
 export const makeStatusAct = (): Act<{ readonly status: string }, Final<unknown>> => ({
-  run: async (network, { payload: { channel, status } }) =>
-    final<unknown>((await network.setStatus?.(channel, status)) ?? unable),
+  run: async (network, job) =>
+    final<unknown>(job, (await network.setStatus?.(job.payload.channel, job.payload.status)) ?? unable),
   settle: settle('status'),
   failed: failed('status'),
 })
