@@ -39,7 +39,10 @@ export const makeCreateAct = (): Act<Creation, Final<ChatGroupMade>> => ({
     const { channel, name, description, participants } = job.payload
     // The one before ended without a word: the network may have made the group, and would make another.
     if (job.attempt > 1)
-      return { outcome: 'unknown', reason: 'whoever asked the network ended before it answered; the group may be there' }
+      return {
+        outcome: 'unknown',
+        reason: 'whoever asked the network ended before it answered; the group may be there',
+      }
     return final(job, (await network.createGroup?.(channel, { name, description, participants })) ?? unable)
   },
   settle: async (tx, done) => {
