@@ -132,6 +132,7 @@ export const graphServer = ({ account, token, secret }: GraphOptions): Server =>
     const url = new URL(request.url ?? '/', base)
     const raw = await read(request)
     const isControl = url.pathname.startsWith('/control/')
+    const isLost = !isControl && faults.take('lose-answer', method, url.pathname) !== null
     const { status, body, type, seconds } = isControl
       ? await control(
           method,
@@ -139,7 +140,7 @@ export const graphServer = ({ account, token, secret }: GraphOptions): Server =>
           fieldsOf(raw.length > 0 ? JSON.parse(raw.toString('utf8')) : {}),
         )
       : await supply(request, url, raw)
-    if (!isControl && faults.take('lose-answer', method, url.pathname)) return void response.destroy()
+    if (isLost) return void response.destroy()
     response.writeHead(status, {
       'content-type': type ?? 'application/json',
       ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),

@@ -20,6 +20,8 @@ import type { Asked, LinkState } from './port.ts'
 /** What a network may be able to do. */
 export type ChatAbility =
   | 'send'
+  /** To send texts that the network approved before. */
+  | 'templates'
   | 'media'
   | 'location'
   /** Acknowledgement 2, received; and 3, read. */

@@ -28,6 +28,17 @@ export type ChatFile = {
   open(): Readable
 }
 
+/** A text that the network has approved before, with what stands in its places. */
+export type ChatTemplate = {
+  readonly name: string
+  /** As the network writes it, such as `en_GB`. */
+  readonly language: string
+  /** For the places of its body, in order. */
+  readonly parameters?: readonly string[]
+  /** Everything that stands in it, as the network's own interface has it; instead of `parameters`. */
+  readonly components?: readonly object[]
+}
+
 export type ChatOutgoing = {
   /** Ours, and the same when it is sent again: networks that can leave doubles out do so by it. */
   readonly id: string
@@ -35,6 +46,8 @@ export type ChatOutgoing = {
   readonly text: string | null
   readonly file: ChatFile | null
   readonly pin: ChatPin | null
+  /** Alone in its message. */
+  readonly template?: ChatTemplate
 }
 
 /** `id` is the network's: receipts name it. `doubled`: the network knew the message already. */

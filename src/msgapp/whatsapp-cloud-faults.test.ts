@@ -193,6 +193,38 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
     await acked(ada, await send(ada, { text: 'Good' }), 2)
   })
 
+  test('a template goes to anybody, and stands in the thread as what it is', async () => {
+    const ada = await somebody({ open: false })
+    const template = { name: 'appointment_tomorrow', language: 'en_GB', parameters: ['Ada', '10:30'] }
+    const uuid = await send(ada, { template })
+    await acked(ada, uuid, 2)
+    assert.deepEqual((await message(ada, uuid)).message, { template })
+    assert.equal((await seen(ada))[0].template, template.name)
+    const { requests } = await graph.control('GET', 'log')
+    const sent = JSON.parse(requests.at(-1).path.endsWith('/messages') ? requests.at(-1).body : '{}')
+    const parameters = template.parameters.map((text) => ({ type: 'text', text }))
+    assert.deepEqual(sent.template, {
+      name: template.name,
+      language: { code: 'en_GB' },
+      components: [{ type: 'body', parameters }],
+    })
+    const components = [{ type: 'header', parameters: [{ type: 'image', image: { id: '1' } }] }]
+    const whole = await send(ada, { template: { name: 'with_a_picture', language: 'en', components } })
+    await acked(ada, whole, 2)
+    assert.deepEqual((await message(ada, whole)).message.template.components, components)
+    const refused = async (more: object) => {
+      const body = { from_number: ours, to_number: ada.number, template, ...more }
+      const answer = await platform.call('POST', '/open/msgapp/send-message', body)
+      return [answer.status, answer.body.error_message]
+    }
+    assert.deepEqual(await refused({ text: 'And this' }), [400, 'A template goes without text, url and pin'])
+    assert.equal((await refused({ template: { ...template, components } }))[0], 400)
+    const [status, why] = await refused({
+      from_number: (await call('GET', '/open/msgapp/get-numbers')).numbers.at(-1).phone_number,
+    })
+    assert.deepEqual([status, /no templates/.test(why)], [406, true])
+  })
+
   test('receipts that overtake the answer, and each other, end at the highest', async () => {
     const ada = await somebody()
     await graph.fault('backwards', { times: 2 })

@@ -7,6 +7,7 @@ export const sandboxDriver: ChatDriver<SandboxSettings> = {
   platform: 'sandbox',
   abilities: {
     send: 'yes',
+    templates: 'no',
     media: 'yes',
     location: 'yes',
     receipts: 'yes',
@@ -23,7 +24,7 @@ export const sandboxDriver: ChatDriver<SandboxSettings> = {
     remove: 'yes',
     mark_read: 'yes',
   },
-  notes: {},
+  notes: { templates: 'The sandbox’s network has no templates: anybody may be written to.' },
   checksPerMinute: 30,
   start: connectSandbox,
 }

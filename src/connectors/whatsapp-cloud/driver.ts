@@ -8,6 +8,7 @@ export const whatsappCloudDriver: ChatDriver<WhatsappCloudSettings> = {
   platform: 'whatsapp-cloud',
   abilities: {
     send: 'emulated',
+    templates: 'yes',
     media: 'yes',
     location: 'yes',
     receipts: 'yes',

@@ -1,4 +1,4 @@
-import type { ChatOutgoing, ChatPeer } from '../message-port.ts'
+import type { ChatOutgoing, ChatPeer, ChatTemplate } from '../message-port.ts'
 import type { SentAs } from './media.ts'
 
 /** Characters of the text beside a file. */
@@ -21,7 +21,15 @@ export const recipientOf = (to: ChatPeer): object => {
   return { recipient_type: 'individual', recipient: to.remote }
 }
 
-const contentOf = ({ text, file, pin }: ChatOutgoing, media: { id: string; as: SentAs } | null): object => {
+/** A template (Cloud API, "Sending template messages"). */
+const templateOf = ({ name, language, parameters = [], components }: ChatTemplate): object => {
+  const body = { type: 'body', parameters: parameters.map((text) => ({ type: 'text', text })) }
+  const filled = components ?? (parameters.length > 0 ? [body] : [])
+  return { name, language: { code: language }, ...(filled.length > 0 ? { components: filled } : {}) }
+}
+
+const contentOf = ({ text, file, pin, template }: ChatOutgoing, media: { id: string; as: SentAs } | null): object => {
+  if (template) return { type: 'template', template: templateOf(template) }
   if (media && file) {
     const { id, as } = media
     const name = as === 'document' && file.name ? { filename: file.name } : {}

@@ -7,6 +7,7 @@ export const xmppDriver: ChatDriver<XmppSettings> = {
   platform: 'xmpp',
   abilities: {
     send: 'yes',
+    templates: 'no',
     media: 'yes',
     location: 'yes',
     receipts: 'yes',
@@ -24,6 +25,7 @@ export const xmppDriver: ChatDriver<XmppSettings> = {
     mark_read: 'yes',
   },
   notes: {
+    templates: 'XMPP has no templates: anybody may be written to.',
     check:
       'Of the own server: by its administrator (XEP-0133) where the connection names one, else by a message that nobody sees.',
     check_extra: 'The card (XEP-0292) and the picture’s address on the Web, as far as they are shown to everybody.',

@@ -12,6 +12,26 @@ const Pin = Type.Object({
   url: Type.Optional(Type.String({ maxLength: 2048 })),
 })
 
+const Template = Type.Object(
+  {
+    name: Type.String({ pattern: '^[a-z0-9_]{1,512}$', examples: ['appointment_tomorrow'] }),
+    language: Type.String({ pattern: '^[a-z]{2,3}(_[A-Z]{2,3})?$', examples: ['en_GB'] }),
+    parameters: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), {
+        maxItems: 100,
+        description: 'For the places of its body, in order',
+      }),
+    ),
+    components: Type.Optional(
+      Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+        maxItems: 30,
+        description: 'All of what stands in it, as the network’s own interface has it; instead of parameters',
+      }),
+    ),
+  },
+  { description: 'A text that the network approved before, for whoever did not write in the last 24 hours' },
+)
+
 const Media = Type.Object({
   url: Type.Optional(Type.String({ description: 'Where the file is to be had, for a while; absent when it is not' })),
   type: Enum(['image', 'video', 'audio', 'document']),
@@ -33,6 +53,7 @@ const Message = Type.Object({
     text: Type.Optional(Type.String()),
     media: Type.Optional(Media),
     pin: Type.Optional(Pin),
+    template: Type.Optional(Template),
   }),
   created_at: Time,
   remote_phone_number: Type.Optional(
@@ -101,6 +122,7 @@ export const sendMessage = contract({
       }),
     ),
     pin: Type.Optional(Pin),
+    template: Type.Optional(Template),
   }),
   status: 202,
   reply: Ok({

@@ -28,12 +28,20 @@ type Wish = {
   readonly text?: string
   readonly url?: string
   readonly pin?: object
+  readonly template?: { readonly parameters?: readonly string[]; readonly components?: readonly object[] }
 }
 
-const checkWish = ({ to_number, to_group_uuid, text = '', url, pin }: Wish): void => {
+const checkWish = ({ to_number, to_group_uuid, text = '', url, pin, template }: Wish): void => {
   if ((to_number === undefined) === (to_group_uuid === undefined))
     invalid('Exactly one of to_number and to_group_uuid is required')
-  if (text === '' && url === undefined && pin === undefined) invalid('At least one of text, url and pin is required')
+  if (template) {
+    if (to_number === undefined) invalid('A template goes to to_number')
+    if (text !== '' || url !== undefined || pin !== undefined) invalid('A template goes without text, url and pin')
+    if (template.parameters && template.components) invalid('template has parameters or components, not both')
+    return
+  }
+  if (text === '' && url === undefined && pin === undefined)
+    invalid('At least one of text, url, pin and template is required')
 }
 
 type Paged = Parameters<typeof pageOf>[0] & { cursor?: string }
@@ -112,6 +120,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
         if (group) demand(channel.platform, 'groups')
         if (body.url !== undefined) demand(channel.platform, 'media')
         if (body.pin) demand(channel.platform, 'location')
+        if (body.template) demand(channel.platform, 'templates')
         const number = body.to_number === undefined ? null : phoneNumber(body.to_number)
         const networkId = group?.network_id ?? null
         if (group && networkId === null) conflict(`${body.to_group_uuid} is still being made`, 'group_pending')
@@ -127,6 +136,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
             group: group && networkId !== null ? { id: group.id, networkId } : null,
             text: body.text || null,
             pin: body.pin ? JSON.stringify(body.pin) : null,
+            template: body.template ? JSON.stringify(body.template) : null,
             media: body.url === undefined ? null : { id: uuid(), url: body.url, name: nameOf(body.url) },
           },
           tx,

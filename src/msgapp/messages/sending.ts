@@ -1,4 +1,4 @@
-import type { ChatPeer, ChatPin, ChatSent } from '../../connectors/message-port.ts'
+import type { ChatPeer, ChatPin, ChatSent, ChatTemplate } from '../../connectors/message-port.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { type Done, Retry } from '../../jobs/kind.ts'
 import type { Act } from '../acts.ts'
@@ -17,6 +17,7 @@ type Payload = {
   readonly text?: string
   readonly pin?: ChatPin
   readonly media?: string
+  readonly template?: ChatTemplate
   /** The conversation is new, or was quiet since then. */
   readonly quiet?: string | null
 }
@@ -84,6 +85,7 @@ export const makeSend = ({ db, surroundings, media }: SendingParts): Act<Payload
       text: payload.text ?? null,
       file: fetched?.file ?? null,
       pin: payload.pin ?? null,
+      ...(payload.template ? { template: payload.template } : {}),
     })
     if (told.outcome === 'done') return { sent: told.value }
     if (told.outcome === 'refused') return { failure: { code: told.code ?? 'refused', reason: words(told.reason) } }

@@ -1,4 +1,4 @@
-import type { ChatMediaType, ChatPin } from '../../connectors/message-port.ts'
+import type { ChatMediaType, ChatPin, ChatTemplate } from '../../connectors/message-port.ts'
 import type { Sql } from '../../db/sql.ts'
 import { iso } from '../../lib/clock.ts'
 import { print } from '../../lib/id.ts'
@@ -15,6 +15,7 @@ export type MessageRow = {
   author: string | null
   text: string | null
   pin: ChatPin | null
+  template: ChatTemplate | null
   network_id: string | null
   at: Date
   ack: number
@@ -83,6 +84,13 @@ const remote = (row: MessageRow, { contact }: Around) => {
 const reactions = (given: NonNullable<MessageRow['reactions']>) =>
   Object.entries(given).flatMap(([by, { emoji, at }]) => (emoji === null ? [] : [{ by, reaction: emoji, at: iso(at) }]))
 
+const shownTemplate = ({ name, language, parameters, components }: ChatTemplate) => ({
+  name,
+  language,
+  ...(parameters ? { parameters: [...parameters] } : {}),
+  ...(components ? { components: components.map((one) => ({ ...one })) } : {}),
+})
+
 /** A message as the interface prints it (interface.md 2.17). */
 export const shownMessage = (row: MessageRow, around: Around) => {
   const shownReactions = row.reactions ? reactions(row.reactions) : []
@@ -96,6 +104,7 @@ export const shownMessage = (row: MessageRow, around: Around) => {
       ...(row.text === null ? {} : { text: row.text }),
       ...file(row, around),
       ...(row.pin ? { pin: row.pin } : {}),
+      ...(row.template ? { template: shownTemplate(row.template) } : {}),
     },
     created_at: iso(row.created_at),
     ...remote(row, around),

@@ -13,6 +13,7 @@ export type NewMessage = {
   text: string | null
   /** JSON. */
   pin: string | null
+  template: string | null
   media: { id: string; url: string; name: string } | null
 }
 
@@ -29,9 +30,10 @@ export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
       ${rows.map((r) => r.connection)}::uuid[], ${rows.map((r) => r.peer)}::text[], ${rows.map((r) => r.number)}::text[],
       ${rows.map((r) => r.group?.id ?? null)}::uuid[], ${rows.map((r) => r.group?.networkId ?? null)}::text[],
       ${rows.map((r) => r.text)}::text[], ${rows.map((r) => r.pin)}::text[], ${rows.map((r) => r.media?.id ?? null)}::uuid[],
-      ${rows.map((r) => r.media?.url ?? null)}::text[], ${rows.map((r) => r.media?.name ?? null)}::text[]
+      ${rows.map((r) => r.media?.url ?? null)}::text[], ${rows.map((r) => r.media?.name ?? null)}::text[],
+      ${rows.map((r) => r.template)}::text[]
     ) with ordinality as g (account_id, id, channel_id, connection_id, peer, number, group_id, group_network_id, text, pin,
-      media_id, media_url, media_name, n)
+      media_id, media_url, media_name, template, n)
   ), chat as (
     insert into msgapp_chats (account_id, channel_id, peer, number, group_id, last_at, last_message_id)
     select * from (
@@ -48,14 +50,15 @@ export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
       jsonb_build_object('url', media_url), at
     from given where media_id is not null
   ), message as (
-    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, media_id, pin, at, created_at,
-      updated_at)
-    select account_id, id, channel_id, peer, 'outbound', 'api', text, media_id, pin::jsonb, at, at, at from given
+    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, media_id, pin, template, at,
+      created_at, updated_at)
+    select account_id, id, channel_id, peer, 'outbound', 'api', text, media_id, pin::jsonb, template::jsonb, at, at, at from given
   )
   insert into jobs (id, account_id, kind, key, payload, run_at, created_at)
   select g.id, g.account_id, 'msgapp:' || g.connection_id, g.channel_id || ' ' || g.peer,
     jsonb_strip_nulls(jsonb_build_object('act', 'send', 'channel', g.channel_id, 'number', g.number, 'remote', c.remote_id,
-      'group', g.group_network_id, 'text', g.text, 'pin', g.pin::jsonb, 'media', g.media_id))
+      'group', g.group_network_id, 'text', g.text, 'pin', g.pin::jsonb, 'media', g.media_id,
+      'template', g.template::jsonb))
     || case
       when row_number() over (partition by g.account_id, g.channel_id, g.peer order by g.n) > 1 then '{}'
       when c.previous_at is null or c.previous_at <= g.at - interval '1 hour' then jsonb_build_object('quiet', c.previous_at)
@@ -203,5 +206,5 @@ export const forgetEarly = (sql: Sql) => sql.run`
 
 /** Forgets what a message said; the row stays, so that the network's telling it again brings nothing back. */
 export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' | 'us') => tx.maybe<{ id: string }>`
-  update msgapp_messages set removed = ${removed}, text = null, pin = null, reactions = null, updated_at = app_now()
+  update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, reactions = null, updated_at = app_now()
   where account_id = ${account} and id = ${id} and removed is null returning id`
