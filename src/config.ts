@@ -40,15 +40,13 @@ const list =
       .filter(Boolean)
       .map(item)
 
-const secret = (value: string): string => {
-  if (value.length < 20) throw new SettingError('wants at least 20 characters')
+const shaped = (form: RegExp, wants: string) => (value: string) => {
+  if (!form.test(value)) throw new SettingError(wants)
   return value
 }
 
-const word = (value: string): string => {
-  if (!/^[a-z][a-z0-9]{1,30}$/.test(value)) throw new SettingError('wants a lower-case word of letters and digits')
-  return value
-}
+const secret = shaped(/^.{20,}$/s, 'wants at least 20 characters')
+const word = shaped(/^[a-z][a-z0-9]{1,30}$/, 'wants a lower-case word of letters and digits')
 
 const address = (value: string): string => {
   const url = URL.canParse(value) ? new URL(value) : null
@@ -58,19 +56,17 @@ const address = (value: string): string => {
 }
 
 const origin = (value: string): string => {
-  const url = URL.canParse(value) ? new URL(value) : null
-  if (value === '*') return value
-  if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+  const found = URL.canParse(value) ? new URL(value).origin : value
+  if (found !== '*' && !/^https?:/.test(found))
     throw new SettingError('wants origins such as https://app.example.com, or *')
-  return url.origin
+  return found
 }
 
 /** RFC 7064 and 7065, as browsers take them. */
-const iceServer = (value: string): string => {
-  if (!/^(?:stuns?:[\w.:[\]-]+|turns?:[\w.:[\]-]+(?:\?transport=(?:udp|tcp))?)$/.test(value))
-    throw new SettingError('wants servers such as turn:turn.example.com:3478?transport=udp')
-  return value
-}
+const iceServer = shaped(
+  /^(?:stuns?:[\w.:[\]-]+|turns?:[\w.:[\]-]+(?:\?transport=(?:udp|tcp))?)$/,
+  'wants servers such as turn:turn.example.com:3478?transport=udp',
+)
 
 const network = (value: string): string => {
   if (!readNetwork(value)) throw new SettingError('wants networks such as 10.1.0.0/16 or fd12::/48')

@@ -1,4 +1,6 @@
 import * as accounts from './accounts/contract.ts'
+import * as callers from './callers/contract.ts'
+import * as calls from './calls/contract.ts'
 import * as connections from './connections/contract.ts'
 import * as contacts from './contacts/contract.ts'
 import * as contactFiles from './contacts/files/contract.ts'
@@ -40,6 +42,8 @@ export const contracts: readonly Contract[] = [
   stock,
   pricing,
   sms,
+  callers,
+  calls,
   messages,
   contacts,
   contactFiles,

@@ -1,4 +1,6 @@
 import { accountRoutes } from './accounts/routes.ts'
+import { callerRoutes } from './callers/routes.ts'
+import { callRoutes } from './calls/routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
 import { contactFileRoutes } from './contacts/files/routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
@@ -42,6 +44,8 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...stockRoutes(parts),
   ...pricingRoutes(parts),
   ...smsRoutes(parts),
+  ...callerRoutes(parts),
+  ...callRoutes(parts),
   ...contactRoutes(parts),
   ...contactFileRoutes(parts),
   ...messageRoutes(parts),

@@ -123,6 +123,7 @@ const together = new Set([
   'reactFromHandset',
   'leaveFromHandset',
   'pairChannel',
+  'verifyCallerId',
   'checkNumber',
   'addParticipant',
   'removeParticipant',

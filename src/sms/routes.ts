@@ -1,15 +1,15 @@
 import { ok, serve, serveFast, serveOutside } from '../http/endpoint.ts'
-import { conflict, forbidden, invalid, notFound } from '../http/problem.ts'
+import { conflict, invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { withdraw } from '../jobs/ops.ts'
 import { iso } from '../lib/clock.ts'
 import { type Cursor, readCursor, writeCursor } from '../lib/cursor.ts'
-import { parse, print, uuid } from '../lib/id.ts'
+import { parse, print } from '../lib/id.ts'
 import { dollars } from '../lib/money.ts'
-import { countParts, isGsm } from '../lib/segments.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
 import { cancel } from './endings.ts'
+import { sendText } from './ops.ts'
 import { planFor, previewOf } from './plan.ts'
 import { shownMessage } from './shown.ts'
 import * as store from './store.ts'
@@ -53,7 +53,8 @@ const olderOf = (seconds: number | undefined, cursor: Cursor | null): Cursor | n
 const checked = (text: string): string =>
   text.length <= longest ? text : invalid(`text must have at most ${longest} UTF-16 units, and has ${text.length}`)
 
-export const smsRoutes = ({ db, accept, channels, prices, routing, clock }: Parts) => {
+export const smsRoutes = (parts: Parts) => {
+  const { db, prices, routing, clock } = parts
   /** Null for at once. */
   const timeOf = (given: string | undefined): Date | null => {
     if (given === undefined) return null
@@ -72,48 +73,19 @@ export const smsRoutes = ({ db, accept, channels, prices, routing, clock }: Part
     serveFast(c.sendSms, async ({ account, body, tx }) => {
       const text = checked(body.text)
       const sendAt = timeOf(body.send_at)
-      const from = phoneNumber(body.from_number)
-      const to = phoneNumber(body.to_number)
-      const { decision, each } = planFor({ routing, prices }, account, to)
-
-      const known = channels.of(account.id, from, tx ?? db)
-      const channel =
-        (known instanceof Promise ? await known : known) ?? notFound(`${from} is no number of the account with SMS`)
-      if (channel.suspended) forbidden(`${from} is suspended`, 'number_suspended')
-      if (!channel.supports_sms_out) notFound(`${from} cannot send SMS`)
-
-      const keeping = routing.kept(decision)
-      if (keeping) await keeping
-      const fragments = countParts(text, decision.long)
-      const id = uuid()
-      await accept.message(
-        {
-          account: account.id,
-          id,
-          channel: channel.id,
-          number: from,
-          contact: to,
-          text,
-          encoding: isGsm(text) ? 'gsm7' : 'ucs2',
-          fragments,
-          price: each * fragments,
-          sendAt,
-          decision: decision.id,
-          long: decision.long,
-        },
-        tx,
-      )
+      const [from, to] = [phoneNumber(body.from_number), phoneNumber(body.to_number)]
+      const id = await sendText(parts, tx, account, { from, to, text, sendAt })
       return ok({ message_uuid: print('SMO', id) })
     }),
 
     serveOutside(c.previewSms, async ({ account, body }) => {
       const plan = planFor({ routing, prices }, account, phoneNumber(body.to_number))
-      const { encoding, parts, forcedBy, price, each } = previewOf(checked(body.text), plan)
+      const { encoding, parts: texts, forcedBy, price, each } = previewOf(checked(body.text), plan)
       return ok({
         encoding,
         ...(forcedBy === null ? {} : { forced_by: forcedBy }),
-        fragments: parts.length,
-        parts,
+        fragments: texts.length,
+        parts: texts,
         price: dollars(price),
         price_per_fragment: dollars(each),
       })
@@ -161,7 +133,7 @@ export const smsRoutes = ({ db, accept, channels, prices, routing, clock }: Part
 
     serve(c.inspectMessage, async ({ params: { message_uuid: printed } }) => {
       const row = asPrinted(await ways.find(db, messageId(printed)), printed)
-      const [parts, attempts] = await Promise.all([ways.parts(db, row), ways.attempts(db, row)])
+      const [pieces, attempts] = await Promise.all([ways.parts(db, row), ways.attempts(db, row)])
       return ok({
         account_uuid: print('ACC', row.account_id),
         channel_uuid: print('SMS', row.channel_id),
@@ -173,7 +145,7 @@ export const smsRoutes = ({ db, accept, channels, prices, routing, clock }: Part
           priority,
           weight,
         })),
-        parts: parts.map((part) => ({
+        parts: pieces.map((part) => ({
           part: part.part,
           connection_uuid: print('CNX', part.connection_id),
           ...(part.carrier_id === null ? {} : { carrier_id: part.carrier_id }),

@@ -35,6 +35,16 @@ export const channelOf = (db: Sql, account: string, number: string) => db.maybe<
   from sms_channels c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
   where c.account_id = ${account} and c.phone_number = ${number} and c.enabled`
 
+/** The number of the oldest channel that can send; null when there is none. */
+export const firstSender = async (db: Sql, account: string): Promise<string | null> =>
+  (
+    await db.maybe<{ phone_number: string }>`
+      select c.phone_number
+      from sms_channels c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+      where c.account_id = ${account} and c.enabled and c.supports_sms_out and v.status_text <> 'SUSPENDED'
+      order by c.created_at, c.id limit 1`
+  )?.phone_number ?? null
+
 /** The channels that texts to these numbers arrive at, whoever has them. */
 export const receivers = (tx: Sql, numbers: readonly string[]) => tx.many<
   Pick<ChannelRow, 'account_id' | 'id' | 'phone_number'>
@@ -171,6 +181,10 @@ export const message = (db: Sql, account: string, id: string) => db.maybe<Messag
   join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
   join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
   where m.account_id = ${account} and m.id = ${id}`
+
+/** What is read of a message from now on. */
+export const setText = (tx: Tx, account: string, id: string, text: string) => tx.run`
+  update sms_messages set text = ${text} where account_id = ${account} and id = ${id}`
 
 export type Received = Pick<
   NewMessage,

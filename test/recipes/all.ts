@@ -1,4 +1,5 @@
 import { accountRecipes } from './accounts.ts'
+import { callRecipes } from './calls.ts'
 import { connectionRecipes } from './connections.ts'
 import { contactRecipes } from './contacts.ts'
 import { documentRecipes } from './documents.ts'
@@ -16,6 +17,7 @@ import { webhookRecipes } from './webhooks.ts'
 /** The recipes of every endpoint. A new domain adds its file here. */
 export const recipes: Recipes = {
   ...accountRecipes,
+  ...callRecipes,
   ...connectionRecipes,
   ...contactRecipes,
   ...eventRecipes,

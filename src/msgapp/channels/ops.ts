@@ -1,3 +1,4 @@
+import { addChannelCallerId, removeChannelCallerId } from '../../callers/ops.ts'
 import { type Changes, markChanged } from '../../db/changes.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
 import { forbidden, notFound, Problem } from '../../http/problem.ts'
@@ -67,6 +68,7 @@ export const makeChannel = async (
 ): Promise<string> => {
   const id = uuid()
   await store.lockNumber(tx, number)
+  const country = mainCountryOf(number) ?? ''
   const made = await store.create(tx, {
     account_id: account,
     id,
@@ -74,11 +76,12 @@ export const makeChannel = async (
     platform: connection.kind,
     phone_number: number,
     friendly_name: name,
-    iso_country_code: mainCountryOf(number) ?? '',
+    iso_country_code: country,
     timezone: longestOf(readZones(), number.slice(1))?.[0] ?? 'UTC',
   })
   // Words that clients look for (completions.md part 8).
   if (!made) forbidden(`${number}: phone number already exists`, 'phone_number_exists')
+  await addChannelCallerId(tx, account, { channel: id, number, name, country })
   await changes.announce(tx, 'msgapp')
   return id
 }
@@ -87,6 +90,7 @@ export const makeChannel = async (
 export const deleteChannel = async (tx: Tx, account: string, id: string, reason: string): Promise<void> => {
   await turn(tx, null, null, [{ channel: id, phase: 'disconnected', reason }])
   await store.remove(tx, account, id)
+  await removeChannelCallerId(tx, account, id)
   await forget(tx, id)
   await markChanged(tx, 'msgapp')
 }

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { until } from '../../test/platform.ts'
+import type { Tenant } from '../../test/world.ts'
+import { giveNumber, makeSmsWorld, startSmsc } from '../sms/testing.ts'
+
+const world = await makeSmsWorld()
+const smsc = await startSmsc()
+const { call, tenant, advance, connect, messageOf, db } = world
+after(async () => {
+  await world.stop()
+  smsc.close()
+})
+await connect('only', smsc)
+
+const path = '/open/voip/caller-ids'
+const mine = '+447911000001'
+
+const make = async () => {
+  const who = await tenant()
+  return { who, ...(await giveNumber(world, who)) }
+}
+const create = (who: Tenant, body: object = {}) => call(who, 'POST', path, { phone_number: mine, ...body })
+const verify = (who: Tenant, uuid: string, code: string) => call(who, 'POST', `${path}/${uuid}/verify`, { code })
+const list = async (who: Tenant) => (await call(who, 'GET', path)).body.caller_ids
+
+/** The code that the carrier was given last. */
+const nextCode = async (count: number): Promise<string> => {
+  const { text } = await until(async () => (smsc.submits.length > count ? smsc.submits.at(-1) : null))
+  return /^\d{6}/.exec(text)?.[0] ?? ''
+}
+const ask = async (who: Tenant, body: object = {}) => {
+  const before = smsc.submits.length
+  const made = await create(who, body)
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  return { ...made.body, code: await nextCode(before) }
+}
+const wrong = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+
+test('a number is proved by the code that its handset gets, and the account itself never reads that', async () => {
+  const { who, number, channel } = await make()
+  const { caller_id, message_uuid, code } = await ask(who, { friendly_name: 'Desk' })
+  assert.partialDeepStrictEqual(caller_id, {
+    account_uuid: who.uuid,
+    phone_number: mine,
+    friendly_name: 'Desk',
+    iso_country_code: 'GB',
+    type: 'CI',
+    verified: false,
+  })
+  assert.ok(!('channel_uuid' in caller_id))
+  assert.equal(smsc.submits.at(-1)?.source, number)
+  await world.reaches(who, message_uuid, 'sent')
+  assert.match((await messageOf(who, message_uuid)).text, /^\*{6} is the code/)
+  const thread = await call(who, 'GET', `/open/sms/messages/${channel}/${mine}`)
+  const { events } = await db.one<{
+    events: string
+  }>`select coalesce(string_agg(payload::text, ' '), '') as events from events`
+  const { rows } = await db.one<{ rows: string }>`
+    select coalesce(string_agg(k::text, ' '), '') as rows from caller_id_codes k`
+  for (const text of [JSON.stringify(thread.body), events, rows]) assert.ok(!text.includes(code), text)
+
+  const proved = await verify(who, caller_id.uuid, code)
+  assert.deepEqual([proved.status, proved.body.caller_id.verified], [200, true])
+  assert.deepEqual((await list(who)).at(-1), proved.body.caller_id)
+  assert.equal((await verify(who, caller_id.uuid, '000000')).status, 200, 'once proved it stays so')
+  const again = await create(who)
+  assert.deepEqual([again.status, again.body.error_code], [409, 'caller_id_exists'])
+})
+
+test('five wrong codes are counted whatever comes at once, and then the right one is too late', async () => {
+  const { who } = await make()
+  const { caller_id, code } = await ask(who)
+  const tries = await Promise.all(Array.from({ length: 8 }, () => verify(who, caller_id.uuid, wrong(code))))
+  const codes = tries.map(({ status, body }) => `${status} ${body.error_code}`).sort()
+  assert.deepEqual(codes, [...Array(3).fill('409 code_expired'), ...Array(5).fill('422 code_wrong')])
+  assert.equal((await verify(who, caller_id.uuid, code)).body.error_code, 'code_expired')
+  await advance(61)
+  const fresh = await ask(who)
+  assert.equal(fresh.caller_id.uuid, caller_id.uuid, 'it is the same caller ID')
+  assert.equal((await verify(who, caller_id.uuid, fresh.code)).status, 200)
+})
+
+test('a code lives ten minutes, and a new one ends it', async () => {
+  const { who } = await make()
+  const first = await ask(who)
+  await advance(61)
+  const second = await ask(who)
+  if (first.code !== second.code)
+    assert.equal((await verify(who, first.caller_id.uuid, first.code)).body.error_code, 'code_wrong')
+  await advance(601)
+  assert.equal((await verify(who, first.caller_id.uuid, second.code)).body.error_code, 'code_expired')
+})
+
+test('codes are sent once a minute and ten times a day; a refusal sends and charges nothing', async () => {
+  const { who } = await make()
+  const balance = async () => (await call(who, 'GET', '/open/info')).body.balance.amount
+  for (let sent = 0; sent < 10; sent++) {
+    await ask(who)
+    const early = await create(who)
+    assert.deepEqual([early.status, early.body.error_code, early.headers['retry-after']], [429, 'code_too_soon', '60'])
+    await advance(61)
+  }
+  const before = await balance()
+  assert.equal((await create(who)).status, 429)
+  assert.equal(await balance(), before)
+  await advance(86_400)
+  await ask(who)
+})
+
+test('without a number that sends SMS, or a balance for it, nothing is kept', async () => {
+  const none = await tenant()
+  assert.equal((await create(none)).body.error_code, 'no_sms_number')
+  const poor = await tenant({ balance: '0' })
+  await giveNumber(world, poor)
+  assert.equal((await create(poor)).status, 402)
+  assert.deepEqual(await list(poor), [])
+})
+
+test('what was removed is not listed any more, and can be proved anew', async () => {
+  const { who } = await make()
+  const { caller_id } = await ask(who)
+  assert.equal((await call(who, 'DELETE', `${path}/${caller_id.uuid}`)).status, 200)
+  assert.equal((await call(who, 'DELETE', `${path}/${caller_id.uuid}`)).status, 404)
+  assert.deepEqual(await list(who), [])
+  assert.notEqual((await ask(who)).caller_id.uuid, caller_id.uuid)
+})
+
+test('two accounts prove one number each for itself, and neither by the code of the other', async () => {
+  const [ada, bob] = [await make(), await make()]
+  const [hers, his] = [await ask(ada.who), await ask(bob.who)]
+  assert.equal((await verify(ada.who, his.caller_id.uuid, his.code)).status, 404)
+  if (hers.code !== his.code) assert.equal((await verify(ada.who, hers.caller_id.uuid, his.code)).status, 422)
+  assert.equal((await verify(ada.who, hers.caller_id.uuid, hers.code)).status, 200)
+})

@@ -1,0 +1,95 @@
+import type { Sql, Tx } from '../db/sql.ts'
+
+export type CallerIdRow = {
+  account_id: string
+  id: string
+  virtual_number_id: string | null
+  msgapp_channel_id: string | null
+  phone_number: string
+  friendly_name: string
+  iso_country_code: string
+  type: 'VN' | 'WW' | 'CI'
+  verified: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+// Who connected a number of the messaging app has it: one that never was connected proves nothing.
+
+/** Those in use, oldest first. */
+export const page = (db: Sql, account: string, limit: number, offset: number) => db.many<CallerIdRow>`
+  select c.account_id, c.id, c.virtual_number_id, c.msgapp_channel_id, c.phone_number, c.friendly_name, c.iso_country_code,
+    c.type, c.verified or l.proved_at is not null as verified, c.created_at, c.updated_at
+  from caller_ids c
+  left join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.msgapp_channel_id
+  where c.account_id = ${account} and c.removed_at is null
+  order by c.created_at, c.id limit ${limit} offset ${offset}`
+
+export const total = async (db: Sql, account: string): Promise<number> =>
+  (
+    await db.one<{ total: number }>`
+      select count(*)::integer as total from caller_ids where account_id = ${account} and removed_at is null`
+  ).total
+
+export const find = (db: Sql, account: string, id: string) => db.maybe<CallerIdRow>`
+  select c.account_id, c.id, c.virtual_number_id, c.msgapp_channel_id, c.phone_number, c.friendly_name, c.iso_country_code,
+    c.type, c.verified or l.proved_at is not null as verified, c.created_at, c.updated_at
+  from caller_ids c
+  left join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.msgapp_channel_id
+  where c.account_id = ${account} and c.id = ${id} and c.removed_at is null`
+
+/** True when the number can be shown already. */
+export const isShown = async (tx: Tx, account: string, number: string): Promise<boolean> =>
+  (await tx.maybe`
+    select 1 from caller_ids
+    where account_id = ${account} and phone_number = ${number} and removed_at is null and (type <> 'CI' or verified)
+    limit 1`) !== null
+
+type NewCallerId = Pick<
+  CallerIdRow,
+  'account_id' | 'id' | 'msgapp_channel_id' | 'phone_number' | 'iso_country_code' | 'type'
+> & { friendly_name: string | null }
+
+/** Adds one that is not proved yet, or names the one that there is. @returns its id */
+export const keep = async (tx: Tx, c: NewCallerId): Promise<string> =>
+  (
+    await tx.one<{ id: string }>`
+      insert into caller_ids (account_id, id, msgapp_channel_id, phone_number, friendly_name, iso_country_code, type)
+      values (${c.account_id}, ${c.id}, ${c.msgapp_channel_id}, ${c.phone_number},
+        coalesce(${c.friendly_name}::text, ${c.phone_number}::text), ${c.iso_country_code}, ${c.type})
+      on conflict (account_id, type, phone_number) where removed_at is null and type in ('WW', 'CI') do update
+        set friendly_name = coalesce(${c.friendly_name}::text, caller_ids.friendly_name), updated_at = app_now()
+      returning id`
+  ).id
+
+/** Calls of the past still name it. */
+export const remove = async (tx: Tx, account: string, by: { id?: string; channel?: string }): Promise<void> => {
+  await tx.run`
+    update caller_ids set removed_at = app_now(), updated_at = app_now()
+    where account_id = ${account} and removed_at is null
+      and (id = ${by.id ?? null}::uuid or msgapp_channel_id = ${by.channel ?? null}::uuid)`
+}
+
+/** A new code instead of the last one. Null within a minute of that, or after ten of a day. */
+export const renewCode = (tx: Tx, account: string, id: string, hash: Buffer) => tx.maybe<{ expires_at: Date }>`
+  insert into caller_id_codes as k (account_id, caller_id, hash, sent_at, expires_at, day_from)
+  values (${account}, ${id}, ${hash}, app_now(), app_now() + interval '10 minutes', app_now())
+  on conflict (account_id, caller_id) do update
+    set hash = excluded.hash, attempts = 0, sent_at = excluded.sent_at, expires_at = excluded.expires_at,
+      day_from = case when k.day_from <= app_now() - interval '1 day' then app_now() else k.day_from end,
+      day_codes = case when k.day_from <= app_now() - interval '1 day' then 1 else k.day_codes + 1 end
+    where k.sent_at <= app_now() - interval '1 minute'
+      and (k.day_codes < 10 or k.day_from <= app_now() - interval '1 day')
+  returning expires_at`
+
+/** Counts an attempt. Null when there is no code to be right: an old one, or one that five have missed. */
+export const attempt = (tx: Tx, account: string, id: string, hash: Buffer) => tx.maybe<{ is_right: boolean }>`
+  update caller_id_codes set attempts = attempts + 1
+  where account_id = ${account} and caller_id = ${id} and attempts < 5 and expires_at > app_now()
+  returning hash = ${hash} as is_right`
+
+export const verify = async (tx: Tx, account: string, id: string): Promise<void> => {
+  await tx.run`delete from caller_id_codes where account_id = ${account} and caller_id = ${id}`
+  await tx.run`
+    update caller_ids set verified = true, updated_at = app_now() where account_id = ${account} and id = ${id}`
+}

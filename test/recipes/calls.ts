@@ -1,0 +1,56 @@
+import type { Recipes } from './recipe.ts'
+import type { Scene } from './scene.ts'
+
+let proved = 0
+/** A mobile number that nobody has proved yet. */
+const newcomer = (): string => `+4479111${String(20_000 + ++proved)}`
+
+/** A number of the tenant's own that waits for its code. */
+const callerId = async (scene: Scene): Promise<{ caller_id_uuid: string; code: string }> => {
+  const { number: from_number } = await scene.number()
+  const body = { phone_number: newcomer(), friendly_name: scene.mark, from_number }
+  const { body: made } = await scene.world.call(scene.tenant, 'POST', '/open/voip/caller-ids', body)
+  // What the handset gets stands in the job alone.
+  const { text } = await scene.world.db.one<{ text: string }>`
+    select payload ->> 'text' as text from jobs where id = ${made.message_uuid.slice(3)}::uuid`
+  return { caller_id_uuid: made.caller_id.uuid, code: text.slice(0, 6) }
+}
+
+const other = (code: string): string => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+
+export const callRecipes: Recipes = {
+  estimateCallPrice: {
+    ok: () => ({ params: { number: '+447700900123' } }),
+    invalid: () => ({ params: { number: '4'.repeat(41) } }),
+  },
+  listCallerIds: { ok: async (scene) => callerId(scene).then(() => ({ query: { results_per_page: 5 } })) },
+  createCallerId: {
+    ok: async (scene) => ({
+      body: {
+        phone_number: newcomer(),
+        friendly_name: scene.mark,
+        from_number: (await scene.number()).number,
+      },
+    }),
+    notFound: () => ({ body: { phone_number: newcomer(), from_number: '+447700900123' } }),
+  },
+  verifyCallerId: {
+    ok: async (scene) => {
+      const { caller_id_uuid, code } = await callerId(scene)
+      return { params: { caller_id_uuid }, body: { code } }
+    },
+    unprocessable: async (scene) => {
+      const { caller_id_uuid, code } = await callerId(scene)
+      return { params: { caller_id_uuid }, body: { code: other(code) } }
+    },
+  },
+  deleteCallerId: {
+    ok: async (scene) => ({ params: { caller_id_uuid: (await callerId(scene)).caller_id_uuid } }),
+    conflict: async (scene) => {
+      await scene.number()
+      const { body } = await scene.world.call(scene.tenant, 'GET', '/open/voip/caller-ids?results_per_page=200')
+      const bought = body.caller_ids.find(({ type }: { type: string }) => type === 'VN')
+      return { params: { caller_id_uuid: bought.uuid } }
+    },
+  },
+}
