@@ -75,7 +75,7 @@ const fault = ({ from, to, isType }: Import): string | null => {
   if (isPort(to)) return isType ? null : 'ports are types only'
   // The places of domains that turn stored connections into running ones.
   if (there === 'connectors')
-    return /\/(?:carriers|suppliers|networks)\.ts$/.test(from) ? null : 'a domain knows connectors by port.ts'
+    return /\/(?:carriers|suppliers|drivers)\.ts$/.test(from) ? null : 'a domain knows connectors by port.ts'
   // The site shows the document of the interface.
   if (to === 'src/contracts.ts' && here === 'site') return null
   if ([...settings, 'src/parts.ts'].includes(to)) return isType ? null : 'the parts are handed over: import their type'

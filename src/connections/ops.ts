@@ -76,6 +76,17 @@ export const findConnection = async <K extends Kind>(
   return null
 }
 
+/** The settings of a connection without its secrets; null when it is none of those kinds. */
+export const plainSettings = async <K extends Kind>(
+  sql: Sql,
+  kinds: readonly K[],
+  id: string,
+): Promise<{ kind: K; settings: Fields } | null> => {
+  const row = await store.find(sql, id)
+  const kind = kinds.find((one) => one === row?.kind)
+  return row && kind ? { kind, settings: row.settings } : null
+}
+
 /** The connections of some kinds that are to run. */
 export const enabledConnections = async <K extends Kind>(
   db: Db,

@@ -227,7 +227,8 @@ export type ChatPlatform = 'sandbox' | 'xmpp' | 'whatsapp-cloud' | 'whatsapp-web
 /** One kind of network, by its settings. */
 export type ChatDriver<Settings> = {
   readonly platform: ChatPlatform
-  readonly abilities: ChatAbilities
+  /** What can be done with these settings, of which the secrets may be missing. */
+  abilitiesOf(settings: Settings): ChatAbilities
   /** For each ability that is not `yes`: why, or how, in a sentence for integrators. */
   readonly notes: { readonly [ability in ChatAbility]?: string }
   /** Checks a minute toward the network and each connected number. */

@@ -5,8 +5,8 @@ import { Problem } from '../http/problem.ts'
 import { parse } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import * as store from './channels/store.ts'
+import { chatKinds, driverOf } from './drivers.ts'
 import { type Line, makeIntake } from './intake.ts'
-import { chatKinds, driverOf } from './networks.ts'
 import { makeVault } from './vault.ts'
 
 const path = '/callbacks/msgapp/:connection'
@@ -77,7 +77,8 @@ export const installChatCallbacks = async (app: FastifyInstance, parts: Parts): 
       handler: async ({ method, params, query, headers, body }, reply) => {
         const id = parse('CNX', params.connection)
         const found = id === null ? null : await openConnection(db, seal, id)
-        const driver = found && chatKinds.some((kind) => kind === found.kind) ? driverOf(found.kind) : null
+        const kind = chatKinds.find((one) => one === found?.kind)
+        const driver = kind && driverOf(kind)
         if (id === null || !found || !driver?.callback) throw refused()
         const { tools, find } = toolsFor(id, found.kind)
         const raw = Buffer.isBuffer(body) ? body : Buffer.alloc(0)

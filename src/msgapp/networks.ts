@@ -1,55 +1,16 @@
 import type { Logger } from 'pino'
 import { enabledConnections } from '../connections/ops.ts'
-import type { ChatAbility, ChatDriver, ChatPlatform } from '../connectors/chat-port.ts'
 import type { LinkState } from '../connectors/port.ts'
-import { sandboxDriver } from '../connectors/sandbox/driver.ts'
-import { whatsappCloudDriver } from '../connectors/whatsapp-cloud/driver.ts'
-import { xmppDriver } from '../connectors/xmpp/driver.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
-import { Problem } from '../http/problem.ts'
 import { tick } from '../jobs/tick.ts'
 import { uuid } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Acts } from './acts.ts'
+import { chatKinds, driverOf } from './drivers.ts'
 import type { Intake } from './intake.ts'
 import { type Owned, ownConnection } from './owner.ts'
 import * as store from './store.ts'
-
-/** The networks that there are. Settings were checked against the schema of their kind (connections/kinds.ts). */
-const drivers = { sandbox: sandboxDriver, xmpp: xmppDriver, 'whatsapp-cloud': whatsappCloudDriver } satisfies {
-  [platform in ChatPlatform]?: ChatDriver<unknown>
-}
-
-export type ChatKind = keyof typeof drivers
-
-// Object.keys forgets the names' types.
-export const chatKinds = Object.keys(drivers) as ChatKind[]
-
-/** The driver of a network. @throws Error for a platform that there is none for */
-export const driverOf = (platform: string): ChatDriver<unknown> => {
-  const found: [string, ChatDriver<unknown>] | undefined = Object.entries(drivers).find(([name]) => name === platform)
-  if (!found) throw new Error(`there is no driver for ${platform}`)
-  return found[1]
-}
-
-/** Refuses what a network cannot do, before anything is asked of it. @throws the 406 Problem, with why */
-export const demand = (platform: string, ability: ChatAbility): void => {
-  if (!(platform in drivers)) throw new Problem('notSupported', `There is no way to ${platform} here`)
-  const { abilities, notes } = driverOf(platform)
-  if (abilities[ability] === 'no')
-    throw new Problem('notSupported', `${platform} cannot do this: ${notes[ability] ?? ability}`)
-}
-
-/** How many checks a minute a network bears of each number; 0 when it cannot check at all. */
-export const checksOf = (platform: string): number => {
-  const can = platform in drivers && driverOf(platform).abilities.check !== 'no'
-  return can ? driverOf(platform).checksPerMinute : 0
-}
-
-/** Whether a network has an address book of its own. */
-export const canKeepContacts = (platform: string): boolean =>
-  platform in drivers && driverOf(platform).abilities.contacts !== 'no'
 
 /** The connections to chat networks that this process runs: each is run by one process at a time, by its lease. */
 export type Networks = {

@@ -45,6 +45,7 @@ type Given = Pick<Parts, 'db' | 'seal' | 'log'> & {
 export const ownConnection = (given: Given): Owned => {
   const { db, seal, log, acts, intake, driver, connection } = given
   const { id, name } = connection
+  const abilities = driver.abilitiesOf(connection.settings)
   const holder = { connection: id, owner: given.owner }
   const attached = new Map<string, Line>()
   let until = given.until
@@ -65,7 +66,7 @@ export const ownConnection = (given: Given): Owned => {
         await db.begin(async (tx) => {
           await hasten(tx, kindOf(id), { payload: { channel } })
           const line = attached.get(channel)
-          if (line && driver.abilities.groups !== 'no') await askForGroups(tx, line)
+          if (line && abilities.groups !== 'no') await askForGroups(tx, line)
         })
     }
     void work().catch(noted)

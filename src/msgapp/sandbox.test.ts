@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { startPlatform } from '../../test/platform.ts'
-import { sandboxDriver } from '../connectors/sandbox/driver.ts'
 import { chatSuite, type Seen } from './msgapp.conformance.ts'
 
 /** The sandbox carriers are a child of the platform. */
@@ -25,7 +24,6 @@ chatSuite('the sandbox', async () => {
   const carrier = carrierOf(platform.pid)
   let people = 0
   return {
-    abilities: sandboxDriver.abilities,
     call,
     channel: { uuid, number: ours },
     nobody: '+447400120006',

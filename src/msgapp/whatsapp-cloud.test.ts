@@ -1,6 +1,5 @@
 import { startPlatform, until } from '../../test/platform.ts'
 import { startGraph, verifyToken } from '../../test/whatsapp-cloud/graph.ts'
-import { whatsappCloudDriver } from '../connectors/whatsapp-cloud/driver.ts'
 import { chatSuite, type Seen } from './msgapp.conformance.ts'
 
 const ours = '+447700900321'
@@ -32,7 +31,6 @@ chatSuite('the Cloud API of WhatsApp', async () => {
   )
   let people = 0
   return {
-    abilities: whatsappCloudDriver.abilities,
     call,
     channel: { uuid: channel.uuid, number: ours },
     nobody: '+447400120006',

@@ -1,4 +1,5 @@
 import { uuid } from '../../src/lib/id.ts'
+import { idleConnection } from '../connection.ts'
 import { type Scene, unique } from './scene.ts'
 
 let numbers = 0
@@ -7,11 +8,14 @@ let numbers = 0
 export const chatChannel = async ({ world, tenant, mark }: Scene, platform = 'sandbox', own?: string) => {
   const [id, number] = [uuid(), own ?? `+44151${String(4_960_000 + ++numbers)}`]
   // Of the network that runs, where that can be: what is asked of it is answered then.
-  const running = await world.db.maybe<{ id: string }>`select id from connections where kind = ${platform} limit 1`
+  const running = await world.db.maybe<{ id: string }>`
+    select id from connections where kind = ${platform} and enabled limit 1`
+  const idle = async () => (platform === 'sandbox' ? idleConnection(world.db) : uuid())
+  const connection = running?.id ?? (await idle())
   await world.db.run`
     insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code, timezone,
       created_at, updated_at)
-    values (${tenant.id}, ${id}, ${running?.id ?? uuid()}, ${platform}, ${number}, ${unique(mark)}, 'GB', 'Europe/London', now(), now())`
+    values (${tenant.id}, ${id}, ${connection}, ${platform}, ${number}, ${unique(mark)}, 'GB', 'Europe/London', now(), now())`
   await world.db.run`
     insert into msgapp_links (account_id, channel_id, phase, reason, since, proved_at)
     values (${tenant.id}, ${id}, 'connected', 'test', now(), now() + interval '1 day')`

@@ -5,7 +5,7 @@ import { connectSandbox } from './network.ts'
 /** The chat network of the sandbox (simulator/chat), which can do everything that the port knows. */
 export const sandboxDriver: ChatDriver<SandboxSettings> = {
   platform: 'sandbox',
-  abilities: {
+  abilitiesOf: () => ({
     send: 'yes',
     templates: 'no',
     media: 'yes',
@@ -23,7 +23,7 @@ export const sandboxDriver: ChatDriver<SandboxSettings> = {
     calls: 'yes',
     remove: 'yes',
     mark_read: 'yes',
-  },
+  }),
   notes: { templates: 'The sandbox’s network has no templates: anybody may be written to.' },
   checksPerMinute: 30,
   start: connectSandbox,

@@ -6,7 +6,7 @@ import type { WhatsappCloudSettings } from './settings.ts'
 /** Numbers of a WhatsApp business account, by the official Graph API (Cloud API). */
 export const whatsappCloudDriver: ChatDriver<WhatsappCloudSettings> = {
   platform: 'whatsapp-cloud',
-  abilities: {
+  abilitiesOf: () => ({
     send: 'emulated',
     templates: 'yes',
     media: 'yes',
@@ -24,7 +24,7 @@ export const whatsappCloudDriver: ChatDriver<WhatsappCloudSettings> = {
     calls: 'yes',
     remove: 'no',
     mark_read: 'yes',
-  },
+  }),
   notes: {
     send: 'To whoever wrote in the last 24 hours; to others the network takes only templates that it approved: 131047.',
     media: 'One file in a message; sound goes without a text.',

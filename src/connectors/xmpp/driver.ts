@@ -5,7 +5,7 @@ import type { XmppSettings } from './settings.ts'
 /** Numbers on an XMPP server (RFC 6120): each by a login of its own, or all by one link of a component (XEP-0114). */
 export const xmppDriver: ChatDriver<XmppSettings> = {
   platform: 'xmpp',
-  abilities: {
+  abilitiesOf: ({ mode }) => ({
     send: 'yes',
     templates: 'no',
     media: 'yes',
@@ -18,12 +18,12 @@ export const xmppDriver: ChatDriver<XmppSettings> = {
     status: 'emulated',
     groups: 'yes',
     group_changes: 'emulated',
-    contacts: 'emulated',
-    history: 'emulated',
+    contacts: mode === 'client' ? 'emulated' : 'no',
+    history: mode === 'client' ? 'emulated' : 'no',
     calls: 'emulated',
     remove: 'emulated',
     mark_read: 'yes',
-  },
+  }),
   notes: {
     templates: 'XMPP has no templates: anybody may be written to.',
     check:

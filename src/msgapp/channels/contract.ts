@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { ChatAbility } from '../../connectors/chat-port.ts'
 import { contract } from '../../http/endpoint.ts'
 import { Enum, Id, Ok, Phone, paging, Time, Words } from '../../http/schema.ts'
 
@@ -72,15 +73,40 @@ export const createChannel = contract({
   },
 })
 
+const Can = Enum(['yes', 'emulated', 'no'], {
+  description: 'emulated: made of other means of the network, or only in part; no: asking for it is answered 406',
+})
+
+/** By the names of the port (connectors/chat-port.ts). */
+const Abilities = Type.Object({
+  send: Can,
+  templates: Can,
+  media: Can,
+  location: Can,
+  receipts: Can,
+  read_receipts: Can,
+  check: Can,
+  check_extra: Can,
+  picture: Can,
+  status: Can,
+  groups: Can,
+  group_changes: Can,
+  contacts: Can,
+  history: Can,
+  calls: Can,
+  remove: Can,
+  mark_read: Can,
+} satisfies { [ability in ChatAbility]: typeof Can })
+
 export const getChannel = contract({
   ...common,
   id: 'getMsgappChannel',
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid',
-  summary: 'One number of the account on the messaging app',
+  summary: 'One number of the account on the messaging app, and what its network can do',
   params,
   status: 200,
-  reply: Ok({ channel: Channel }),
+  reply: Ok({ channel: Channel, abilities: Type.Optional(Abilities) }),
   errors,
 })
 

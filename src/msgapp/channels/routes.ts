@@ -7,7 +7,7 @@ import { phoneNumber } from '../../http/validation.ts'
 import { iso } from '../../lib/clock.ts'
 import { parse } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
-import { chatKinds } from '../networks.ts'
+import { ableOf, chatKinds } from '../drivers.ts'
 import * as c from './contract.ts'
 import { events } from './links.ts'
 import { deleteChannel, makeChannel } from './ops.ts'
@@ -63,9 +63,11 @@ export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' |
       return ok({ channel: shownChannel((await store.find(tx, account.id, id)) ?? unknown(id)) })
     }),
 
-    serve(c.getChannel, async ({ account, params }) =>
-      ok({ channel: shownChannel(await channel(db, account.id, params.channel_uuid)) }),
-    ),
+    serve(c.getChannel, async ({ account, params }) => {
+      const row = await channel(db, account.id, params.channel_uuid)
+      const { abilities } = await ableOf(db, row.connection_id)
+      return ok({ channel: shownChannel(row), ...(abilities ? { abilities } : {}) })
+    }),
 
     serve(c.getChannelStatus, async ({ account, params }) => {
       const row = await channel(db, account.id, params.channel_uuid)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { idleConnection } from '../../../test/connection.ts'
 import { makeWorld, type Tenant, type World } from '../../../test/world.ts'
 import type { ChatChecked } from '../../connectors/chat-port.ts'
 import { uuid } from '../../lib/id.ts'
@@ -9,7 +10,7 @@ import { uuid } from '../../lib/id.ts'
 const world = await makeWorld()
 const twin = await makeWorld({}, {}, { db: world.db })
 
-const connection = uuid()
+const connection = await idleConnection(world.db)
 let made = 0
 
 /** A number of the tenant's that counts as connected for an hour. */

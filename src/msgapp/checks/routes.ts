@@ -5,7 +5,7 @@ import { parse, uuid } from '../../lib/id.ts'
 import { e164 } from '../../lib/phone.ts'
 import type { Parts } from '../../parts.ts'
 import { answered, ask } from '../asking.ts'
-import { checksOf } from '../networks.ts'
+import { ableOf } from '../drivers.ts'
 import { checkAct } from './act.ts'
 import { next, report, resultOf, shownBatch } from './batch.ts'
 import * as budget from './budget.ts'
@@ -30,7 +30,7 @@ export const checkRoutes = ({ db }: Parts) => {
       const extra = query['extra-information'] ?? false
       const target = known(params.number_to_check)
       if (!target) return { is_valid: false }
-      const pace = checksOf(line.platform)
+      const { checksPerMinute: pace } = await ableOf(db, line.connection_id)
       const others = await store.connected(db, account.id)
       const full = extra && others.some(({ is_business }) => is_business)
 
@@ -69,7 +69,13 @@ export const checkRoutes = ({ db }: Parts) => {
         throw new Problem('conflict', 'No number of the account is connected', 'channel_connecting', {
           'retry-after': '10',
         })
-      const able = lines.filter(({ platform }) => checksOf(platform) > 0)
+      const paces = new Map<string, number>()
+      for (const { connection_id } of lines)
+        if (!paces.has(connection_id)) paces.set(connection_id, (await ableOf(tx, connection_id)).checksPerMinute)
+      const able = lines.flatMap((line) => {
+        const limit = paces.get(line.connection_id) ?? 0
+        return limit > 0 ? { ...line, limit } : []
+      })
       const full = extra && lines.some(({ is_business }) => is_business)
       // The request itself is one call.
       await budget.count(tx, account, valid.length, Math.max(0, valid.length * (extra ? 2 : 1) - 1))
@@ -86,9 +92,9 @@ export const checkRoutes = ({ db }: Parts) => {
         .filter((given) => !open.includes(given))
         .map((given) => [given, resultOf(given, fresh.get(known(given)?.e164 ?? '') ?? null, full)])
       await report(tx, account.id, id, Object.fromEntries(told))
-      for (const [i, { id: channel, connection_id: connection, platform }] of able.entries()) {
+      for (const [i, { id: channel, connection_id: connection, limit: pace }] of able.entries()) {
         const share = open.filter((_, place) => place % able.length === i)
-        const limit = Math.min(checksOf(platform), account.onTrial ? budget.trialPace : Number.POSITIVE_INFINITY)
+        const limit = Math.min(pace, account.onTrial ? budget.trialPace : Number.POSITIVE_INFINITY)
         if (share.length > 0)
           await next(tx, account.id, channel, { batch: id, connection, numbers: share, extra, full, limit })
       }

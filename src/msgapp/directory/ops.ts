@@ -2,7 +2,7 @@ import type { Tx } from '../../db/sql.ts'
 import { print } from '../../lib/id.ts'
 import { ask } from '../asking.ts'
 import { channelOf } from '../channels/ops.ts'
-import { canKeepContacts } from '../networks.ts'
+import { ableOf } from '../drivers.ts'
 
 export const contactAct = 'contact'
 
@@ -16,8 +16,8 @@ export type Entry = {
 
 /** Has a contact kept on the account of a channel, one change of it after the other. @returns false when its network has no address book */
 export const keepContact = async (tx: Tx, account: string, channel: string, entry: Entry): Promise<boolean> => {
-  const { platform, connection } = await channelOf(tx, account, print('WPN', channel))
-  if (!canKeepContacts(platform)) return false
+  const { connection } = await channelOf(tx, account, print('WPN', channel))
+  if (!(await ableOf(tx, connection)).can('contacts')) return false
   await ask(tx, {
     account,
     connection,

@@ -8,7 +8,7 @@ import { parse, print, uuid } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
 import { type Answer, answered, ask, askOnce, idOf } from '../asking.ts'
 import { type Channel, channelOf, channelOfNumber, demandConnected } from '../channels/ops.ts'
-import { demand } from '../networks.ts'
+import { ableOf } from '../drivers.ts'
 import { type PictureAsked, pictureAct } from '../pictures/act.ts'
 import { judgePicture } from '../pictures/ops.ts'
 import { type Change, type Creation, changeAct, createAct } from './acts.ts'
@@ -29,11 +29,7 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
     return (id && (await store.find(db, account, id))) || notFound(`No group ${printed}`)
   }
 
-  const able = (channel: Channel, ability: ChatAbility): Channel => {
-    demand(channel.platform, ability)
-    demandConnected(channel)
-    return channel
-  }
+  const demand = async (connection: string, ability: ChatAbility) => (await ableOf(db, connection)).demand(ability)
 
   /** Asks the network and waits. @throws the Problem of what came of it */
   const asked = async <V>(
@@ -73,7 +69,9 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
     change: Exclude<ChatGroupChange, { act: 'picture' }>,
     request: FastifyRequest,
   ) => {
-    const channel = able(await channelOf(db, row.account_id, print('WPN', row.channel_id)), 'group_changes')
+    const channel = await channelOf(db, row.account_id, print('WPN', row.channel_id))
+    await demand(channel.connection, 'group_changes')
+    demandConnected(channel)
     const { id: group, network_id: networkId } = row
     if (networkId === null) return later('The group is not made yet', 'group_pending', 5)
     return await asked<readonly ChatParticipant[]>(channel, changeAct, { group, networkId, change }, request)
@@ -100,7 +98,8 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(from_number))
       const participants = [...new Set(group.participants.map(phoneNumber))].filter((one) => one !== channel.number)
       if (participants.length === 0) invalid('group.participants must name somebody else than from_number')
-      able(channel, 'groups')
+      await demand(channel.connection, 'groups')
+      demandConnected(channel)
       const { name, description = null } = group
       const id = await asked<string>(
         channel,
@@ -148,7 +147,7 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
       c.setGroupPicture,
       async ({ account, params, body }) => {
         const row = await groupOf(account.id, params.group_uuid)
-        demand(row.platform, 'group_changes')
+        await demand(row.connection_id, 'group_changes')
         await judgePicture(outbound, body.url)
         return row
       },

@@ -12,7 +12,6 @@ import type { Parts } from '../../parts.ts'
 import { answered, ask } from '../asking.ts'
 import { channelOf, channelOfNumber } from '../channels/ops.ts'
 import { nameOf } from '../media/limits.ts'
-import { demand } from '../networks.ts'
 import * as c from './contract.ts'
 import { groupPeer, peerOf, readSessionKey, sessionKey } from './peer.ts'
 import * as rows from './rows.ts'
@@ -116,11 +115,12 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
         const channel = known instanceof Promise ? await known : known
         const group = body.to_group_uuid === undefined ? null : await groupOf(sql, account.id, body.to_group_uuid)
         if (group && group.channel !== channel.id) notFound(`${channel.number} is in no group ${body.to_group_uuid}`)
-        demand(channel.platform, 'send')
-        if (group) demand(channel.platform, 'groups')
-        if (body.url !== undefined) demand(channel.platform, 'media')
-        if (body.pin) demand(channel.platform, 'location')
-        if (body.template) demand(channel.platform, 'templates')
+        const { able } = channel
+        able.demand('send')
+        if (group) able.demand('groups')
+        if (body.url !== undefined) able.demand('media')
+        if (body.pin) able.demand('location')
+        if (body.template) able.demand('templates')
         const number = body.to_number === undefined ? null : phoneNumber(body.to_number)
         const networkId = group?.network_id ?? null
         if (group && networkId === null) conflict(`${body.to_group_uuid} is still being made`, 'group_pending')

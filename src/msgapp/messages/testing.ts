@@ -1,4 +1,5 @@
 import { after } from 'node:test'
+import { idleConnection } from '../../../test/connection.ts'
 import type { World } from '../../../test/world.ts'
 import type { ChatNetwork } from '../../connectors/chat-port.ts'
 import type { ChatInbound, ChatOutgoing, ChatSent } from '../../connectors/message-port.ts'
@@ -45,7 +46,13 @@ export const inbound = (more: Partial<ChatInbound> & { number?: string | null } 
 export const makeChat = async (world: World, account: string, beside?: string): Promise<Chat> => {
   const { db, parts } = world
   const number = `+44770${String(1_000_000 + ++numbers)}`
-  const line: Line = { account, channel: uuid(), connection: beside ?? uuid(), platform: 'sandbox', number }
+  const line: Line = {
+    account,
+    channel: uuid(),
+    connection: beside ?? (await idleConnection(db)),
+    platform: 'sandbox',
+    number,
+  }
   await db.run`
     insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code, timezone,
       created_at, updated_at)

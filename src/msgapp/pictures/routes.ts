@@ -4,15 +4,15 @@ import { phoneNumber } from '../../http/validation.ts'
 import type { Parts } from '../../parts.ts'
 import { ask } from '../asking.ts'
 import { channelOfNumber } from '../channels/ops.ts'
-import { demand } from '../networks.ts'
+import { ableOf } from '../drivers.ts'
 import { type PictureAsked, pictureAct, statusAct } from './act.ts'
 import * as c from './contract.ts'
 import { judgePicture } from './ops.ts'
 
 export const pictureRoutes = ({ db, outbound }: Parts) => {
   const able = async (account: string, number: string, ability: ChatAbility) => {
-    const { connection, id, platform } = await channelOfNumber(db, account, phoneNumber(number))
-    demand(platform, ability)
+    const { connection, id } = await channelOfNumber(db, account, phoneNumber(number))
+    ;(await ableOf(db, connection)).demand(ability)
     return { account, connection, channel: id, key: id }
   }
 
