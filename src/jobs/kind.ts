@@ -64,12 +64,17 @@ export class Retry extends Error {
   }
 }
 
-/** Thrown by `run` when nothing was tried (no room, not connected): the job goes back and no attempt is counted. */
+/**
+ * Thrown by `run` when nothing was tried (no room, not connected): the job goes back and no attempt is counted. `waitsFor` names
+ * what it waits for, for whoever brings that about (`hasten` in ops.ts).
+ */
 export class Later extends Error {
   readonly seconds: number
-  constructor(reason: string, seconds: number) {
+  readonly waitsFor: string | null
+  constructor(reason: string, seconds: number, waitsFor: string | null = null) {
     super(reason)
     this.seconds = seconds
+    this.waitsFor = waitsFor
   }
 }
 

@@ -158,7 +158,7 @@ export class Lane implements Berth {
     if (jobs.length === 0) return
     await putBack(
       this.#db,
-      jobs.map(({ job, fence }) => ({ job, fence, seconds: 0, error: null, counted: false })),
+      jobs.map(({ job, fence }) => ({ job, fence, seconds: 0, error: null, counted: false, waitsFor: null })),
     ).catch((error) => this.#log.error({ err: error, kind: this.kind }, 'leases could not be released'))
   }
 
@@ -358,7 +358,14 @@ export class Lane implements Berth {
     const next = judge(this.#kind, held, error)
     if (outcome.what === 'done') this.#outcomes.push(next)
     else if (outcome.what === 'dead')
-      this.#outcomes.push({ held, what: 'back', seconds: backoff(12), error: textOf(error), counted: true })
+      this.#outcomes.push({
+        held,
+        what: 'back',
+        seconds: backoff(12),
+        error: textOf(error),
+        counted: true,
+        waitsFor: null,
+      })
     else this.#held.delete(held)
   }
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { onEachPostgres, type TestDatabase } from '../../test/database.ts'
-import type { Kind } from './kind.ts'
-import { deadJobs, forgetDeadJobs, queueDepth, requeue } from './ops.ts'
+import { type Kind, Later } from './kind.ts'
+import { deadJobs, forgetDeadJobs, hasten, queueDepth, requeue } from './ops.ts'
 import { enqueue, enqueueAll } from './queue.ts'
 import { turn } from './store.ts'
 import { quiet, until, work } from './testing.ts'
@@ -60,6 +60,40 @@ onEachPostgres((database) => {
     await db.begin((tx) => requeue(tx, [id]))
     await turn(db, [], wanted)
     assert.equal((await turn(db, before.claimed, { ...wanted, count: 0 })).ended.size, 0)
+    await db.run`delete from jobs`
+  })
+
+  test('what waits for something comes to its time with it; what waits for its time, or something else, does not', async () => {
+    const ran: string[] = []
+    const kind: Kind = {
+      kind: 'waiting',
+      concurrency: 10,
+      leaseSeconds: 30,
+      maxAttempts: 1,
+      run: async ({ id, payload }) => {
+        ran.push(id)
+        // The payloads are those of the test.
+        const { waitsFor } = payload as { waitsFor?: string }
+        if (waitsFor) throw new Later('not yet', 600, waitsFor)
+      },
+    }
+    const worker = work({ db, kinds: [kind], log: quiet })
+    const { later } = await db.one<{ later: Date }>`select app_now() + interval '1 hour' as later`
+    const [a, b] = await db.begin((tx) =>
+      enqueueAll(tx, 'waiting', [
+        { payload: { waitsFor: 'a' } },
+        { payload: { waitsFor: 'b' } },
+        { payload: {}, runAt: later },
+      ]),
+    )
+    const waits = async () =>
+      (await db.many`select 1 from jobs where waits_for is not null and leased_until is null`).length
+    await until('both are put off', async () => (await waits()) === 2)
+    assert.deepEqual(new Set(ran), new Set([a, b]))
+    assert.equal(await db.begin((tx) => hasten(tx, 'waiting', { waitsFor: ['a', 'c'] })), 1)
+    await until('it ran again, and waits again', async () => ran.length === 3 && (await waits()) === 2)
+    assert.equal(ran[2], a)
+    await worker.stop()
     await db.run`delete from jobs`
   })
 

@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import type { Job } from './kind.ts'
-import { type Payload, wake } from './queue.ts'
+import { wake } from './queue.ts'
 
 /** A job that was given up. */
 export type DeadJob = {
@@ -50,20 +50,18 @@ export const requeue = async (tx: Tx, ids: readonly string[]): Promise<number> =
 
 /**
  * Jobs that wait for their time, or for their next attempt, come to it at once; one that runs goes on as it is.
- * @param which one job, those of a key, or those whose payload holds this (which looks through all of the kind)
+ * @param which one job, those of a key, or those that wait for one of these (`Later` in kind.ts)
  * @returns how many there were
  */
 export const hasten = async (
   tx: Tx,
   kind: string,
-  which: { id: string } | { key: string } | { payload: Payload },
+  which: { id: string } | { key: string } | { waitsFor: readonly string[] },
 ): Promise<number> => {
   const hastened =
-    'payload' in which
-      ? await tx.run`
-          update jobs set run_at = (select app_now())
-          where kind = ${kind} and payload @> ${which.payload}::jsonb and leased_until is null
-            and run_at > (select app_now())`
+    'waitsFor' in which
+      ? (await tx.one<{ hastened: number }>`select jobs_hasten(${kind}, ${which.waitsFor}::text[]) as hastened`)
+          .hastened
       : 'id' in which
         ? await tx.run`
           update jobs set run_at = (select app_now())

@@ -14,7 +14,13 @@ export type Held = Leased & {
 /** How a run ended. */
 export type Outcome = { readonly held: Held } & (
   | { readonly what: 'done'; readonly result: unknown }
-  | { readonly what: 'back'; readonly seconds: number; readonly error: string | null; readonly counted: boolean }
+  | {
+      readonly what: 'back'
+      readonly seconds: number
+      readonly error: string | null
+      readonly counted: boolean
+      readonly waitsFor: string | null
+    }
   | { readonly what: 'dead'; readonly error: string }
 )
 
@@ -31,10 +37,12 @@ export const isPassing = (error: unknown): boolean =>
 
 /** What becomes of a job whose handler threw. */
 export const judge = (kind: Kind, held: Held, error: unknown): Outcome => {
-  if (error instanceof Later)
-    return { held, what: 'back', seconds: error.seconds, error: textOf(error), counted: false }
+  if (error instanceof Later) {
+    const { seconds, waitsFor } = error
+    return { held, what: 'back', seconds, error: textOf(error), counted: false, waitsFor }
+  }
   const { attempt } = held.job
   if (error instanceof GiveUp || attempt >= kind.maxAttempts) return { held, what: 'dead', error: textOf(error) }
   const seconds = error instanceof Retry ? error.seconds : (kind.backoff?.(attempt) ?? backoff(attempt))
-  return { held, what: 'back', seconds, error: textOf(error), counted: true }
+  return { held, what: 'back', seconds, error: textOf(error), counted: true, waitsFor: null }
 }

@@ -57,14 +57,14 @@ export const turn = async (sql: Sql, ended: readonly Leased[], wanted: Wanted): 
   return result
 }
 
-export type Return = Leased & { seconds: number; error: string | null; counted: boolean }
+export type Return = Leased & { seconds: number; error: string | null; counted: boolean; waitsFor: string | null }
 
 /** Puts jobs back to run later. @returns the ids of those whose fence held */
 export const putBack = async (sql: Sql, jobs: readonly Return[]): Promise<Set<string>> => {
   const rows = await sql.many<{ id: string }>`select id from jobs_return(
     ${jobs.map(({ job }) => job.id)}::uuid[], ${jobs.map(({ fence }) => fence)}::integer[],
     ${jobs.map(({ seconds }) => seconds)}::double precision[], ${jobs.map(({ error }) => error)}::text[],
-    ${jobs.map(({ counted }) => counted)}::boolean[]) as r (id)`
+    ${jobs.map(({ counted }) => counted)}::boolean[], ${jobs.map(({ waitsFor }) => waitsFor)}::text[]) as r (id)`
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -9,10 +9,16 @@ export const ageOf = ({ runAt, createdAt }: Aged): number =>
 /**
  * Puts a job off without counting an attempt. What has waited for long is put off for longer: half its age, in these bounds, so
  * that a thousand that wait are looked at a few times each and not all the time. A quarter more or less parts them.
+ * @param waitsFor what would bring it to its time at once
  */
-export const putOff = (job: Aged, reason: string, { least, most }: { least: number; most: number }): never => {
+export const putOff = (
+  job: Aged,
+  reason: string,
+  { least, most }: { least: number; most: number },
+  waitsFor: string | null = null,
+): never => {
   const seconds = Math.min(most, Math.max(least, ageOf(job) / 2))
-  throw new Later(reason, seconds * (0.75 + Math.random() / 2))
+  throw new Later(reason, seconds * (0.75 + Math.random() / 2), waitsFor)
 }
 
 /** As a network asks for it: for so many seconds, and for up to a minute as time goes by. No attempt is counted. */

@@ -9,7 +9,7 @@ import type { Acts } from './acts.ts'
 import { kindOf } from './asking.ts'
 import * as links from './channels/links.ts'
 import { turnLeft } from './channels/standing.ts'
-import { deleted, type LineRow, lines as linesOf } from './channels/store.ts'
+import { deleted, type LineRow, lines as linesOf, newest } from './channels/store.ts'
 import { askForGroups } from './groups/acts.ts'
 import type { Intake, Line } from './intake.ts'
 import { makeStandings } from './standings.ts'
@@ -58,16 +58,23 @@ export const ownConnection = (given: Given): Owned => {
   }
   const noted = (error: unknown) => log.warn({ err: error, connection: name }, 'a chat connection could not be seen to')
 
+  /** What was put off while these channels were down need not wait for its time. */
+  const recall = async (channels: readonly string[]) => {
+    if (channels.length > 0) await db.begin((tx) => hasten(tx, kindOf(id), { waitsFor: channels }))
+  }
+  /** Connected since the last round of proofs: what was just being put off is recalled with the next. */
+  const fresh = new Set<string>()
+
   const onConnected = (channels: readonly string[]) => {
     makeRoom(kindOf(id))
-    // What was put off while the channel was down need not wait for its time.
+    for (const channel of channels) fresh.add(channel)
     const work = async () => {
-      for (const channel of channels)
-        await db.begin(async (tx) => {
-          await hasten(tx, kindOf(id), { payload: { channel } })
-          const line = attached.get(channel)
-          if (line && abilities.groups !== 'no') await askForGroups(tx, line)
-        })
+      await recall(channels)
+      if (abilities.groups === 'no') return
+      for (const channel of channels) {
+        const line = attached.get(channel)
+        if (line) await db.begin((tx) => askForGroups(tx, line))
+      }
     }
     void work().catch(noted)
   }
@@ -120,11 +127,11 @@ export const ownConnection = (given: Given): Owned => {
     ],
   })
 
-  const attach = (row: LineRow) => {
+  const attach = (row: LineRow, since: number | null) => {
     const { id: channel, phone_number: number } = row
     attached.set(channel, { account: row.account_id, channel, connection: id, platform: row.platform, number })
     standings.begin(channel, row.phase)
-    network.attach({ channel, number, name: row.name, since: row.since })
+    network.attach({ channel, number, name: row.name, since })
   }
 
   const detach = async (channel: string, logout: boolean) => {
@@ -133,6 +140,9 @@ export const ownConnection = (given: Given): Owned => {
     await network.detach(channel, logout)
   }
 
+  /** Somebody asked for another try. */
+  const isAgain = (row: LineRow) => standings.told(row.id) === 'failed' && row.phase === 'connecting'
+
   const bring = async () => {
     if (ending) return
     const rows = await linesOf(db, id)
@@ -140,12 +150,13 @@ export const ownConnection = (given: Given): Owned => {
     const missing = [...attached.keys()].filter((channel) => !wanted.has(channel))
     const gone = new Set((missing.length > 0 ? await deleted(db, missing) : []).map((row) => row.id))
     for (const channel of missing) await detach(channel, gone.has(channel))
-    for (const row of rows) {
+    await recall([...gone])
+    const begins = rows.filter((row) => !attached.has(row.id) || isAgain(row))
+    const since = begins.length > 0 ? await newest(db, begins) : new Map<string, number>()
+    for (const row of begins) {
       if (ending) return
-      // Somebody asked for another try.
-      const again = standings.told(row.id) === 'failed' && row.phase === 'connecting'
-      if (again) await detach(row.id, false)
-      if (!attached.has(row.id)) attach(row)
+      if (attached.has(row.id)) await detach(row.id, false)
+      attach(row, since.get(row.id) ?? null)
     }
     reconciled = true
   }
@@ -156,6 +167,9 @@ export const ownConnection = (given: Given): Owned => {
     proving = true
     provedAt = performance.now()
     try {
+      const recent = [...fresh]
+      fresh.clear()
+      await recall(recent)
       const came: string[] = []
       const ask = async (channel: string) => {
         const isThere = await network.prove(channel).catch(() => false)

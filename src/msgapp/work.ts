@@ -3,7 +3,7 @@ import type { Tx } from '../db/sql.ts'
 import { type Done, GiveUp, type Job, type Kind, Later } from '../jobs/kind.ts'
 import type { Act, Acts } from './acts.ts'
 import { type Asked, answer, kindOf } from './asking.ts'
-import { ageOf } from './later.ts'
+import { ageOf, putOff } from './later.ts'
 
 /** How a channel stands in the process that runs its connection; `unknown` is not one of the connection's, or not enabled. */
 export type Reach = 'connected' | 'down' | 'unknown'
@@ -26,8 +26,8 @@ export type Work = {
 type Result = { readonly act: Act; readonly value: unknown } | 'late'
 type Ended = Done<Asked<unknown>, Result>
 
-/** A job of a channel that is down waits so long, unless the channel comes up before (owner.ts). */
-const downSeconds = 15
+/** A job of a channel that is down waits so many seconds, unless the channel comes up before, or goes for good (owner.ts). */
+const downFor = { least: 15, most: 600 }
 
 /** Seconds after which what a connected network puts off again and again is given up. */
 const longest = 86_400
@@ -56,7 +56,7 @@ export const workOf = ({ connection, network, acts, isHeld, reach, isSteady, has
     if (!isHeld()) throw new Later('another process may run it', 1)
     const standing = reach(channel)
     if (standing === 'unknown' && (await isGone(channel))) throw new GiveUp('the channel was deleted')
-    if (standing !== 'connected') throw new Later('the channel is not connected', downSeconds)
+    if (standing !== 'connected') putOff(job, 'the channel is not connected', downFor, channel)
     try {
       return { act, value: await act.run(network, job, signal) }
     } catch (error) {

@@ -135,17 +135,13 @@ export const describe = (tx: Tx, mine: readonly Me[]) => tx.run`
     and (c.pushname, c.server, c.is_business) is distinct from
       (coalesce(m.pushname, c.pushname), coalesce(m.server, c.server), coalesce(m.business, c.is_business))`
 
-/** A line that its connection is to run. `since`: the newest message that came in, Unix milliseconds. */
+/** A line that its connection is to run. */
 export type LineRow = Pick<ChannelRow, 'account_id' | 'id' | 'platform' | 'phone_number' | 'phase'> & {
   name: string
-  since: number | null
 }
 
 export const lines = (db: Db, connection: string) => db.many<LineRow>`
-  select c.account_id, c.id, c.platform, c.phone_number, l.phase, coalesce(nullif(c.pushname, ''), c.friendly_name) as name,
-    (select extract(epoch from m.at) * 1000 from msgapp_messages m
-      where m.account_id = c.account_id and m.channel_id = c.id and m.direction = 'inbound'
-      order by m.created_at desc, m.id desc limit 1)::double precision as since
+  select c.account_id, c.id, c.platform, c.phone_number, l.phase, coalesce(nullif(c.pushname, ''), c.friendly_name) as name
   from msgapp_channels c join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.id
   where c.connection_id = ${connection} and c.enabled and c.deleted_at is null`
 
@@ -157,6 +153,21 @@ export const carried = (sql: Sql, connection: string, number: string) => sql.may
 }>`
   select account_id, id, platform from msgapp_channels
   where connection_id = ${connection} and phone_number = ${number} and deleted_at is null`
+
+/** When the newest message that came in was written, Unix milliseconds, of those channels that have one. */
+export const newest = async (
+  db: Db,
+  channels: readonly Pick<ChannelRow, 'account_id' | 'id'>[],
+): Promise<Map<string, number>> => {
+  const rows = await db.many<{ id: string; at: number }>`
+    select c.id, m.at from unnest(
+      ${channels.map((channel) => channel.account_id)}::uuid[], ${channels.map(({ id }) => id)}::uuid[]) c (account_id, id)
+    cross join lateral (
+      select extract(epoch from at)::double precision * 1000 as at from msgapp_messages
+      where account_id = c.account_id and channel_id = c.id and direction = 'inbound'
+      order by created_at desc, id desc limit 1) m`
+  return new Map(rows.map(({ id, at }) => [id, at]))
+}
 
 export const deleted = (db: Db, ids: readonly string[]) => db.many<{ id: string }>`
   select id from msgapp_channels where id = any(${ids}::uuid[]) and deleted_at is not null`

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../test/platform.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { Later } from '../../jobs/kind.ts'
+import { putOff } from '../later.ts'
 import { makeChat } from './testing.ts'
 
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
@@ -36,4 +38,22 @@ test('what a network put off for a day is given up, and says why', async () => {
   const { failure } = await until(async () => ((await read()).failure ? read() : null))
   assert.equal(failure.code, 'given_up')
   assert.match(failure.reason, /put off for a day: not now/)
+})
+
+test('what waits for long is looked at less and less often', () => {
+  const createdAt = new Date()
+  const pause = (age: number): number => {
+    try {
+      return putOff({ createdAt, runAt: new Date(createdAt.getTime() + age * 1_000) }, 'down', { least: 15, most: 600 })
+    } catch (error) {
+      return error instanceof Later ? error.seconds : Number.NaN
+    }
+  }
+  const about = (seconds: number, age: number) => {
+    const [least, most] = [seconds * 0.75, seconds * 1.25]
+    assert.ok(pause(age) >= least && pause(age) <= most, `after ${age} s`)
+  }
+  about(15, 0)
+  about(60, 120)
+  about(600, 86_400)
 })

@@ -66,3 +66,22 @@ test('a page costs the same in a conversation of any length', async () => {
     assert.ok(blocks > 0 && blocks < 1_000, `${blocks} blocks`)
   }
 })
+
+test('where a line begins to read again is found without walking what went out since', async () => {
+  const { tenant, chat, line } = await furnish()
+  await chat.intake.inbound(line, inbound())
+  await db.run`
+    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, network_id, at, ack, created_at, updated_at)
+    select ${tenant.id}, gen_random_uuid(), ${line.channel}, ${`${them.slice(1)}@c.us`}, 'outbound', 'api', 'x', 'out-' || n,
+      now(), 2, now() + n * interval '1 second', now() from generate_series(1, 20000) n`
+  await db.raw('analyze msgapp_messages')
+  const [row] = await db.raw<{
+    'QUERY PLAN': { Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }[]
+  }>(
+    `explain (analyze, buffers, format json) select at from msgapp_messages where account_id = '${tenant.id}'
+      and channel_id = '${line.channel}' and direction = 'inbound' order by created_at desc, id desc limit 1`,
+  )
+  const plan = row?.['QUERY PLAN'][0]?.Plan ?? assert.fail()
+  const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+  assert.ok(blocks < 20, `${blocks} blocks are read`)
+})
