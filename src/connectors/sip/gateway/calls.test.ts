@@ -1,97 +1,28 @@
 import assert from 'node:assert/strict'
-import { after, type TestContext, test } from 'node:test'
-import type { Peer } from '../../../../test/media/peer.ts'
+import { after, test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
-import { share } from '../../media/testing.ts'
-import type { VoiceEnd } from '../../voice-port.ts'
-import type { IncomingCall } from '../codec/dialog/incoming.ts'
-import type { Session, SessionEvents } from '../codec/dialog/session.ts'
-import { type Header, header } from '../codec/message.ts'
-import { quiet, until } from '../testing.ts'
-import { type Decide, makeDesk, openBrowser, openCarrier, openGateway, openMedia, told, trunkOf } from './testing.ts'
+import { header } from '../codec/message.ts'
+import { until } from '../testing.ts'
+import {
+  answer,
+  dial,
+  fromBrowser,
+  hears,
+  kept,
+  openBrowser,
+  openMedia,
+  openWorld,
+  sdp,
+  toBrowsers,
+  toCarrier,
+} from './testing.ts'
 
 const media = await openMedia()
 after(() => media.close())
 
-type Browser = Awaited<ReturnType<typeof openBrowser>>
-type Carrier = Awaited<ReturnType<typeof openCarrier>>
-
-const sdp = (content: string) => ({ type: 'application/sdp', content })
-const toCarrier: Decide = () => ({ value: { targets: [{ trunk: 'carrier', number: '+33612345678' }] } })
-const toBrowsers =
-  (...users: string[]): Decide =>
-  () => ({ value: { targets: [{ people: users.map((user) => ({ account: 'one', user })) }] } })
-
-const open = async (t: TestContext, decide: Decide, settings: Partial<Parameters<typeof openGateway>[1]> = {}) => {
-  const desk = makeDesk(decide)
-  const { gateway, url } = await openGateway(t, { desk: desk.desk, media, ...settings })
-  const carrier = await openCarrier(t)
-  await gateway.apply([trunkOf(carrier.port)])
-  await until(() => gateway.trunk('carrier')?.state === 'up')
-  const browser = async (user: string) => {
-    const made = await openBrowser(t, url, user)
-    assert.match(await made.register(), /^200/)
-    return made
-  }
-  const ended = () => until(() => desk.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
-  return { desk, gateway, carrier, browser, ended, url }
-}
-
-const kept = async <P extends Peer>(t: TestContext, making: Promise<P>): Promise<P> => {
-  const peer = await making
-  t.after(() => peer.close())
-  return peer
-}
-
-const hears = (peer: Peer, hertz: number) => {
-  const from = peer.heard.length
-  return until(() => peer.heard.length >= from + 6_000 && share(peer.heard.slice(-4_000), hertz) > 0.95, `${hertz} Hz`)
-}
-
-/** What a caller heard of its INVITE. */
-type Dialled = { progress: number[]; answers: string[]; refused: string[]; session: Session | null; ends: string[] }
-
-const dial = async (
-  { agent }: Browser | Carrier,
-  ask: { uri: string; from: string; via?: Browser['flow']; headers?: readonly Header[] },
-  peer: Peer,
-  events: Partial<SessionEvents> = {},
-) => {
-  const dialled: Dialled = { progress: [], answers: [], refused: [], session: null, ends: [] }
-  const call = agent.invite(
-    { ...ask, body: sdp(await peer.offer()) },
-    {
-      progress: (response) => {
-        dialled.progress.push(response.status)
-        if (response.body.length > 0) void peer.accept(response.body.toString())
-      },
-      accepted: (response, session) => {
-        dialled.session = session
-        dialled.answers.push(response.body.toString())
-        void peer.accept(response.body.toString())
-      },
-      refused: (outcome) => dialled.refused.push(told(outcome)),
-      session: { ...quiet, ...events, ended: (why) => dialled.ends.push(why) },
-    },
-  )
-  return { call, dialled }
-}
-
-const fromBrowser = (browser: Browser, to = '+33612345678') => ({
-  ...{ uri: `sip:${to}@us.test`, from: browser.self, via: browser.flow },
-})
-
-const answer = async (call: IncomingCall, peer: Peer, events: Partial<SessionEvents> = {}) => {
-  const ends: string[] = []
-  const body = sdp(await peer.answer(call.invite.body.toString()))
-  const session = call.accept({ body }, { ...quiet, ...events, ended: (why) => ends.push(why) })
-  assert.ok(session)
-  return { session, ends }
-}
-
 test('a browser calls a telephone: both hear each other, hold and keys pass, and it is written down in order', async (t) => {
-  const { desk, gateway, carrier, browser, ended } = await open(t, toCarrier)
+  const { desk, gateway, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
   const [softphone, telephone] = [await kept(t, makeSoftphone()), await kept(t, makeTelephone())]
   const ann = await browser('ANN')
   const headers = [['X-Caller-Id', '+33187654321'] as const, ['X-Order', '7'] as const]
@@ -158,7 +89,7 @@ test('a browser calls a telephone: both hear each other, hold and keys pass, and
 })
 
 test('a telephone calls two browsers: the first that answers has it, and both sides hear each other', async (t) => {
-  const { desk, gateway, carrier, browser, ended } = await open(t, toBrowsers('ANN', 'BOB', 'CYD'))
+  const { desk, gateway, carrier, browser, ended } = await openWorld(t, toBrowsers('ANN', 'BOB', 'CYD'), { media })
   const [softphone, telephone] = [await kept(t, makeSoftphone()), await kept(t, makeTelephone())]
   const [ann, bob] = [await browser('ANN'), await browser('BOB')]
   const { dialled } = await dial(
@@ -172,12 +103,24 @@ test('a telephone calls two browsers: the first that answers has it, and both si
   one.ring({ status: 180 })
   other.ring({ status: 180 })
   await until(() => dialled.progress.includes(180))
-  const { session } = await answer(other, softphone)
-  await until(() => dialled.session)
+  const offers: string[] = []
+  const { session } = await answer(other, softphone, {
+    offered: async ({ body }) => {
+      offers.push(body.toString())
+      return { status: 200, body: sdp(await softphone.answer(body.toString())) }
+    },
+  })
+  const theirs = await until(() => dialled.session)
   softphone.say(1_000)
   telephone.say(620)
   await Promise.all([hears(softphone, 620), hears(telephone, 1_000)])
   assert.deepEqual(taken, [true])
+  for (const direction of ['sendonly', 'sendrecv']) {
+    const held = await theirs.reinvite({ body: sdp((await telephone.offer()).replace('sendrecv', direction)) })
+    assert.ok(held?.outcome === 'answered' && held.response.status === 200)
+    await until(() => offers.at(-1)?.includes(`a=${direction}`), direction)
+  }
+  await Promise.all([hears(softphone, 620), hears(telephone, 1_000)])
   await session.bye()
   assert.deepEqual([(await ended()).how, (await ended()).by], ['completed', 'callee'])
   const { from, to, name } = Object(desk.of('receive')[0]?.about)
@@ -186,7 +129,7 @@ test('a telephone calls two browsers: the first that answers has it, and both si
 })
 
 test('what is to be heard before the answer is heard, and a call is taken back while it rings', async (t) => {
-  const { desk, carrier, browser, ended } = await open(t, toCarrier)
+  const { desk, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
   const [softphone, telephone] = [await kept(t, makeSoftphone()), await kept(t, makeTelephone())]
   const ann = await browser('ANN')
   const { call: ours, dialled } = await dial(ann, fromBrowser(ann), softphone)
@@ -215,7 +158,7 @@ for (const [what, status, how] of [
   ['is unknown', 404, 'failed'],
 ] as const)
   test(`the caller hears that the other side ${what}`, async (t) => {
-    const { carrier, browser, ended } = await open(t, toCarrier)
+    const { carrier, browser, ended } = await openWorld(t, toCarrier, { media })
     const ann = await browser('ANN')
     const { dialled } = await dial(ann, fromBrowser(ann), await kept(t, makeSoftphone()))
     ;(await carrier.call()).refuse({ status })
@@ -225,9 +168,11 @@ for (const [what, status, how] of [
   })
 
 test('what the desk refuses goes nowhere, and nobody calls in the name of another', async (t) => {
-  const { desk, carrier, browser, gateway, url } = await open(t, () => ({
-    refused: { status: 402, reason: 'No balance' },
-  }))
+  const { desk, carrier, browser, gateway, url } = await openWorld(
+    t,
+    () => ({ refused: { status: 402, reason: 'No balance' } }),
+    { media },
+  )
   const ann = await browser('ANN')
   const softphone = await kept(t, makeSoftphone())
   const { dialled } = await dial(ann, fromBrowser(ann), softphone)
@@ -242,7 +187,7 @@ test('what the desk refuses goes nowhere, and nobody calls in the name of anothe
 })
 
 test('two browsers speak Opus with each other', async (t) => {
-  const { desk, browser, ended } = await open(t, toBrowsers('BOB'))
+  const { desk, browser, ended } = await openWorld(t, toBrowsers('BOB'), { media })
   const [one, other] = [await kept(t, makeSoftphone('opus')), await kept(t, makeSoftphone('opus'))]
   const [ann, bob] = [await browser('ANN'), await browser('BOB')]
   const { dialled } = await dial(ann, { ...fromBrowser(ann, 'BOB'), headers: [['X-Order', '7']] }, one)

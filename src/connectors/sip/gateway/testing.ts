@@ -3,13 +3,25 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
 import { WebSocket } from 'ws'
+import type { Peer } from '../../../../test/media/peer.ts'
 import { startEmbedded } from '../../media/embedded/engine.ts'
-import type { VoiceAsked, VoiceDesk, VoicePlaced, VoicePlan, VoiceReceived, VoiceTrunk } from '../../voice-port.ts'
+import { share } from '../../media/testing.ts'
+import type {
+  VoiceAsked,
+  VoiceDesk,
+  VoiceEnd,
+  VoicePlaced,
+  VoicePlan,
+  VoiceReceived,
+  VoiceTrunk,
+} from '../../voice-port.ts'
 import { Agent, type AgentHandlers } from '../codec/agent/agent.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
 import type { IncomingCall } from '../codec/dialog/incoming.ts'
+import type { Session, SessionEvents } from '../codec/dialog/session.ts'
+import type { Header } from '../codec/message.ts'
 import type { Flow } from '../codec/transport/flow.ts'
-import { nothing, openAgent, until } from '../testing.ts'
+import { nothing, openAgent, quiet, until } from '../testing.ts'
 import { type GatewaySettings, startGateway } from './gateway.ts'
 
 const domain = 'us.test'
@@ -26,10 +38,12 @@ const passwordOf = (username: string): string | null =>
 export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
   const entries: Entry[] = []
   const note = (what: string, about: unknown) => void entries.push({ what, about })
+  let name = ''
   const planned = (call: VoicePlaced | VoiceReceived): VoiceAsked<VoicePlan> => {
     const decided = decide(call)
     if ('refused' in decided) return decided
-    const plain = { call: `call ${entries.length}`, callerId: '+33187654321', targets: [], ringSeconds: 30 }
+    name = `call ${entries.length}`
+    const plain = { call: name, callerId: '+33187654321', targets: [], ringSeconds: 30 }
     return { value: { ...plain, record: null, mostSeconds: null, ...decided.value } }
   }
   const rules: { beat: VoiceAsked<null>; answered: VoiceAsked<null> } = {
@@ -71,7 +85,14 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
     trace: () => {},
   }
   const of = (what: string) => entries.filter((entry) => entry.what === what)
-  return { desk, entries, rules, of, order: () => entries.map(({ what }) => what).filter((what) => what !== 'beat') }
+  return {
+    desk,
+    entries,
+    rules,
+    of,
+    named: () => name,
+    order: () => entries.map(({ what }) => what).filter((what) => what !== 'beat'),
+  }
 }
 
 export const trunkOf = (port: number, more: Partial<VoiceTrunk> = {}): VoiceTrunk => ({
@@ -204,4 +225,85 @@ export const openCarrier = async (t: TestContext) => {
     handlers: { ...nothing, onInvite: (call) => void calls.push(call) },
   })
   return { agent, port: udp, calls, call: () => until(() => calls.shift(), 'a call at the carrier') }
+}
+
+type Browser = Awaited<ReturnType<typeof openBrowser>>
+type Carrier = Awaited<ReturnType<typeof openCarrier>>
+
+export const sdp = (content: string) => ({ type: 'application/sdp', content })
+export const toCarrier: Decide = () => ({ value: { targets: [{ trunk: 'carrier', number: '+33612345678' }] } })
+export const toBrowsers =
+  (...users: string[]): Decide =>
+  () => ({ value: { targets: [{ people: users.map((user) => ({ account: 'one', user })) }] } })
+
+/** A gateway with one carrier behind it, and browsers that register. */
+export const openWorld = async (
+  t: TestContext,
+  decide: Decide,
+  settings: Pick<GatewaySettings, 'media'> & Partial<GatewaySettings>,
+) => {
+  const desk = makeDesk(decide)
+  const { gateway, url } = await openGateway(t, { desk: desk.desk, ...settings })
+  const carrier = await openCarrier(t)
+  await gateway.apply([trunkOf(carrier.port)])
+  await until(() => gateway.trunk('carrier')?.state === 'up')
+  const browser = async (user: string) => {
+    const made = await openBrowser(t, url, user)
+    assert.match(await made.register(), /^200/)
+    return made
+  }
+  const ended = () => until(() => desk.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
+  return { desk, gateway, carrier, browser, ended, url }
+}
+
+export const kept = async <P extends Peer>(t: TestContext, making: Promise<P>): Promise<P> => {
+  const peer = await making
+  t.after(() => peer.close())
+  return peer
+}
+
+export const hears = (peer: Peer, hertz: number) => {
+  const from = peer.heard.length
+  return until(() => peer.heard.length >= from + 6_000 && share(peer.heard.slice(-4_000), hertz) > 0.95, `${hertz} Hz`)
+}
+
+/** What a caller heard of its INVITE. */
+type Dialled = { progress: number[]; answers: string[]; refused: string[]; session: Session | null; ends: string[] }
+
+export const dial = async (
+  { agent }: Browser | Carrier,
+  ask: { uri: string; from: string; via?: Browser['flow']; headers?: readonly Header[] },
+  peer: Peer,
+  events: Partial<SessionEvents> = {},
+) => {
+  const dialled: Dialled = { progress: [], answers: [], refused: [], session: null, ends: [] }
+  const call = agent.invite(
+    { ...ask, body: sdp(await peer.offer()) },
+    {
+      progress: (response) => {
+        dialled.progress.push(response.status)
+        if (response.body.length > 0) void peer.accept(response.body.toString())
+      },
+      accepted: (response, session) => {
+        dialled.session = session
+        dialled.answers.push(response.body.toString())
+        void peer.accept(response.body.toString())
+      },
+      refused: (outcome) => dialled.refused.push(told(outcome)),
+      session: { ...quiet, ...events, ended: (why) => dialled.ends.push(why) },
+    },
+  )
+  return { call, dialled }
+}
+
+export const fromBrowser = (browser: Browser, to = '+33612345678') => ({
+  ...{ uri: `sip:${to}@us.test`, from: browser.self, via: browser.flow },
+})
+
+export const answer = async (call: IncomingCall, peer: Peer, events: Partial<SessionEvents> = {}) => {
+  const ends: string[] = []
+  const body = sdp(await peer.answer(call.invite.body.toString()))
+  const session = call.accept({ body }, { ...quiet, ...events, ended: (why) => ends.push(why) })
+  assert.ok(session)
+  return { session, ends }
 }

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, type TestContext, test } from 'node:test'
+import { makeSoftphone } from '../../../../test/media/softphone.ts'
+import { makeTelephone } from '../../../../test/media/telephone.ts'
+import { temporaryFolder } from '../../../../test/servers.ts'
+import type { VoiceDialog } from '../../voice-port.ts'
+import { ManualTimers, openPeer, until } from '../testing.ts'
+import type { Decide } from './testing.ts'
+import {
+  answer,
+  dial,
+  fromBrowser,
+  hears,
+  kept,
+  openBrowser,
+  openCarrier,
+  openMedia,
+  openWorld,
+  toBrowsers,
+  toCarrier,
+  trunkOf,
+} from './testing.ts'
+
+const media = await openMedia()
+after(() => media.close())
+
+const ann = { account: 'one', user: 'ANN' }
+
+/** A browser that talks with the carrier's telephone. */
+const talk = async (t: TestContext, decide: Decide = toCarrier, engine = media) => {
+  const timers = new ManualTimers()
+  const world = await openWorld(t, decide, { media: engine, timers })
+  const [softphone, telephone] = [await kept(t, makeSoftphone()), await kept(t, makeTelephone())]
+  const browser = await world.browser('ANN')
+  const { dialled } = await dial(browser, fromBrowser(browser), softphone)
+  const { session, ends } = await answer(await world.carrier.call(), telephone)
+  await until(() => dialled.session)
+  softphone.say(0)
+  await until(() => softphone.sent > 0, 'media of the browser')
+  return { ...world, timers, softphone, telephone, ann: browser, dialled, session, ends }
+}
+
+test('a trunk that is silent, and one that has no room, are passed over for the next', async (t) => {
+  const timers = new ManualTimers()
+  const targets = ['silent', 'full', 'carrier'].map((trunk) => ({ trunk, number: '+33612345678' }))
+  const { gateway, carrier, browser, desk } = await openWorld(t, () => ({ value: { targets } }), { media, timers })
+  const [silent, full] = [await openPeer(t), await openCarrier(t)]
+  const trunks = [trunkOf(silent.port, { id: 'silent' }), trunkOf(full.port, { id: 'full' }), trunkOf(carrier.port)]
+  await gateway.apply(trunks)
+  const caller = await browser('ANN')
+  const softphone = await kept(t, makeSoftphone())
+  const { dialled } = await dial(caller, fromBrowser(caller), softphone)
+  await until(() => silent.heard.some((heard) => heard.kind === 'request' && heard.method === 'INVITE'))
+  timers.advance(4_000)
+  ;(await full.call()).refuse({ status: 503 })
+  const call = await carrier.call()
+  await answer(call, await kept(t, makeTelephone()))
+  await until(() => dialled.session)
+  softphone.say(0)
+  await until(() => softphone.sent > 0, 'media of the browser')
+  assert.deepEqual(Object(desk.of('answered')[0]?.about).by, targets[2])
+  assert.deepEqual(
+    ['silent', 'full', 'carrier'].map((id) => gateway.trunk(id)?.calls),
+    [0, 0, 1],
+  )
+  await dialled.session?.bye()
+})
+
+test('who does not answer in time is not rung any longer', async (t) => {
+  const timers = new ManualTimers()
+  const { carrier, browser, ended } = await openWorld(t, toCarrier, { media, timers })
+  const caller = await browser('ANN')
+  const { dialled } = await dial(caller, fromBrowser(caller), await kept(t, makeSoftphone()))
+  const call = await carrier.call()
+  call.ring({ status: 180 })
+  await until(() => dialled.progress.includes(180))
+  timers.advance(30_000)
+  assert.deepEqual([(await ended()).how, (await ended()).status], ['no_answer', 480])
+  await until(() => dialled.refused[0] === '480 Nobody answered')
+  await until(() => !call.isPending)
+})
+
+test('nobody is there: 480, and the desk knows why', async (t) => {
+  const { browser, ended } = await openWorld(t, toBrowsers('BOB'), { media })
+  const caller = await browser('ANN')
+  const { dialled } = await dial(caller, fromBrowser(caller, 'BOB'), await kept(t, makeSoftphone()))
+  await until(() => dialled.refused[0] === '480 Nobody is there to be called')
+  assert.equal((await ended()).how, 'no_answer')
+})
+
+test('a call is beaten every five seconds, and cut when the desk says so', async (t) => {
+  const { desk, timers, ended, dialled, ends } = await talk(t)
+  timers.advance(5_000)
+  await until(() => desk.of('beat').length === 1)
+  desk.rules.beat = { refused: { status: 402, reason: 'The balance is used up' } }
+  await until(() => {
+    timers.advance(100)
+    return desk.of('beat').length === 2
+  })
+  const end = await ended()
+  assert.deepEqual([end.how, end.reason, end.by], ['balance', 'The balance is used up', null])
+  await until(() => dialled.ends.length + ends.length === 2)
+})
+
+test('a call lasts as long as was paid for, and an operator may end it before', async (t) => {
+  const targets = [{ trunk: 'carrier', number: '+33612345678' }]
+  const paid = await talk(t, () => ({ value: { targets, mostSeconds: 60 } }))
+  await until(() => {
+    paid.timers.advance(500)
+    return paid.desk.of('ended').length > 0
+  })
+  assert.equal((await paid.ended()).how, 'balance')
+  const other = await talk(t)
+  await other.gateway.hangUp('another call', 'no')
+  await other.gateway.hangUp(other.desk.named(), 'fraud')
+  const end = await other.ended()
+  assert.deepEqual([end.how, end.reason], ['operator', 'fraud'])
+})
+
+test('who is suspended is cut off in the midst of a call', async (t) => {
+  const { gateway, ended, ends, ann: browser } = await talk(t)
+  await gateway.drop([ann], 'suspended', true)
+  assert.equal((await ended()).how, 'suspended')
+  await until(() => ends.length === 1 && browser.code === 4003)
+})
+
+test('a browser whose connection broke goes on speaking, and hears of the end when it is back', async (t) => {
+  const { ann: browser, softphone, telephone, session, dialled, timers, ended, gateway } = await talk(t)
+  softphone.say(1_000)
+  telephone.say(620)
+  browser.cut()
+  await until(() => !gateway.isRegistered(ann))
+  timers.advance(20_000)
+  await Promise.all([hears(softphone, 620), hears(telephone, 1_000)])
+  await browser.connect()
+  await browser.register()
+  timers.advance(20_000)
+  await Promise.all([hears(softphone, 620), hears(telephone, 1_000)])
+  await session.bye()
+  await until(() => dialled.ends.length === 1)
+  assert.deepEqual([dialled.ends, (await ended()).how], [['remote'], 'completed'])
+})
+
+test('a browser that does not come back within 30 s has left the call', async (t) => {
+  const { ann: browser, timers, ended, ends, desk } = await talk(t)
+  browser.cut()
+  await until(() => {
+    timers.advance(1_000)
+    return desk.of('ended').length > 0
+  })
+  const end = await ended()
+  assert.deepEqual([end.how, end.by], ['interrupted', 'caller'])
+  await until(() => ends.length === 1)
+})
+
+test('a new device leaves the call of the old one to it, and sends it away afterwards', async (t) => {
+  const { url, ann: old, session, dialled, ended } = await talk(t)
+  const fresh = await openBrowser(t, url, 'ANN')
+  assert.match(await fresh.register({ generation: 2 }), /^200/)
+  const probe = await dialled.session?.options()
+  assert.ok(probe?.outcome === 'answered' && probe.response.status === 200)
+  assert.equal(old.code, null)
+  await session.bye()
+  await ended()
+  await until(() => old.code === 4001)
+})
+
+test('a call in which nothing is heard any more is ended', async (t) => {
+  const short = await openMedia(1)
+  t.after(() => short.close())
+  const { ended, softphone } = await talk(t, toCarrier, short)
+  softphone.say(1_000)
+  const end = await ended()
+  assert.deepEqual([end.how, end.by], ['media_timeout', null])
+})
+
+test('a recording has the browser left and the far end right, and the desk is told of it', async (t) => {
+  const record = join(temporaryFolder(), 'call.wav')
+  const targets = [{ trunk: 'carrier', number: '+33612345678' }]
+  const { softphone, telephone, session, ended } = await talk(t, () => ({ value: { targets, record } }))
+  softphone.say(1_000)
+  telephone.say(620)
+  await Promise.all([hears(softphone, 620), hears(telephone, 1_000)])
+  await session.bye()
+  const { recording } = await ended()
+  assert.equal(readFileSync(record).length, recording?.bytes)
+  assert.ok(recording && recording.seconds > 0.5)
+})
+
+test('the carrier’s side of a call that a crash left behind is ended by who starts next', async (t) => {
+  const { desk, ends } = await talk(t)
+  const dialogs: VoiceDialog[] = Object(desk.of('answered')[0]?.about).dialogs
+  const later = await openWorld(t, toCarrier, { media })
+  assert.equal(await later.gateway.release(dialogs), 1)
+  await until(() => ends.length === 1)
+  assert.deepEqual(ends, ['remote'])
+})
+
+test('all channels of a trunk are taken: nothing more goes out or comes in', async (t) => {
+  const { gateway, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
+  await gateway.apply([trunkOf(carrier.port, { channels: 0 })])
+  const caller = await browser('ANN')
+  const softphone = await kept(t, makeSoftphone())
+  const { dialled } = await dial(caller, fromBrowser(caller), softphone)
+  await until(() => dialled.refused[0]?.startsWith('503'))
+  assert.match((await ended()).reason, /channels of the trunk carrier/)
+  const telephone = await kept(t, makeTelephone())
+  const uri = `sip:33187654321@127.0.0.1:${gateway.port}`
+  const { dialled: inbound } = await dial(carrier, { uri, from: '<sip:33612345678@carrier.test>' }, telephone)
+  await until(() => inbound.refused[0] === '503 All Channels Are Taken')
+})
+
+test('the doctor says what is well with a trunk, and what to change where it is not', async (t) => {
+  const timers = new ManualTimers()
+  const { gateway, carrier } = await openWorld(t, toCarrier, { media, timers })
+  const silent = await openPeer(t)
+  await gateway.apply([
+    trunkOf(carrier.port),
+    trunkOf(silent.port, { id: 'silent' }),
+    trunkOf(5060, { id: 'nowhere', host: 'nowhere.invalid' }),
+  ])
+  const examined = async (trunk: string) => {
+    const found: string[] = []
+    for await (const { what, well, mend } of gateway.examine(trunk, null))
+      found.push(`${what} ${well} ${mend !== null}`)
+    return found
+  }
+  assert.deepEqual(await examined('carrier'), ['dns true false', 'options true false', 'nat true false'])
+  let isDone = false
+  const lost = examined('silent').finally(() => {
+    isDone = true
+  })
+  await until(() => {
+    timers.advance(100)
+    return isDone
+  })
+  assert.deepEqual(await lost, ['dns true false', 'options false true'])
+  assert.deepEqual(await examined('nowhere'), ['dns false true'])
+  assert.deepEqual(await examined('unknown'), [])
+})
