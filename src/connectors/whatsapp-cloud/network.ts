@@ -12,8 +12,8 @@ import type { WhatsappCloudSettings } from './settings.ts'
 /** The first wait before another attempt to link a line, and the longest, milliseconds; each is taken half to whole, by chance. */
 const [shortest, longest] = [500, 60_000]
 const proofMs = 4_000
-/** The list of numbers is asked for again when it is so old, milliseconds. */
-const listMs = 30_000
+/** Lines that begin within so many milliseconds share one list of the numbers; who comes later may be newer than it. */
+const listMs = 2_000
 
 type Attached = {
   readonly of: ChatLine
