@@ -12,6 +12,9 @@ import { toTrunk } from './numbers.ts'
 /** A trunk that does not say a word for so long is passed over, ms. */
 const patienceMs = 4_000
 
+/** How long it may take to sign off, ms. */
+const farewellMs = 2_000
+
 /** Null for a text that is neither an address nor a network. */
 const networkOf = (text: string): { base: string; bits: number; family: 'ipv4' | 'ipv6' } | null => {
   const [base = '', length] = text.split('/')
@@ -107,7 +110,9 @@ export class Trunk {
     this.isStopped = true
     this.stopPing()
     this.state = { ...this.state, state: 'closed', since: this.now() }
-    await this.registration?.stop()
+    // Nobody waits long for a carrier that is not there: its registration ends by itself.
+    const patience = new Promise<void>((resolve) => this.agent.timers.after(farewellMs, resolve))
+    await Promise.race([this.registration?.stop(), patience])
   }
 
   private get host(): string {

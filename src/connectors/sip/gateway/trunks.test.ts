@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { makeSoftphone } from '../../../../test/media/softphone.ts'
+import { makeTelephone } from '../../../../test/media/telephone.ts'
+import { DigestServer } from '../codec/digest/server.ts'
+import { header, type SipRequest } from '../codec/message.ts'
+import type { Answer } from '../codec/reply.ts'
+import { nothing, openAgent, until } from '../testing.ts'
+import { fromTrunk, toTrunk } from './numbers.ts'
+import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, trunkOf } from './testing.ts'
+
+const media = await openMedia()
+after(() => media.close())
+
+for (const transport of ['udp', 'tcp'] as const)
+  test(`over ${transport}, a trunk that wants a password gets it, for registrations and for calls`, async (t) => {
+    const { gateway, browser } = await openWorld(t, toCarrier, { media })
+    const digest = new DigestServer({ realm: 'carrier.test', secret: 's', now: Date.now })
+    const isKnown = (request: SipRequest): boolean => {
+      const claim = digest.claim(request)
+      return claim?.username === 'acme' && digest.verify(request, claim, 'pass') === 'good'
+    }
+    const challenge = (): Answer => ({
+      status: 401,
+      headers: digest.challenge().map((value) => ['WWW-Authenticate', value] as const),
+    })
+    const contacts: string[] = []
+    const carrier = await openAgent(t, {
+      handlers: {
+        ...nothing,
+        onRegister: (request) => {
+          if (!isKnown(request)) return challenge()
+          contacts.push(header(request, 'Contact') ?? '')
+          return { status: 200, headers: [['Contact', `${contacts.at(-1)};expires=300`]] }
+        },
+        onInvite: async (call) => {
+          if (!isKnown(call.invite)) call.refuse(challenge())
+          else await answer(call, telephone)
+        },
+      },
+    })
+    const telephone = await kept(t, makeTelephone())
+    const wish = { username: 'acme', password: 'pass', register: true, transport } as const
+    await gateway.apply([trunkOf(carrier[transport], wish)])
+    await until(() => gateway.trunk('carrier')?.registered)
+    assert.equal(contacts.length, 1)
+    const caller = await browser('ANN')
+    const softphone = await kept(t, makeSoftphone())
+    const { dialled } = await dial(caller, fromBrowser(caller), softphone)
+    const session = await until(() => dialled.session)
+    softphone.say(0)
+    await until(() => softphone.sent > 0, 'media of the browser')
+    await session.bye()
+
+    await gateway.apply([trunkOf(carrier[transport], { ...wish, password: 'wrong' })])
+    await until(() => gateway.trunk('carrier')?.lastError)
+    assert.equal(gateway.trunk('carrier')?.registered, false)
+    const { dialled: refused } = await dial(caller, fromBrowser(caller), await kept(t, makeSoftphone()))
+    await until(() => refused.refused[0] === '503 The trunk does not take our credentials')
+  })
+
+test('a trunk that is unchanged keeps running, and one that is gone is a stranger', async (t) => {
+  const { gateway, carrier } = await openWorld(t, toCarrier, { media })
+  const since = gateway.trunk('carrier')?.since
+  await gateway.apply([trunkOf(carrier.port)])
+  assert.equal(gateway.trunk('carrier')?.since, since)
+  assert.equal(gateway.trunk('carrier')?.state, 'up')
+  await gateway.apply([])
+  assert.equal(gateway.trunk('carrier'), null)
+  const ask = { uri: `sip:33187654321@127.0.0.1:${gateway.port}`, from: '<sip:1@carrier.test>', patienceMs: 300 }
+  const outcome = await carrier.agent.request('OPTIONS', ask)
+  assert.deepEqual(outcome.outcome === 'failed' && outcome.why, 'timeout')
+})
+
+test('numbers are written as the trunk wants them, and read back as E.164', () => {
+  const plus = trunkOf(0, { numbers: 'plus' })
+  const bare = trunkOf(0, { numbers: 'e164' })
+  const french = trunkOf(0, { numbers: 'national', callingCode: '33' })
+  for (const [trunk, number, written] of [
+    [plus, '+33612345678', '+33612345678'],
+    [bare, '+33612345678', '33612345678'],
+    [french, '+33612345678', '0612345678'],
+    [french, '+4915112345678', '004915112345678'],
+  ] as const) {
+    assert.equal(toTrunk(trunk, number), written)
+    assert.equal(fromTrunk(trunk, written), number)
+  }
+  assert.equal(fromTrunk(bare, '+33 6 12 34 56 78'), '+33612345678')
+  for (const text of ['anonymous', '112', '']) assert.equal(fromTrunk(bare, text), text)
+})
