@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { WebSocket } from 'ws'
+import type { MediaEngine } from '../../port.ts'
+import { makeRandom, mutate } from '../codec/testing.ts'
+import { ask, invite, octets, until } from '../testing.ts'
+import { makeDesk, openBrowser, openGateway, trunkOf } from './testing.ts'
+
+const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? Date.now() % 1_000_000)
+const rounds = process.env.TRUNKLINE_TEST_LONG === '1' ? 100_000 : 3_000
+
+const media: MediaEngine = {
+  openCall: async () => ({ outcome: 'refused', cause: 'full', reason: 'no media here' }),
+  repair: async () => ({ outcome: 'refused', cause: 'state', reason: 'no media here' }),
+  state: () => ({ calls: 0, room: 0 }),
+  close: async () => {},
+}
+
+test(`${rounds} mutated frames of browsers throw nothing, and the next one registers (seed ${seed})`, async (t) => {
+  const { desk } = makeDesk(() => ({ value: { targets: [{ trunk: 'carrier', number: '+33612345678' }] } }))
+  const { gateway, url } = await openGateway(t, { desk, media })
+  await gateway.apply([trunkOf(9)])
+  const random = makeRandom(seed)
+  const seeds = [
+    octets(invite),
+    ...['REGISTER', 'INVITE', 'OPTIONS', 'BYE', 'INFO', 'CANCEL'].map((method) =>
+      octets(
+        ask(
+          method,
+          gateway.port,
+          'X-Device-Gen: 1\nExpires: 60\nAuthorization: Digest username="1:ANN", realm="us.test"\n',
+        ),
+      ),
+    ),
+  ]
+  let socket = new WebSocket(url, 'sip')
+  await once(socket, 'open')
+  for (let round = 0; round < rounds; round++) {
+    if (socket.readyState !== socket.OPEN) {
+      socket = new WebSocket(url, 'sip')
+      await once(socket, 'open')
+    }
+    socket.send(mutate(random, seeds), { binary: false })
+    if (round % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  socket.close()
+  const browser = await openBrowser(t, url, 'ANN')
+  assert.match(await browser.register(), /^200/, `seed ${seed}`)
+  await until(() => gateway.calls() === 0, 'the end of all calls')
+})
