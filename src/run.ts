@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { closeCalls } from './calls/jobs.ts'
 import { forgetContactImports } from './contacts/jobs.ts'
 import { makeEndpoints } from './endpoints.ts'
 import { forgetKeys } from './http/idempotency.ts'
@@ -113,6 +114,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         ...msgappSchedules(parts),
         syncSchedule(parts),
         lowBalances,
+        closeCalls,
         forgetContactImports,
         forgetDeliveries,
       ],

@@ -107,6 +107,8 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['WHK', await scene.webhook()],
     ['WHD', await scene.delivery()],
     ['IMP', await scene.imported()],
+    ['CDR', (await recipes.getCall?.ok(scene))?.params?.call_uuid ?? ''],
+    ['VCI', (await recipes.deleteCallerId?.ok(scene))?.params?.caller_id_uuid ?? ''],
   ]
   for (const [kind, id] of [...things, ...(await chatThings(scene, from))]) pool.pin(kind, id)
   pool.learn(await scene.suspended())

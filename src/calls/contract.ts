@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
-import { Ok, Phone } from '../http/schema.ts'
+import { Enum, Id, Ok, Phone, paging, Time } from '../http/schema.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
@@ -18,4 +18,87 @@ export const estimateCallPrice = contract({
     iso_country_code: Type.String({ examples: ['GB'] }),
   }),
   errors: { unprocessable: 'The number is not E.164, or there is no price for it (destination_not_priced)' },
+})
+
+const Call = Type.Object({
+  uuid: Id('CDR'),
+  account_uuid: Id('ACC'),
+  callid: Type.String({ description: 'The session at whoever carries the call' }),
+  direction: Enum(['O', 'I'], { description: 'Outbound or inbound' }),
+  active: Type.Boolean({ description: 'In progress' }),
+  from: Type.String({ description: 'Outbound: the user (USR…); inbound: the number of the caller' }),
+  to_number: Type.String({ examples: ['+447700900123'] }),
+  iso_country_code: Type.String({ examples: ['GB'] }),
+  status: Enum(['RINGING', 'ANSWERED', 'COMPLETED', 'MISSED', 'FAILED', 'BUSY', 'NO_ANSWER', 'CANCELED']),
+  end_reason: Type.Optional(Type.String({ description: 'interrupted, media_timeout, balance, a SIP code …' })),
+  is_msgapp_call: Type.Boolean(),
+  is_sip_trunk_call: Type.Boolean({ description: 'To or from the telephone network' }),
+  caller_id_uuid: Type.Optional(Id('VCI')),
+  caller_id_used: Type.String({ description: 'The number shown to the recipient' }),
+  duration: Type.Integer({ description: 'Seconds talked' }),
+  start_time: Type.Optional(Time),
+  end_time: Type.Optional(Time),
+  agent_id: Type.Optional(Id('USR')),
+  created_at: Time,
+  updated_at: Time,
+  call_cost: Type.Object({
+    callid: Type.String(),
+    forwarded: Type.Boolean(),
+    toll_free: Type.Boolean(),
+    start_dt: Type.Optional(Time),
+    end_dt: Type.Optional(Time),
+    duration: Type.Integer({ description: 'Seconds paid' }),
+    call_price: Type.Number({ description: 'USD' }),
+  }),
+})
+
+const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, examples: ['2026-11-21T00:00:00Z'] }))
+
+export const getCallHistory = contract({
+  ...account,
+  id: 'getCallHistory',
+  method: 'GET',
+  url: '/open/voip/call-history',
+  summary: 'Calls of the account, newest first',
+  query: Type.Object({
+    ...paging,
+    direction: Type.Optional(Enum(['inbound', 'outbound'])),
+    to_number: Type.Optional(Phone('Outbound calls to this number')),
+    from_number: Type.Optional(Phone('Inbound calls from this number')),
+    status: Type.Optional(Call.properties.status),
+    since: Moment,
+    until: Moment,
+    cursor: Type.Optional(Type.String({ maxLength: 200, description: 'The next_cursor of the page before' })),
+  }),
+  status: 200,
+  reply: Ok({
+    count: Type.Integer(),
+    page: Type.Integer(),
+    total: Type.Integer(),
+    cdrs: Type.Array(Call),
+    next_cursor: Type.Optional(Type.String()),
+  }),
+  errors: {},
+})
+
+export const getCall = contract({
+  ...account,
+  id: 'getCall',
+  method: 'GET',
+  url: '/open/voip/call/:call_uuid',
+  summary: 'One call, and who handled it',
+  params: Type.Object({ call_uuid: Id('CDR') }),
+  status: 200,
+  reply: Ok({
+    cdr: Call,
+    agent: Type.Optional(
+      Type.Object({
+        uuid: Id('USR'),
+        first_name: Type.String(),
+        last_name: Type.String(),
+        full_name: Type.String(),
+      }),
+    ),
+  }),
+  errors: { notFound: 'No such call of the account' },
 })

@@ -9,6 +9,7 @@ export type Prefix =
   | 'SMI'
   | 'SMO'
   | 'VCI'
+  | 'CDR' // a call
   | 'KEY' // an API key's record
   | 'DOC' // a document that was uploaded
   | 'CNX' // a connection to the outside world

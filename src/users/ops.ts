@@ -8,3 +8,6 @@ export const addUser = (tx: Tx, account: string, user: Parameters<typeof store.c
 
 /** True when the account has such a user, and the user is active. */
 export const isActive = store.isActive
+
+/** A user of an account, whatever the status; null when there is none. */
+export const userOf = store.ofAccount

@@ -42,3 +42,7 @@ export const change = (tx: Tx, account: string, id: string, user: Names) => tx.o
 
 export const isActive = async (db: Sql, account: string, id: string): Promise<boolean> =>
   (await db.maybe`select 1 from users where account_id = ${account} and id = ${id} and status = 'ACTIVE'`) !== null
+
+/** A user of an account, whatever the status. */
+export const ofAccount = (db: Sql, account: string, id: string) =>
+  db.maybe<UserRow>`select * from users where account_id = ${account} and id = ${id}`

@@ -1,3 +1,5 @@
+import { beginCall, callAnswered } from '../../src/calls/ops.ts'
+import { uuid } from '../../src/lib/id.ts'
 import type { Recipes } from './recipe.ts'
 import type { Scene } from './scene.ts'
 
@@ -18,7 +20,34 @@ const callerId = async (scene: Scene): Promise<{ caller_id_uuid: string; code: s
 
 const other = (code: string): string => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
 
+/** Tenants that have a call. */
+const called = new Set<string>()
+
+/** A call that somebody is having. */
+const call = async (scene: Scene): Promise<string> => {
+  const [id, user] = [uuid(), await scene.user()]
+  await scene.world.db.begin(async (tx) => {
+    await beginCall(tx, {
+      ...{ account_id: scene.tenant.id, id, callid: `${scene.mark} ${id}`, direction: 'I', user_id: null },
+      ...{ from_number: '+447700900123', to_number: '+441632960000', iso_country_code: 'GB', is_msgapp: false },
+      ...{ is_trunk: true, caller_id: null, caller_id_used: '+447700900123', virtual_number_id: null },
+      ...{ toll_free: false, rate: '0.01' },
+    })
+    await callAnswered(tx, scene.tenant.id, id, user.slice(3))
+  })
+  called.add(scene.tenant.id)
+  return `CDR${id}`
+}
+
 export const callRecipes: Recipes = {
+  getCallHistory: {
+    ok: async (scene) => {
+      // One is enough: a list that grows would differ from answer to answer.
+      if (!called.has(scene.tenant.id)) await call(scene)
+      return { query: { results_per_page: 5 } }
+    },
+  },
+  getCall: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
   estimateCallPrice: {
     ok: () => ({ params: { number: '+447700900123' } }),
     invalid: () => ({ params: { number: '4'.repeat(41) } }),

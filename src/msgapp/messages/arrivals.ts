@@ -179,6 +179,17 @@ export const call = async (tx: Tx, c: CallRow): Promise<boolean> => {
   return fresh === 1
 }
 
+/** The id of a call that is kept. */
+export const callOf = async (
+  tx: Tx,
+  { account, channel }: { account: string; channel: string },
+  networkId: string,
+): Promise<string | null> =>
+  (
+    await tx.maybe<{ id: string }>`
+      select id from msgapp_calls where account_id = ${account} and channel_id = ${channel} and network_id = ${networkId}`
+  )?.id ?? null
+
 /** Whose number became known: the conversation under the network's id goes on under the number, one with it that is there. */
 export const mapped = async (
   tx: Tx,

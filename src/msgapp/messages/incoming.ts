@@ -1,3 +1,4 @@
+import { beginCall, callEnded } from '../../calls/ops.ts'
 import type { ChatCall, ChatInbound, ChatRemote } from '../../connectors/message-port.ts'
 import { makeBatcher } from '../../db/batch.ts'
 import type { Db, Tx } from '../../db/sql.ts'
@@ -6,6 +7,7 @@ import { enqueueAll, type NewJob } from '../../jobs/queue.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { iso } from '../../lib/clock.ts'
 import { print, uuid } from '../../lib/id.ts'
+import { mainCountryOf } from '../../lib/phone.ts'
 import { kindOf } from '../asking.ts'
 import type { Intake, Line } from '../intake.ts'
 import * as arrivals from './arrivals.ts'
@@ -158,6 +160,27 @@ const receiveCall = async (tx: Tx, { clock }: IncomingParts, line: Line, call: C
     at: call.at,
     isEnded: call.state === 'ended',
   })
+  const known = isNew ? id : await arrivals.callOf(tx, line, call.id)
+  if (isNew)
+    await beginCall(tx, {
+      account_id: line.account,
+      id,
+      callid: call.id,
+      direction: 'I',
+      user_id: null,
+      from_number: number ?? remote,
+      to_number: line.number,
+      iso_country_code: mainCountryOf(line.number) ?? '',
+      is_msgapp: true,
+      is_trunk: false,
+      caller_id: null,
+      caller_id_used: number ?? remote,
+      virtual_number_id: null,
+      toll_free: false,
+      rate: '0',
+    })
+  // Networks do not tell whether a telephone has answered; here nobody can.
+  if (known && call.state === 'ended') await callEnded(tx, line.account, known, { status: 'MISSED', reason: 'ended' })
   if (!isNew) return
   await record(tx, [
     {

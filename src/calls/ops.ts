@@ -1,0 +1,125 @@
+import type { Tx } from '../db/sql.ts'
+import { type Event, record } from '../events/ops.ts'
+import { Problem } from '../http/problem.ts'
+import { capture, extend, hold } from '../ledger/ops.ts'
+import { print } from '../lib/id.ts'
+import { decimal, type Micros, micros } from '../lib/money.ts'
+import { shownCall } from './shown.ts'
+import * as store from './store.ts'
+
+// The journal of calls. Each step is one transaction with its money and its events, and may be told again: the second time
+// changes nothing. What is paid is held before it is talked.
+
+/** Calls of the messaging app are told by its own events. */
+const tell = async (tx: Tx, row: store.CallRow, name: Event['name']): Promise<void> => {
+  if (row.is_msgapp) return
+  const did = row.virtual_number_id
+  const received = did
+    ? { received_on_number: row.to_number, received_on_number_uuid: print('DID', did) }
+    : { received_on_number: row.to_number }
+  await record(tx, [
+    {
+      account: row.account_id,
+      name,
+      channel: did,
+      conversation: `call ${row.id}`,
+      payload: { ...shownCall(row), ...(row.direction === 'I' ? received : {}) },
+    },
+  ])
+}
+
+const rateOf = ({ rate }: store.CallRow): Micros => micros(rate) ?? 0
+
+/** How a call ended, as the interface says. */
+export type CallEnd = { status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>; reason: string }
+
+/**
+ * An attempt: its record, and its first minute set aside at the rate of this moment.
+ * @param call ids without prefix; `rate` is USD a minute, decimal
+ * @returns false when it was begun before
+ * @throws the 402 Problem when the balance does not cover a minute
+ */
+export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> => {
+  const row = await store.add(tx, call)
+  if (!row) return false
+  const rate = rateOf(row)
+  if (rate > 0) {
+    const what = { kind: 'call', reference: print('CDR', row.id) }
+    await store.setHold(tx, row.account_id, row.id, await hold(tx, row.account_id, rate, 'calls', what))
+  }
+  await tell(tx, row, 'call.status.update')
+  return true
+}
+
+/** From now on it costs. @param user who took it in a browser @returns false when it has ended, or was answered before */
+export const callAnswered = async (tx: Tx, account: string, id: string, user: string | null): Promise<boolean> => {
+  const row = await store.lock(tx, account, id)
+  if (!row || row.answered_at) return false
+  await tell(tx, await store.answer(tx, account, id, user), 'call.status.update')
+  return true
+}
+
+/** How long before a minute begins it is set aside: two beats. */
+const aheadSeconds = 10
+
+const secondsFrom = (from: Date, to: Date): number => Math.max(0, Math.ceil((to.getTime() - from.getTime()) / 1000))
+
+/** It lives: what it may come to until the next beat is set aside. @returns why it must be cut, or null */
+export const beatCall = async (tx: Tx, account: string, id: string): Promise<'ended' | 'balance' | null> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return 'ended'
+  const wanted = row.answered_at ? Math.ceil((secondsFrom(row.answered_at, row.now) + aheadSeconds) / 60) : 1
+  const more = wanted - row.held_minutes
+  if (row.hold_id && more > 0) {
+    try {
+      await extend(tx, account, row.hold_id, more * rateOf(row))
+    } catch (error) {
+      // Refused before anything was changed. What was set aside is talked out.
+      if (!(error instanceof Problem)) throw error
+      const isSpent = row.answered_at && secondsFrom(row.answered_at, row.now) >= row.held_minutes * 60
+      await store.beat(tx, account, id, row.held_minutes)
+      return isSpent ? 'balance' : null
+    }
+  }
+  await store.beat(tx, account, id, row.hold_id ? Math.max(wanted, row.held_minutes) : 0)
+  return null
+}
+
+const end = async (tx: Tx, row: store.CallRow, at: Date, { status, reason }: CallEnd): Promise<void> => {
+  const duration = row.answered_at ? secondsFrom(row.answered_at, at) : 0
+  // Never more than was set aside: whoever is late to cut pays for it, not the account.
+  const begun = row.answered_at && row.hold_id ? Math.max(1, Math.ceil(duration / 60)) : 0
+  const minutes = Math.min(begun, row.held_minutes)
+  const price = minutes * rateOf(row)
+  if (row.hold_id) await capture(tx, row.account_id, row.hold_id, price)
+  const ended = await store.end(tx, row.account_id, row.id, {
+    at,
+    status,
+    end_reason: reason,
+    duration,
+    billed: minutes * 60,
+    price: decimal(price),
+  })
+  await tell(tx, ended, 'call.status.update')
+  await tell(tx, ended, ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed')
+}
+
+/** The end, with what is paid: every minute that was begun. @returns false when it had ended before */
+export const callEnded = async (tx: Tx, account: string, id: string, how: CallEnd): Promise<boolean> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return false
+  await end(tx, row, row.now, how)
+  return true
+}
+
+/** Closes calls that no process runs any more, as of their last beat. @returns how many */
+export const closeAbandoned = async (tx: Tx, limit = 100): Promise<number> => {
+  const found = await store.abandoned(tx, limit)
+  for (const { account_id, id } of found) {
+    const row = await store.lock(tx, account_id, id)
+    if (!row) continue
+    const unanswered = row.is_msgapp ? ('MISSED' as const) : ('FAILED' as const)
+    await end(tx, row, row.beat_at, { status: row.answered_at ? 'COMPLETED' : unanswered, reason: 'interrupted' })
+  }
+  return found.length
+}

@@ -1,0 +1,42 @@
+import { iso } from '../lib/clock.ts'
+import { print } from '../lib/id.ts'
+import { dollars, micros } from '../lib/money.ts'
+import type { CallRow } from './store.ts'
+
+/** A call as the interface prints it (interface.md 2.14). */
+export const shownCall = (row: CallRow) => {
+  const start = row.answered_at ? iso(row.answered_at) : null
+  const end = row.ended_at ? iso(row.ended_at) : null
+  const from = row.direction === 'O' && row.user_id ? print('USR', row.user_id) : row.from_number
+  return {
+    uuid: print('CDR', row.id),
+    account_uuid: print('ACC', row.account_id),
+    callid: row.callid,
+    direction: row.direction,
+    active: end === null,
+    from: from ?? '',
+    to_number: row.to_number,
+    iso_country_code: row.iso_country_code,
+    status: row.status,
+    ...(row.end_reason === null ? {} : { end_reason: row.end_reason }),
+    is_msgapp_call: row.is_msgapp,
+    is_sip_trunk_call: row.is_trunk,
+    ...(row.caller_id ? { caller_id_uuid: print('VCI', row.caller_id) } : {}),
+    caller_id_used: row.caller_id_used,
+    duration: row.duration,
+    ...(start ? { start_time: start } : {}),
+    ...(end ? { end_time: end } : {}),
+    ...(row.user_id ? { agent_id: print('USR', row.user_id) } : {}),
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
+    call_cost: {
+      callid: row.callid,
+      forwarded: false,
+      toll_free: row.toll_free,
+      ...(start ? { start_dt: start } : {}),
+      ...(start && end ? { end_dt: end } : {}),
+      duration: row.billed,
+      call_price: dollars(micros(row.price) ?? 0),
+    },
+  }
+}
