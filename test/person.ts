@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { TestContext } from 'node:test'
-import { type Prosody, password, until } from './prosody.ts'
+import { type Life, type Prosody, password, until } from './prosody.ts'
 
 // Somebody with an application of their own: a plain XMPP client over a raw socket, which shares nothing with the connector.
 
@@ -83,10 +82,10 @@ export type Person = {
 
 /** Logs in as one of the server's accounts. */
 export const person = async (
-  t: TestContext,
+  t: Life,
   { port }: Prosody,
   user: string,
-  { resource = 'phone', presence = '<presence/>', as = password } = {},
+  { resource = 'phone', presence = '<presence/>', as = password, heard = (_: Node): void => {} } = {},
 ): Promise<Person> => {
   const socket: Socket = connect(port, '127.0.0.1')
   const got: Node[] = []
@@ -95,6 +94,7 @@ export const person = async (
     const { stanzas, rest: left } = split(rest + chunk)
     rest = left
     got.push(...stanzas)
+    for (const one of stanzas) heard(one)
   })
   socket.on('error', () => {})
   t.after(() => socket.destroy())

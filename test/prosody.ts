@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { certificate } from './certificate.ts'
 import { freePort } from './counterparts/program.ts'
@@ -34,6 +33,9 @@ const reaches = (port: number): Promise<boolean> =>
     })
     socket.once('error', () => resolve(false))
   })
+
+/** A test, or what else ends what was started. */
+export type Life = { after(work: () => unknown): void }
 
 export type Prosody = {
   readonly port: number
@@ -88,7 +90,7 @@ const writeAccount = (folder: string, user: string): void =>
   writeFileSync(join(folder, 'data/localhost/accounts', `${user}.dat`), `return { ["password"] = "${password}"; };\n`)
 
 /** Starts a server with these accounts beside `admin`; it ends with the test. */
-export const startProsody = async (t: TestContext, users: readonly string[]): Promise<Prosody> => {
+export const startProsody = async (t: Life, users: readonly string[]): Promise<Prosody> => {
   const folder = temporaryFolder('prosody-')
   const ports = { c2s: await freePort(), component: await freePort(), http: await freePort() }
   mkdirSync(join(folder, 'data/localhost/accounts'), { recursive: true })

@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { startPlatform } from '../../test/platform.ts'
+import { startPlatform, until } from '../../test/platform.ts'
 import { chatSuite, type Seen } from './msgapp.conformance.ts'
+
+const ours = '+447400129018'
 
 /** The sandbox carriers are a child of the platform. */
 const carrierOf = (platform: number): number => {
@@ -19,9 +22,20 @@ const carrierOf = (platform: number): number => {
 chatSuite('the sandbox', async () => {
   const platform = await startPlatform()
   const { call } = platform
-  const { numbers } = (await call('GET', '/open/msgapp/get-numbers')).body
-  const [{ uuid, phone_number: ours }] = numbers
+  // The number that is there from the start is one for films: nothing can be checked of it.
+  const { uuid } = (await call('POST', '/open/msgapp/channel/create', { phone_number: ours })).body.channel
+  await until(async () => (await call('GET', `/open/msgapp/channel/${uuid}/status`)).body.connection_status === 'C')
   const carrier = carrierOf(platform.pid)
+  // What the network shows of our own number. What was found without extra information is asked for once, and kept then.
+  const shown = async (query: string) =>
+    (await call('GET', `/open/msgapp/check-number/${ours}/${ours}${query}`)).body.msgapp_info
+  const picture = async (): Promise<string | null> => {
+    const { contact_profile_pic: url } = await shown('')
+    if (!url) return null
+    const body = Buffer.from(await (await fetch(url)).arrayBuffer())
+    return createHash('sha256').update(body).digest('hex')
+  }
+  const status = async (): Promise<string | null> => (await shown('?extra-information=true')).status_text ?? null
   let people = 0
   return {
     call,
@@ -42,6 +56,9 @@ chatSuite('the sandbox', async () => {
           act('msgapp', { ...message, ...(group === undefined ? { to: ours } : { group_uuid: group }) }),
         read: () => act('read', { from: ours }),
         call: () => act('msgapp-calls', { to: ours }),
+        name: `Handset ${number.slice(-4)}`,
+        picture,
+        status,
         leave: (group_uuid) => act('leave-group', { group_uuid }),
       }
     },

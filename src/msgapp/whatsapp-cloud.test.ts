@@ -29,6 +29,7 @@ chatSuite('the Cloud API of WhatsApp', async () => {
   await until(
     async () => (await call('GET', `/open/msgapp/channel/${channel.uuid}/status`)).body.connection_status === 'C',
   )
+  const profile = (): Promise<{ picture?: string; about?: string }> => graph.control('GET', `profile/${ours.slice(1)}`)
   let people = 0
   return {
     call,
@@ -44,6 +45,8 @@ chatSuite('the Cloud API of WhatsApp', async () => {
         write: (message) => act('write', message),
         read: () => act('read'),
         call: () => act('call'),
+        picture: async () => (await profile()).picture ?? null,
+        status: async () => (await profile()).about ?? null,
       }
     },
     freeze: graph.freeze,
