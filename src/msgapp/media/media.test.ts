@@ -12,7 +12,9 @@ import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld } from '../../../test/world.ts'
 import { Later } from '../../jobs/kind.ts'
+import { uuid } from '../../lib/id.ts'
 import { inbound, makeChat } from '../messages/testing.ts'
+import { makeMedia } from './ops.ts'
 import { spool } from './place.ts'
 import { makeTurns, within } from './turns.ts'
 
@@ -65,6 +67,10 @@ const furnish = async () => {
   return { tenant, chat, send, newest }
 }
 
+/** Files on their way into the store. */
+const arriving = () =>
+  readdirSync(join(home, 'media/arriving'), { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
+
 const open = (url: string, headers = {}) => app.inject({ url: url.replace('http://127.0.0.1:8080', ''), headers })
 
 test('a file by its address is fetched once, kept, sent, and served by a link of ours', async () => {
@@ -88,7 +94,7 @@ test('a file by its address is fetched once, kept, sent, and served by a link of
     ['image/jpeg', 'nosniff', '200000', 'bytes'],
   )
   assert.equal(asked, 2, 'the redirect and the file')
-  assert.equal(readdirSync(join(home, 'media/arriving')).length, 0, 'nothing half-fetched is left')
+  assert.deepEqual(arriving(), [], 'nothing half-fetched is left')
 })
 
 test('a part of a file is served as a part', async () => {
@@ -164,6 +170,19 @@ test('a redirect into a private network is not followed', async () => {
   const got = strict.parts.outbound.get({ url: `${base}/away`, idleMs: 1_000 })
   await assert.rejects(got, { code: 'refused' })
   await strict.end()
+})
+
+test('what the store does not take is not left behind', async () => {
+  const { tenant, chat } = await furnish()
+  const id = uuid()
+  await world.db.run`
+    insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)
+    values (${tenant.id}, ${id}, ${chat.line.channel}, 'document', 'application/octet-stream', 'x',
+      ${{ url: `${base}/photo.jpg` }}, now())`
+  const full = makeMedia({ ...world.parts, config: { home, mediaStore: process.execPath } })
+  const job = { account: tenant.id, runAt: new Date(), createdAt: new Date() }
+  await assert.rejects(full.fetch(job, id, chat.network, new AbortController().signal), { code: 'ENOTDIR' })
+  assert.deepEqual(arriving(), [])
 })
 
 test('what a server could not give at once is asked for again', async () => {

@@ -15,6 +15,7 @@ import { limits, mimeOf, typeOf } from './limits.ts'
 import { type Links, makeLinks } from './links.ts'
 import { makeFolder, type Place, type Span, spool, TooLarge } from './place.ts'
 import { makeBucket } from './s3.ts'
+import { ownName, sweep } from './spool.ts'
 import * as store from './store.ts'
 import { makeTurns, type Turns, within } from './turns.ts'
 
@@ -108,11 +109,12 @@ export const makeMedia = (parts: MediaParts): Media => {
   const place: Place = config.mediaStore?.startsWith('s3://')
     ? makeBucket(config.mediaStore)
     : makeFolder(config.mediaStore ?? home)
-  const spooled = join(home, 'arriving')
+  const arriving = join(home, 'arriving')
+  const spooled = join(arriving, ownName)
   const links = makeLinks(parts)
   const turns = makeTurns()
   // What an earlier life left half-fetched.
-  const swept = rm(spooled, { recursive: true, force: true })
+  const swept = sweep(arriving)
 
   const fileOf = (row: store.MediaRow, key: string): ChatFile => ({
     type: row.type,
@@ -148,7 +150,7 @@ export const makeMedia = (parts: MediaParts): Media => {
       throw new Retry(error instanceof Error ? error.message : String(error), 5)
     })
     const key = keyOf(row.account_id, file.digest)
-    await place.put(key, file, mime)
+    await place.put(key, file, mime).finally(() => rm(file.path, { force: true }))
     return fileOf(await store.keep(db, row.account_id, row.id, { type, mime, ...file, key }), key)
   }
 

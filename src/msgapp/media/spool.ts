@@ -1,0 +1,41 @@
+import { randomUUID } from 'node:crypto'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+
+// Files on their way into the store lie in a folder of each process. Processes of several machines may share the place.
+
+/** Where this process's files lie. The token tells it from one before it that had the same number, as in containers. */
+export const ownName = `${hostname()}_${process.pid}_${randomUUID()}`
+
+/** After that nothing is on its way any more. */
+const longestMs = 86_400_000
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // It is there, and another user's.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+const isLeft = async (folder: string, name: string): Promise<boolean> => {
+  if (name === ownName) return false
+  const [, host, pid] = /^(.*)_(\d+)_[^_]*$/.exec(name) ?? []
+  if (host === hostname()) return Number(pid) === process.pid || !isAlive(Number(pid))
+  const { mtimeMs } = await stat(join(folder, name))
+  return mtimeMs < Date.now() - longestMs
+}
+
+/** Removes what processes that are gone left half-fetched. What cannot be removed stays for the next start. */
+export const sweep = async (folder: string): Promise<void> => {
+  const names = await readdir(folder).catch(() => [])
+  await Promise.all(
+    names.map(async (name) => {
+      if (await isLeft(folder, name).catch(() => false))
+        await rm(join(folder, name), { recursive: true, force: true }).catch(() => {})
+    }),
+  )
+}
