@@ -28,7 +28,7 @@ export const kept = (db: Db, channel: string, type: string, ids: readonly string
 
 export type VaultEntry = { type: string; id: string; sealed: Buffer | null }
 
-/** Each entry whole or not at all, all of them or none. Null forgets. */
+/** Each entry whole or not at all, all of them or none. Null forgets. Of a channel that is deleted nothing is kept any more. */
 export const keep = async (tx: Tx, channel: string, entries: readonly VaultEntry[]): Promise<void> => {
   const gone = entries.filter(({ sealed }) => sealed === null)
   const here = entries.filter(({ sealed }) => sealed !== null)
@@ -43,6 +43,7 @@ export const keep = async (tx: Tx, channel: string, entries: readonly VaultEntry
       select ${channel}::uuid, h.type, h.id, h.sealed from unnest(
         ${here.map(({ type }) => type)}::text[], ${here.map(({ id }) => id)}::text[],
         ${here.map(({ sealed }) => sealed)}::bytea[]) h (type, id, sealed)
+      where exists (select 1 from msgapp_channels where id = ${channel} and deleted_at is null for share)
       on conflict (channel_id, type, id) do update set sealed_value = excluded.sealed_value`
 }
 

@@ -71,6 +71,12 @@ export const addBatch = (tx: Tx, account: string, id: string, numbers: readonly 
 export const batch = (sql: Sql, account: string, id: string) =>
   sql.maybe<BatchRow>`select * from msgapp_batches where account_id = ${account} and id = ${id}`
 
+/** Those of more than thirty days ago. */
+export const forgetBatches = (tx: Tx) => tx.run`
+  delete from msgapp_batches where (account_id, id) in (
+    select account_id, id from msgapp_batches where created_at < app_now() - interval '30 days'
+    order by created_at limit 5000)`
+
 /** Adds results; the batch is completed with the last of them. Null when it was before. */
 export const addResults = (tx: Tx, account: string, id: string, results: Readonly<Record<string, unknown>>) =>
   tx.maybe<BatchRow>`
