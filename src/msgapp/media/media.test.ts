@@ -172,6 +172,22 @@ test('a redirect into a private network is not followed', async () => {
   await strict.end()
 })
 
+test('the file of a message that was deleted is served no more, and is not fetched again', async () => {
+  const { tenant, chat, send, newest } = await furnish()
+  await send(`${base}/photo.jpg`)
+  await until(async () => (await newest()).wa_msg_ack === 1)
+  const { uuid: message, session_key: key, message: said } = await newest()
+  assert.equal((await open(said.media.url)).statusCode, 200)
+  const url = `/open/msgapp/message/${encodeURIComponent(key)}/${message}`
+  assert.equal((await call(tenant, 'DELETE', url)).status, 200)
+  assert.equal((await open(said.media.url)).statusCode, 404)
+  const id = said.media.url.match(/media\/([^?]+)/)[1]
+  const job = { account: tenant.id, runAt: new Date(), createdAt: new Date() }
+  const again = await world.parts.chat.media.fetch(job, id, chat.network, new AbortController().signal)
+  assert.deepEqual(again, { failure: { code: 'media_unavailable', reason: 'the message was deleted' } })
+  assert.equal(asked, 1)
+})
+
 test('what the store does not take is not left behind', async () => {
   const { tenant, chat } = await furnish()
   const id = uuid()

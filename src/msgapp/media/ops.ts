@@ -151,7 +151,9 @@ export const makeMedia = (parts: MediaParts): Media => {
     })
     const key = keyOf(row.account_id, file.digest)
     await place.put(key, file, mime).finally(() => rm(file.path, { force: true }))
-    return fileOf(await store.keep(db, row.account_id, row.id, { type, mime, ...file, key }), key)
+    const kept = await store.keep(db, row.account_id, row.id, { type, mime, ...file, key })
+    if (!kept) throw new Gone('the message was deleted')
+    return fileOf(kept, key)
   }
 
   return {

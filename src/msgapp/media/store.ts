@@ -21,11 +21,11 @@ export const find = (sql: Sql, account: string, id: string) =>
 
 export type Kept = { type: ChatMediaType; mime: string; size: number; digest: Buffer; key: string }
 
-/** The file is in the store. */
-export const keep = (sql: Sql, account: string, id: string, file: Kept) => sql.one<MediaRow>`
+/** The file is in the store. Null when its message was deleted meanwhile. */
+export const keep = (sql: Sql, account: string, id: string, file: Kept) => sql.maybe<MediaRow>`
   update msgapp_media set type = ${file.type}, mime_type = ${file.mime}, size = ${file.size}, digest = ${file.digest},
-    key = ${file.key}, error = null
-  where account_id = ${account} and id = ${id} returning *`
+    key = ${file.key}
+  where account_id = ${account} and id = ${id} and error is null returning *`
 
 /** It never will be. */
 export const giveUp = (sql: Sql, account: string, id: string, reason: string) => sql.run`

@@ -204,7 +204,14 @@ export const forgetEarly = (sql: Sql) => sql.run`
     select channel_id, network_id from msgapp_early
     where created_at < app_now() - interval '7 days' order by created_at limit 5000)`
 
-/** Forgets what a message said; the row stays, so that the network's telling it again brings nothing back. */
+/** Forgets what a message said, and its file can be had no more; the row stays, so that the network's telling it again brings nothing back. */
 export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' | 'us') => tx.maybe<{ id: string }>`
-  update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, reactions = null, updated_at = app_now()
-  where account_id = ${account} and id = ${id} and removed is null returning id`
+  with gone as (
+    update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, reactions = null,
+      updated_at = app_now()
+    where account_id = ${account} and id = ${id} and removed is null returning id, media_id
+  ), ended as (
+    update msgapp_media f set key = null, error = 'the message was deleted' from gone g
+    where f.account_id = ${account} and f.id = g.media_id
+  )
+  select id from gone`
