@@ -213,7 +213,7 @@ export const startDeliveries = (
     })
   }
 
-  const tend = async () => {
+  const tendOnce = async () => {
     if (isClosed) return
     // Not while lanes are being claimed: what is given back must not be what was just taken.
     if (!isLooking) await tidy()
@@ -228,15 +228,24 @@ export const startDeliveries = (
     look()
   }
 
+  /** One after the other: one must not give back what another is prolonging. */
+  let tended = Promise.resolve()
+  const tend = (): Promise<void> => {
+    const next = tended.then(tendOnce)
+    tended = next.catch(() => {})
+    return next
+  }
+
   let isSoon = false
   const tendSoon = () => {
     if (isSoon || isClosed) return
     isSoon = true
-    const go = () => {
+    const go = async () => {
+      await tended
       isSoon = false
-      void tend().catch(failed)
+      await tend().catch(failed)
     }
-    setTimeout(go, 50).unref()
+    setTimeout(() => void go(), 50).unref()
   }
 
   const hush = onRecorded((webhooks) => {

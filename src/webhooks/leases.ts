@@ -35,7 +35,8 @@ export const makeLeases = (
     const kept = new Set(rows.map((row) => row.webhook_id))
     for (const lane of all) {
       if (kept.has(lane.key.webhook)) lane.run()
-      else {
+      // One that was given back meanwhile is no news, and by now another of ours may be in its place.
+      else if (lanes.get(lane.key.webhook) === lane) {
         log.warn({ webhook: lane.key.webhook }, 'another process delivers for a webhook now')
         lane.lose()
         lanes.delete(lane.key.webhook)

@@ -49,11 +49,14 @@ export const healths = (tx: Tx, worker: string, all: readonly Health[]) => tx.ru
   join webhooks w on w.account_id = g.account_id and w.id = g.webhook_id and w.hook_url = g.url
   where l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${worker}`
 
-/** A receiver that takes calls again: what waits for its next try is due in its old order. @param conversation null: all */
-export const recover = (tx: Tx, { account, webhook }: LaneKey, conversation: string | null) => tx.run`
+/** A receiver that takes calls again: what waits for its next try is due in its old order. Says it who has the lane no more,
+ *  nothing changes. @param conversation null: all */
+export const recover = (tx: Tx, worker: string, { account, webhook }: LaneKey, conversation: string | null) => tx.run`
   update webhook_deliveries set next_at = created_at
   where account_id = ${account} and webhook_id = ${webhook} and state = 'pending' and next_at > created_at
-    and (${conversation}::text is null or conversation = ${conversation})`
+    and (${conversation}::text is null or conversation = ${conversation})
+    and exists (select from webhook_lanes l
+      where l.account_id = ${account} and l.webhook_id = ${webhook} and l.owner = ${worker})`
 
 /** Disables a webhook that was enabled, unless it has another address by now. @returns how many: 0 or 1 */
 export const disable = (tx: Tx, { account, webhook }: LaneKey, url: string, reason: 'gone' | 'failing') => tx.run`

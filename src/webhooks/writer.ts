@@ -19,7 +19,7 @@ export const makeWriter = ({ db, changes, log }: Given, worker: string) => {
     await db.begin(async (tx) => {
       await settled.deliveries(tx, worker, made)
       for (const { lane, recovered, disabled } of others) {
-        if (recovered) await settled.recover(tx, lane.key, recovered.conversation)
+        if (recovered) await settled.recover(tx, worker, lane.key, recovered.conversation)
         if (!disabled || (await settled.disable(tx, lane.key, lane.hook.url, disabled)) === 0) continue
         await changes.announce(tx, 'webhooks')
         const { account, webhook } = lane.key
