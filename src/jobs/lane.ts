@@ -32,7 +32,7 @@ export class Lane implements Berth {
   #claiming = 0
   #due = true
   #after: string | null = null
-  /** The last claim found as many as were wanted: more wait than can be taken. */
+  /** More wait than a claim or two take: the last one found as many as were wanted, or a round over the accounts goes on. */
   #isFar = false
   #catching: (() => void)[] = []
   /** The answer to a claim was lost: there may be jobs leased to us that we do not know of. */
@@ -221,6 +221,8 @@ export class Lane implements Berth {
       if (!done) this.#claiming -= wanted
       this.#failed(error, outcomes, wanted)
     }
+    // Also where the next claim follows at once: that may be the first of a long queue.
+    if (wanted > 0) this.#tellCaught()
     this.#turns--
     this.look()
   }
@@ -282,16 +284,15 @@ export class Lane implements Berth {
 
   /** Whether to claim again, and from which account on. */
   #advance({ seen, after }: Turn, wanted: number): void {
-    this.#isFar = seen >= wanted
-    if (this.#after === null) {
-      if (seen < wanted) return
-      this.#due = true
-      if (this.#kind.fair) this.#after = first
-    } else {
+    if (this.#after !== null) {
       // Jobs without an account, and the oldest, have their turn at the end of a round.
       this.#due = true
       this.#after = after
+    } else if (seen >= wanted) {
+      this.#due = true
+      if (this.#kind.fair) this.#after = first
     }
+    this.#isFar = seen >= wanted || this.#after !== null
   }
 
   #start(leased: Leased, leasedAt = performance.now()): void {
