@@ -94,6 +94,38 @@ test(
   }),
 )
 
+test(
+  'of two ends of one text that a carrier tells at once its delivery counts, and nothing else is told',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc, { window: 100 })
+    const { who, number } = await make()
+    // The first receipt teaches how the carrier writes ids: those after it are written down in the usual way.
+    const first = (await send(who, number, 'first')).body.message_uuid
+    await reaches(who, first, 'sent')
+    smsc.receipt(smsc.submits.at(-1)?.id ?? '', 'DELIVRD', contact, number)
+    await reaches(who, first, 'delivered')
+    const { connection } = await db.one<{ connection: string }>`
+      select connection_id as connection from sms_parts where account_id = ${who.id}`
+    for (const states of [
+      ['UNDELIVERABLE', 'DELIVERED'],
+      ['DELIVERED', 'UNDELIVERABLE'],
+      ['EXPIRED', 'DELIVERED', 'REJECTED'],
+    ] as const) {
+      const { who, number } = await make()
+      const { body } = await send(who, number, states.join())
+      await reaches(who, body.message_uuid, 'sent')
+      const carrierId: string = smsc.submits.at(-1)?.id ?? ''
+      const known: boolean[] = await Promise.all(
+        states.map((state) => parts.receipts.add({ connection, carrierId, state, error: null })),
+      )
+      assert.ok(known.every((one) => one))
+      assert.equal((await messageOf(who, body.message_uuid)).status, 'delivered')
+      assert.deepEqual(await eventsOf(who.id), ['sms.message.sent', 'sms.message.delivered'])
+    }
+  }),
+)
+
 test('a receipt that comes early waits by the clock of the platform, wherever that was moved', async () => {
   await world.stop()
   await advance(3_600)

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../db/sql.ts'
 import { enqueueAll } from '../jobs/queue.ts'
 import type { Clock } from '../lib/clock.ts'
 import { adopt, type Found, type Matcher, makeMatcher } from './matching.ts'
-import { type Final, reportFinals } from './settle.ts'
+import { reportFinals } from './settle.ts'
 import { tell } from './shown.ts'
 import * as states from './states.ts'
 
@@ -78,22 +78,33 @@ const adopted = async (tx: Tx, missing: readonly (CarrierReceipt & { n: number }
   return found
 }
 
-/** Writes down at once what most receipts say. @returns the others */
-const applyFinals = async ({ db, matcher }: How, receipts: readonly CarrierReceipt[]): Promise<CarrierReceipt[]> => {
-  const finals: Final[] = []
-  const rest: CarrierReceipt[] = []
-  const given: CarrierReceipt[] = []
+/** The receipts of a batch that may be written down at once, by what they speak of: of several a delivery, else the last. */
+const finalsOf = (receipts: readonly CarrierReceipt[], matcher: Matcher) => {
+  const finals = new Map<string, { receipt: CarrierReceipt; carrierId: string }>()
   for (const receipt of receipts) {
     const carrierId = isFinal(receipt.state) ? matcher.keyOf(receipt) : null
-    if (carrierId === null) rest.push(receipt)
-    else {
-      finals.push({ connection: receipt.connection, carrierId, status: statusOf[receipt.state], error: receipt.error })
-      given.push(receipt)
-    }
+    const key = `${receipt.connection} ${carrierId}`
+    const isBeaten = finals.get(key)?.receipt.state === 'DELIVERED' && receipt.state !== 'DELIVERED'
+    if (carrierId !== null && !isBeaten) finals.set(key, { receipt, carrierId })
   }
-  if (finals.length === 0) return rest
-  const done = await reportFinals(db, finals)
-  return [...rest, ...given.filter((_, n) => !done.has(n))]
+  return [...finals.values()]
+}
+
+/** Writes down at once what most receipts say. @returns the others */
+const applyFinals = async ({ db, matcher }: How, receipts: readonly CarrierReceipt[]): Promise<CarrierReceipt[]> => {
+  const finals = finalsOf(receipts, matcher)
+  if (finals.length === 0) return [...receipts]
+  const done = await reportFinals(
+    db,
+    finals.map(({ receipt: { connection, state, error }, carrierId }) => ({
+      connection,
+      carrierId,
+      status: statusOf[state],
+      error,
+    })),
+  )
+  const told = new Set(finals.filter((_, n) => done.has(n)).map(({ receipt }) => receipt))
+  return receipts.filter((receipt) => !told.has(receipt))
 }
 
 /** Gives for each receipt whether its part is known. */
