@@ -51,3 +51,23 @@ test('a file of a handset is fetched by the platform alone, from no address with
   })
   assert.ok(fetched.equals(body))
 })
+
+test('nobody acts as a number that somebody has on the messaging app', async () => {
+  const [ada, bob] = [await chat.tenant(), await chat.tenant()]
+  const [hers, his] = ['+447700920038', '+447700920048']
+  await stands(ada, await channel(ada, hers), 'C')
+  await stands(bob, await channel(bob, his), 'C')
+  const as = (number: string) => `/sandbox/handsets/${number}`
+  for (const [what, body] of [
+    ['msgapp', { to: hers, text: 'I am Bob' }],
+    ['read', { from: hers }],
+    ['msgapp-calls', { to: hers }],
+  ] as const)
+    for (const number of [his, hers]) {
+      const answer = await call(ada, 'POST', `${as(number)}/${what}`, body)
+      assert.deepEqual([answer.status, answer.body.error_code], [400, 'not_a_handset'], what)
+    }
+  const foreign = await call(ada, 'PUT', as(his), { pairing: true })
+  assert.deepEqual([foreign.status, foreign.body.error_code], [400, 'not_a_handset'])
+  assert.equal((await call(ada, 'PUT', as(hers), { pairing: true })).status, 200)
+})

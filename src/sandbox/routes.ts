@@ -3,8 +3,10 @@ import { invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { print, timeOf } from '../lib/id.ts'
+import { ownerOf } from '../msgapp/channels/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
+import { notHandset } from './handset.ts'
 import type { ChatItem, Item } from './simulator.ts'
 import * as store from './store.ts'
 
@@ -57,8 +59,12 @@ export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
       }
     }),
 
-    serveOutside(c.setHandset, async ({ params, body }) => {
-      await simulator.behave(phoneNumber(params.number), body)
+    serveOutside(c.setHandset, async ({ account, params, body }) => {
+      const number = phoneNumber(params.number)
+      // How its own line is paired, and what others get of it, is the account's to say.
+      const owner = await ownerOf(db, number)
+      if (owner !== null && owner !== account.id) notHandset(number)
+      await simulator.behave(number, body)
       return ok({})
     }),
 

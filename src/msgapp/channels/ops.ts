@@ -51,6 +51,10 @@ export const channelOfNumber = async (sql: Sql, account: string, number: string)
   return row ? channelFrom(row) : notFound(`${number} is no number of the account on the messaging app`)
 }
 
+/** The account that has a number on the messaging app, or null. */
+export const ownerOf = async (sql: Sql, number: string): Promise<string | null> =>
+  (await store.ownerOf(sql, number))?.account_id ?? null
+
 /** What is asked of a network now needs its channel to be connected. @throws the 409 Problem with Retry-After */
 export const demandConnected = ({ number, enabled, isConnected, wasConnected }: Channel): void => {
   if (isConnected) return

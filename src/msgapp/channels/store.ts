@@ -118,6 +118,10 @@ export const ofNumber = (tx: Tx, number: string, account: string, own: boolean) 
   where phone_number = ${number} and deleted_at is null and (account_id = ${account}) = ${own}
   for update`
 
+/** Whose number this is on the messaging app. */
+export const ownerOf = (sql: Sql, number: string) => sql.maybe<{ account_id: string }>`
+  select account_id from msgapp_channels where phone_number = ${number} and deleted_at is null`
+
 export const remove = (tx: Tx, account: string, id: string) => tx.run`
   update msgapp_channels set enabled = false, deleted_at = app_now(), updated_at = app_now()
   where account_id = ${account} and id = ${id}`
