@@ -58,8 +58,10 @@ const sync = async (
     if (channel === null) return { sync_state: null, sync_error: null }
     if (number === undefined) return { sync_state: 'failed', sync_error: 'The contact has no phone number' }
     const entry = { contact: id, number, firstName: first_name, lastName: last_name }
-    const isAsked = await keepContact(tx, account, channel, entry)
-    return { sync_state: isAsked ? 'queued' : 'not_supported', sync_error: null }
+    const kept = await keepContact(tx, account, channel, entry)
+    return kept === 'gone'
+      ? { sync_state: 'failed', sync_error: 'The channel was deleted' }
+      : { sync_state: kept, sync_error: null }
   }
   await store.setSync(tx, account, id, await state())
 }

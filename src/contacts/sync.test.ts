@@ -61,3 +61,16 @@ test('a number that a check finds on the messaging app becomes WAPH, with the id
     body.contact.details.map(({ id, value }: Record<string, unknown>) => [id, value === there ? 'WAPH' : 'PH', value]),
   )
 })
+
+test('a contact outlives the channel that it was of, and says that it is in no address book any more', async () => {
+  const channel_uuid = await scene.chat()
+  const details = [{ type: 'PH', value: '+442079460959' }]
+  const made = await ask('POST', '/open/contacts', { first_name: 'Ada', contact_details: details, channel_uuid })
+  const { uuid } = made.body.contact
+  await settled(uuid)
+  await world.call(scene.tenant, 'DELETE', `/open/msgapp/channel/${channel_uuid}`)
+  const renamed = await ask('PUT', `/open/contacts/${uuid}`, { last_name: 'King' })
+  assert.equal(renamed.status, 200, JSON.stringify(renamed.body))
+  const { last_name, sync } = renamed.body.contact
+  assert.deepEqual([last_name, sync.state, sync.error], ['King', 'failed', 'The channel was deleted'])
+})

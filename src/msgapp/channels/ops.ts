@@ -45,6 +45,12 @@ export const channelOf = async (sql: Sql, account: string, printed: string): Pro
   return row ? channelFrom(row) : notFound(`Channel ${printed} does not exist`)
 }
 
+/** The channel of an account by its id without prefix; null when it was deleted. */
+export const findChannel = async (sql: Sql, account: string, id: string): Promise<Channel | null> => {
+  const row = await store.find(sql, account, id)
+  return row && channelFrom(row)
+}
+
 /** The channel of an account's connected number. @throws the 404 Problem */
 export const channelOfNumber = async (sql: Sql, account: string, number: string): Promise<Channel> => {
   const row = await store.byNumber(sql, account, number)

@@ -1,7 +1,6 @@
 import type { Tx } from '../../db/sql.ts'
-import { print } from '../../lib/id.ts'
 import { ask } from '../asking.ts'
-import { channelOf } from '../channels/ops.ts'
+import { findChannel } from '../channels/ops.ts'
 import { ableOf } from '../drivers.ts'
 
 export const contactAct = 'contact'
@@ -14,10 +13,18 @@ export type Entry = {
   readonly lastName: string
 }
 
-/** Has a contact kept on the account of a channel, one change of it after the other. @returns false when its network has no address book */
-export const keepContact = async (tx: Tx, account: string, channel: string, entry: Entry): Promise<boolean> => {
-  const { connection } = await channelOf(tx, account, print('WPN', channel))
-  if (!(await ableOf(tx, connection)).can('contacts')) return false
+/** Has a contact kept on the account of a channel, one change of it after the other.
+ *  @returns `not_supported` when its network has no address book, `gone` when the channel was deleted */
+export const keepContact = async (
+  tx: Tx,
+  account: string,
+  channel: string,
+  entry: Entry,
+): Promise<'queued' | 'not_supported' | 'gone'> => {
+  const found = await findChannel(tx, account, channel)
+  if (!found) return 'gone'
+  const { connection } = found
+  if (!(await ableOf(tx, connection)).can('contacts')) return 'not_supported'
   await ask(tx, {
     account,
     connection,
@@ -26,5 +33,5 @@ export const keepContact = async (tx: Tx, account: string, channel: string, entr
     key: `contact ${entry.contact}`,
     payload: { ...entry },
   })
-  return true
+  return 'queued'
 }
