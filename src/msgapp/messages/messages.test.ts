@@ -117,6 +117,14 @@ test('a refusal is a failure of its own and is told; what is unknown is sent aga
   )
 })
 
+test('a number does not write to itself', async () => {
+  const { tenant, line, chat } = await furnish()
+  const wish = { from_number: line.number, to_number: line.number, text: 'Hello' }
+  const answer = await call(tenant, 'POST', '/open/msgapp/send-message', wish)
+  assert.deepEqual([answer.status, answer.body.error_code], [422, 'own_number'])
+  assert.equal(chat.sent.length, 0)
+})
+
 test('a failure lowers nothing, and what arrives after all has not failed', async () => {
   const { chat, line, send, read, acked, told } = await furnish()
   const id = await send()

@@ -122,6 +122,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
         if (body.pin) able.demand('location')
         if (body.template) able.demand('templates')
         const number = body.to_number === undefined ? null : phoneNumber(body.to_number)
+        if (number === channel.number) unprocessable(`to_number is ${number} itself`, 'own_number')
         const networkId = group?.network_id ?? null
         if (group && networkId === null) conflict(`${body.to_group_uuid} is still being made`, 'group_pending')
         const id = uuid()
