@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../test/platform.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { GiveUp } from '../../jobs/kind.ts'
 import { uuid } from '../../lib/id.ts'
 import { eventsOf, inbound, makeChat } from './testing.ts'
 
@@ -344,6 +345,17 @@ test('what is deleted before it went out reaches nobody; afterwards the network 
     'it does not come back',
   )
   assert.equal(chat.sent.length, 1)
+})
+
+test('what was deleted while its answer was lost is deleted, as far as the network said', async () => {
+  const { tenant, chat, key, send, acked } = await furnish()
+  const { uuid } = await acked(await send(), 1)
+  chat.network.remove = async () => {
+    await db.run`update msgapp_messages set removed = 'everyone' where id = ${uuid.slice(3)}`
+    throw new GiveUp('the answer is lost')
+  }
+  const { status, body } = await call(tenant, 'DELETE', `/open/msgapp/message/${key}/${uuid}`)
+  assert.deepEqual([status, body.deleted_for], [200, 'everyone'])
 })
 
 test('what is no message is refused, and says what is missing', async () => {

@@ -170,8 +170,11 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       if ('reach' in begun) return ok({ deleted_for: begun.reach })
       const answer = await answered<'everyone' | 'us'>(db, begun.asked, patienceMs)
       if (answer?.outcome === 'done') return ok({ deleted_for: answer.value })
-      // The network was not to be had: it is gone here.
-      return ok({ deleted_for: await db.begin((tx) => forget(tx, 'us')) })
+      // The network was not to be had: it is gone here, unless its answer has come at this moment.
+      const reach = await db.begin(async (tx) =>
+        (await store.remove(tx, account.id, row.id, 'us')) ? 'us' : store.reachOf(tx, account.id, row.id),
+      )
+      return ok({ deleted_for: reach ?? unknown(params.message_uuid) })
     }),
 
     serve(c.listMessages, async ({ account, params, query }) => {

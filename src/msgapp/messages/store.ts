@@ -215,3 +215,10 @@ export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' 
     where f.account_id = ${account} and f.id = g.media_id
   )
   select id from gone`
+
+/** How far a message was taken back, when it was. */
+export const reachOf = async (tx: Tx, account: string, id: string) =>
+  (
+    await tx.maybe<{ removed: 'everyone' | 'us' | null }>`
+      select removed from msgapp_messages where account_id = ${account} and id = ${id}`
+  )?.removed ?? null
