@@ -238,7 +238,10 @@ test('messages of other devices are the agent’s; the echo of our own is nothin
     await chat.intake.inbound(line, inbound({ own: true, id: `echo-${id}` }))
     return { outcome: 'done', value: { id: `echo-${id}`, at: Date.now() } }
   }
-  await acked(await send(), 1)
+  const id = await send()
+  await acked(id, 1)
+  const { sessions } = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body
+  assert.equal(sessions[0].last_message?.uuid, id, 'the conversation ends with what was kept')
   const { messages } = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body
   assert.deepEqual(
     messages.map((message: { sent_by: string }) => message.sent_by),

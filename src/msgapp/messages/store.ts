@@ -84,12 +84,18 @@ export const alone = (tx: Tx, channels: readonly string[]) => tx.run`
   select pg_advisory_xact_lock(hashtextextended('msgapp receipts ' || c, 0))
   from (select c from unnest(${channels}::text[]) c order by c) as ordered`
 
-/** Takes away what a network echoed as another device's before its answer said that it is ours. */
+/** Takes away what a network echoed as another device's before its answer said that it is ours; a conversation that ended with
+ *  the echo ends with the message itself. */
 export const dropEchoes = (tx: Tx, sent: readonly SentRow[]) => tx.run`
-  delete from msgapp_messages m
-  using unnest(${sent.map((s) => s.channel)}::uuid[], ${sent.map((s) => s.networkId)}::text[], ${sent.map((s) => s.id)}::uuid[])
-    as g (channel_id, network_id, id)
-  where m.channel_id = g.channel_id and m.network_id = g.network_id and m.id <> g.id and m.sent_by = 'agent'`
+  with dropped as (
+    delete from msgapp_messages m
+    using unnest(${sent.map((s) => s.channel)}::uuid[], ${sent.map((s) => s.networkId)}::text[], ${sent.map((s) => s.id)}::uuid[])
+      as g (channel_id, network_id, id)
+    where m.channel_id = g.channel_id and m.network_id = g.network_id and m.id <> g.id and m.sent_by = 'agent'
+    returning m.account_id, m.channel_id, m.peer, m.id, g.id as kept
+  )
+  update msgapp_chats c set last_message_id = d.kept from dropped d
+  where c.account_id = d.account_id and c.channel_id = d.channel_id and c.peer = d.peer and c.last_message_id = d.id`
 
 export type Step = { account_id: string; id: string; was: number; ack: number; failed: boolean }
 
