@@ -86,6 +86,25 @@ onEachPostgres((database) => {
     await own.end()
   })
 
+  test('nothing is compiled just in time, whatever the database says, but for an address that asks for it', async () => {
+    const { name } = await db.one<{ name: string }>`select current_database() as name`
+    await db.raw(`alter database ${name} set jit = on`)
+    const shown = async (options: string | null, patient = false) => {
+      const url = new URL(db.url)
+      if (options !== null) url.searchParams.set('options', options)
+      const own = connect({ url: url.href, connections: 1, patient })
+      const row = await own.one<{ jit: string; memory: string }>`
+        select current_setting('jit') as jit, current_setting('work_mem') as memory`
+      await own.end()
+      return [row.jit, row.memory]
+    }
+    const [, memory] = await shown(null)
+    assert.deepEqual(await shown(null), ['off', memory])
+    assert.deepEqual(await shown(null, true), ['off', memory])
+    assert.deepEqual(await shown('-c work_mem=7MB'), ['off', '7MB'])
+    assert.deepEqual(await shown('-c jit=on'), ['on', memory])
+  })
+
   test('one row means one row', async () => {
     await assert.rejects(db.one`select from generate_series(1, 2)`, /expected one row, got 2/)
     await assert.rejects(db.one`select where false`, /expected one row, got 0/)
