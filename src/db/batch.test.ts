@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { testDatabase } from '../../test/database.ts'
 import { makeBatcher, Overloaded } from './batch.ts'
 
 test('rows of one turn go together, and each gets its own result', async () => {
@@ -46,6 +47,23 @@ test('one bad row fails alone', async () => {
     results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   )
+})
+
+test('a batch that was ended because two waited for each other is run once more, whole', async () => {
+  const db = await testDatabase()
+  for (const [deadlocks, sizes] of [
+    [1, [3, 3]],
+    [2, [3, 3, 1, 1, 1]],
+  ] as const) {
+    const ran: number[] = []
+    const { add } = makeBatcher(async (rows: number[]) => {
+      ran.push(rows.length)
+      if (ran.length <= deadlocks) await db.raw(`do $$ begin raise exception sqlstate '40P01'; end $$`)
+      return rows
+    })
+    assert.deepEqual(await Promise.all([1, 2, 3].map(add)), [1, 2, 3])
+    assert.deepEqual(ran, sizes)
+  }
 })
 
 test('when the database is away all rows are refused at once, for nobody knows what became of them', async () => {

@@ -1,4 +1,4 @@
-import { isUnavailable } from './sql.ts'
+import { isUnavailable, sqlState } from './sql.ts'
 
 /** Gathers single rows into statements of many. */
 export type Batcher<Row, Result> = {
@@ -11,6 +11,9 @@ export type Batcher<Row, Result> = {
 /** Thrown when more rows wait than may. */
 export class Overloaded extends Error {}
 
+/** SQLSTATE deadlock_detected (PostgreSQL, appendix A). */
+const deadlock = '40P01'
+
 type Waiting<Row, Result> = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
 
 /**
@@ -18,7 +21,8 @@ type Waiting<Row, Result> = { row: Row; resolve: (result: Result) => void; rejec
  * rest gathers. No timer, so a lone row waits for nobody. One statement at a time beat two on two cores (house.md 9).
  *
  * @param run gives one result for each row, in order. When it rejects because of a row, each is tried alone, so that one
- *   bad row fails alone; when the database is away, what became of the rows is unknown, and all are rejected
+ *   bad row fails alone; when the database is away, what became of the rows is unknown, and all are rejected. Of two
+ *   statements that waited for each other the one that PostgreSQL ended is run once more, whole
  */
 export const makeBatcher = <Row, Result>(
   run: (rows: Row[]) => Promise<Result[]>,
@@ -29,9 +33,15 @@ export const makeBatcher = <Row, Result>(
   let scheduled = false
   let underWay = 0
 
+  const runPatiently = (rows: Row[]) =>
+    run(rows).catch((error: unknown) => {
+      if (sqlState(error) !== deadlock) throw error
+      return run(rows)
+    })
+
   const settle = async (batch: Waiting<Row, Result>[]): Promise<void> => {
     try {
-      const results = await run(batch.map(({ row }) => row))
+      const results = await runPatiently(batch.map(({ row }) => row))
       for (const [i, { resolve, reject }] of batch.entries()) {
         const result = results[i]
         if (result === undefined) reject(new Error('a batch gave too few results'))
