@@ -105,6 +105,14 @@ onEachPostgres((database) => {
     assert.deepEqual(await shown('-c jit=on'), ['on', memory])
   })
 
+  test('a statement that takes too long says nothing against what was asked', async () => {
+    const slow = db.begin(async (tx) => {
+      await tx.run`set local statement_timeout = 1`
+      await tx.run`select pg_sleep(60)`
+    })
+    await assert.rejects(slow, isUnavailable)
+  })
+
   test('one row means one row', async () => {
     await assert.rejects(db.one`select from generate_series(1, 2)`, /expected one row, got 2/)
     await assert.rejects(db.one`select where false`, /expected one row, got 0/)

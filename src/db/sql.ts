@@ -172,12 +172,12 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
 export const sqlState = (error: unknown): string | null =>
   error instanceof pg.DatabaseError ? (error.code ?? null) : null
 
-/** Classes of SQLSTATE which say that the database cannot be asked now (PostgreSQL, appendix A). */
-const down = /^(?:08|53|57P|58)/
+/** SQLSTATEs which say that the database cannot be asked now (PostgreSQL, appendix A); 57014: what was asked took too long. */
+const down = /^(?:08|53|57P|57014|58)/
 const linkDown =
   /ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|Connection terminated|timeout exceeded|Query read timeout|is not queryable/
 
-/** True when the database is away, full or unreachable: nobody knows what became of the statement. */
+/** True when the database is away, full, unreachable or too slow: nobody knows what became of the statement. */
 export const isUnavailable = (error: unknown): boolean => {
   const state = sqlState(error)
   if (state !== null) return down.test(state)

@@ -84,3 +84,32 @@ test(
     assert.deepEqual(await names(), ['sent', 'delivered'])
   }),
 )
+
+test(
+  'that a long text was sent is told with what a carrier said of a part before it was written down',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc, { window: 100 })
+    const who = await tenant()
+    const { number, channel } = await giveNumber(world, who)
+    const isTold = () =>
+      until(async () =>
+        (await db.maybe`select 1 from sms_messages where account_id = ${who.id} and sub_status = 'enroute'`)
+          ? true
+          : undefined,
+      )
+    // No room for the second part until it is written down what is said of the first: the job ends after that.
+    let isFull = true
+    smsc.answer = ({ concat }) => (concat?.part === 2 && isFull ? 88 : 'take')
+    const { body } = await send(who, number, 'x'.repeat(200))
+    await until(async () => smsc.submits.length >= 2 || undefined)
+    smsc.receipt(smsc.submits[0]?.id ?? '', 'ENROUTE', undefined, number)
+    await isTold()
+    isFull = false
+    const message = await reaches(who, body.message_uuid, 'sent')
+    assert.equal(message.sub_status, 'enroute')
+    const expected = { ...message, created_at: message.created_at.slice(0, -1), channel_uuid: channel }
+    const event = 'sms.message.sent'
+    assert.deepEqual(JSON.parse(await told(who.id, body.message_uuid, event)), { ...expected, event })
+  }),
+)
