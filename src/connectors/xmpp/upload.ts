@@ -69,7 +69,11 @@ export const uploadFile = async (
   try {
     const status = await put(to.attrs.url ?? '', file, headersOf(to), ca)
     if (status === 200 || status === 201) return { outcome: 'done', value: get }
-    return { outcome: 'later', seconds: 5, reason: `the server answered the file with ${status}` }
+    const reason = `the server answered the file with ${status}`
+    // What it does not like now it will not like later: 408 and 429 alone ask to be tried again (RFC 9110, 15.5).
+    return status >= 500 || status === 408 || status === 429
+      ? { outcome: 'later', seconds: 5, reason }
+      : { outcome: 'refused', reason }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     return { outcome: 'later', seconds: 5, reason: `the file did not arrive: ${reason}` }
