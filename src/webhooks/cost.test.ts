@@ -8,6 +8,7 @@ import { uuid } from '../lib/id.ts'
 import type { Hook } from './call.ts'
 import { makeGate } from './gate.ts'
 import { Lane } from './lane.ts'
+import { load } from './lanes.ts'
 import { page } from './log.ts'
 import { type Change, deliveries } from './settle.ts'
 
@@ -69,6 +70,35 @@ test('the few deliveries that wait or failed are found without reading the many 
       const count = (await read(tx)) - before
       assert.ok(count <= 10, `${count} rows were read for 3 that are ${state}`)
     })
+})
+
+test('what is due is read with its own events alone, whatever the planner believes', async () => {
+  const { id: other } = await tenant()
+  const add = (count: number) => db.run`
+    insert into events (account_id, id, name, payload, created_at)
+    select ${other}, gen_random_uuid(), 'contact.created', '{}', now() from generate_series(1, ${count}::integer)`
+  const few = await pile({ pending: 20 })
+  await db.run`
+    insert into events (account_id, id, name, payload, created_at)
+    select account_id, event_id, 'contact.created', '{}', created_at from webhook_deliveries where webhook_id = ${few.webhook}`
+  await add(20)
+  await db.run`vacuum analyze events`
+  // As many lanes as a busy process asks for at a time.
+  const lanes = [few.webhook, ...Array.from({ length: 63 }, uuid)].map((webhook) => ({
+    account: few.account,
+    webhook,
+    most: 20,
+    inHand: [],
+  }))
+  await db.begin(async (tx) => {
+    // So often the plan is made anew before one is kept.
+    for (let n = 0; n < 10; n++) await load(tx, lanes)
+    await add(5_000)
+    const before = await read(tx, 'events')
+    assert.equal((await load(tx, lanes)).length, 20)
+    const count = (await read(tx, 'events')) - before
+    assert.ok(count <= 40, `${count} events were read for 20`)
+  })
 })
 
 test('an event looks at the webhooks of its own account alone, however many there are', async () => {
