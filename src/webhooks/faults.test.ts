@@ -95,14 +95,18 @@ test('a webhook that fails for five days without a success is disabled; enabled 
   await attempted(dave, uuid)
   await advance(5 * 86_400 - 3_600)
   await until(async () => (await deliveries(dave, uuid))[0].attempts.length >= 2)
-  const state = async () => (await call(dave, 'GET', `/open/webhooks/${uuid}`)).body.webhook
+  const state = async () => {
+    const { body } = await call(dave, 'GET', `/open/webhooks/${uuid}`)
+    assert.ok(body.webhook, JSON.stringify(body))
+    return body.webhook
+  }
   assert.equal((await state()).enabled, true)
   await happen(dave, ['2'], null)
   await until(async () => (await deliveries(dave, uuid))[0].attempts.length >= 1)
   await advance(3_700)
   await until(async () => (await state()).disabled_reason === 'failing')
   const enabled = await call(dave, 'PUT', `/open/webhooks/${uuid}`, { enabled: true })
-  assert.equal(enabled.body.webhook.enabled, true)
+  assert.equal(enabled.body.webhook?.enabled, true, JSON.stringify(enabled.body))
   const { failures, failing_since: since } = await state()
   assert.deepEqual([failures, since], [0, undefined])
 })

@@ -79,6 +79,7 @@ export const checkNumber = contract({
   id: 'checkNumber',
   method: 'GET',
   url: '/open/msgapp/check-number/:your_number/:number_to_check',
+  waits: true,
   summary: 'Whether a number exists, and whether it is on the messaging app',
   params: Type.Object({
     your_number: Type.String({
