@@ -45,9 +45,21 @@ const openTransports = async (agent: Agent, settings: GatewaySettings): Promise<
   const { transports, timers } = agent
   const known = (at: number): { advertised?: SentBy } =>
     advertised === undefined ? {} : { advertised: { host: advertised, port: at } }
-  const udp = transports.add(await openUdp({ address, port, ...known(port) }, transports))
-  const bound = udp.sentBy.port ?? port
-  transports.add(await openTcp({ address, port: bound, ...known(bound) }, transports, timers))
+  const open = async (attempts: number): Promise<number> => {
+    const udp = await openUdp({ address, port, ...known(port) }, transports)
+    const bound = udp.sentBy.port ?? port
+    try {
+      transports.add(await openTcp({ address, port: bound, ...known(bound) }, transports, timers))
+    } catch (error) {
+      await udp.close()
+      // A port of the system's choice is free for UDP, and may be taken for TCP.
+      if (port !== 0 || attempts <= 1) throw error
+      return await open(attempts - 1)
+    }
+    transports.add(udp)
+    return bound
+  }
+  const bound = await open(10)
   if (tls) transports.add(await openTcp({ address, port: tls.port, tls, ...known(tls.port) }, transports, timers))
   return bound
 }
