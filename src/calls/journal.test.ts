@@ -8,7 +8,8 @@ import { beatCall, beginCall, callAnswered, callEnded, closeAbandoned } from './
 
 const world = await makeWorld()
 const { db, call, tenant } = world
-const seed = Number(process.env.TRUNKLINE_FUZZ_SEED ?? randomInt(2 ** 31))
+const long = process.env.TRUNKLINE_TEST_LONG === '1'
+const seed = Number(process.env.TRUNKLINE_FUZZ_SEED ?? (long ? randomInt(2 ** 31) : 1))
 
 const attempt = (who: Tenant, id: string, rate: string) => ({
   ...{ account_id: who.id, id, callid: id, direction: 'O' as const, user_id: null, from_number: null },
@@ -151,8 +152,9 @@ test(`whatever happens to calls, in whatever order: one record, one end, and no 
     assert.equal(ends.length, cdrs.length)
     for (const { active, call_cost, duration } of cdrs) {
       assert.equal(active, false)
-      assert.ok(call_cost.duration % 60 === 0 && call_cost.duration < duration + 60)
+      // A talk of no length costs its first minute, as one of a second does.
+      assert.ok(call_cost.duration % 60 === 0 && call_cost.duration < Math.max(duration, 1) + 60)
     }
   })
-  await fc.assert(property, { seed, numRuns: process.env.TRUNKLINE_TEST_LONG === '1' ? 1_000 : 25 })
+  await fc.assert(property, { seed, numRuns: long ? 1_000 : 25 })
 })

@@ -125,6 +125,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
       browser.say(1_000)
       telephone.say(620)
       await Promise.all([hears(browser, 620), hears(telephone, 1_000)])
+      await until(async () => told.connected.length === 2)
       assert.deepEqual(told.connected.toSorted(), ['callee', 'caller'])
       assert.equal(repeated(browser.sequences) + repeated(telephone.sequences), 0)
       await call.close()
