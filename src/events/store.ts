@@ -19,7 +19,7 @@ export type Fanned = { account_id: string; webhook_id: string }
 
 /**
  * Writes events, in the order given, and a delivery for each webhook that wants to hear of them at this moment: see
- * migrations/0019_sms_speed.sql.
+ * migrations/0019_webhook_writing.sql.
  * @returns the webhooks that have something to tell
  */
 export const insert = (tx: Tx, events: readonly EventRow[]) => tx.many<Fanned>`

@@ -3,7 +3,7 @@ import { announce } from '../events/ops.ts'
 import { uuid } from '../lib/id.ts'
 import type { Taken } from './submit.ts'
 
-/** What happens to most texts, each by one statement with all that follows from it: see migrations/0039_sms_by_key.sql. */
+/** What happens to most texts, each by one statement with all that follows from it: see migrations/0020_sms_speed.sql. */
 
 /** A text whose parts carriers took; `taken` is its only part where that is not written down yet. */
 export type Sent = { id: string; account: string; fence: number; taken: Taken | null }

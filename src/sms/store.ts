@@ -95,7 +95,7 @@ export type Refusal = 'balance' | 'opted_out'
  * out, with the reason.
  *
  * Opt-outs are read here, and not from a memory, so that one holds from its commit on in every process. The statement is a
- * function of the database: see migrations/0039_sms_by_key.sql.
+ * function of the database: see migrations/0020_sms_speed.sql.
  */
 export const accept = async (
   db: Db | Tx,

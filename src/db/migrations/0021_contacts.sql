@@ -5,16 +5,26 @@ create table contacts (
   first_name text not null,
   last_name text not null,
   profile_pic_url text,
-  -- A channel of the messaging app on whose account the contact is kept too.
+  -- A channel of the messaging app on whose account the contact is kept too, and how far it is there; null where it is on none.
   channel_id uuid,
+  sync_state text check (sync_state in ('queued', 'synced', 'failed', 'not_supported')),
+  sync_error text,
+  synced_at timestamptz,
   -- What it is found by: hashes of the account and of parts of names, numbers and addresses (src/contacts/keys.ts).
   grams integer[] not null,
+  -- What a search looks at, so that one look brings it: the digits of its numbers and its e-mail addresses, each after a space.
+  numbers text not null default '',
+  emails text not null default '',
   created_at timestamptz not null,
   updated_at timestamptz,
   primary key (account_id, id)
 );
 -- Without a list of pending entries, which every search would have to walk through.
 create index contacts_by_gram on contacts using gin (grams) with (fastupdate = off);
+-- Hashes of an account have no common ones that would be worth counting.
+alter table contacts alter column grams set statistics 0;
+-- The contacts that are kept on the account of a channel too.
+create index contacts_by_channel on contacts (account_id, channel_id, id) where channel_id is not null;
 
 create table contact_details (
   account_id uuid not null,
@@ -50,20 +60,29 @@ create unlogged table contact_import_entries (
   primary key (account_id, import_id, line)
 );
 
--- At most so many contacts that have all of one list of grams, and of each further list one or more. Built as text, since a
--- condition that is not there must not be in the plan; sequential scans are off because the planner knows nothing of how
--- rare a hash is. Materialized, so that it does not plan for the limit either.
-create function contacts_by_grams(account uuid, whole integer[], one integer[], two integer[], three integer[], most integer)
-returns setof uuid language plpgsql stable set enable_seqscan = off
+-- Contacts that have all of one list of grams, and of each further list one or more: of the sample at most so many and, where
+-- these are fewer, of all. Built as text, since a condition that is not there must not be in the plan. The settings are there
+-- because the planner knows nothing of how rare a hash is. Materialized, so that it does not plan for the limit either.
+create function contacts_found(
+  account uuid, whole integer[], one integer[], two integer[], three integer[],
+  sample_whole integer[], sample_one integer[], sample_two integer[], sample_three integer[], most integer)
+returns table (id uuid, first_name text, last_name text, numbers text, emails text) language plpgsql stable
+set enable_seqscan = off set jit = off set max_parallel_workers_per_gather = 0
 as $$
-begin
-  return query execute
-    'with found as materialized (select account_id, id from contacts where '
+declare
+  found_ones integer;
+  statement text :=
+    'with found as materialized (select account_id, id, first_name, last_name, numbers, emails from contacts where '
     || concat_ws(' and ',
       case when cardinality(whole) > 0 then 'grams @> $2' end,
       case when cardinality(one) > 0 then 'grams && $3' end,
       case when cardinality(two) > 0 then 'grams && $4' end,
       case when cardinality(three) > 0 then 'grams && $5' end)
-    || ') select id from found where account_id = $1 limit $6'
-    using account, whole, one, two, three, most;
+    || ') select id, first_name, last_name, numbers, emails from found where account_id = $1 limit $6';
+begin
+  return query execute statement using account, sample_whole, sample_one, sample_two, sample_three, most;
+  get diagnostics found_ones = row_count;
+  if found_ones < most then
+    return query execute statement using account, whole, one, two, three, most;
+  end if;
 end $$;

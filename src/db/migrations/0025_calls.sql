@@ -38,9 +38,3 @@ create table calls (
 ) with (fillfactor = 85);
 create index calls_by_time on calls (account_id, created_at desc, id desc);
 create index calls_open on calls (alive_at) where ended_at is null;
-
-insert into calls (account_id, id, callid, direction, from_number, to_number, iso_country_code, status, end_reason, is_msgapp,
-  is_trunk, caller_id_used, ended_at, created_at, updated_at)
-select m.account_id, m.id, m.network_id, 'I', coalesce(m.number, m.remote_id), c.phone_number, c.iso_country_code, 'MISSED', 'ended',
-  true, false, coalesce(m.number, m.remote_id), coalesce(m.ended_at, m.at), m.created_at, m.created_at
-from msgapp_calls m join msgapp_channels c on c.account_id = m.account_id and c.id = m.channel_id;

@@ -1,7 +1,3 @@
--- The newest message that came in, of each channel: read when its connection begins.
-create index msgapp_messages_inbound on msgapp_messages (account_id, channel_id, created_at desc, id desc)
-  where direction = 'inbound';
-
 -- What a job that was put back waits for: whoever brings it about need not leave the job to its time.
 alter table jobs add column waits_for text;
 create index jobs_waiting on jobs (kind, waits_for) where waits_for is not null and leased_until is null;

@@ -4,10 +4,6 @@ create unique index caller_ids_own on caller_ids (account_id, type, phone_number
   where removed_at is null and type in ('WW', 'CI');
 create index caller_ids_by_time on caller_ids (account_id, created_at, id) where removed_at is null;
 
-insert into caller_ids (account_id, id, msgapp_channel_id, phone_number, friendly_name, iso_country_code, type)
-select account_id, gen_random_uuid(), id, phone_number, friendly_name, iso_country_code, 'WW'
-from msgapp_channels where deleted_at is null;
-
 -- The code that proves a number: never the code itself. `day_from` and `day_codes` bound how many are sent a day.
 create table caller_id_codes (
   account_id uuid not null,
