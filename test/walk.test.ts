@@ -27,9 +27,9 @@ const scriptOf = (page: string, url: string): string => {
 
 type Json = { [key: string]: unknown }
 
-/** Runs a page. @returns the lines that each of its blocks printed */
+/** Runs a page, in a folder that goes afterwards. @returns the lines that each of its blocks printed */
 const walked = (script: string): string[][] => {
-  const run = spawnSync('bash', ['-u'], { input: script, encoding: 'utf8', timeout: 60_000 })
+  const run = spawnSync('bash', ['-u'], { cwd: temporaryFolder(), input: script, encoding: 'utf8', timeout: 60_000 })
   assert.equal(run.stderr, '')
   return run.stdout.split('----\n').map((block) => block.split('\n').filter((line) => line !== ''))
 }
@@ -78,7 +78,6 @@ test(
   async () => {
     const script = scriptOf('docs/messaging.md', platform.url)
       .replaceAll('3000', String(await freePort()))
-      .replaceAll('/tmp/', `${temporaryFolder()}/`)
       .replace('node ', `${process.execPath} `)
     const blocks = walked(script)
     const answers = blocks.map((lines) =>
