@@ -85,8 +85,12 @@ export const friendOf = async (life: Life, server: Prosody, { number, me, roomOf
         await self.wait('the group', ({ tag, attrs }) => tag === 'presence' && attrs.from === `${to}/${user}`)
       const shared = url ? `<x xmlns='jabber:x:oob'><url>${url}</url></x>` : ''
       const type = group === undefined ? 'chat' : 'groupchat'
-      self.write(`<message type='${type}' to='${to}' id='${id}'><body>${text ?? url}</body>${shared}</message>`)
+      const marked = "<markable xmlns='urn:xmpp:chat-markers:0'/>"
+      self.write(
+        `<message type='${type}' to='${to}' id='${id}'><body>${text ?? url}</body>${shared}${marked}</message>`,
+      )
     },
+    wasRead: async () => self.got.some((node) => find(node, 'displayed')?.attrs.id === `w${writes}`),
     read: async () => {
       for (const node of self.got)
         if (told(node) && isOf(node, 'markable'))

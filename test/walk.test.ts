@@ -90,9 +90,10 @@ test(
     )
     assert.partialDeepStrictEqual(sent, { message: { wa_msg_ack: 2, received: true, read: false } })
     assert.partialDeepStrictEqual(handset, { msgapp: [{ text: 'Hello from Trunkline 👋' }] })
-    const [, , read, conversation, received] = back
+    const [, , read, conversation, opened, received] = back
     assert.partialDeepStrictEqual(read, { message: { wa_msg_ack: 3, read: true } })
     assert.partialDeepStrictEqual(conversation, { count: 2 })
+    assert.partialDeepStrictEqual(opened, { unread_count: 0, batched: true })
     assert.partialDeepStrictEqual(received, { event: 'msgapp.message.received', message: { text: 'Hello back' } })
     assert.deepEqual(
       checks.map(({ on_msgapp }) => on_msgapp),

@@ -9,6 +9,7 @@ import { makeContactAct } from './directory/act.ts'
 import { contactAct } from './directory/ops.ts'
 import { changeAct, createAct, makeChangeAct, makeCreateAct, makeSyncAct, syncAct } from './groups/acts.ts'
 import { makeFetch } from './media/acts.ts'
+import { makeRead, readAct } from './messages/reading.ts'
 import { makeRemove } from './messages/removing.ts'
 import { makeSend } from './messages/sending.ts'
 import { makePictureAct, makeStatusAct, pictureAct, statusAct } from './pictures/act.ts'
@@ -29,6 +30,7 @@ export type Acts = { readonly [act: string]: Act }
 export const makeActs = ({ db, chat, outbound }: Parts): Acts => ({
   send: makeSend({ db, ...chat }),
   remove: makeRemove(),
+  [readAct]: makeRead(),
   fetch: makeFetch(chat.media),
   [checkAct]: makeCheckAct(),
   [batchAct]: makeBatchAct(),

@@ -22,6 +22,8 @@ export type Somebody = {
   readonly number: string
   seen(): Promise<readonly Seen[]>
   write(message: { text?: string; url?: string; group?: string }): Promise<void>
+  /** Whether they were told that what they wrote last was read. */
+  wasRead(): Promise<boolean>
   /** Opens what came from the channel. */
   read(): Promise<void>
   call?(): Promise<void>
@@ -49,8 +51,8 @@ export type Network = {
 
 type Message = { wa_msg_ack: number; read_at?: string; message: { text?: string; media?: { url?: string } } }
 
-/** The interface has no way to say that a message was read; templates are WhatsApp's alone (whatsapp-cloud*.test.ts). */
-const elsewhere = new Set(['mark_read', 'templates'])
+/** Templates are WhatsApp's alone (whatsapp-cloud*.test.ts). */
+const elsewhere = new Set(['templates'])
 
 /** The cases by what they take; a network that cannot do it skips them, and says so in its table. */
 export const chatSuite = (
@@ -151,6 +153,18 @@ export const chatSuite = (
         (await thread(ada)).map(({ message }) => message.text),
         ['Hello, you'],
       )
+    })
+
+    needing('mark_read', 'who wrote sees that it was read once it is marked so, and not before', async () => {
+      const ada = await network.somebody()
+      await ada.write({ text: 'Did you see this?' })
+      await until(async () => (await thread(ada)).length > 0)
+      assert.equal(await ada.wasRead(), false)
+      const session = `WW-${network.channel.uuid}-${ada.number.slice(1)}@c.us`
+      const { unread_count, batched } = await must('POST', `/open/msgapp/conversation/${session}/read`)
+      assert.deepEqual([unread_count, batched], [0, true])
+      await until(() => ada.wasRead())
+      assert.equal((await thread(ada))[0]?.wa_msg_ack, 3)
     })
 
     const picture = Buffer.from(

@@ -52,6 +52,7 @@ chatSuite('the sandbox', async () => {
         number,
         seen: async (): Promise<Seen[]> =>
           (await call('GET', handset)).body.msgapp.filter((one: { direction: string }) => one.direction === 'inbound'),
+        wasRead: async () => (await call('GET', handset)).body.msgapp.at(-1).read === true,
         write: ({ group, ...message }) =>
           act('msgapp', { ...message, ...(group === undefined ? { to: ours } : { group_uuid: group }) }),
         read: () => act('read', { from: ours }),

@@ -39,10 +39,17 @@ chatSuite('the Cloud API of WhatsApp', async () => {
       const number = `+447400${140_000 + ++people * 10 + 8}`
       await graph.control('POST', 'people', { number, open: true })
       const act = (what: string, more: object = {}) => graph.control('POST', what, { number, to: ours, ...more })
+      let wrote = ''
       return {
         number,
         seen: async (): Promise<Seen[]> => (await graph.control('GET', `people/${number.slice(1)}`)).received,
-        write: (message) => act('write', message),
+        write: async (message) => {
+          wrote = (await act('write', message)).id
+        },
+        wasRead: async () => {
+          const { requests }: { requests: { body: string }[] } = await graph.control('GET', 'log')
+          return requests.some(({ body }) => body.includes('"status":"read"') && body.includes(wrote))
+        },
         read: () => act('read'),
         call: () => act('call'),
         picture: async () => (await profile()).picture ?? null,

@@ -23,6 +23,10 @@ export const messageRecipes: Recipes = {
   },
   getMessage: { ok: async (scene) => ({ params: (await chatMessage(scene)).params }) },
   deleteMessage: { ok: async (scene) => ({ params: (await chatMessage(scene)).params }) },
+  readConversation: {
+    ok: async (scene) => ({ params: { session_key: (await chatMessage(scene)).params.session_key } }),
+    notFound: () => ({ params: { session_key: `WW-WPN${uuid()}-1@c.us` } }),
+  },
   listMessages: {
     ok: async (scene) => ({ params: await number(scene), query: { results_per_page: 2 } }),
     notFound: () => ({ params: { number: handset } }),

@@ -167,6 +167,28 @@ export const deleteMessage = contract({
   }),
 })
 
+export const readConversation = contract({
+  ...messages,
+  id: 'readConversation',
+  method: 'POST',
+  url: '/open/msgapp/conversation/:session_key/read',
+  summary: 'Mark a conversation as read, here and for who wrote',
+  bare: true,
+  params: Type.Object({ session_key: SessionKey }),
+  body: Type.Object({
+    message_uuid: Type.Optional(Id('MSG', 'The last one that was read; without it everything that has come is read')),
+  }),
+  status: 200,
+  reply: Ok({
+    unread_count: Type.Integer({ description: 'Messages that came after that one' }),
+    batched: Type.Boolean({
+      description:
+        'Who wrote is told as soon as the number is connected; false where nothing was unread, or the network cannot tell (abilities)',
+    }),
+  }),
+  errors: { notFound: 'The account has no such conversation, or no such message in it' },
+})
+
 const listing = {
   query: Type.Object({
     ...paging,
@@ -251,7 +273,7 @@ export const listConversations = contract({
         group_uuid: Type.Optional(Id('WAG')),
         name: Type.Optional(Type.String({ description: 'Of the group' })),
         contact: Type.Optional(Contact),
-        unread_count: Type.Integer({ description: 'Messages that came since the last one that was sent' }),
+        unread_count: Type.Integer({ description: 'Messages that came since the last one that was sent, or read' }),
         last_activity_at: Time,
         last_message: Type.Optional(Message),
       }),

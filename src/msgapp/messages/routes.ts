@@ -14,6 +14,7 @@ import { channelOf, channelOfNumber } from '../channels/ops.ts'
 import { nameOf } from '../media/limits.ts'
 import * as c from './contract.ts'
 import { groupPeer, peerOf, readSessionKey, sessionKey } from './peer.ts'
+import { read } from './reading.ts'
 import * as rows from './rows.ts'
 import { type MessageRow, shownMessage } from './shown.ts'
 import * as store from './store.ts'
@@ -149,6 +150,17 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
     serve(c.getMessage, async ({ account, params }) => {
       const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
       return ok({ message: shownMessage(row, await surroundings(db, [row])) })
+    }),
+
+    serve(c.readConversation, async ({ account, params, body, tx }) => {
+      const key = params.session_key
+      const none = () => notFound(`Conversation ${key} does not exist`)
+      const place = readSessionKey(key) ?? none()
+      const found = body.message_uuid === undefined ? null : await messageOf(tx, account.id, key, body.message_uuid)
+      const there = { account: account.id, id: place.channel }
+      const peer = found?.peer ?? (await rows.peerByRemote(tx, there, place.peer))?.peer ?? place.peer
+      const done = (await read(tx, { account: account.id, channel: place.channel, peer }, found?.id ?? null)) ?? none()
+      return ok({ unread_count: done.unread, batched: done.isTold })
     }),
 
     serveOutside(c.deleteMessage, async ({ account, params }) => {

@@ -2,7 +2,7 @@ import type { Sql } from '../../db/sql.ts'
 import type { Cursor } from '../../lib/cursor.ts'
 import type { MessageRow } from './shown.ts'
 
-// Messages are read by the view msgapp_shown (migrations/0024): with their conversation and their file.
+// Messages are read by the view msgapp_shown (migrations/0022): with their conversation and their file.
 
 /** A row of a page, with its time as the database writes it. */
 export type Listed = MessageRow & { exact: string }

@@ -1,0 +1,53 @@
+import type { Tx } from '../../db/sql.ts'
+
+// What was read here, as SQL.
+
+export type Opened = { unread: number; ids: string[] | null }
+
+/** Holds a conversation until the transaction ends: what comes meanwhile is counted after it. */
+export const hold = (tx: Tx, account: string, channel: string, peer: string) => tx.maybe<{
+  number: string | null
+  remote_id: string | null
+  group_id: string | null
+  group_network_id: string | null
+}>`
+  select c.number, c.remote_id, c.group_id, g.network_id as group_network_id
+  from msgapp_chats c left join msgapp_groups g on g.account_id = c.account_id and g.id = c.group_id
+  where c.account_id = ${account} and c.channel_id = ${channel} and c.peer = ${peer} for update of c`
+
+/**
+ * Notes that a conversation, which is held, was read: up to a message, or all of it. Of what came in, the newest 5,000 are read
+ * now; the network's ids of the newest 100 of them are given, oldest first.
+ *
+ * Two that came at one moment may have become visible in either order: it is looked a minute further back than was read.
+ */
+export const open = (tx: Tx, account: string, channel: string, peer: string, last: string | null) => tx.one<Opened>`
+  with chat as materialized (
+    select c.read_to, coalesce(m.created_at, 'infinity') as until,
+      coalesce(m.id, 'ffffffff-ffff-ffff-ffff-ffffffffffff') as last_id
+    from msgapp_chats c left join msgapp_messages m on m.account_id = c.account_id and m.id = ${last}
+    where c.account_id = ${account} and c.channel_id = ${channel} and c.peer = ${peer}
+  ), opened as materialized (
+    select m.id, m.network_id, m.created_at from chat c cross join lateral (
+      select * from msgapp_messages
+      where account_id = ${account} and channel_id = ${channel} and peer = ${peer}
+        and created_at > coalesce(c.read_to - interval '1 minute', '-infinity') and (created_at, id) <= (c.until, c.last_id)
+        and direction = 'inbound' and ack < 3
+      order by created_at desc, id desc limit 5000) m
+  ), marked as (
+    update msgapp_messages m set ack = 3, read_at = (select app_now()), updated_at = (select app_now())
+    from opened o where m.account_id = ${account} and m.id = o.id
+  ), newer as (
+    select count(*)::integer as n from chat c cross join lateral (
+      select from msgapp_messages
+      where account_id = ${account} and channel_id = ${channel} and peer = ${peer}
+        and (created_at, id) > (c.until, c.last_id) and direction = 'inbound' and removed is null
+      limit 10000) m
+  )
+  update msgapp_chats set read_to = greatest(read_to, (select max(created_at) from opened)),
+    unread = least(unread, (select n from newer))
+  where account_id = ${account} and channel_id = ${channel} and peer = ${peer}
+  returning unread, (
+    select array_agg(network_id order by created_at, id) from (
+      select * from opened where network_id is not null order by created_at desc, id desc limit 100
+    ) as newest) as ids`

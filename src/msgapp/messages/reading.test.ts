@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../../test/platform.ts'
+import { makeWorld } from '../../../test/world.ts'
+import type { ChatPeer } from '../../connectors/message-port.ts'
+import { inbound, makeChat } from './testing.ts'
+
+const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
+const { call } = world
+const them = '+447700900123'
+
+/** A conversation in which three messages came. */
+const furnish = async () => {
+  const tenant = await world.tenant()
+  const chat = await makeChat(world, tenant.id)
+  const marked: { from: ChatPeer; ids: readonly string[] }[] = []
+  chat.network.markRead = async (_channel, from, ids) => {
+    marked.push({ from, ids })
+    return { outcome: 'done', value: null }
+  }
+  const come = async (id: string, text = id) => chat.intake.inbound(chat.line, inbound({ id, text }))
+  const key = `WW-WPN${chat.line.channel}-${them.slice(1)}@c.us`
+  const read = (body?: object, session = key) =>
+    call(tenant, 'POST', `/open/msgapp/conversation/${encodeURIComponent(session)}/read`, body)
+  const list = async () =>
+    (await call(tenant, 'GET', `/open/msgapp/messages/${chat.line.number}/${them}`)).body.messages
+  const unread = async () =>
+    (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${chat.line.channel}`)).body.sessions[0].unread_count
+  for (const id of ['one', 'two', 'three']) await come(id)
+  return { tenant, chat, marked, come, read, list, unread, key }
+}
+
+test('a conversation that is read counts nothing unread, its messages are read, and who wrote is told once', async () => {
+  const { read, list, unread, marked } = await furnish()
+  assert.equal(await unread(), 3)
+  const first = await read()
+  assert.deepEqual([first.status, first.body.unread_count, first.body.batched], [200, 0, true])
+  assert.equal(await unread(), 0)
+  for (const message of await list()) {
+    assert.deepEqual([message.wa_msg_ack, message.read], [3, true])
+    assert.match(message.read_at, /Z$/)
+  }
+  await until(async () => marked.length > 0)
+  assert.deepEqual(marked, [{ from: { number: them, remote: `${them.slice(1)}@c.us` }, ids: ['one', 'two', 'three'] }])
+  assert.deepEqual((await read({})).body, { success: true, unread_count: 0, batched: false })
+})
+
+test('it is read up to the message that is named, and what comes later is unread again', async () => {
+  const { read, list, unread, marked, come } = await furnish()
+  const ids = new Map(
+    (await list()).map((one: { message: { text: string }; uuid: string }) => [one.message.text, one.uuid]),
+  )
+  assert.equal((await read({ message_uuid: ids.get('two') })).body.unread_count, 1)
+  await until(async () => marked.length > 0)
+  assert.deepEqual(marked[0]?.ids, ['one', 'two'])
+  await come('four')
+  assert.equal(await unread(), 2)
+  assert.equal((await read({ message_uuid: ids.get('one') })).body.unread_count, 2)
+  assert.equal((await read()).body.unread_count, 0)
+  await until(async () => marked.length > 1)
+  assert.deepEqual(marked[1]?.ids, ['three', 'four'])
+})
+
+test('a conversation that is not there, another account’s, or without the message named is 404', async () => {
+  const { read, key, list } = await furnish()
+  const other = await furnish()
+  const [{ uuid }] = await other.list()
+  for (const answer of [
+    await read({}, key.replace('447700900123', '447700900124')),
+    await read({}, other.key),
+    await read({ message_uuid: uuid }),
+    await read({}, 'WW-WPNx'),
+  ])
+    assert.equal(answer.status, 404, JSON.stringify(answer.body))
+  assert.ok((await list()).every((one: { read: boolean }) => !one.read))
+  assert.equal(await other.unread(), 3)
+})
+
+test('a network that cannot tell is asked nothing', async () => {
+  const { read, chat, marked, unread } = await furnish()
+  await world.db.run`update connections set kind = 'carrier-pigeon' where id = ${chat.line.connection}`
+  assert.deepEqual((await read()).body, { success: true, unread_count: 0, batched: false })
+  assert.equal(await unread(), 0)
+  assert.equal(marked.length, 0)
+})
