@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { globSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { run } from 'node:test'
-import { spec } from 'node:test/reporters'
 import { parseArgs } from 'node:util'
+import { globalSetup, globalTeardown } from '../test/setup.ts'
+import { killAll, type Outcome, type Patience, runFile } from './tests/file.ts'
+import { longestFirst } from './tests/order.ts'
 
 // npm test                    everything but the long forms
 // npm test -- src/sms         only these files or folders
@@ -44,92 +43,92 @@ const chosen = (): string[] => {
     return find(patterns)
   }
   if (positionals.length > 0) return positionals.flatMap(given)
-  return find(everywhere)
+  return longestFirst(find(everywhere))
 }
 
 const files = chosen()
 if (files.length === 0) throw new Error('there are no such test files')
 if (values.long !== undefined) process.env.TRUNKLINE_TEST_LONG = '1'
 
-const skipped = new Map<string, string[]>()
-const durations = new Map<string, number>()
+const patience: Patience =
+  values.long === undefined
+    ? { test: 180_000, busy: 200_000, over: 60_000 }
+    : { test: 4 * 3_600_000, busy: 4 * 3_600_000, over: 60_000 }
+
+/** Whoever looks at one file, or at a form that takes hours, wants to see it go on. */
+const live = values.long !== undefined || files.length === 1
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
-/** What the runner's summary does not say: which files are slow, and what was not tried and what that lacks. */
-const tellMore = () => {
-  const slow = [...durations].filter(([, ms]) => ms > 10_000).sort(([, a], [, b]) => b - a)
+/** Runs files, so many at a time, and prints what each said when it has ended; `live` ones meanwhile. */
+const runAll = async (names: readonly string[], concurrency: number): Promise<Outcome[]> => {
+  const left = [...names]
+  const outcomes: Outcome[] = []
+  const worker = async () => {
+    for (let file = left.shift(); file !== undefined; file = left.shift()) {
+      const outcome = await runFile(file, patience, live)
+      outcomes.push(outcome)
+      console.log(`${outcome.passed ? '▶' : '✖'} ${file} (${seconds(outcome.ms)})\n${live ? '' : outcome.text}`)
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, worker))
+  return outcomes
+}
+
+/** Which files are slow, and what was not tried and what that lacks. */
+const tellMore = (outcomes: readonly Outcome[]) => {
+  const slow = outcomes.filter(({ ms }) => ms > 10_000).sort((a, b) => b.ms - a.ms)
   if (slow.length > 0) console.log('\nOver 10 s:')
-  for (const [file, ms] of slow) console.log(`  ${seconds(ms).padStart(8)}  ${relative(root, file)}`)
-  if (skipped.size === 0) return
+  for (const { file, ms } of slow) console.log(`  ${seconds(ms).padStart(8)}  ${file}`)
+  const skipped = outcomes.flatMap(({ file, skipped }) => skipped.map((one) => ({ ...one, file })))
+  if (skipped.length === 0) return
   const lacking = new Set<string>()
   console.log('\nSKIPPED, and so not proved by this run:')
-  for (const [reason, names] of skipped) {
-    console.log(`  ${names.length} ${names.length === 1 ? 'test' : 'tests'}: ${reason}`)
-    for (const name of names.slice(0, 5)) console.log(`    ${name}`)
+  for (const [reason, tests] of Map.groupBy(skipped, ({ reason }) => reason)) {
+    console.log(`  ${tests.length} ${tests.length === 1 ? 'test' : 'tests'}: ${reason}`)
+    for (const { file, name } of tests.slice(0, 5)) console.log(`    ${file}: ${name}`)
     const wanted = /apt-get install ([a-z0-9][a-z0-9+.-]*)/.exec(reason)?.[1]
     if (wanted) lacking.add(wanted)
   }
   if (lacking.size > 0) console.log(`\nTo try them: apt-get install -y ${[...lacking].sort().join(' ')}`)
 }
 
-/** A test file that hangs says nothing: the run ends instead of waiting with it. */
-const patience = values.long === undefined ? 240_000 : 4 * 3_600_000
-
-/** Runs test files and prints what comes of them. @returns those that failed */
-const runAll = async (): Promise<Set<string>> => {
-  const failed = new Set<string>()
-  const stuck = new AbortController()
-  // Node's types do not know `globalSetupPath` yet: not a literal, so that the compiler lets it pass.
-  const options = {
-    cwd: root,
-    signal: stuck.signal,
-    files: files.map((file) => join(root, file)),
-    globalSetupPath: join(root, 'test', 'setup.ts'),
-    concurrency: Number(values.concurrency),
-    ...(values.long === undefined ? { timeout: 180_000 } : {}),
-  }
-  const stream = run(options)
-  const giveUp = setTimeout(() => stuck.abort(new Error(`no test has ended for ${seconds(patience)}`)), patience)
-  stream.on('data', () => giveUp.refresh())
-  stream.on('end', () => clearTimeout(giveUp))
-  stream.on('test:pass', ({ name, file, skip }) => {
-    if (skip === undefined || skip === false) return
-    const reason = typeof skip === 'string' ? skip : 'no reason given'
-    skipped.set(reason, [...(skipped.get(reason) ?? []), `${relative(root, file ?? '')}: ${name}`])
-  })
-  stream.on('test:summary', ({ file, duration_ms, success }) => {
-    if (file !== undefined) durations.set(file, duration_ms)
-    if (!success) failed.add(file ?? '')
-  })
-  stream.on('test:fail', ({ file }) => failed.add(file ?? ''))
-  const printed = stream.compose(new spec())
-  printed.pipe(process.stdout, { end: false })
-  await once(printed, 'end')
-  // The summary of the whole names no file.
-  if (failed.size > 1) failed.delete('')
-  return failed
-}
-
 /** So many files may have failed for want of a quiet machine; more have another cause. */
 const fewFiles = 6
 
-/** In a process of its own, as only the first run of a process is given servers. @returns its exit status */
-const runAlone = async (names: readonly string[]): Promise<number> => {
-  console.log(`\nOnce more, one after the other: ${names.join(', ')}`)
-  const child = spawn(process.execPath, [import.meta.filename, '--concurrency', '1', ...names], {
-    cwd: root,
-    stdio: 'inherit',
-  })
-  const [status] = await once(child, 'exit')
-  return Number(status ?? 1)
+const namesOf = (outcomes: readonly Outcome[]) => outcomes.filter(({ passed }) => !passed).map(({ file }) => file)
+
+// @returns the files that failed
+const runEverything = async (): Promise<string[]> => {
+  const began = performance.now()
+  const outcomes = await runAll(files, Number(values.concurrency))
+  const failed = namesOf(outcomes)
+  tellMore(outcomes)
+  const sum = (count: 'tests' | 'passed') => outcomes.reduce((total, { counts }) => total + counts[count], 0)
+  const took = seconds(performance.now() - began)
+  console.log(`\n${files.length} files, ${sum('tests')} tests, ${sum('passed')} passed, in ${took}`)
+  if (failed.length === 0) return []
+  console.log(`FAILED: ${failed.join(', ')}`)
+  if (failed.length > fewFiles || files.length <= fewFiles || values.long !== undefined) return failed
+  console.log('\nOnce more, one after the other:')
+  const still = namesOf(await runAll(failed, 1))
+  console.log(
+    still.length > 0
+      ? `FAILED twice: ${still.join(', ')}`
+      : `SHAKY, passed only at the second try: ${failed.join(', ')}`,
+  )
+  return still
 }
 
-const failed = [...(await runAll())].map((file) => relative(root, file))
-const isFew = failed.length > 0 && failed.length <= fewFiles && !failed.includes('')
-tellMore()
-process.exitCode = failed.length > 0 ? 1 : 0
-if (isFew && values.long === undefined && files.length > fewFiles) {
-  process.exitCode = await runAlone(failed)
-  if (process.exitCode === 0) console.log(`\nSHAKY, passed only at the second try: ${failed.join(', ')}`)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => {
+    killAll()
+    globalTeardown().finally(() => process.exit(1))
+  })
+
+await globalSetup()
+try {
+  process.exitCode = (await runEverything()).length > 0 ? 1 : 0
+} finally {
+  await globalTeardown()
 }

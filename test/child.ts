@@ -1,6 +1,11 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
+/** What a program of ours is given of the environment; the compile cache spares it half of its start. */
+export const inherited: Record<string, string> = Object.fromEntries(
+  ['PATH', 'NODE_COMPILE_CACHE'].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
+)
+
 /** Another process of ours, for tests about what happens when one dies. */
 export type Child = {
   readonly pid: number
@@ -20,7 +25,7 @@ export const runChild = (code: string, options: { uid?: number; gid?: number; cw
   const child = spawn(process.execPath, ['--input-type=module-typescript', '--no-warnings', '-e', code], {
     ...options,
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: '/nonexistent' },
+    env: { ...inherited, HOME: '/nonexistent' },
   })
   child.stdin.on('error', () => {})
   let errors = ''

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { inherited } from './child.ts'
 import { temporaryFolder } from './servers.ts'
 
 /** The whole program as a process of its own, on a home of its own: what a person starts. */
@@ -39,7 +40,7 @@ export const startPlatform = async (home = temporaryFolder(), env: Record<string
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      PATH: process.env.PATH ?? '',
+      ...inherited,
       TRUNKLINE_HOME: home,
       TRUNKLINE_PORT: '0',
       TRUNKLINE_API_KEY: apiKey,

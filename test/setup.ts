@@ -8,7 +8,7 @@ const start = async (variable: string, binaries?: string) => {
   process.env[variable] = server.url
 }
 
-/** Once before all test files (`node --test --test-global-setup=test/setup.ts`): their processes inherit the addresses. */
+/** Once before all test files: their processes inherit the addresses. */
 export const globalSetup = async (): Promise<void> => {
   await Promise.all([start(variables.newest), ...(oldest ? [start(variables.oldest, oldest)] : [])])
 }

@@ -7,13 +7,14 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { inherited } from '../../test/child.ts'
 import { temporaryFolder } from '../../test/servers.ts'
 
 const program = join(import.meta.dirname, '../../bin/trunkline.mjs')
 
 const start = (args: string[], environment: Record<string, string> = {}) =>
   spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...inherited, ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
 

@@ -44,7 +44,7 @@ export const startCarrier = async (home: string, smppPort: number, log: Logger):
     env: {
       PATH: process.env.PATH ?? '',
       // Without it Node keeps the compiler that takes types away: 103 MB instead of 57.
-      NODE_COMPILE_CACHE: join(home, 'cache'),
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(home, 'cache'),
       SIMULATOR_TOKEN: token,
       SIMULATOR_PASSWORD: password,
     },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import type { FaultKind } from '../../simulator/didww/faults.ts'
+import { inherited } from '../child.ts'
 
 const main = join(import.meta.dirname, '../../simulator/didww/main.ts')
 
@@ -29,7 +30,7 @@ export type Supplier = {
 export const startSupplier = async (...options: string[]): Promise<Supplier> => {
   const child = spawn(process.execPath, [main, ...options], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH ?? '', SIMULATOR_KEY: supplierKey, SIMULATOR_SECRET: supplierSecret },
+    env: { ...inherited, SIMULATOR_KEY: supplierKey, SIMULATOR_SECRET: supplierSecret },
   })
   const ended = once(child, 'exit')
   const { value } = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next()

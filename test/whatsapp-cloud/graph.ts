@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { FaultKind } from '../../simulator/whatsapp-cloud/faults.ts'
+import { inherited } from '../child.ts'
 import type { Answer } from '../platform.ts'
 
 const main = join(import.meta.dirname, '../../simulator/whatsapp-cloud/main.ts')
@@ -30,7 +31,7 @@ export const startGraph = async (): Promise<GraphApi> => {
   const child = spawn(process.execPath, [main], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: {
-      PATH: process.env.PATH ?? '',
+      ...inherited,
       SIMULATOR_ACCOUNT: account,
       SIMULATOR_TOKEN: token,
       SIMULATOR_SECRET: appSecret,

@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { join, relative, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Fact } from './reporter.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Measured: a test of a domain loads in 0.4 s of processor time instead of 0.8. */
+const compileCache = join(root, 'node_modules/.cache/compile')
+
+/** How long a file may say nothing. */
+export type Patience = {
+  /** For one test; it fails then, and the file goes on. Milliseconds, as below. */
+  test: number
+  /** With tests that have not ended: longer than `test`. What holds the event loop cannot fail by itself. */
+  busy: number
+  /** After its last test: hooks, and whatever keeps the process alive. */
+  over: number
+}
+
+/** What came of one test file. */
+export type Outcome = {
+  file: string
+  passed: boolean
+  ms: number
+  /** Everything that it printed. */
+  text: string
+  counts: { tests: number; passed: number }
+  skipped: { name: string; reason: string }[]
+}
+
+const running = new Set<() => void>()
+
+/** Ends all that is running, at once: for a signal to the runner. */
+export const killAll = (): void => {
+  for (const kill of running) kill()
+}
+
+/**
+ * Runs a test file in a process group of its own, and gives it up when it hangs: Node's own runner would wait for a process
+ * that never ends, or end the whole run. What the file started and left behind ends with it.
+ * @param file relative to the root
+ * @param live prints what it says at once, too
+ */
+export const runFile = async (file: string, patience: Patience, live = false): Promise<Outcome> => {
+  const began = performance.now()
+  const reporter = join(import.meta.dirname, 'reporter.ts')
+  const options = [
+    `--test-reporter=${reporter}`,
+    '--test-reporter-destination=stdout',
+    `--test-timeout=${patience.test}`,
+  ]
+  // Set where a test runs this; it would make Node report in its own way.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  const child = spawn(process.execPath, [...options, resolve(root, file)], {
+    cwd: root,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    env: { ...env, NODE_COMPILE_CACHE: compileCache, ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}) },
+  })
+  const [, stdout, stderr, facts] = child.stdio
+  if (!(stdout instanceof Socket && stderr instanceof Socket && facts instanceof Socket)) throw new Error('no pipes')
+  const kill = () => {
+    try {
+      process.kill(-(child.pid ?? 0), 'SIGKILL')
+    } catch {
+      // Nobody of the group is left.
+    }
+  }
+  running.add(kill)
+
+  let text = ''
+  const note = (chunk: string) => {
+    text += chunk
+    if (live) process.stdout.write(chunk)
+  }
+  stdout.setEncoding('utf8').on('data', note)
+  stderr.setEncoding('utf8').on('data', note)
+
+  let open = 0
+  let over: Extract<Fact, { kind: 'over' }> | undefined
+  let gaveUp = ''
+  const skipped: Outcome['skipped'] = []
+  const giveUp = () => {
+    const why = open > 0 ? `${open} of its tests had not ended` : 'its tests were over, but not its process'
+    gaveUp = `✖ ${file} was killed after ${(open > 0 ? patience.busy : patience.over) / 1000} s of silence: ${why}\n`
+    kill()
+  }
+  // A file has no tests before it has loaded.
+  let silence = setTimeout(giveUp, patience.busy)
+  const heard = (fact: Fact) => {
+    if (fact.kind === 'wait') open++
+    if (fact.kind === 'done') open--
+    if (fact.kind === 'skip') skipped.push({ name: fact.name, reason: fact.reason })
+    if (fact.kind === 'over') over = fact
+    clearTimeout(silence)
+    silence = setTimeout(giveUp, open > 0 ? patience.busy : patience.over)
+  }
+  // What reporter.ts wrote.
+  createInterface({ input: facts }).on('line', (line) => heard(JSON.parse(line) as Fact))
+
+  const closed = once(child, 'close')
+  const [status, signal] = await once(child, 'exit')
+  clearTimeout(silence)
+  kill()
+  running.delete(kill)
+  // A daemon in a group of its own may still hold the pipes.
+  await Promise.race([closed, pause(5_000, undefined, { ref: false })])
+
+  if (gaveUp) note(gaveUp)
+  else if (status !== 0 && over?.success !== false) note(`✖ ${file} ended with ${signal ?? `status ${status}`}\n`)
+  return {
+    file: relative(root, resolve(root, file)),
+    passed: status === 0 && over?.success === true,
+    ms: performance.now() - began,
+    text,
+    counts: over?.counts ?? { tests: 0, passed: 0 },
+    skipped,
+  }
+}
