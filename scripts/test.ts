@@ -60,9 +60,11 @@ const live = values.long !== undefined || files.length === 1
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
+const left: string[] = []
+
 /** Runs files, so many at a time, and prints what each said when it has ended; `live` ones meanwhile. */
 const runAll = async (names: readonly string[], concurrency: number): Promise<Outcome[]> => {
-  const left = [...names]
+  left.push(...names)
   const outcomes: Outcome[] = []
   const worker = async () => {
     for (let file = left.shift(); file !== undefined; file = left.shift()) {
@@ -122,6 +124,7 @@ const runEverything = async (): Promise<string[]> => {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => {
+    left.length = 0
     killAll()
     globalTeardown().finally(() => process.exit(1))
   })
