@@ -15,6 +15,7 @@ import { installChatCallbacks } from './msgapp/callbacks.ts'
 import { countChannels } from './msgapp/channels/ops.ts'
 import { makeIntake } from './msgapp/intake.ts'
 import { msgappSchedules } from './msgapp/jobs.ts'
+import { discarding } from './msgapp/media/discarding.ts'
 import { installMedia } from './msgapp/media/serving.ts'
 import { installCallbacks } from './numbers/callbacks.ts'
 import { numberJobs } from './numbers/jobs.ts'
@@ -107,7 +108,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
     worker = startWorker({
       db,
       log,
-      kinds: [...numberJobs(parts), ...smsJobs(parts), ...webhookJobs(parts)],
+      kinds: [...numberJobs(parts), ...smsJobs(parts), ...webhookJobs(parts), discarding(parts.chat.media)],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
         ...smsSchedules(parts),

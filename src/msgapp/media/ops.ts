@@ -11,6 +11,7 @@ import type { Outbound } from '../../lib/outbound.ts'
 import { OutboundError } from '../../lib/outbound-exchange.ts'
 import type { Seal } from '../../lib/secret.ts'
 import { type Aged, asTold } from '../later.ts'
+import { askToDiscard } from './discarding.ts'
 import { limits, mimeOf, typeOf } from './limits.ts'
 import { type Links, makeLinks } from './links.ts'
 import { makeFolder, type Place, type Span, spool, TooLarge } from './place.ts'
@@ -46,7 +47,9 @@ export type Media = {
    */
   fetch(job: FetchJob, id: string, network: ChatNetwork, signal: AbortSignal): Promise<Fetched>
   /** It will not be fetched any more. */
-  giveUp(tx: Tx, account: string, id: string, reason: string): Promise<unknown>
+  giveUp(tx: Tx, account: string, id: string, reason: string): Promise<void>
+  /** Takes the bytes of this digest out of the store, unless a message has them. */
+  discard(account: string, digest: Buffer): Promise<void>
 }
 
 /** The longest silence of whoever has a file. */
@@ -55,6 +58,8 @@ const idleMs = 20_000
 type FetchJob = Aged & Pick<Job, 'account'>
 
 type Opened = { readonly body: Readable; readonly type: string | null; readonly length: number | null }
+
+const deleted = 'the message was deleted'
 
 /** It never can be had. */
 class Gone extends Error {}
@@ -149,11 +154,34 @@ export const makeMedia = (parts: MediaParts): Media => {
       if (error instanceof TooLarge) throw new Gone(error.message)
       throw new Retry(error instanceof Error ? error.message : String(error), 5)
     })
-    const key = keyOf(row.account_id, file.digest)
-    await place.put(key, file, mime).finally(() => rm(file.path, { force: true }))
-    const kept = await store.keep(db, row.account_id, row.id, { type, mime, ...file, key })
-    if (!kept) throw new Gone('the message was deleted')
+    const { account_id: account, id } = row
+    const { path, digest } = file
+    const key = keyOf(account, digest)
+    try {
+      // Before it is there, so that nobody takes it away for being nobody's.
+      if (!(await claim(account, id, digest))) throw new Gone(deleted)
+      await place.put(key, file, mime)
+    } finally {
+      await rm(path, { force: true })
+    }
+    const kept = await db.begin(async (tx) => {
+      const kept = await store.keep(tx, account, id, { type, mime, ...file, key })
+      if (!kept) await askToDiscard(tx, account, digest)
+      return kept
+    })
+    if (!kept) throw new Gone(deleted)
     return fileOf(kept, key)
+  }
+
+  const claim = (account: string, id: string, digest: Buffer) =>
+    db.begin(async (tx) => {
+      await store.amongKeepers(tx, account, digest)
+      return store.claim(tx, account, id, digest)
+    })
+
+  const giveUp: Media['giveUp'] = async (tx, account, id, reason) => {
+    const given = await store.giveUp(tx, account, id, reason.slice(0, 300))
+    if (given?.digest) await askToDiscard(tx, account, given.digest)
   }
 
   return {
@@ -172,10 +200,15 @@ export const makeMedia = (parts: MediaParts): Media => {
         return { file: await turns.take(job, signal, (until) => bring(job, row, network, until)) }
       } catch (error) {
         if (!(error instanceof Gone)) throw error
-        await store.giveUp(db, account, id, error.message.slice(0, 300))
+        await db.begin((tx) => giveUp(tx, account, id, error.message))
         return failure(error.message.slice(0, 300))
       }
     },
-    giveUp: (tx, account, id, reason) => store.giveUp(tx, account, id, reason.slice(0, 300)),
+    giveUp,
+    discard: (account, digest) =>
+      db.begin(async (tx) => {
+        await store.alone(tx, account, digest)
+        if (!(await store.isWanted(tx, account, digest))) await place.delete(keyOf(account, digest))
+      }),
   }
 }

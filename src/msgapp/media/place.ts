@@ -17,6 +17,8 @@ export type Place = {
   put(key: string, file: Spooled, mime: string): Promise<void>
   /** @throws Error when it is not there */
   get(key: string, span?: Span): Promise<Readable>
+  /** Takes the file away, for good once it resolves; what is not there is no error. It takes 20 s at most. */
+  delete(key: string): Promise<void>
 }
 
 /** A file grew beyond what is allowed. */
@@ -59,6 +61,10 @@ export const spool = async (folder: string, body: Readable, most: number, signal
   }
 }
 
+const ignoreMissing = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'ENOENT') throw error
+}
+
 /** A folder of this machine, or one that several share. */
 export const makeFolder = (folder: string): Place => {
   const pathOf = (key: string) => join(resolve(folder), key)
@@ -83,6 +89,11 @@ export const makeFolder = (folder: string): Place => {
         stream.once('ready', found).once('error', missing)
       })
       return stream
+    },
+    delete: async (key) => {
+      const target = pathOf(key)
+      await rm(target, { force: true })
+      await flush(dirname(target)).catch(ignoreMissing)
     },
   }
 }

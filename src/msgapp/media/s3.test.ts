@@ -58,7 +58,7 @@ for (const [what, request, signature] of examples)
     assert.equal(authorization.split('Signature=')[1], signature)
   })
 
-test('files are put into a bucket with their digest, and read from it whole or in part', async () => {
+test('files are put into a bucket with their digest, read from it whole or in part, and taken away', async () => {
   const objects = new Map<string, Buffer>()
   const heard: string[] = []
   const server = createServer(async (request, response) => {
@@ -69,6 +69,7 @@ test('files are put into a bucket with their digest, and read from it whole or i
     assert.match(headers.authorization ?? '', /^AWS4-HMAC-SHA256 Credential=me\/\d{8}\/eu-west-1\/s3\/aws4_request,/)
     if (headers['x-amz-content-sha256'] !== digest) return response.writeHead(400).end('XAmzContentSHA256Mismatch')
     if (method === 'PUT') objects.set(url, body)
+    if (method === 'DELETE') return response.writeHead(objects.delete(url) ? 204 : 404).end()
     const object = objects.get(url)
     if (!object) return response.writeHead(404).end('NoSuchKey')
     const [, start, end] = /bytes=(\d+)-(\d+)/.exec(headers.range ?? '') ?? []
@@ -90,5 +91,7 @@ test('files are put into a bucket with their digest, and read from it whole or i
   assert.equal(String(await buffer(await place.get('a/b c/d'))), 'Hello files')
   assert.equal(String(await buffer(await place.get('a/b c/d', { start: 6, end: 8 }))), 'fil')
   await assert.rejects(place.get('a/nothing'), /404/)
+  for (const _ of ['there', 'not there']) await place.delete('a/b c/d')
+  assert.equal(objects.size, 0)
   assert.equal(heard[0], 'PUT /files/kept/a/b%20c/d')
 })

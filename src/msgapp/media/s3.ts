@@ -4,8 +4,9 @@ import { Readable } from 'node:stream'
 import type { Place } from './place.ts'
 import { emptyPayload, escaped, type S3Credentials, type S3Request, signed } from './sigv4.ts'
 
-/** Milliseconds for one request, its body included. */
+/** Milliseconds for one request, its body included; and for one without a body. */
 const longest = 300_000
+const longestToDelete = 20_000
 
 type Bucket = S3Credentials & { readonly base: string }
 
@@ -30,10 +31,14 @@ export const makeBucket = (address: string): Place => {
 
   const ask = async (
     key: string,
-    request: Pick<S3Request, 'method' | 'payload'> & { headers?: Record<string, string>; body?: Readable },
+    request: Pick<S3Request, 'method' | 'payload'> & {
+      headers?: Record<string, string>
+      body?: Readable
+      milliseconds?: number
+    },
   ) => {
     const url = new URL(`${bucket.base}/${key.split('/').map(escaped).join('/')}`)
-    const { method, payload, headers = {}, body } = request
+    const { method, payload, headers = {}, body, milliseconds = longest } = request
     const { host, ...rest } = signed(
       { method, url, payload, headers: { ...headers, host: url.host } },
       bucket,
@@ -42,11 +47,11 @@ export const makeBucket = (address: string): Place => {
     const answer = await fetch(url, {
       method,
       headers: rest,
-      signal: AbortSignal.timeout(longest),
+      signal: AbortSignal.timeout(milliseconds),
       redirect: 'error',
       ...(body ? { body: Readable.toWeb(body), duplex: 'half' } : {}),
     })
-    if (answer.ok) return answer
+    if (answer.ok || (method === 'DELETE' && answer.status === 404)) return answer
     const text = (await answer.text()).slice(0, 300)
     throw new Error(`the media store answered ${answer.status} to ${method} (${host}): ${text}`)
   }
@@ -68,6 +73,10 @@ export const makeBucket = (address: string): Place => {
       const { body } = await ask(key, { method: 'GET', payload: emptyPayload, headers })
       // Node's fetch answers with the stream of node:stream/web, which its types call by another name.
       return body ? Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]) : Readable.from([])
+    },
+    delete: async (key) => {
+      const answer = await ask(key, { method: 'DELETE', payload: emptyPayload, milliseconds: longestToDelete })
+      await answer.body?.cancel()
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { ChatMediaType } from '../../connectors/message-port.ts'
-import type { Sql } from '../../db/sql.ts'
+import type { Sql, Tx } from '../../db/sql.ts'
 
 export type MediaRow = {
   account_id: string
@@ -21,12 +21,30 @@ export const find = (sql: Sql, account: string, id: string) =>
 
 export type Kept = { type: ChatMediaType; mime: string; size: number; digest: Buffer; key: string }
 
+/** A file of this content is about to be put into the store, or looked at. Waits for who takes it away. */
+export const amongKeepers = (tx: Tx, account: string, digest: Buffer) => tx.run`
+  select pg_advisory_xact_lock_shared(hashtextextended('msgapp media ' || ${account} || ${digest.toString('hex')}, 0))`
+
+/** Waits until nobody begins to keep a file of this content, and holds them off. */
+export const alone = (tx: Tx, account: string, digest: Buffer) => tx.run`
+  select pg_advisory_xact_lock(hashtextextended('msgapp media ' || ${account} || ${digest.toString('hex')}, 0))`
+
+/** What the file holds, before it is in the store. Null when its message was deleted meanwhile. */
+export const claim = (tx: Tx, account: string, id: string, digest: Buffer) => tx.maybe<{ id: string }>`
+  update msgapp_media set digest = ${digest} where account_id = ${account} and id = ${id} and error is null returning id`
+
+/** Whether a file that is to be had holds this, or is about to. */
+export const isWanted = async (tx: Tx, account: string, digest: Buffer): Promise<boolean> =>
+  (await tx.maybe`
+    select from msgapp_media where account_id = ${account} and digest = ${digest} and error is null limit 1`) !== null
+
 /** The file is in the store. Null when its message was deleted meanwhile. */
 export const keep = (sql: Sql, account: string, id: string, file: Kept) => sql.maybe<MediaRow>`
   update msgapp_media set type = ${file.type}, mime_type = ${file.mime}, size = ${file.size}, digest = ${file.digest},
     key = ${file.key}
   where account_id = ${account} and id = ${id} and error is null returning *`
 
-/** It never will be. */
-export const giveUp = (sql: Sql, account: string, id: string, reason: string) => sql.run`
-  update msgapp_media set error = ${reason} where account_id = ${account} and id = ${id} and key is null`
+/** It never will be. @returns null when it is there; the digest is that of what may be on its way into the store */
+export const giveUp = (sql: Sql, account: string, id: string, reason: string) => sql.maybe<{ digest: Buffer | null }>`
+  update msgapp_media set error = ${reason} where account_id = ${account} and id = ${id} and key is null
+  returning digest`

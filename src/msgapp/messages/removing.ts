@@ -1,6 +1,8 @@
 import type { ChatPeer } from '../../connectors/message-port.ts'
+import type { Tx } from '../../db/sql.ts'
 import type { Act } from '../acts.ts'
 import { answer } from '../asking.ts'
+import { askToDiscard } from '../media/discarding.ts'
 import * as store from './store.ts'
 
 export type Removal = {
@@ -11,6 +13,13 @@ export type Removal = {
 
 type Reach = 'everyone' | 'us'
 
+/** Forgets a message here: what it said, and the bytes of its file. @returns whether it was still there */
+export const forget = async (tx: Tx, account: string, id: string, reach: Reach): Promise<boolean> => {
+  const gone = await store.remove(tx, account, id, reach)
+  if (gone?.digest) await askToDiscard(tx, account, gone.digest)
+  return gone !== null
+}
+
 /** Takes a message back from everyone, where the network still does that; it is gone here in any case. */
 export const makeRemove = (): Act<Removal, Reach> => ({
   run: async (network, { payload: { channel, from, networkId } }) => {
@@ -18,7 +27,7 @@ export const makeRemove = (): Act<Removal, Reach> => ({
     return told?.outcome === 'done' ? told.value : 'us'
   },
   settle: async (tx, done) => {
-    for (const { job, result } of done) await store.remove(tx, job.account ?? '', job.payload.message, result)
+    for (const { job, result } of done) await forget(tx, job.account ?? '', job.payload.message, result)
     await answer(
       tx,
       done.map(({ job, result }) => ({ id: job.id, answer: { outcome: 'done', value: result } })),

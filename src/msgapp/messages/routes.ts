@@ -15,6 +15,7 @@ import { nameOf } from '../media/limits.ts'
 import * as c from './contract.ts'
 import { groupPeer, peerOf, readSessionKey, sessionKey } from './peer.ts'
 import { read } from './reading.ts'
+import { forget } from './removing.ts'
 import * as rows from './rows.ts'
 import { type MessageRow, shownMessage } from './shown.ts'
 import * as store from './store.ts'
@@ -167,11 +168,11 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
       const { network_id: networkId } = row
       const channel = await rows.channelById(db, account.id, row.channel_id)
-      const forget = async (tx: Tx, reach: 'everyone' | 'us') =>
-        (await store.remove(tx, account.id, row.id, reach)) ? reach : unknown(params.message_uuid)
+      const forgotten = async (tx: Tx, reach: 'everyone' | 'us') =>
+        (await forget(tx, account.id, row.id, reach)) ? reach : unknown(params.message_uuid)
       const begun = await db.begin(async (tx) => {
-        if (await isUnsent(tx, row)) return { reach: await forget(tx, 'everyone') }
-        if (!channel || networkId === null || row.direction === 'inbound') return { reach: await forget(tx, 'us') }
+        if (await isUnsent(tx, row)) return { reach: await forgotten(tx, 'everyone') }
+        if (!channel || networkId === null || row.direction === 'inbound') return { reach: await forgotten(tx, 'us') }
         const { group_network_id: group, remote_number: number, remote_id: remote } = row
         const from = group === null ? { number: number ?? '', remote } : { group }
         const payload = { message: row.id, networkId, from }
@@ -184,7 +185,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       if (answer?.outcome === 'done') return ok({ deleted_for: answer.value })
       // The network was not to be had: it is gone here, unless its answer has come at this moment.
       const reach = await db.begin(async (tx) =>
-        (await store.remove(tx, account.id, row.id, 'us')) ? 'us' : store.reachOf(tx, account.id, row.id),
+        (await forget(tx, account.id, row.id, 'us')) ? 'us' : store.reachOf(tx, account.id, row.id),
       )
       return ok({ deleted_for: reach ?? unknown(params.message_uuid) })
     }),

@@ -210,8 +210,11 @@ export const forgetEarly = (sql: Sql) => sql.run`
     select channel_id, network_id from msgapp_early
     where created_at < app_now() - interval '7 days' order by created_at limit 5000)`
 
-/** Forgets what a message said, and its file can be had no more; the row stays, so that the network's telling it again brings nothing back. */
-export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' | 'us') => tx.maybe<{ id: string }>`
+/** Forgets what a message said, and its file can be had no more; the row stays, so that the network's telling it again brings
+ *  nothing back. @returns null when that was done before; `digest` is that of its file */
+export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' | 'us') => tx.maybe<{
+  digest: Buffer | null
+}>`
   with gone as (
     update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, reactions = null,
       updated_at = app_now()
@@ -219,8 +222,9 @@ export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' 
   ), ended as (
     update msgapp_media f set key = null, error = 'the message was deleted' from gone g
     where f.account_id = ${account} and f.id = g.media_id
+    returning f.digest
   )
-  select id from gone`
+  select (select digest from ended) as digest from gone`
 
 /** How far a message was taken back, when it was. */
 export const reachOf = async (tx: Tx, account: string, id: string) =>

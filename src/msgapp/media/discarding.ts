@@ -1,0 +1,27 @@
+import type { Tx } from '../../db/sql.ts'
+import type { Kind } from '../../jobs/kind.ts'
+import { enqueue } from '../../jobs/queue.ts'
+import type { Media } from './ops.ts'
+
+const kind = 'msgapp.media.discard'
+
+/** `digest` in hexadecimal. */
+type Payload = { readonly digest: string }
+
+/** Has bytes that a message had taken out of the store, once no other has them. */
+export const askToDiscard = (tx: Tx, account: string, digest: Buffer) =>
+  enqueue(tx, kind, { digest: digest.toString('hex') } satisfies Payload, { account })
+
+/** Takes bytes that nobody has any more out of the store. A store that is away is tried for some 20 hours. */
+export const discarding = (media: Pick<Media, 'discard'>): Kind => {
+  const made: Kind<Payload, void> = {
+    kind,
+    concurrency: 4,
+    leaseSeconds: 60,
+    maxAttempts: 30,
+    fair: true,
+    run: ({ account, payload }) => media.discard(account ?? '', Buffer.from(payload.digest, 'hex')),
+  }
+  // Everything of this kind was added above.
+  return made as Kind
+}
