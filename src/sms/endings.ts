@@ -17,6 +17,7 @@ const payBack = async (tx: Tx, rows: readonly EventRow[]): Promise<void> => {
 /** Ends messages that will not be sent. One of which no carrier has any part is paid back. */
 export const endUnsent = async (tx: Tx, messages: readonly states.Ended[]): Promise<void> => {
   if (messages.length === 0) return
+  await states.byIndex(tx)
   const ended = await states.end(tx, messages)
   await payBack(
     tx,

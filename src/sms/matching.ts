@@ -48,9 +48,9 @@ const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
 /** The contacts of messages, to tell apart parts that one id may mean. */
 const contactsOf = async (tx: Tx, rows: readonly Row[]): Promise<Map<string, string>> => {
   const messages = await tx.many<{ id: string; contact: string }>`
-    select m.id, m.contact from unnest(${rows.map((r) => r.account_id)}::uuid[], ${rows.map((r) => r.message_id)}::uuid[])
+    select g.id, m.contact from unnest(${rows.map((r) => r.account_id)}::uuid[], ${rows.map((r) => r.message_id)}::uuid[])
       as g (account_id, id)
-    join sms_messages m on m.account_id = g.account_id and m.id = g.id`
+    cross join lateral (select contact from sms_messages where account_id = g.account_id and id = g.id offset 0) m`
   return new Map(messages.map(({ id, contact }) => [id, contact]))
 }
 
@@ -125,13 +125,15 @@ export const adopt = async (tx: Tx, receipts: readonly Numbered[], seconds: numb
       update sms_parts p set carrier_id = ${carrierId}, status = 'sent', updated_at = (select app_now())
       from (
         select d.account_id, d.message_id, d.part from sms_parts d
-        join sms_messages m on m.account_id = d.account_id and m.id = d.message_id
+        cross join lateral (
+          select number, contact from sms_messages where account_id = d.account_id and id = d.message_id offset 0) m
         where d.connection_id = ${connection} and ltrim(lower(d.carrier_id), '0') is null and d.status = 'doubtful'
           and d.sent_at > app_now() - make_interval(secs => ${seconds})
           and m.number = ${number} and m.contact = ${handset}
         order by d.sent_at, d.part limit 1
       ) f
-      where p.account_id = f.account_id and p.message_id = f.message_id and p.part = f.part
+      where (p.account_id, p.message_id, p.part) >= (f.account_id, f.message_id, f.part)
+        and (p.account_id, p.message_id, p.part) <= (f.account_id, f.message_id, f.part)
       returning p.account_id, p.message_id, p.part, p.parts`
     if (row) found.push({ n, ...row })
   }

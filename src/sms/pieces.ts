@@ -28,7 +28,8 @@ export const begin = (tx: Db | Tx, texts: readonly Beginning[]) => tx.many<Begun
     from unnest(${texts.map((t) => t.account)}::uuid[], ${texts.map((t) => t.id)}::uuid[],
       ${texts.map((t) => t.number)}::text[], ${texts.map((t) => t.contact)}::text[],
       ${texts.map((t) => t.isLong)}::boolean[]) as g (account_id, id, number, contact, is_long)
-    join sms_messages m on m.account_id = g.account_id and m.id = g.id
+    cross join lateral (
+      select reference from sms_messages where account_id = g.account_id and id = g.id offset 0) m
   ), counted as (
     insert into sms_references (number, contact, last, used_at)
     select number, contact, floor(random() * 256)::smallint, (select app_now()) from given where is_new
@@ -39,7 +40,8 @@ export const begin = (tx: Db | Tx, texts: readonly Beginning[]) => tx.many<Begun
     update sms_messages m set status = 'sending', updated_at = (select app_now()),
       reference = case when g.is_new then c.last else m.reference end
     from given g left join counted c on c.number = g.number and c.contact = g.contact
-    where m.account_id = g.account_id and m.id = g.id and m.status in ('queued', 'scheduled', 'sending')
+    where (m.account_id, m.id) >= (g.account_id, g.id) and (m.account_id, m.id) <= (g.account_id, g.id)
+      and m.status in ('queued', 'scheduled', 'sending')
     returning m.account_id, m.id, m.reference
   )
   select b.*, coalesce((

@@ -1,7 +1,12 @@
 import type { Tx } from '../db/sql.ts'
 import type { EventRow } from './store.ts'
 
-/** SQL that moves messages and their parts from state to state. Each gives the messages whose state it changed. */
+/**
+ * SQL that moves messages and their parts from state to state. Each gives the messages whose state it changed.
+ *
+ * Each row is looked up by its whole key, in the forms of migrations/0039_sms_by_key.sql: `offset 0`, and for a row that is
+ * changed `>=` and `<=`, keep the planner from beginning with the table and looking for each of its rows in the batch.
+ */
 
 /**
  * Makes the plans of this transaction find rows by index. A plan made while a table is small reads it whole, and is kept
@@ -34,7 +39,8 @@ export const sent = (
   )
   update sms_messages m set status = 'sent', updated_at = (select app_now())
   from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
-  where m.account_id = g.account_id and m.id = g.id and m.status in ('queued', 'scheduled', 'sending')
+  where (m.account_id, m.id) >= (g.account_id, g.id) and (m.account_id, m.id) <= (g.account_id, g.id)
+    and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
     m.sub_status, m.error_code, m.created_at, m.updated_at`
 
@@ -45,10 +51,11 @@ export const end = (tx: Tx, messages: readonly Ended[]) => tx.many<EventRow & { 
   update sms_messages m set status = g.status, error_code = g.code, updated_at = (select app_now())
   from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[],
     ${messages.map((m) => m.status)}::text[], ${messages.map((m) => m.code)}::text[]) as g (account_id, id, status, code)
-  where m.account_id = g.account_id and m.id = g.id and m.status in ('queued', 'scheduled', 'sending')
+  where (m.account_id, m.id) >= (g.account_id, g.id) and (m.account_id, m.id) <= (g.account_id, g.id)
+    and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
     m.sub_status, m.error_code, m.created_at, m.updated_at,
-    not exists (select from sms_parts p where p.account_id = m.account_id and p.message_id = m.id) as is_untouched`
+    not exists (select from sms_parts p where p.account_id = m.account_id and p.message_id = m.id offset 0) as is_untouched`
 
 /** Takes back a text whose time has not come; null when it has, though no worker has it yet, or there is none. */
 export const cancel = (tx: Tx, account: string, id: string) => tx.maybe<EventRow>`
@@ -59,10 +66,11 @@ export const cancel = (tx: Tx, account: string, id: string) => tx.maybe<EventRow
 
 /** Locks messages in one order, so that receipts for two parts of one message see each other. */
 export const lock = (tx: Tx, messages: readonly { account: string; id: string }[]) => tx.run`
-  select 1 from sms_messages
-  where (account_id, id) in (select * from unnest(
-    ${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]))
-  order by account_id, id for update`
+  select 1 from (
+    select * from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
+    order by account_id, id
+  ) g
+  cross join lateral (select from sms_messages where account_id = g.account_id and id = g.id limit 1 for update) m`
 
 export type PartChange = { account: string; message: string; part: number; status: string; error: string | null }
 
@@ -72,7 +80,8 @@ export const changeParts = (tx: Tx, parts: readonly PartChange[]) => tx.run`
   from unnest(${parts.map((p) => p.account)}::uuid[], ${parts.map((p) => p.message)}::uuid[],
     ${parts.map((p) => p.part)}::smallint[], ${parts.map((p) => p.status)}::text[], ${parts.map((p) => p.error)}::text[])
     as g (account_id, message_id, part, status, error)
-  where p.account_id = g.account_id and p.message_id = g.message_id and p.part = g.part
+  where (p.account_id, p.message_id, p.part) >= (g.account_id, g.message_id, g.part)
+    and (p.account_id, p.message_id, p.part) <= (g.account_id, g.message_id, g.part)
     and (p.status in ('sent', 'enroute', 'accepted', 'unknown') or (g.status = 'delivered' and p.status <> 'delivered'))`
 
 type Folded = EventRow & { is_new: boolean; is_whole: boolean; before: string }
@@ -101,20 +110,22 @@ export const fold = async (tx: Tx, messages: readonly { account: string; id: str
         when c.taken < c.parts then c.before
         else 'sent' end as status
       from (
-        select p.account_id, p.message_id, max(p.parts) as parts, min(o.status) as before,
-          count(*) filter (where p.status not in ('sending', 'doubtful')) as taken,
-          count(*) filter (where p.status = 'delivered') as delivered,
-          coalesce(min(p.status) filter (where p.status in ('rejected', 'undelivered')),
-            min(p.status) filter (where p.status = 'expired')) as failed,
-          min(p.error_code) filter (where p.status in ('rejected', 'undelivered', 'expired')) as error,
-          min(p.status) filter (where p.status in ('enroute', 'accepted', 'unknown')) as intermediate
-        from sms_parts p join sms_messages o on o.account_id = p.account_id and o.id = p.message_id
-        where (p.account_id, p.message_id) in (select * from unnest(
-          ${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]))
-        group by p.account_id, p.message_id
+        select g.account_id, g.id, o.status as before, p.*
+        from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
+        cross join lateral (select status from sms_messages where account_id = g.account_id and id = g.id offset 0) o
+        cross join lateral (
+          select max(parts) as parts,
+            count(*) filter (where status not in ('sending', 'doubtful')) as taken,
+            count(*) filter (where status = 'delivered') as delivered,
+            coalesce(min(status) filter (where status in ('rejected', 'undelivered')),
+              min(status) filter (where status = 'expired')) as failed,
+            min(error_code) filter (where status in ('rejected', 'undelivered', 'expired')) as error,
+            min(status) filter (where status in ('enroute', 'accepted', 'unknown')) as intermediate
+          from sms_parts where account_id = g.account_id and message_id = g.id having count(*) > 0
+        ) p
       ) c
     ) f
-    where m.account_id = f.account_id and m.id = f.message_id
+    where (m.account_id, m.id) >= (f.account_id, f.id) and (m.account_id, m.id) <= (f.account_id, f.id)
     returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
       m.sub_status, m.error_code, m.created_at, m.updated_at, f.status <> f.before as is_new,
       f.taken = f.parts as is_whole, f.before`
@@ -124,6 +135,8 @@ export const fold = async (tx: Tx, messages: readonly { account: string; id: str
 /** Marks the messages of a connection whose receipts did not come, among the parts that were sent so many seconds ago or
  *  more and were not looked at before. */
 export const markMissing = async (tx: Tx, connection: string, seconds: number): Promise<void> => {
+  // Once a minute, over as much as there is by then.
+  await tx.run`select set_config('plan_cache_mode', 'force_custom_plan', true)`
   await tx.run`
     insert into sms_receipt_watch (connection_id, until)
     values (${connection}, 'epoch') on conflict do nothing`
