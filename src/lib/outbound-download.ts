@@ -1,6 +1,23 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
-import { type Agents, type Judged, OutboundError } from './outbound-exchange.ts'
+import { OutboundError } from './outbound-exchange.ts'
+import type { Judged } from './outbound-links.ts'
+
+export type Agents = { readonly plain: http.Agent; readonly secure: https.Agent; destroy(): void }
+
+/** Of connections for one file each; not Node's own, which ask the environment for proxies. */
+export const makeAgents = (): Agents => {
+  const plain = new http.Agent()
+  const secure = new https.Agent()
+  return {
+    plain,
+    secure,
+    destroy: () => {
+      plain.destroy()
+      secure.destroy()
+    },
+  }
+}
 
 export type Download = {
   /** Until the status is there, and then between two pieces of the body, in milliseconds. */
@@ -15,7 +32,7 @@ export type Download = {
  */
 export const download = (
   agents: Agents,
-  { target, receiver, lookup }: Judged,
+  { target, lookup }: Judged,
   { idleMs, signal }: Download,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -27,7 +44,6 @@ export const download = (
       port,
       path,
       lookup,
-      receiver,
       autoSelectFamily: true,
       maxHeaderSize: 16_384,
       setDefaultHeaders: false,

@@ -192,6 +192,36 @@ test('an idle connection that the receiver closed is no failure: it is asked ane
   assert.deepEqual([(await post(url)).status, (await post(url)).status, connections()], [200, 200, 2])
 })
 
+test('a connection that the receiver ends with its answer is not used again', async () => {
+  const { port, connections } = await receive((request, response) => {
+    request.resume().on('end', () => response.writeHead(200, { connection: 'close' }).end('ok'))
+  })
+  const { post } = guard()
+  for (let i = 1; i <= 5; i++) {
+    assert.equal((await post(`http://127.0.0.1:${port}/`)).excerpt, 'ok')
+    assert.equal(connections(), i)
+  }
+})
+
+test('what comes behind an answer is not taken for the next one', async () => {
+  const { url, connections } = await speak((socket, nth) => {
+    const body = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+    socket.on('data', () => socket.write(nth === 1 ? body('first') + body('forged') : body('second')))
+  })
+  const { post } = guard()
+  assert.deepEqual([(await post(url)).excerpt, (await post(url)).excerpt, connections()], ['first', 'second', 2])
+})
+
+test('what a receiver says before its answer is passed over, but for a 100 that nobody asked for', async () => {
+  const before = (status: string) =>
+    speak((socket) =>
+      socket.write(`HTTP/1.1 ${status}\r\nx: y\r\n\r\nHTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n`),
+    )
+  const { post } = guard()
+  assert.equal((await post((await before('103 Early Hints')).url)).status, 202)
+  assert.equal((await failure(post((await before('100 Continue')).url))).code, 'closed')
+})
+
 test('who cannot be reached is named so', async () => {
   const { port } = await receive(() => {})
   const closed = createServer().listen(0, '127.0.0.1')

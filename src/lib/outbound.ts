@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import { type AddressPolicy, makeAddressJudge } from './outbound-address.ts'
-import { download } from './outbound-download.ts'
-import { exchange, type Judged, judged, makeAgents, OutboundError } from './outbound-exchange.ts'
+import { download, makeAgents } from './outbound-download.ts'
+import { exchange, OutboundError } from './outbound-exchange.ts'
+import { type Judged, judged, makeLinks } from './outbound-links.ts'
 import { makeNames } from './outbound-names.ts'
 import { makeRoom } from './outbound-room.ts'
 import { readTarget, type Target } from './outbound-target.ts'
@@ -75,10 +76,11 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
   const { allowPrivate, http = allowPrivate, most = { each: 64, all: 1_024 } } = policy
   const faultOf = makeAddressJudge(policy)
   const names = makeNames(policy.dns)
-  const agents = makeAgents()
+  const posting = makeLinks()
+  const getting = makeAgents()
   const room = makeRoom(most)
   const targets = new Map<string, Target | string>()
-  const links = new Map<string, Judged>()
+  const ways = new Map<string, Judged>()
   let closed = false
 
   const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
@@ -98,13 +100,13 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     return null
   }
 
-  const linkOf = (target: Target, addresses: readonly string[]): Judged => {
+  const wayOf = (target: Target, addresses: readonly string[]): Judged => {
     const key = `${target.isSecure} ${target.hostHeader} ${target.path} ${addresses.join()}`
-    const known = links.get(key)
+    const known = ways.get(key)
     if (known) return known
     const fault = addressFault(target, addresses)
     if (fault) throw new OutboundError('refused', fault)
-    return remember(links, key, judged(target, addresses))
+    return remember(ways, key, judged(target, addresses))
   }
 
   const resolve = async (target: Target): Promise<Judged> => {
@@ -113,11 +115,11 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
       throw new OutboundError('dns', `${target.host} cannot be resolved (${code})`)
     })
     if (addresses.length === 0) throw new OutboundError('dns', `there is no host ${target.host}`)
-    return linkOf(target, addresses)
+    return wayOf(target, addresses)
   }
 
-  const link = (target: Target): Judged | Promise<Judged> =>
-    target.isAddress ? linkOf(target, [target.host]) : resolve(target)
+  const wayTo = (target: Target): Judged | Promise<Judged> =>
+    target.isAddress ? wayOf(target, [target.host]) : resolve(target)
 
   const enter = async ({ receiver }: Judged, signal?: AbortSignal): Promise<void> => {
     await room.enter(receiver, signal)?.catch(() => {
@@ -128,16 +130,12 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
   const post = async ({ url, ...given }: Post): Promise<Posted> => {
     const target = targetOf(url)
     if (typeof target === 'string') throw new OutboundError('refused', target)
-    const way = await link(target)
+    const way = await wayTo(target)
     await enter(way, given.signal)
     const began = performance.now()
     try {
       if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
-      const { status, headers, body } = await exchange(agents, way, {
-        ...given,
-        method: 'POST',
-        headers: { ...given.headers, 'content-length': String(Buffer.byteLength(given.body)) },
-      })
+      const { status, headers, body } = await exchange(posting, way, { ...given, method: 'POST' })
       const retryAfter = headers['retry-after'] ?? null
       return { status, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }
     } finally {
@@ -148,11 +146,11 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
   const open = async (url: string, given: Omit<Get, 'url'>) => {
     const target = targetOf(url)
     if (typeof target === 'string') throw new OutboundError('refused', target)
-    const way = await link(target)
+    const way = await wayTo(target)
     await enter(way, given.signal)
     try {
       if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
-      const answer = await download(agents, way, given)
+      const answer = await download(getting, way, given)
       answer.once('close', () => room.leave(way.receiver))
       return answer
     } catch (error) {
@@ -191,7 +189,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
       const target = targetOf(url)
       if (typeof target === 'string') return target
       try {
-        await link(target)
+        await wayTo(target)
         return null
       } catch (error) {
         if (!(error instanceof OutboundError)) throw error
@@ -203,7 +201,8 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     close: () => {
       closed = true
       names.close()
-      agents.destroy()
+      posting.close()
+      getting.destroy()
     },
   }
 }

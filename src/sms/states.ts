@@ -4,7 +4,7 @@ import type { EventRow } from './store.ts'
 /**
  * SQL that moves messages and their parts from state to state. Each gives the messages whose state it changed.
  *
- * Each row is looked up by its whole key, in the forms of migrations/0039_sms_by_key.sql: `offset 0`, and for a row that is
+ * Each row is looked up by its whole key, in the forms of migrations/0020_sms_speed.sql: `offset 0`, and for a row that is
  * changed `>=` and `<=`, keep the planner from beginning with the table and looking for each of its rows in the batch.
  */
 
