@@ -9,11 +9,21 @@ import { type Item, isOutcome } from './handsets.ts'
 import { isManner, manners } from './manners.ts'
 import type { Network } from './network.ts'
 import type { Smsc } from './smsc.ts'
+import { callsSeen, isTalk, voiceHandset } from './voice/control.ts'
+import type { VoicePlace } from './voice/place.ts'
+import { manners as callManners, isCallManner } from './voice/telephone.ts'
 
 /** Imported by name it would load the browser-like parts of Node too: 12 MB. */
 const { createServer } = process.getBuiltinModule('node:http')
 
-export type ControlParts = { network: Network; smsc: Smsc; faults: Faults; token: string; chat: ChatPlace }
+export type ControlParts = {
+  network: Network
+  smsc: Smsc
+  faults: Faults
+  token: string
+  chat: ChatPlace
+  voice: VoicePlace
+}
 
 /** The longest body taken, octets. */
 const maxBody = 65_536
@@ -31,17 +41,22 @@ const printed = ({ direction, peer, text, at, carrierId }: Item): Body => ({
   ...(carrierId === null ? {} : { carrier_id: carrierId }),
 })
 
-const handset = ({ network, chat }: ControlParts, number: string, method: string, body: Body): Reply => {
+const handset = ({ network, chat, voice }: ControlParts, number: string, method: string, body: Body): Reply => {
   if (method === 'GET') {
     const sms = network.handsets.seen(number).map(printed)
     return {
       status: 200,
-      body: { number, behaviour: network.handsets.behaviour(number), sms, msgapp: chatSeen(chat, number) },
+      body: {
+        ...{ number, behaviour: network.handsets.behaviour(number) },
+        ...{ sms, msgapp: chatSeen(chat, number), calls: callsSeen(voice, number) },
+      },
     }
   }
   if (method !== 'PUT') return missing
   if ('sms' in body && !isOutcome(body.sms)) return bad('sms: deliver, undeliverable, expire, reject or silent')
-  const { carrier = null } = body
+  if ('answers' in body && !isCallManner(body.answers)) return bad(`answers: ${callManners.join(', ')}`)
+  const { carrier = null, talk_seconds: talk = null } = body
+  if (talk !== null && !isTalk(talk)) return bad('talk_seconds: null, or 1 to 14400')
   if (carrier !== null && !isManner(carrier)) return bad(`carrier: null, ${Object.keys(manners).join(', ')}`)
   network.change(number, body)
   return { status: 200, body: { number, behaviour: network.handsets.behaviour(number) } }
@@ -87,7 +102,7 @@ const fault = ({ faults, smsc }: ControlParts, method: string, body: Body): Repl
   return { status: 200, body: { faults: faults.list } }
 }
 
-const state = ({ network, smsc, faults, chat }: ControlParts): Reply => ({
+const state = ({ network, smsc, faults, chat, voice }: ControlParts): Reply => ({
   status: 200,
   body: {
     ...smsc.state,
@@ -96,6 +111,7 @@ const state = ({ network, smsc, faults, chat }: ControlParts): Reply => ({
     items: network.handsets.items,
     faults: faults.list,
     chat: { ...chat.server.state, faults: chat.faults.list },
+    voice: voice.trunk.state,
     rss: process.memoryUsage.rss(),
   },
 })
@@ -112,7 +128,9 @@ const route = (parts: ControlParts, method: string, path: string, body: Body): R
   if (!number) return bad('not a number')
   if (third === undefined) return handset(parts, number, method, body)
   if (method !== 'POST') return missing
-  return third === 'sms' ? send(parts, number, body) : chatHandset(parts.chat, number, third, body)
+  if (third === 'sms') return send(parts, number, body)
+  if (['calls', 'hang-up', 'keys'].includes(third)) return voiceHandset(parts.voice, number, third, body)
+  return chatHandset(parts.chat, number, third, body)
 }
 
 /** The JSON object of a request; null when it is too long, or is none. */

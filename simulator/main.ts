@@ -6,10 +6,11 @@ import { controlServer } from './control.ts'
 import { Faults } from './faults.ts'
 import { Network } from './network.ts'
 import { Smsc } from './smsc.ts'
+import { voicePlace } from './voice/place.ts'
 
 /**
- * A carrier network with handsets in it, for sandboxes and tests. Prints `{"smpp_port", "control_port", "chat_port"}` on one line once
- * it listens, on 127.0.0.1 alone; ends on SIGTERM, SIGINT, or when its standard input closes: its parent is gone then.
+ * A carrier network with handsets in it, for sandboxes and tests. Prints `{"smpp_port", "control_port", "chat_port", "sip_port"}` on one
+ * line once it listens, on 127.0.0.1 alone; ends on SIGTERM, SIGINT, or when its standard input closes: its parent is gone then.
  */
 const { values } = parseArgs({
   options: {
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     'smpp-port': { type: 'string', default: '0' },
     'control-port': { type: 'string', default: '0' },
     'chat-port': { type: 'string', default: '0' },
+    'sip-port': { type: 'string', default: '0' },
     'deliver-window': { type: 'string', default: '100' },
     'receipt-min-ms': { type: 'string', default: '200' },
     'receipt-max-ms': { type: 'string', default: '1000' },
@@ -41,7 +43,8 @@ const network = new Network({
 const faults = new Faults()
 const smsc = new Smsc(network, faults, password)
 const chat = chatPlace(home, network, token, () => controlPort)
-const control = controlServer({ network, smsc, faults, token, chat })
+const voice = await voicePlace(home, network, password, Number(values['sip-port']))
+const control = controlServer({ network, smsc, faults, token, chat, voice })
 
 const listen = async (server: Server, port: string): Promise<number> => {
   server.listen(Number(port), '127.0.0.1')
@@ -60,7 +63,7 @@ const stop = (): void => {
   chat.close()
   control.close()
   network.close()
-  setImmediate(() => process.exit(0))
+  void voice.trunk.close().finally(() => process.exit(0))
 }
 process.once('SIGTERM', stop)
 process.once('SIGINT', stop)
@@ -68,4 +71,5 @@ process.stdin.once('close', stop)
 process.stdin.once('error', stop)
 process.stdin.resume()
 
-process.stdout.write(`${JSON.stringify({ smpp_port: smppPort, control_port: controlPort, chat_port: chatPort })}\n`)
+const ports = { smpp_port: smppPort, control_port: controlPort, chat_port: chatPort, sip_port: voice.trunk.port }
+process.stdout.write(`${JSON.stringify(ports)}\n`)

@@ -19,6 +19,7 @@ export const ours = '+447911123456'
 export type Simulator = {
   smppPort: number
   chatPort: number
+  sipPort: number
   child: ChildProcess
   call(method: string, path: string, body?: unknown): Promise<unknown>
 }
@@ -32,10 +33,13 @@ export const start = async (t: TestContext, home: string): Promise<Simulator> =>
   })
   t.after(() => child.kill('SIGKILL'))
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
-  const ports: { smpp_port: number; control_port: number; chat_port: number } = JSON.parse(String(line))
+  const ports: { smpp_port: number; control_port: number; chat_port: number; sip_port: number } = JSON.parse(
+    String(line),
+  )
   return {
     smppPort: ports.smpp_port,
     chatPort: ports.chat_port,
+    sipPort: ports.sip_port,
     child,
     call: async (method, path, body) => {
       const response = await fetch(`http://127.0.0.1:${ports.control_port}${path}`, {
