@@ -129,7 +129,7 @@ const route = (parts: ControlParts, method: string, path: string, body: Body): R
   if (third === undefined) return handset(parts, number, method, body)
   if (method !== 'POST') return missing
   if (third === 'sms') return send(parts, number, body)
-  if (['calls', 'hang-up', 'keys'].includes(third)) return voiceHandset(parts.voice, number, third, body)
+  if (third === 'calls' || third === 'hang-up') return voiceHandset(parts.voice, number, third, body)
   return chatHandset(parts.chat, number, third, body)
 }
 

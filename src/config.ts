@@ -209,7 +209,7 @@ export const settings = {
   sandboxSipPort: setting(
     'TRUNKLINE_SANDBOX_SIP_PORT',
     '0',
-    'Port of the sandbox trunk; 0 takes any free one. For calls, which are to come.',
+    'Port of the sandbox trunk, for UDP and TCP; 0 takes any free one.',
     integer(0, 65_535),
   ),
   log: setting(

@@ -23,6 +23,7 @@ import { numberRoutes } from './numbers/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
 import type { Parts } from './parts.ts'
 import { priceRoutes } from './prices/routes.ts'
+import { callSandboxRoutes } from './sandbox/call-routes.ts'
 import { chatSandboxRoutes } from './sandbox/chat-routes.ts'
 import { sandboxRoutes } from './sandbox/routes.ts'
 import { smsRoutes } from './sms/routes.ts'
@@ -57,6 +58,8 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),
   ...connectionRoutes(parts),
-  ...(parts.config.sandbox ? [...sandboxRoutes(parts), ...chatSandboxRoutes(parts), ...eventRoutes(parts)] : []),
+  ...(parts.config.sandbox
+    ? [...sandboxRoutes(parts), ...callSandboxRoutes(parts), ...chatSandboxRoutes(parts), ...eventRoutes(parts)]
+    : []),
   ...healthRoutes(parts),
 ]

@@ -53,7 +53,8 @@ const start = async () => {
   const seal = openSeal(home, config.masterKey)
   const keys = await prepare(db, config)
 
-  const carrier = config.sandbox ? await startCarrier(home, config.sandboxSmppPort, log) : null
+  const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
+  const carrier = config.sandbox ? await startCarrier(home, ports, log) : null
   if (carrier) endings.push({ what: 'sandbox', end: carrier.stop })
   const simulator = makeSimulator(() => carrier && { port: carrier.controlPort, token: carrier.token })
 
@@ -98,7 +99,7 @@ const start = async () => {
   const ready = {
     url: local,
     pid: process.pid,
-    ...(carrier ? { smpp_port: carrier.smppPort } : {}),
+    ...(carrier ? { smpp_port: carrier.smppPort, sip_port: carrier.sipPort } : {}),
     ...(keys ? { api_key: keys.apiKey, operator_key: keys.operatorKey } : {}),
   }
   if (config.readyFile) {

@@ -15,7 +15,7 @@ import { makeWorld, type Tenant } from './world.ts'
  *  @param key of the seal, where another process is to read what this one wrote */
 export const startChat = async (key?: Buffer) => {
   const log = pino({ level: process.env.TRUNKLINE_TEST_LOG ?? 'silent' })
-  const carrier = await startCarrier(temporaryFolder(), 0, log)
+  const carrier = await startCarrier(temporaryFolder(), { smpp: 0, sip: 0 }, log)
   const simulator = makeSimulator(() => ({ port: carrier.controlPort, token: carrier.token }))
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' }, {}, { simulator, log, ...(key ? { key } : {}) })
   const { parts, db } = world

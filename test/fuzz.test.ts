@@ -125,6 +125,7 @@ const together = new Set([
   'reactFromHandset',
   'leaveFromHandset',
   'pairChannel',
+  'hangUpFromHandset',
   'verifyCallerId',
   'checkNumber',
   'addParticipant',

@@ -10,6 +10,7 @@ export type Platform = {
   readonly url: string
   readonly pid: number
   readonly smppPort: number
+  readonly sipPort: number
   /** Everything that it has printed. */
   output(): string
   /** Calls with the account's key, or with the operator's for /operator. */
@@ -59,12 +60,13 @@ export const startPlatform = async (home = temporaryFolder(), env: Record<string
     child.on('exit', (code, signal) => resolve(signal ?? code))
   })
   await isReady(child, () => text)
-  const { url, pid, smpp_port } = JSON.parse(readFileSync(readyFile, 'utf8'))
+  const { url, pid, smpp_port, sip_port } = JSON.parse(readFileSync(readyFile, 'utf8'))
   return {
     home,
     url,
     pid,
     smppPort: smpp_port,
+    sipPort: sip_port,
     output: () => text,
     call: async (method, path, body, headers = {}) => {
       const key: Record<string, string> = path.startsWith('/operator')

@@ -29,19 +29,19 @@ export const callsSeen = (place: VoicePlace, number: string): Body[] =>
 export const isTalk = (seconds: unknown): seconds is number =>
   typeof seconds === 'number' && seconds > 0 && seconds <= 14_400
 
-/** A handset calls, hangs up or presses keys. */
+/** A handset calls, or hangs up. */
 export const voiceHandset = ({ trunk }: VoicePlace, number: string, what: string, body: Body): Reply => {
   if (what === 'calls') {
     const to = numberOf(body.to)
-    const { seconds = null } = body
+    const { seconds = null, digits = '' } = body
     if (to === null) return bad('to: a number')
     if (seconds !== null && !isTalk(seconds)) return bad('seconds: 1 to 14400')
-    return { status: 202, body: { call_id: trunk.call(number, to, seconds && seconds * 1_000) } }
+    if (typeof digits !== 'string' || !/^[0-9*#A-D]{0,50}$/i.test(digits)) return bad('digits: up to 50 of 0-9 * # A-D')
+    const call_id = trunk.call(number, to, { talkMs: seconds && seconds * 1_000, digits })
+    return { status: 202, body: { call_id } }
   }
   const telephone = typeof body.call_id === 'string' ? trunk.telephone(body.call_id) : null
   if (telephone?.item.number !== number) return missing
-  if (what === 'hang-up') telephone.hangUp()
-  else if (typeof body.digits === 'string' && /^[0-9*#A-D]{1,50}$/i.test(body.digits)) telephone.press(body.digits)
-  else return bad('digits: 1 to 50 of 0-9 * # A-D')
+  telephone.hangUp()
   return { status: 202, body: {} }
 }

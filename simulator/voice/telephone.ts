@@ -23,6 +23,11 @@ const mostRingMs = 180_000
 const patienceMs = 60_000
 /** Nobody talks longer, ms. */
 const mostTalkMs = 4 * 3_600_000
+/** After the answer, until keys are pressed: the other end's media may not stand yet, ms. */
+const keysMs = 1_000
+
+/** How a handset talks: for so long before it hangs up (null for as long as the other end likes), and pressing these keys. */
+export type Talk = { readonly talkMs: number | null; readonly digits?: string }
 
 const sdp = (content: string): NonNullable<Answer['body']> => ({ type: 'application/sdp', content })
 
@@ -40,7 +45,7 @@ export class Telephone {
   readonly item: CallItem
   private readonly parts: TelephoneParts
   private readonly ended: () => void
-  private readonly talkMs: number
+  private readonly talk: Talk
   private sound: Sound | null = null
   private ear: Ear | null = null
   private session: Session | null = null
@@ -48,11 +53,10 @@ export class Telephone {
   private incoming: IncomingCall | null = null
   private stopTimer = () => {}
 
-  /** @param talkMs how long it talks before it hangs up; null for as long as the other end likes */
-  constructor(parts: TelephoneParts, item: CallItem, talkMs: number | null, ended: () => void) {
+  constructor(parts: TelephoneParts, item: CallItem, talk: Talk, ended: () => void) {
     this.parts = parts
     this.item = item
-    this.talkMs = talkMs ?? mostTalkMs
+    this.talk = talk
     this.ended = ended
     parts.book.begin(item)
   }
@@ -92,7 +96,7 @@ export class Telephone {
         progress: ({ status }) => this.note({ status }),
         accepted: ({ body, status }, session) => {
           this.session = session
-          this.talk(status)
+          this.answered(status)
           if (!sound.accept(body.toString())) void session.bye()
         },
         refused: (outcome) => this.refused(outcome),
@@ -114,10 +118,6 @@ export class Telephone {
       this.incoming?.refuse({ status: 603 })
       this.end('rejected', 603)
     }
-  }
-
-  press(digits: string): void {
-    this.sound?.press(digits)
   }
 
   /** Another 20 ms have passed. */
@@ -146,7 +146,7 @@ export class Telephone {
       return
     }
     this.session = call.accept({ body: sdp(own) }, this.events(sound))
-    if (this.session) this.talk(200)
+    if (this.session) this.answered(200)
   }
 
   private events(sound: Sound): SessionEvents {
@@ -165,11 +165,12 @@ export class Telephone {
     return own === null ? { status: 488 } : { status: 200, body: sdp(own) }
   }
 
-  private talk(status: number): void {
+  private answered(status: number): void {
     this.stopTimer()
     this.ear = new Ear(this.parts.book.fileOf(this.item.id), performance.now())
     this.note({ state: 'answered', status, answeredAt: Date.now() })
-    this.after(this.talkMs, () => void this.session?.bye())
+    this.after(this.talk.talkMs ?? mostTalkMs, () => void this.session?.bye())
+    this.parts.agent.timers.after(keysMs, () => this.sound?.press(this.talk.digits ?? ''))
   }
 
   private refused(outcome: Outcome): void {

@@ -10,7 +10,7 @@ import { escapeUser, printUri, type SipUri, uriOf, userOf } from '../../src/conn
 import { uuid } from '../../src/lib/id.ts'
 import { numberOf } from '../answers.ts'
 import type { CallBook, CallItem } from './calls.ts'
-import { type CallManner, Telephone } from './telephone.ts'
+import { type CallManner, type Talk, Telephone } from './telephone.ts'
 
 /** Whom the trunk knows, as a SIP user. */
 export const customer = 'trunkline'
@@ -25,8 +25,8 @@ export type TrunkSettings = {
   readonly password: string
   /** For UDP and TCP; 0 for any free one. */
   readonly port: number
-  /** What a handset does when it is called, and how long it talks, ms; null for as long as it is let. */
-  manner(number: string): { readonly manner: CallManner; readonly talkMs: number | null }
+  /** What a handset does when it is called. */
+  manner(number: string): Talk & { readonly manner: CallManner }
 }
 
 const blank = { state: 'ringing', status: 0, answeredAt: null, endedAt: null, digits: '', tones: [] } as const
@@ -76,10 +76,10 @@ export class SandboxTrunk {
   }
 
   /** A handset calls a number of the platform. @returns the call's id */
-  call(number: string, to: string, talkMs: number | null): string {
+  call(number: string, to: string, talk: Talk): string {
     const id = uuid()
     const item: CallItem = { ...blank, number, direction: 'outbound', peer: to, id, callId: id, at: Date.now() }
-    const telephone = this.open(item, talkMs)
+    const telephone = this.open(item, talk)
     const contact = this.registered()
     if (!contact) telephone.fail(480)
     else {
@@ -119,9 +119,9 @@ export class SandboxTrunk {
     return this.binding && this.binding.until > Date.now() ? this.binding.contact : null
   }
 
-  private open(item: CallItem, talkMs: number | null): Telephone {
+  private open(item: CallItem, talk: Talk): Telephone {
     const parts = { agent: this.agent, book: this.settings.book, address }
-    const telephone = new Telephone(parts, item, talkMs, () => this.telephones.delete(item.id))
+    const telephone = new Telephone(parts, item, talk, () => this.telephones.delete(item.id))
     this.telephones.set(item.id, telephone)
     return telephone
   }
@@ -156,12 +156,12 @@ export class SandboxTrunk {
     else if (number === null) call.refuse({ status: 404 })
     else if (this.telephones.size >= mostCalls) call.refuse({ status: 503, headers: [['Retry-After', '10']] })
     else {
-      const { manner, talkMs } = this.settings.manner(number)
+      const { manner, ...talk } = this.settings.manner(number)
       const callId = callIdOf(call.invite)
       const item: CallItem = {
         ...{ ...blank, number, direction: 'inbound', peer: callerOf(call.invite), id: uuid(), callId, at: Date.now() },
       }
-      await this.open(item, talkMs).take(call, manner)
+      await this.open(item, talk).take(call, manner)
     }
   }
 

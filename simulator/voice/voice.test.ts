@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { share } from '../../src/connectors/media/testing.ts'
 import { Registration } from '../../src/connectors/sip/codec/agent/registration.ts'
 import type { IncomingCall } from '../../src/connectors/sip/codec/dialog/incoming.ts'
@@ -76,122 +76,126 @@ const makeCustomer = async (t: TestContext, { sipPort }: Simulator, transport = 
 const hears = (peer: Peer, hertz: number) =>
   until(async () => peer.heard.length >= 4_000 && share(peer.heard.slice(-4_000), hertz) > 0.95)
 
-for (const transport of ['udp', 'tcp'] as const)
-  test(`a handset is called over ${transport}: it answers with its tone, and hears tone, keys and hold`, async (t) => {
-    const path = await home(t)
-    const simulator = await start(t, path)
-    const customer = await makeCustomer(t, simulator, transport)
+// Most of their time somebody rings.
+describe('the sandbox trunk', { concurrency: true }, () => {
+  for (const transport of ['udp', 'tcp'] as const)
+    test(`a handset is called over ${transport}: it answers with its tone, and hears tone, keys and hold`, async (t) => {
+      const path = await home(t)
+      const simulator = await start(t, path)
+      const customer = await makeCustomer(t, simulator, transport)
+      const peer = await customer.telephone()
+      const { dialled } = await customer.dial('+33612345678', peer)
+      const session = await until(async () => dialled.session)
+      assert.deepEqual([dialled.progress, dialled.status], [[180], 200])
+      peer.say(1_000)
+      await hears(peer, 620)
+      const now = async () => (await seen(simulator, '+33612345678'))[0]
+      await until(async () => (await now())?.tones.some(({ hertz, seconds }) => hertz === 1_000 && seconds > 1))
+      peer.say(null)
+      // A telephone of test/media has this beyond a Peer.
+      if ('press' in peer && typeof peer.press === 'function') await peer.press('12#')
+
+      const held = (await peer.offer()).replace('sendrecv', 'sendonly')
+      const outcome = await session.reinvite({ body: { type: 'application/sdp', content: held } })
+      assert.ok(outcome?.outcome === 'answered' && outcome.response.status === 200)
+      assert.match(outcome.response.body.toString(), /a=recvonly/)
+      await session.bye()
+      const call = await until(async () => {
+        const found = await now()
+        return found?.state === 'completed' && found
+      })
+      const { direction, peer: from, digits, tones } = call
+      assert.deepEqual([direction, from, digits], ['inbound', ours, '12#'])
+      assert.deepEqual([...new Set(tones.map(({ hertz }) => hertz))], [1_000])
+      const file = readFileSync(join(path, 'heard', `${call.call_id}.wav`))
+      const samples = new Int16Array(file.buffer, file.byteOffset + 44, (file.length - 44) / 2)
+      assert.equal(file.readUInt32LE(40), file.length - 44)
+      assert.ok(share(samples.subarray(4_000, 8_000), 1_000) > 0.95)
+    })
+
+  test('handsets are busy, reject, let it ring and echo as their last digits or a PUT say', async (t) => {
+    const simulator = await start(t, await home(t))
+    const customer = await makeCustomer(t, simulator)
+    await simulator.call('PUT', '/handsets/+33612345670', { answers: 'reject' })
+    await simulator.call('PUT', '/handsets/+33612340004', { answers: 'echo' })
+    const call = async (number: string) => {
+      const peer = await customer.telephone()
+      return { peer, ...(await customer.dial(number, peer)) }
+    }
+    const [busy, rejecting, ringing, echoing] = await Promise.all(
+      ['+33612350004', '+33612345670', '+33612340005', '+33612340004'].map(call),
+    )
+    assert.ok(busy && rejecting && ringing && echoing)
+    await until(async () => [busy, rejecting].every(({ dialled }) => dialled.status > 0))
+    assert.deepEqual([busy.dialled.status, busy.dialled.progress], [486, []])
+    assert.deepEqual([rejecting.dialled.status, rejecting.dialled.progress], [603, [180]])
+    assert.deepEqual([ringing.dialled.status, ringing.dialled.progress], [0, [180]])
+    ringing.call.cancel()
+    await until(async () => echoing.dialled.session)
+    echoing.peer.say(1_000)
+    await hears(echoing.peer, 1_000)
+    await echoing.dialled.session?.bye()
+    await until(async () => (await seen(simulator, '+33612340004'))[0]?.state === 'completed')
+    const states = ['+33612350004', '+33612345670', '+33612340005'].map(async (number) => {
+      const [one] = await seen(simulator, number)
+      return [one?.state, one?.status]
+    })
+    assert.deepEqual(await Promise.all(states), [
+      ['busy', 486],
+      ['rejected', 603],
+      ['canceled', 487],
+    ])
+  })
+
+  test('a handset calls the platform, presses keys, talks as long as it is told, and nobody is reached before we register', async (t) => {
+    const simulator = await start(t, await home(t))
+    const number = '+33612345678'
+    await simulator.call('POST', `/handsets/${number}/calls`, { to: ours })
+    const [early] = await seen(simulator, number)
+    assert.deepEqual([early?.state, early?.status, early?.direction], ['failed', 480, 'outbound'])
+
+    const customer = await makeCustomer(t, simulator)
+    const { call_id } = Object(
+      await simulator.call('POST', `/handsets/${number}/calls`, { to: ours, seconds: 4, digits: '0*D' }),
+    )
+    const call = await until(async () => customer.calls.shift())
+    assert.match(call.invite.uri, /^sip:\+447911123456@127\.0\.0\.1/)
+    assert.match(header(call.invite, 'P-Asserted-Identity') ?? '', /\+33612345678@/)
     const peer = await customer.telephone()
-    const { dialled } = await customer.dial('+33612345678', peer)
-    const session = await until(async () => dialled.session)
-    assert.deepEqual([dialled.progress, dialled.status], [[180], 200])
+    const ends: string[] = []
+    call.ring({ status: 180 })
+    const body = { type: 'application/sdp', content: await peer.answer(call.invite.body.toString()) }
+    call.accept({ body }, { ...quiet, ended: (why) => ends.push(why) })
     peer.say(1_000)
     await hears(peer, 620)
-    const now = async () => (await seen(simulator, '+33612345678'))[0]
-    await until(async () => (await now())?.tones.some(({ hertz, seconds }) => hertz === 1_000 && seconds > 1))
-    peer.say(null)
-    // A telephone of test/media has this beyond a Peer.
-    if ('press' in peer && typeof peer.press === 'function') await peer.press('12#')
+    await until(async () => peer.digits === '0*D')
+    await until(async () => ends.length === 1)
+    const item = await until(async () => (await seen(simulator, number)).find(({ state }) => state === 'completed'))
+    assert.equal(item.call_id, call_id)
+    assert.deepEqual([...new Set(item.tones.map(({ hertz }) => hertz))], [1_000])
 
-    const held = (await peer.offer()).replace('sendrecv', 'sendonly')
-    const outcome = await session.reinvite({ body: { type: 'application/sdp', content: held } })
-    assert.ok(outcome?.outcome === 'answered' && outcome.response.status === 200)
-    assert.match(outcome.response.body.toString(), /a=recvonly/)
-    await session.bye()
-    const call = await until(async () => {
-      const found = await now()
-      return found?.state === 'completed' && found
-    })
-    const { direction, peer: from, digits, tones } = call
-    assert.deepEqual([direction, from, digits], ['inbound', ours, '12#'])
-    assert.deepEqual([...new Set(tones.map(({ hertz }) => hertz))], [1_000])
-    const file = readFileSync(join(path, 'heard', `${call.call_id}.wav`))
-    const samples = new Int16Array(file.buffer, file.byteOffset + 44, (file.length - 44) / 2)
-    assert.equal(file.readUInt32LE(40), file.length - 44)
-    assert.ok(share(samples.subarray(4_000, 8_000), 1_000) > 0.95)
+    const second = Object(await simulator.call('POST', `/handsets/${number}/calls`, { to: ours }))
+    const other = await until(async () => customer.calls.shift())
+    other.refuse({ status: 486 })
+    await until(async () => (await seen(simulator, number)).some(({ state }) => state === 'busy'))
+    await assert.rejects(simulator.call('POST', `/handsets/${number}/hang-up`, { call_id: second.call_id }), /404/)
   })
 
-test('handsets are busy, reject, let it ring and echo as their last digits or a PUT say', async (t) => {
-  const simulator = await start(t, await home(t))
-  const customer = await makeCustomer(t, simulator)
-  await simulator.call('PUT', '/handsets/+33612345670', { answers: 'reject' })
-  await simulator.call('PUT', '/handsets/+33612340004', { answers: 'echo' })
-  const call = async (number: string) => {
-    const peer = await customer.telephone()
-    return { peer, ...(await customer.dial(number, peer)) }
-  }
-  const [busy, rejecting, ringing, echoing] = await Promise.all(
-    ['+33612350004', '+33612345670', '+33612340005', '+33612340004'].map(call),
-  )
-  assert.ok(busy && rejecting && ringing && echoing)
-  await until(async () => [busy, rejecting].every(({ dialled }) => dialled.status > 0))
-  assert.deepEqual([busy.dialled.status, busy.dialled.progress], [486, []])
-  assert.deepEqual([rejecting.dialled.status, rejecting.dialled.progress], [603, [180]])
-  assert.deepEqual([ringing.dialled.status, ringing.dialled.progress], [0, [180]])
-  ringing.call.cancel()
-  await until(async () => echoing.dialled.session)
-  echoing.peer.say(1_000)
-  await hears(echoing.peer, 1_000)
-  await echoing.dialled.session?.bye()
-  await until(async () => (await seen(simulator, '+33612340004'))[0]?.state === 'completed')
-  const states = ['+33612350004', '+33612345670', '+33612340005'].map(async (number) => {
-    const [one] = await seen(simulator, number)
-    return [one?.state, one?.status]
+  test('who does not know the password reaches nobody, and a kill ends calls but forgets none', async (t) => {
+    const path = await home(t)
+    const simulator = await start(t, path)
+    const customer = await makeCustomer(t, simulator)
+    for (const own of [null, { username: 'trunkline', password: 'guess' }]) {
+      const { dialled } = await customer.dial('+33612345678', await customer.telephone(), own)
+      await until(async () => dialled.status > 0)
+      assert.equal(dialled.status, 401)
+    }
+    assert.deepEqual(await seen(simulator, '+33612345678'), [])
+    const { dialled } = await customer.dial('+33612345678', await customer.telephone())
+    await until(async () => dialled.session)
+    await kill(simulator)
+    const after = await start(t, path)
+    const [call] = await seen(after, '+33612345678')
+    assert.deepEqual([call?.state, call?.peer], ['failed', ours])
   })
-  assert.deepEqual(await Promise.all(states), [
-    ['busy', 486],
-    ['rejected', 603],
-    ['canceled', 487],
-  ])
-})
-
-test('a handset calls the platform, presses keys, talks as long as it is told, and nobody is reached before we register', async (t) => {
-  const simulator = await start(t, await home(t))
-  const number = '+33612345678'
-  await simulator.call('POST', `/handsets/${number}/calls`, { to: ours })
-  const [early] = await seen(simulator, number)
-  assert.deepEqual([early?.state, early?.status, early?.direction], ['failed', 480, 'outbound'])
-
-  const customer = await makeCustomer(t, simulator)
-  const { call_id } = Object(await simulator.call('POST', `/handsets/${number}/calls`, { to: ours, seconds: 3 }))
-  const call = await until(async () => customer.calls.shift())
-  assert.match(call.invite.uri, /^sip:\+447911123456@127\.0\.0\.1/)
-  assert.match(header(call.invite, 'P-Asserted-Identity') ?? '', /\+33612345678@/)
-  const peer = await customer.telephone()
-  const ends: string[] = []
-  call.ring({ status: 180 })
-  const body = { type: 'application/sdp', content: await peer.answer(call.invite.body.toString()) }
-  call.accept({ body }, { ...quiet, ended: (why) => ends.push(why) })
-  peer.say(1_000)
-  await hears(peer, 620)
-  await simulator.call('POST', `/handsets/${number}/keys`, { call_id, digits: '0*D' })
-  await until(async () => peer.digits === '0*D')
-  await until(async () => ends.length === 1)
-  const item = await until(async () => (await seen(simulator, number)).find(({ state }) => state === 'completed'))
-  assert.equal(item.call_id, call_id)
-  assert.deepEqual([...new Set(item.tones.map(({ hertz }) => hertz))], [1_000])
-
-  const second = Object(await simulator.call('POST', `/handsets/${number}/calls`, { to: ours }))
-  const other = await until(async () => customer.calls.shift())
-  other.refuse({ status: 486 })
-  await until(async () => (await seen(simulator, number)).some(({ state }) => state === 'busy'))
-  await assert.rejects(simulator.call('POST', `/handsets/${number}/hang-up`, { call_id: second.call_id }), /404/)
-})
-
-test('who does not know the password reaches nobody, and a kill ends calls but forgets none', async (t) => {
-  const path = await home(t)
-  const simulator = await start(t, path)
-  const customer = await makeCustomer(t, simulator)
-  for (const own of [null, { username: 'trunkline', password: 'guess' }]) {
-    const { dialled } = await customer.dial('+33612345678', await customer.telephone(), own)
-    await until(async () => dialled.status > 0)
-    assert.equal(dialled.status, 401)
-  }
-  assert.deepEqual(await seen(simulator, '+33612345678'), [])
-  const { dialled } = await customer.dial('+33612345678', await customer.telephone())
-  await until(async () => dialled.session)
-  await kill(simulator)
-  const after = await start(t, path)
-  const [call] = await seen(after, '+33612345678')
-  assert.deepEqual([call?.state, call?.peer], ['failed', ours])
 })

@@ -10,13 +10,14 @@ export type Carrier = {
   readonly smppPort: number
   readonly controlPort: number
   readonly chatPort: number
+  readonly sipPort: number
   readonly pid: number
   readonly token: string
   readonly password: string
   stop(): Promise<void>
 }
 
-type Ready = { smpp_port: number; control_port: number; chat_port: number }
+type Ready = { smpp_port: number; control_port: number; chat_port: number; sip_port: number }
 
 const program = join(import.meta.dirname, '../../simulator/main.ts')
 
@@ -32,11 +33,16 @@ const firstLine = async (child: ChildProcess): Promise<Ready> => {
 /**
  * Starts the sandbox carriers. They end by themselves when this process is gone, because their stdin closes. When
  * somebody ends them, they stay down until the next start, as a real carrier would: nothing is sent meanwhile.
- * @param smppPort 0 for any free one
+ * @param ports 0 for any free one
  */
-export const startCarrier = async (home: string, smppPort: number, log: Logger): Promise<Carrier> => {
+export const startCarrier = async (
+  home: string,
+  ports: { smpp: number; sip: number },
+  log: Logger,
+): Promise<Carrier> => {
   const [token, password] = [randomBytes(24).toString('base64url'), randomBytes(6).toString('base64url')]
-  const flags = ['--home', join(home, 'simulator'), '--smpp-port', String(smppPort), '--control-port', '0']
+  const wanted = ['--smpp-port', String(ports.smpp), '--sip-port', String(ports.sip), '--control-port', '0']
+  const flags = ['--home', join(home, 'simulator'), ...wanted]
   const child = spawn(process.execPath, ['--max-old-space-size=256', program, ...flags], {
     stdio: ['pipe', 'pipe', 'inherit'],
     // Ctrl-C reaches the whole group of the terminal, and texts in hand still want their carrier.
@@ -52,13 +58,15 @@ export const startCarrier = async (home: string, smppPort: number, log: Logger):
   child.stdin.on('error', () => {}) // it went first
   let stopping = false
   child.on('exit', (code, signal) => {
-    if (!stopping) log.error(`the sandbox carriers ended (${signal ?? code}); no SMS leaves until the next start`)
+    if (!stopping)
+      log.error(`the sandbox carriers ended (${signal ?? code}); no SMS and no call leaves until the next start`)
   })
-  const { smpp_port, control_port, chat_port } = await firstLine(child)
+  const { smpp_port, control_port, chat_port, sip_port } = await firstLine(child)
   return {
     smppPort: smpp_port,
     controlPort: control_port,
     chatPort: chat_port,
+    sipPort: sip_port,
     pid: child.pid ?? 0,
     token,
     password,

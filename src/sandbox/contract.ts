@@ -27,6 +27,28 @@ const Item = Type.Object({
   removed: Type.Optional(Type.Boolean({ description: 'Taken back by who wrote it' })),
 })
 
+const Call = Type.Object({
+  call_id: Type.String(),
+  direction: Enum(['inbound', 'outbound'], { description: 'As the handset sees it: a call that it got is inbound' }),
+  peer: Type.String({ description: 'The number at the other end' }),
+  at: Time,
+  state: Enum(['ringing', 'answered', 'completed', 'busy', 'no_answer', 'rejected', 'canceled', 'failed']),
+  status: Type.Integer({ description: 'The last SIP status; 0 before there is one' }),
+  answered_at: Type.Optional(Time),
+  ended_at: Type.Optional(Time),
+  seconds: Type.Number({ description: 'Talked, so far' }),
+  digits: Type.String({ description: 'Keys that were pressed at the other end' }),
+  tones: Type.Array(
+    Type.Object({
+      hertz: Type.Integer(),
+      from: Type.Number({ description: 'Seconds after the answer' }),
+      seconds: Type.Number(),
+    }),
+    { description: 'Pure tones that the handset heard' },
+  ),
+  uuid: Type.Optional(Type.String({ description: 'The call on the platform, where it is known' })),
+})
+
 export const getHandset = contract({
   ...sandbox,
   id: 'getHandset',
@@ -39,7 +61,7 @@ export const getHandset = contract({
     number: Type.String(),
     sms: Type.Array(Item),
     msgapp: Type.Array(Item),
-    calls: Type.Array(Item),
+    calls: Type.Array(Call),
   }),
   errors: {},
 })
@@ -61,7 +83,16 @@ export const setHandset = contract({
           'How the carrier treats submits to it over SMPP; null: well. Refusals, broken links and missing answers meet every other submit, so that the next try gets through',
       }),
     ),
-    answers: Type.Optional(Enum(['answer', 'busy', 'no_answer', 'reject'])),
+    answers: Type.Optional(
+      Enum(['answer', 'busy', 'no_answer', 'reject', 'echo'], {
+        description: 'When it is called. answer: after 1 s, with a tone of 620 Hz; echo: it sends back what it hears',
+      }),
+    ),
+    talk_seconds: Type.Optional(
+      Type.Union([Type.Null(), Type.Integer({ minimum: 1, maximum: 14_400 })], {
+        description: 'How long it talks before it hangs up; null: as long as the other end likes',
+      }),
+    ),
     on_msgapp: Type.Optional(Type.Boolean()),
     business: Type.Optional(Type.Boolean()),
     groups: Type.Optional(
@@ -92,6 +123,45 @@ export const sendFromHandset = contract({
   status: 202,
   reply: Ok({}),
   errors: { notFound: 'The number is not one of the account' },
+})
+
+const ownCalls = { ...sandbox, method: 'POST', status: 202 } as const
+
+export const callFromHandset = contract({
+  ...ownCalls,
+  id: 'callFromHandset',
+  url: '/sandbox/handsets/:number/calls',
+  summary: 'The handset calls a number through the trunk, with its tone',
+  params,
+  body: Type.Object({
+    to: Phone('A number of the account'),
+    seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 14_400,
+        description: 'How long it talks before it hangs up; default: as long as the other end likes',
+      }),
+    ),
+    digits: Type.Optional(
+      Type.String({
+        pattern: '^[0-9A-Da-d*#]{0,50}$',
+        description: 'Keys that it presses a second after the answer',
+        examples: ['12#'],
+      }),
+    ),
+  }),
+  reply: Ok({ call_id: Type.String() }),
+  errors: { notFound: 'The number is not one of the account' },
+})
+
+export const hangUpFromHandset = contract({
+  ...ownCalls,
+  id: 'hangUpFromHandset',
+  url: '/sandbox/handsets/:number/calls/:call_id/hang-up',
+  summary: 'The handset hangs up, or rejects a call that rings',
+  params: Type.Object({ ...params.properties, call_id: Type.String({ maxLength: 40 }) }),
+  reply: Ok({}),
+  errors: { notFound: 'The handset has no such call of the account' },
 })
 
 export const moveClock = contract({

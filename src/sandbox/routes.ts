@@ -2,21 +2,14 @@ import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
-import { print, timeOf } from '../lib/id.ts'
+import { print } from '../lib/id.ts'
 import { ownerOf } from '../msgapp/channels/ops.ts'
 import type { Parts } from '../parts.ts'
+import { shownCalls } from './calls.ts'
 import * as c from './contract.ts'
-import { notHandset } from './handset.ts'
+import { isOwn, notHandset } from './handset.ts'
 import type { ChatItem, Item } from './simulator.ts'
 import * as store from './store.ts'
-
-/** True when one of these numbers was the account's at that time. */
-const isOwn = (tenures: readonly store.Tenure[], numbers: readonly string[], at: string): boolean => {
-  const time = Date.parse(at)
-  return tenures.some(
-    ({ number, id, next }) => numbers.includes(number) && time >= timeOf(id) && (next === null || time < timeOf(next)),
-  )
-}
 
 export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
   /** The items that belong to the account: while they came, the number at the other end was its own. */
@@ -50,12 +43,12 @@ export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
   return [
     serve(c.getHandset, async ({ account, params }) => {
       const handset = phoneNumber(params.number)
-      const { sms, msgapp } = await simulator.handset(handset)
+      const { sms, msgapp, calls } = await simulator.handset(handset)
       return {
         number: handset,
         sms: await shown(account.id, sms),
         msgapp: await shownChats(account.id, msgapp),
-        calls: [],
+        calls: await shownCalls(db, account.id, calls),
       }
     }),
 

@@ -15,6 +15,21 @@ export type ChatItem = Omit<Item, 'carrier_id'> & {
   removed?: boolean
 }
 
+/** A call as its handset saw it. */
+export type CallItem = {
+  call_id: string
+  sip_call_id: string
+  direction: 'inbound' | 'outbound'
+  peer: string
+  at: string
+  state: 'ringing' | 'answered' | 'completed' | 'busy' | 'no_answer' | 'rejected' | 'canceled' | 'failed'
+  status: number
+  answered_at?: string
+  ended_at?: string
+  digits: string
+  tones: { hertz: number; from: number; seconds: number }[]
+}
+
 /** What a handset can do on the messaging app (simulator/chat/control.ts). */
 export type ChatDeed = 'msgapp' | 'read' | 'msgapp-calls' | 'edit' | 'react' | 'group' | 'leave' | 'pair'
 
@@ -23,9 +38,13 @@ export type SimulatorFile = { id: string; mimeType: string; size: number }
 
 /** The sandbox carriers, reached over their control socket. */
 export type Simulator = {
-  handset(number: string): Promise<{ sms: Item[]; msgapp: ChatItem[] }>
+  handset(number: string): Promise<{ sms: Item[]; msgapp: ChatItem[]; calls: CallItem[] }>
   behave(number: string, behaviour: Record<string, unknown>): Promise<void>
   send(number: string, to: string, text: string): Promise<void>
+  /** A handset calls a number. @returns the call's id */
+  dial(number: string, to: string, how: { seconds?: number | undefined; digits?: string | undefined }): Promise<string>
+  /** Ends a call of a handset's, if it is still under way. */
+  hangUp(number: string, call: string): Promise<void>
   /** A handset does something on the messaging app. Null when the network says that it cannot. */
   chat(number: string, deed: ChatDeed, body: object): Promise<{ id?: string; read?: number } | null>
   /** Keeps a file for a handset to send. A body that breaks off ends in the 503 Problem too. */
@@ -66,6 +85,12 @@ export const makeSimulator = (address: () => { port: number; token: string } | n
     handset: (number) => call('GET', path(number)),
     behave: async (number, behaviour) => void (await call('PUT', path(number), behaviour)),
     send: async (number, to, text) => void (await call('POST', `${path(number)}/sms`, { to, text })),
+    dial: async (number, to, how) =>
+      (await call<{ call_id: string }>('POST', `${path(number)}/calls`, { to, ...how })).call_id,
+    hangUp: async (number, call_id) => {
+      const answer = await ask('POST', `${path(number)}/hang-up`, { call_id })
+      if (answer.status !== 404) await read(answer)
+    },
     chat: async (number, deed, body) => {
       const answer = await ask('POST', `${path(number)}/${deed}`, body)
       // Of its control.ts again: what was done, or why not.

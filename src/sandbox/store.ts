@@ -72,3 +72,21 @@ export const groupOnNetwork = async (db: Db, account: string, group: string): Pr
     await db.maybe<{ network_id: string | null }>`
       select network_id from msgapp_groups where account_id = ${account} and id = ${group}`
   )?.network_id ?? null
+
+/** True while the account has the number, whatever it can be used for. */
+export const rents = async (db: Db, account: string, number: string): Promise<boolean> =>
+  (await db.maybe`
+    select 1 from virtual_numbers where account_id = ${account} and number = ${number} and released_at is null`) !==
+  null
+
+/** Calls of an account by their own ids. */
+export const callsPlaced = (db: Db, account: string, ids: readonly string[]) => db.many<{ key: string; id: string }>`
+  select id::text as key, id from calls where account_id = ${account} and id = any(${ids}::uuid[])`
+
+/** Calls of an account by the Call-ID that the carrier gave them. */
+export const callsReceived = (db: Db, account: string, callIds: readonly string[]) => db.many<{
+  key: string
+  id: string
+}>`
+  select callid as key, id from calls
+  where account_id = ${account} and direction = 'I' and callid = any(${callIds}::text[])`

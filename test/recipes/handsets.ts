@@ -72,5 +72,17 @@ export const handsetRecipes: Recipes = {
     ok: async (scene) => ({ params, body: { group_uuid: await group(scene) } }),
     notFound: () => ({ params, body: { group_uuid: `WAG${uuid()}` } }),
   },
+  callFromHandset: {
+    ok: async (scene) => ({ params, body: { to: (await scene.number()).number, seconds: 1 } }),
+    notFound: () => ({ params, body: { to: nobody } }),
+  },
+  hangUpFromHandset: {
+    ok: async (scene) => {
+      const { number } = await scene.number()
+      return { params: { ...params, call_id: await scene.world.parts.simulator.dial(handset, number, {}) } }
+    },
+    notFound: () => ({ params: { ...params, call_id: uuid() } }),
+    invalid: () => ({ params: { ...params, call_id: 'x'.repeat(41) } }),
+  },
   pairChannel: { ok: async (scene) => ({ params: { channel_uuid: await scene.pairingChat() } }) },
 }

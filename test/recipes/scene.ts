@@ -52,7 +52,7 @@ const furnish = async ({ db, call, parts }: World) => {
 
 /** An installation in which every endpoint can be fulfilled: a catalogue, prices, and sandbox carriers. */
 export const makeScenery = async (options: { log?: pino.Logger } = {}): Promise<World & { carrier: Carrier }> => {
-  const carrier = await startCarrier(temporaryFolder(), 0, pino({ level: 'silent' }))
+  const carrier = await startCarrier(temporaryFolder(), { smpp: 0, sip: 0 }, pino({ level: 'silent' }))
   const simulator = makeSimulator(() => ({ port: carrier.controlPort, token: carrier.token }))
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' }, {}, { simulator, ...options })
   after(carrier.stop)

@@ -133,7 +133,8 @@ export class Hunt {
     if (bridged.outcome === 'refused') return ofMedia(bridged)
     const offer = await leg.value.describe()
     if (offer.outcome === 'refused') return ofMedia(offer)
-    const callId = randomBytes(16).toString('hex')
+    // Named by the call's record, so that a carrier's log leads to ours; what follows makes it one of a kind (RFC 3261, 8.1.1.4).
+    const callId = `${this.settings.plan.call}-${randomBytes(6).toString('hex')}`
     this.settings.events.dialled(callId)
     return new Attempt(new Side('callee', where, leg.value, side), { ...ask, callId }, offer.value)
   }

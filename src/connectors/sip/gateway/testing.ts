@@ -42,7 +42,7 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
   const planned = (call: VoicePlaced | VoiceReceived): VoiceAsked<VoicePlan> => {
     const decided = decide(call)
     if ('refused' in decided) return decided
-    name = `call ${entries.length}`
+    name = `call-${entries.length}`
     const plain = { call: name, callerId: '+33187654321', targets: [], ringSeconds: 30 }
     return { value: { ...plain, record: null, mostSeconds: null, ...decided.value } }
   }
