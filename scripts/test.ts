@@ -1,9 +1,11 @@
 import { globSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
+import { needs } from '../test/needs.ts'
+import { oldest } from '../test/servers.ts'
 import { globalSetup, globalTeardown } from '../test/setup.ts'
 import { killAll, type Outcome, type Patience, runFile } from './tests/file.ts'
-import { longestFirst } from './tests/order.ts'
+import { plain, type Turn, whole } from './tests/plan.ts'
 
 // npm test                    everything but the long forms
 // npm test -- src/sms         only these files or folders
@@ -36,18 +38,20 @@ const given = (path: string): string[] => {
   return statSync(join(root, full)).isDirectory() ? find([`${full}/**/*.test.ts`]) : [full]
 }
 
-const chosen = (): string[] => {
+const onOldest = needs('PostgreSQL 15', oldest !== null)
+
+const chosen = (): Turn[] => {
   if (values.long !== undefined) {
     const patterns = longForms[values.long]
     if (!patterns) throw new Error(`--long must be one of ${Object.keys(longForms).join(', ')}`)
-    return find(patterns)
+    return plain(find(patterns))
   }
-  if (positionals.length > 0) return positionals.flatMap(given)
-  return longestFirst(find(everywhere))
+  if (positionals.length > 0) return plain(positionals.flatMap(given))
+  return whole(find(everywhere), root, !onOldest.skip)
 }
 
-const files = chosen()
-if (files.length === 0) throw new Error('there are no such test files')
+const turns = chosen()
+if (turns.length === 0) throw new Error('there are no such test files')
 if (values.long !== undefined) process.env.TRUNKLINE_TEST_LONG = '1'
 
 const patience: Patience =
@@ -56,21 +60,21 @@ const patience: Patience =
     : { test: 4 * 3_600_000, busy: 4 * 3_600_000, over: 60_000 }
 
 /** Whoever looks at one file, or at a form that takes hours, wants to see it go on. */
-const live = values.long !== undefined || files.length === 1
+const live = values.long !== undefined || turns.length === 1
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
-const left: string[] = []
+const left: Turn[] = []
 
-/** Runs files, so many at a time, and prints what each said when it has ended; `live` ones meanwhile. */
-const runAll = async (names: readonly string[], concurrency: number): Promise<Outcome[]> => {
-  left.push(...names)
+/** Runs them, so many at a time, and prints what each said when it has ended; `live` ones meanwhile. */
+const runAll = async (asked: readonly Turn[], concurrency: number): Promise<Outcome[]> => {
+  left.push(...asked)
   const outcomes: Outcome[] = []
   const worker = async () => {
-    for (let file = left.shift(); file !== undefined; file = left.shift()) {
-      const outcome = await runFile(file, patience, live)
+    for (let turn = left.shift(); turn !== undefined; turn = left.shift()) {
+      const outcome = await runFile(turn, patience, live)
       outcomes.push(outcome)
-      console.log(`${outcome.passed ? '▶' : '✖'} ${file} (${seconds(outcome.ms)})\n${live ? '' : outcome.text}`)
+      console.log(`${outcome.passed ? '▶' : '✖'} ${turn.name} (${seconds(outcome.ms)})\n${live ? '' : outcome.text}`)
     }
   }
   await Promise.all(Array.from({ length: concurrency }, worker))
@@ -81,8 +85,10 @@ const runAll = async (names: readonly string[], concurrency: number): Promise<Ou
 const tellMore = (outcomes: readonly Outcome[]) => {
   const slow = outcomes.filter(({ ms }) => ms > 10_000).sort((a, b) => b.ms - a.ms)
   if (slow.length > 0) console.log('\nOver 10 s:')
-  for (const { file, ms } of slow) console.log(`  ${seconds(ms).padStart(8)}  ${file}`)
-  const skipped = outcomes.flatMap(({ file, skipped }) => skipped.map((one) => ({ ...one, file })))
+  for (const { turn, ms } of slow) console.log(`  ${seconds(ms).padStart(8)}  ${turn.name}`)
+  const skipped = outcomes.flatMap(({ turn, skipped }) => skipped.map((one) => ({ ...one, file: turn.name })))
+  if (onOldest.skip && positionals.length === 0)
+    skipped.push({ file: 'src', name: 'the SQL of the domains on PostgreSQL 15', reason: onOldest.skip })
   if (skipped.length === 0) return
   const lacking = new Set<string>()
   console.log('\nSKIPPED, and so not proved by this run:')
@@ -98,28 +104,27 @@ const tellMore = (outcomes: readonly Outcome[]) => {
 /** So many files may have failed for want of a quiet machine; more have another cause. */
 const fewFiles = 6
 
-const namesOf = (outcomes: readonly Outcome[]) => outcomes.filter(({ passed }) => !passed).map(({ file }) => file)
+const failedOf = (outcomes: readonly Outcome[]) => outcomes.filter(({ passed }) => !passed).map(({ turn }) => turn)
+const namesOf = (turns: readonly Turn[]) => turns.map(({ name }) => name).join(', ')
 
-// @returns the files that failed
-const runEverything = async (): Promise<string[]> => {
+/** @returns whether everything passed, if only at the second try */
+const runEverything = async (): Promise<boolean> => {
   const began = performance.now()
-  const outcomes = await runAll(files, Number(values.concurrency))
-  const failed = namesOf(outcomes)
+  const outcomes = await runAll(turns, Number(values.concurrency))
+  const failed = failedOf(outcomes)
   tellMore(outcomes)
   const sum = (count: 'tests' | 'passed') => outcomes.reduce((total, { counts }) => total + counts[count], 0)
   const took = seconds(performance.now() - began)
-  console.log(`\n${files.length} files, ${sum('tests')} tests, ${sum('passed')} passed, in ${took}`)
-  if (failed.length === 0) return []
-  console.log(`FAILED: ${failed.join(', ')}`)
-  if (failed.length > fewFiles || files.length <= fewFiles || values.long !== undefined) return failed
+  console.log(`\n${turns.length} files, ${sum('tests')} tests, ${sum('passed')} passed, in ${took}`)
+  if (failed.length === 0) return true
+  console.log(`FAILED: ${namesOf(failed)}`)
+  if (failed.length > fewFiles || turns.length <= fewFiles || values.long !== undefined) return false
   console.log('\nOnce more, one after the other:')
-  const still = namesOf(await runAll(failed, 1))
+  const still = failedOf(await runAll(failed, 1))
   console.log(
-    still.length > 0
-      ? `FAILED twice: ${still.join(', ')}`
-      : `SHAKY, passed only at the second try: ${failed.join(', ')}`,
+    still.length > 0 ? `FAILED twice: ${namesOf(still)}` : `SHAKY, passed only at the second try: ${namesOf(failed)}`,
   )
-  return still
+  return still.length === 0
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -131,7 +136,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 
 await globalSetup()
 try {
-  process.exitCode = (await runEverything()).length > 0 ? 1 : 0
+  process.exitCode = (await runEverything()) ? 0 : 1
 } finally {
   await globalTeardown()
 }

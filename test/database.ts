@@ -64,7 +64,7 @@ const onNewest = async () => clone(await serverUrl(variables.newest))
 const onOldest = async () => clone(await serverUrl(variables.oldest, oldest ?? undefined))
 
 /** A new database, migrated and empty; it goes at the end of the file. On PostgreSQL 18, or on 15 where
- *  test/postgres15.test.ts runs a file once more. */
+ *  `npm test` runs the SQL of the domains once more. */
 export const testDatabase = process.env.TRUNKLINE_TEST_POSTGRES === '15' ? onOldest : onNewest
 
 /**

@@ -5,14 +5,16 @@ import { test } from 'node:test'
 import { until } from '../../test/platform.ts'
 import { temporaryFolder } from '../../test/servers.ts'
 import { runFile } from './file.ts'
-import { longestFirst } from './order.ts'
+import { plain, whole } from './plan.ts'
 
 const folder = temporaryFolder()
 
 const run = (name: string, body: string, patience = { test: 60_000, busy: 60_000, over: 60_000 }) => {
   const path = join(folder, `${name}.mjs`)
   writeFileSync(path, `import { after, test } from 'node:test'\nimport { writeFileSync } from 'node:fs'\n${body}`)
-  return runFile(path, patience)
+  const [turn] = plain([path])
+  assert.ok(turn)
+  return runFile(turn, patience)
 }
 
 const mark = (name: string) => join(folder, name)
@@ -94,8 +96,11 @@ test('what a file started and forgot ends with it', async () => {
   await until(isGone)
 })
 
-test('files that take long go first, and none is lost', () => {
-  const files = ['a.test.ts', 'test/fuzz.test.ts', 'b.test.ts', 'test/postgres15.test.ts']
-  const sorted = longestFirst(files)
-  assert.deepEqual(sorted, ['test/postgres15.test.ts', 'test/fuzz.test.ts', 'a.test.ts', 'b.test.ts'])
+test('a whole run tries each file once, those that take long first, and the SQL of the domains on the oldest server too', () => {
+  const root = join(import.meta.dirname, '../..')
+  const files = ['src/sms/sms.test.ts', 'src/webhooks/webhooks.test.ts', 'test/fuzz.test.ts']
+  const names = whole(files, root, true).map(({ name }) => name)
+  assert.deepEqual(names.slice(0, 3), ['test/fuzz.test.ts', ...files.slice(0, 2)])
+  assert.ok(names.length > 30 && names.includes('src/sms/sms.test.ts on PostgreSQL 15'), names.join())
+  assert.equal(whole(files, root, false).length, 3)
 })

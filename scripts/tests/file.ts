@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Socket } from 'node:net'
-import { join, relative, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Turn } from './plan.ts'
 import type { Fact } from './reporter.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -23,7 +24,7 @@ export type Patience = {
 
 /** What came of one test file. */
 export type Outcome = {
-  file: string
+  turn: Turn
   passed: boolean
   ms: number
   /** Everything that it printed. */
@@ -42,10 +43,9 @@ export const killAll = (): void => {
 /**
  * Runs a test file in a process group of its own, and gives it up when it hangs: Node's own runner would wait for a process
  * that never ends, or end the whole run. What the file started and left behind ends with it.
- * @param file relative to the root
  * @param live prints what it says at once, too
  */
-export const runFile = async (file: string, patience: Patience, live = false): Promise<Outcome> => {
+export const runFile = async (turn: Turn, patience: Patience, live = false): Promise<Outcome> => {
   const began = performance.now()
   const reporter = join(import.meta.dirname, 'reporter.ts')
   const options = [
@@ -55,11 +55,16 @@ export const runFile = async (file: string, patience: Patience, live = false): P
   ]
   // Set where a test runs this; it would make Node report in its own way.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const child = spawn(process.execPath, [...options, resolve(root, file)], {
+  const child = spawn(process.execPath, [...options, resolve(root, turn.file)], {
     cwd: root,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    env: { ...env, NODE_COMPILE_CACHE: compileCache, ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}) },
+    env: {
+      ...env,
+      ...turn.env,
+      NODE_COMPILE_CACHE: compileCache,
+      ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),
+    },
   })
   const [, stdout, stderr, facts] = child.stdio
   if (!(stdout instanceof Socket && stderr instanceof Socket && facts instanceof Socket)) throw new Error('no pipes')
@@ -86,7 +91,7 @@ export const runFile = async (file: string, patience: Patience, live = false): P
   const skipped: Outcome['skipped'] = []
   const giveUp = () => {
     const why = open > 0 ? `${open} of its tests had not ended` : 'its tests were over, but not its process'
-    gaveUp = `✖ ${file} was killed after ${(open > 0 ? patience.busy : patience.over) / 1000} s of silence: ${why}\n`
+    gaveUp = `✖ ${turn.name} was killed after ${(open > 0 ? patience.busy : patience.over) / 1000} s of silence: ${why}\n`
     kill()
   }
   // A file has no tests before it has loaded.
@@ -111,9 +116,9 @@ export const runFile = async (file: string, patience: Patience, live = false): P
   await Promise.race([closed, pause(5_000, undefined, { ref: false })])
 
   if (gaveUp) note(gaveUp)
-  else if (status !== 0 && over?.success !== false) note(`✖ ${file} ended with ${signal ?? `status ${status}`}\n`)
+  else if (status !== 0 && over?.success !== false) note(`✖ ${turn.name} ended with ${signal ?? `status ${status}`}\n`)
   return {
-    file: relative(root, resolve(root, file)),
+    turn,
     passed: status === 0 && over?.success === true,
     ms: performance.now() - began,
     text,

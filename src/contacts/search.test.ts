@@ -147,8 +147,9 @@ test('search: among very many alike, an exact one is still the first', async () 
   const isSampled = ({ id }: { id: string }) => Number.parseInt(id.slice(-2), 16) % 64 === 0
   const few = await look(2)
   assert.ok(few.length === 2 && few.every(isSampled))
-  const all = await look(1000)
-  assert.equal(new Set(all.map(({ id }) => id)).size, 1000)
+  // 'mari' is near enough, too.
+  const all = await look(2000)
+  assert.equal(new Set(all.map(({ id }) => id)).size, 1001)
   assert.ok(all.some((row) => !isSampled(row)))
 })
 
