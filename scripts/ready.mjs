@@ -6,7 +6,16 @@
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -96,6 +105,28 @@ const linkNode = () => {
   symlinkSync(relative(dirname(link), target), link)
 }
 
+const sdk = join(root, 'packages', 'voice-sdk')
+
+/** What the browser SDK is built from. */
+const sdkSources = () => {
+  const hash = createHash('sha256').update(wanted())
+  for (const file of ['build.mjs', 'package.json']) hash.update(readFileSync(join(sdk, file)))
+  for (const file of readdirSync(join(sdk, 'src')).sort())
+    hash.update(file).update(readFileSync(join(sdk, 'src', file)))
+  return hash.digest('hex')
+}
+
+/** The only thing that is built: browsers load one file, and no TypeScript. */
+const buildSdk = async () => {
+  const built = join(sdk, 'dist', '.stamp')
+  const sources = sdkSources()
+  if (existsSync(built) && readFileSync(built, 'utf8') === sources) return
+  say('building the voice SDK of browsers …')
+  const { buildSdk } = await import('../packages/voice-sdk/build.mjs')
+  await buildSdk()
+  writeFileSync(built, sources)
+}
+
 const have = installed()
 const enough = have?.hash === wanted() && (have.dev || !dev)
 if (!enough) {
@@ -103,3 +134,4 @@ if (!enough) {
   writeFileSync(stamp, `${wanted()} ${dev || installedByHand() ? 'dev' : 'run'}`)
 }
 linkNode()
+await buildSdk()

@@ -19,6 +19,8 @@ const passes = async (tool: string, ...flags: string[]) => {
 
 test('types agree', () => passes('tsc', '-p', '.'))
 
+test('types of the browser SDK agree', () => passes('tsc', '-p', 'packages/voice-sdk', '--noEmit'))
+
 test('lint and format agree', () => passes('biome', 'check', '--error-on-warnings', '.'))
 
 test('nothing is dead: files, exports, dependencies', () => passes('knip', '--no-progress', '--no-config-hints'))

@@ -8,6 +8,8 @@ import { openapi } from '../http/openapi.ts'
 import type { Parts } from '../parts.ts'
 
 const pages = join(import.meta.dirname, 'pages')
+/** Built by scripts/ready.mjs. */
+const sdk = join(import.meta.dirname, '../../packages/voice-sdk/dist')
 
 /** No inline script, nothing from elsewhere. The renderer of the documentation sets styles in elements. */
 const policy =
@@ -37,6 +39,17 @@ export const installSite = async (app: FastifyInstance, { config, metrics, versi
     index: false,
     maxAge: 86_400_000,
     allowedPath: (path) => /^\/swagger-ui(?:-bundle\.js|\.css)$/.test(path),
+  })
+  await app.register(fastifyStatic, {
+    root: sdk,
+    prefix: '/sdk/',
+    decorateReply: false,
+    index: false,
+    maxAge: 300_000,
+    preCompressed: true,
+    allowedPath: (path) => /^\/voice\.m?js(?:\.gz)?$/.test(path),
+    // A customer's own page loads it too: it is the same for everybody.
+    setHeaders: (reply) => void reply.header('access-control-allow-origin', '*'),
   })
   let document: string | null = null
   app.get('/openapi.json', (_request, reply) => {
