@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { type Changes, watchChanges } from './db/changes.ts'
@@ -94,7 +95,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     accept: makeAccept(db, clock, config.optOut, () => wake(submitKind)),
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
-    networks: makeNetworks({ db, seal, changes, log }),
+    networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
     outbound,
     chat: makeChat({ db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },

@@ -42,7 +42,7 @@ const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async (
     mapped: ignored,
   }
   const vault = { read: async () => new Map<string, Buffer>(), write: ignored, forget: ignored }
-  const network = connectSandbox({ host: '127.0.0.1', port, token: as }, { events, vault, log: () => {} })
+  const network = connectSandbox({ host: '127.0.0.1', port, token: as }, { events, vault, home: '', log: () => {} })
   t.after(() => network.close())
   network.attach(line)
   return { network, inbound, receipts, states, reasons }

@@ -184,6 +184,33 @@ const WhatsappCloud = Type.Object({
   ),
 })
 
+/** Settings of numbers that are linked as WhatsApp Web (docs/whatsapp-web.md). */
+const WhatsappWeb = Type.Object({
+  accept_notice: Type.Optional(
+    Type.Boolean({
+      description:
+        'true once whoever answers for the numbers knows: its provider’s terms forbid automated use, numbers are banned for it, and the library that speaks it is unofficial and installed apart',
+    }),
+  ),
+  linking: Type.Optional(
+    Enum(['qr', 'code'], { description: 'qr: the phone scans a code (default); code: one is typed into the phone' }),
+  ),
+  client_version: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{1,3}[.][0-9]{1,6}[.][0-9]{1,12}$',
+      description: 'Of the application, where the network refuses the library’s own',
+      examples: ['2.3000.1043857760'],
+    }),
+  ),
+  websocket_url: Type.Optional(
+    Type.String({
+      pattern: '^wss?://[^\\s?#]+$',
+      maxLength: 300,
+      description: 'Default wss://web.whatsapp.com/ws/chat',
+    }),
+  ),
+})
+
 type Kinds = {
   readonly [kind: string]: {
     readonly settings: TSchema & { properties: TProperties }
@@ -198,6 +225,7 @@ export const kinds = {
   sandbox: { settings: Sandbox, secrets: ['token'] },
   xmpp: { settings: Xmpp, secrets: ['secret', 'password', 'admin_password'] },
   'whatsapp-cloud': { settings: WhatsappCloud, secrets: ['access_token', 'app_secret', 'verify_token'] },
+  'whatsapp-web': { settings: WhatsappWeb, secrets: [] },
 } as const satisfies Kinds
 
 export type Kind = keyof typeof kinds
@@ -234,4 +262,5 @@ export const changes: { readonly [K in Kind]: TSchema } = {
   sandbox: Type.Partial(Sandbox),
   xmpp: Type.Partial(Xmpp),
   'whatsapp-cloud': Type.Partial(WhatsappCloud),
+  'whatsapp-web': Type.Partial(WhatsappWeb),
 }

@@ -56,6 +56,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     sandbox: networks,
     xmpp: networks,
     'whatsapp-cloud': networks,
+    'whatsapp-web': networks,
   }
 
   /** After every change of a connection, in its transaction. */

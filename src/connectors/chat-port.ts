@@ -180,6 +180,8 @@ export type ChatVault = {
 export type ChatTools = {
   readonly events: ChatEvents
   readonly vault: ChatVault
+  /** The platform's folder on this machine, for what is installed on demand. */
+  readonly home: string
   readonly log: (event: string, details?: object) => void
 }
 

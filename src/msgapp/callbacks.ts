@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { openConnection } from '../connections/ops.ts'
 import type { ChatEvents, ChatTools } from '../connectors/chat-port.ts'
@@ -29,7 +30,7 @@ const texts = (values: unknown): Record<string, string> => {
  * answers, whoever runs the connection: what is told is kept before it is answered, and kept once.
  */
 export const installChatCallbacks = async (app: FastifyInstance, parts: Parts): Promise<void> => {
-  const { db, seal, log } = parts
+  const { db, seal, log, config } = parts
   const intake = makeIntake(parts)
 
   /** What a driver is given for one request. */
@@ -54,6 +55,7 @@ export const installChatCallbacks = async (app: FastifyInstance, parts: Parts): 
     const tools: ChatTools = {
       events,
       vault: makeVault(db, seal, () => {}),
+      home: resolve(config.home),
       log: (event, details) => log.info({ connection, ...details }, `${platform} ${event}`),
     }
     const find = async (number: string): Promise<string | null> => {

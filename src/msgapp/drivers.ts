@@ -2,14 +2,18 @@ import { plainSettings } from '../connections/ops.ts'
 import type { ChatAbilities, ChatAbility, ChatDriver, ChatPlatform } from '../connectors/chat-port.ts'
 import { sandboxDriver } from '../connectors/sandbox/driver.ts'
 import { whatsappCloudDriver } from '../connectors/whatsapp-cloud/driver.ts'
+import { whatsappWebDriver } from '../connectors/whatsapp-web/driver.ts'
 import { xmppDriver } from '../connectors/xmpp/driver.ts'
 import type { Sql } from '../db/sql.ts'
 import { Problem } from '../http/problem.ts'
 
 /** The networks that there are. Settings were checked against the schema of their kind (connections/kinds.ts). */
-const drivers = { sandbox: sandboxDriver, xmpp: xmppDriver, 'whatsapp-cloud': whatsappCloudDriver } satisfies {
-  [platform in ChatPlatform]?: ChatDriver<unknown>
-}
+const drivers = {
+  sandbox: sandboxDriver,
+  xmpp: xmppDriver,
+  'whatsapp-cloud': whatsappCloudDriver,
+  'whatsapp-web': whatsappWebDriver,
+} satisfies { [platform in ChatPlatform]: ChatDriver<unknown> }
 
 export type ChatKind = keyof typeof drivers
 

@@ -43,6 +43,8 @@ export type Network = {
   somebody(): Promise<Somebody>
   /** A number that is not on the network. */
   readonly nobody: string
+  /** A picture that the network takes, where it does not take PNG. */
+  readonly portrait?: { readonly body: Buffer; readonly type: string }
   /** Stops the network's process without closing a socket; and lets it go on. */
   freeze(): void
   thaw(): void
@@ -221,10 +223,12 @@ export const chatSuite = (
 
     needing('picture', 'the picture of the channel is what others see', async () => {
       const ada = await network.somebody()
-      const url = hooks.file(picture, 'image/png', 'us.png')
+      const portrait = network.portrait ?? { body: picture, type: 'image/png' }
+      const seen = createHash('sha256').update(portrait.body).digest('hex')
+      const url = hooks.file(portrait.body, portrait.type, 'us')
       await must('POST', `/open/msgapp/set-profile-picture/${network.channel.number}`, { url })
       await done('picture-set')
-      await until(async () => (await ada.picture?.()) === digest)
+      await until(async () => (await ada.picture?.()) === seen)
     })
 
     needing('status', 'so is its status', async () => {

@@ -27,9 +27,9 @@ export type Networks = {
 /** Milliseconds between two looks at what is to run; each prolongs our leases. */
 const lookEvery = 2_500
 
-type Given = { db: Db; seal: Seal; changes: Changes; log: Logger }
+type Given = { db: Db; seal: Seal; changes: Changes; log: Logger; home: string }
 
-export const makeNetworks = ({ db, seal, changes, log }: Given): Networks => {
+export const makeNetworks = ({ db, seal, changes, log, home }: Given): Networks => {
   const owner = uuid()
   const running = new Map<string, { revision: string; owned: Owned }>()
   let how: { acts: Acts; intake: Intake } | null = null
@@ -74,7 +74,8 @@ export const makeNetworks = ({ db, seal, changes, log }: Given): Networks => {
       const known = running.get(connection.id)
       const { acts, intake } = how
       const driver = driverOf(connection.kind)
-      const owned = known?.owned ?? ownConnection({ db, seal, log, acts, intake, owner, connection, driver, until })
+      const owned =
+        known?.owned ?? ownConnection({ db, seal, log, acts, intake, owner, home, connection, driver, until })
       running.set(connection.id, { revision: connection.revision, owned })
       void owned.reconcile()
     }

@@ -36,6 +36,7 @@ type Given = Pick<Parts, 'db' | 'seal' | 'log'> & {
   readonly acts: Acts
   readonly intake: Intake
   readonly owner: string
+  readonly home: string
   readonly connection: { readonly id: string; readonly name: string; readonly settings: unknown }
   readonly driver: ChatDriver<unknown>
   readonly until: number
@@ -103,6 +104,7 @@ export const ownConnection = (given: Given): Owned => {
   const network: ChatNetwork = driver.start(connection.settings, {
     events,
     vault: makeVault(db, seal, admit),
+    home: given.home,
     log: (event, details) => log.info({ connection: name, ...details }, `${driver.platform} ${event}`),
   })
 

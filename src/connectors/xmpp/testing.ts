@@ -73,7 +73,12 @@ export const watch = (vault: ChatVault = makeVault(), keep: () => Promise<void> 
     mapped: async () => {},
   }
   return {
-    tools: { events, vault, log: (event, details) => void log.push(`${event} ${JSON.stringify(details ?? {})}`) },
+    tools: {
+      events,
+      vault,
+      home: '',
+      log: (event, details) => void log.push(`${event} ${JSON.stringify(details ?? {})}`),
+    },
     states,
     inbound: inbound.list,
     receipts: receipts.list,

@@ -1,0 +1,80 @@
+import type { ChatVault } from '../chat-port.ts'
+import type { Creds, Keys, Library } from './library.ts'
+
+/** What a linked device is: who it is, and the keys that it shares with others. */
+export type DeviceKeys = {
+  readonly creds: Creds
+  readonly keys: Keys
+  /** The credentials were changed: they are written with the next keys, or at once. */
+  changed(): void
+  /** Resolves once all that was changed is written. */
+  settled(): Promise<void>
+}
+
+type Entry = { type: string; id: string; value: Buffer | null }
+
+const credsType = 'creds'
+const credsId = 'device'
+
+/**
+ * The keys of a device in the vault. Everything that is set together is written in one transaction, and changed credentials
+ * with it, one write after the other: at every moment the vault holds a state that the device was in.
+ */
+export const openKeys = async (library: Library, vault: ChatVault, channel: string): Promise<DeviceKeys> => {
+  const { BufferJSON, proto } = library
+  const packed = (value: unknown) => Buffer.from(JSON.stringify(value, BufferJSON.replacer))
+  const unpacked = (type: string, bytes: Buffer): unknown => {
+    const value: unknown = JSON.parse(bytes.toString('utf8'), BufferJSON.reviver)
+    const isMessage = type === 'app-state-sync-key' && typeof value === 'object' && value !== null
+    return isMessage ? proto.Message.AppStateSyncKeyData.fromObject(value) : value
+  }
+
+  const stored = (await vault.read(channel, credsType, [credsId])).get(credsId)
+  // What we wrote ourselves.
+  const creds = stored ? (unpacked(credsType, stored) as Creds) : library.initAuthCreds()
+
+  let isChanged = !stored
+  let writing: Promise<void> = Promise.resolve()
+  const write = (entries: readonly Entry[]): Promise<void> => {
+    const turn = async () => {
+      const mine = isChanged ? [{ type: credsType, id: credsId, value: packed(creds) }] : []
+      isChanged = false
+      if (entries.length + mine.length === 0) return
+      try {
+        await vault.write(channel, [...entries, ...mine])
+      } catch (error) {
+        isChanged ||= mine.length > 0
+        throw error
+      }
+    }
+    const written = writing.then(turn)
+    writing = written.catch(() => {})
+    return written
+  }
+
+  await write([])
+  return {
+    creds,
+    keys: {
+      get: async (type, ids) => {
+        const found = await vault.read(channel, type, ids)
+        return Object.fromEntries([...found].map(([id, bytes]) => [id, unpacked(type, bytes)]))
+      },
+      set: (data) =>
+        write(
+          Object.entries(data).flatMap(([type, values]) =>
+            Object.entries(values).map(([id, value]) => ({
+              type,
+              id,
+              value: value === null || value === undefined ? null : packed(value),
+            })),
+          ),
+        ),
+    },
+    changed: () => {
+      isChanged = true
+      void write([]).catch(() => {})
+    },
+    settled: () => writing,
+  }
+}

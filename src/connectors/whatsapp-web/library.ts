@@ -1,0 +1,254 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** The one version that is used. */
+const version = '7.0.0-rc14'
+
+/** What we use of baileys, as its version 7.0.0-rc14 has it. */
+
+export type Node = {
+  readonly tag: string
+  readonly attrs: { readonly [name: string]: string }
+  readonly content?: readonly Node[] | Uint8Array | string | undefined
+}
+
+export type Key = {
+  readonly id?: string | null
+  readonly remoteJid?: string | null
+  readonly remoteJidAlt?: string | null
+  readonly fromMe?: boolean | null
+  readonly participant?: string | null
+  readonly participantAlt?: string | null
+}
+
+type Count = number | { toNumber(): number } | null
+
+export type FileContent = {
+  readonly mimetype?: string | null
+  readonly caption?: string | null
+  readonly fileName?: string | null
+  readonly fileLength?: Count
+  readonly directPath?: string | null
+  readonly mediaKey?: Uint8Array | null
+}
+
+type Place = {
+  readonly degreesLatitude?: number | null
+  readonly degreesLongitude?: number | null
+  readonly name?: string | null
+  readonly address?: string | null
+  readonly url?: string | null
+}
+
+/** A message as it is encrypted (WAProto, `Message`). */
+export type Content = {
+  readonly conversation?: string | null
+  readonly extendedTextMessage?: { readonly text?: string | null } | null
+  readonly imageMessage?: FileContent | null
+  readonly videoMessage?: FileContent | null
+  readonly audioMessage?: FileContent | null
+  readonly documentMessage?: FileContent | null
+  readonly stickerMessage?: FileContent | null
+  readonly locationMessage?: Place | null
+  readonly liveLocationMessage?: Place | null
+  readonly reactionMessage?: { readonly key?: Key | null; readonly text?: string | null } | null
+  readonly protocolMessage?: {
+    readonly type?: number | null
+    readonly key?: Key | null
+    readonly editedMessage?: Content | null
+  } | null
+  readonly deviceSentMessage?: { readonly destinationJid?: string | null; readonly message?: Content | null } | null
+}
+
+export type Message = {
+  readonly key: Key
+  readonly messageTimestamp?: Count
+  readonly pushName?: string | null
+  readonly message?: Content | null
+}
+
+export type Me = { readonly id: string; readonly lid?: string; readonly name?: string }
+
+/** `account` is there once a phone has linked the device. `platform` of that phone: smba and smbi are of businesses. */
+export type Creds = { me?: Me; readonly account?: object; readonly platform?: string }
+
+type Values = { readonly [id: string]: unknown }
+
+export type Keys = {
+  get(type: string, ids: readonly string[]): Promise<Values>
+  set(data: { readonly [type: string]: Values }): Promise<void>
+}
+
+/** Its key store while it runs: what is set in a transaction is written when that ends. */
+export type Transactional = Keys & { transaction<T>(work: () => Promise<T>, key: string): Promise<T> }
+
+export type Repository = {
+  decryptMessage(given: { jid: string; type: string; ciphertext: Uint8Array }): Promise<Uint8Array>
+  decryptGroupMessage(given: { group: string; authorJid: string; msg: Uint8Array }): Promise<Uint8Array>
+  encryptMessage(given: object): Promise<unknown>
+  encryptGroupMessage(given: object): Promise<unknown>
+  getSenderKeyDistributionMessage(given: object): Promise<unknown>
+  injectE2ESession(given: object): Promise<unknown>
+  validateSession(jid: string): Promise<unknown>
+  migrateSession(from: string, to: string): Promise<unknown>
+  readonly lidMapping: { getPNForLID(lid: string): Promise<string | null> }
+}
+
+type MakeRepository = (auth: { creds: Creds; keys: Transactional }, ...rest: readonly unknown[]) => Repository
+
+export type ParticipantsUpdate = readonly { readonly status: string; readonly jid?: string; readonly content: Node }[]
+
+export type GroupData = {
+  readonly id: string
+  readonly subject?: string
+  readonly desc?: string
+  readonly announce?: boolean
+  readonly owner?: string
+  readonly ownerPn?: string
+  readonly participants: readonly {
+    readonly id: string
+    readonly phoneNumber?: string
+    readonly admin?: 'admin' | 'superadmin' | null
+  }[]
+}
+
+export type BusinessProfile = {
+  readonly description?: string
+  readonly website?: readonly string[]
+  readonly email?: string
+  readonly category?: string
+  readonly business_hours?: {
+    readonly timezone?: string
+    readonly business_config?: readonly { readonly day_of_week?: string; readonly mode?: string }[]
+  }
+}
+
+export type Events = {
+  'creds.update': Partial<Creds>
+  'connection.update': {
+    readonly connection?: 'connecting' | 'open' | 'close'
+    readonly qr?: string
+    readonly lastDisconnect?: { readonly error?: Error & { readonly output?: { readonly statusCode?: number } } }
+  }
+  'messages.upsert': { readonly messages: readonly Message[]; readonly requestId?: string }
+  'messages.update': readonly {
+    readonly key: Key
+    readonly update: {
+      readonly status?: number | null
+      readonly messageTimestamp?: Count
+      readonly messageStubParameters?: readonly string[] | null
+    }
+  }[]
+  'message-receipt.update': readonly {
+    readonly key: Key
+    readonly receipt: {
+      readonly userJid?: string
+      readonly receiptTimestamp?: Count
+      readonly readTimestamp?: Count
+    }
+  }[]
+  'lid-mapping.update': { readonly lid: string; readonly pn: string }
+}
+
+export type Socket = {
+  readonly ev: {
+    on<E extends keyof Events>(event: E, told: (given: Events[E]) => void): void
+    removeAllListeners(event: keyof Events): void
+  }
+  readonly ws: {
+    on(event: string, told: (node: Node) => void): void
+    prependListener(event: string, told: (node: Node | Uint8Array) => void): void
+    readonly isOpen: boolean
+  }
+  readonly user: Me | undefined
+  readonly authState: { readonly creds: Creds }
+  readonly signalRepository: Repository
+  end(error: Error | undefined): Promise<void>
+  logout(): Promise<void>
+  query(node: Node, milliseconds?: number): Promise<Node | undefined>
+  requestPairingCode(digits: string): Promise<string>
+  sendMessage(jid: string, content: object, options: object): Promise<unknown>
+  readMessages(keys: readonly Key[]): Promise<void>
+  onWhatsApp(...jids: readonly string[]): Promise<readonly { jid: string; exists: boolean }[] | undefined>
+  profilePictureUrl(jid: string, type: 'image' | 'preview', milliseconds: number): Promise<string | undefined>
+  fetchStatus(
+    jid: string,
+  ): Promise<readonly { readonly status?: { readonly status?: string | null } | null }[] | undefined>
+  getBusinessProfile(jid: string): Promise<BusinessProfile | undefined>
+  updateProfileStatus(text: string): Promise<void>
+  groupCreate(subject: string, jids: readonly string[]): Promise<GroupData>
+  groupFetchAllParticipating(): Promise<{ readonly [id: string]: GroupData }>
+  groupParticipantsUpdate(group: string, jids: readonly string[], act: string): Promise<ParticipantsUpdate>
+  groupUpdateDescription(group: string, text?: string): Promise<void>
+  refreshMediaConn(force?: boolean): Promise<unknown>
+  getMediaHost(): string
+}
+
+export type Library = {
+  makeWASocket(config: object): Socket
+  readonly DEFAULT_CONNECTION_CONFIG: { readonly makeSignalRepository: MakeRepository }
+  makeCacheableSignalKeyStore(keys: Keys, log: object): Keys
+  initAuthCreds(): Creds
+  decodeMessageNode(node: Node, me: string, lid: string): { fullMessage: Message }
+  normalizeMessageContent(content: Content | null | undefined): Content | undefined
+  unpadRandomMax16(bytes: Uint8Array): Uint8Array
+  downloadContentFromMessage(
+    file: { mediaKey: Uint8Array; directPath: string },
+    type: string,
+    options: { host: string },
+  ): Promise<import('node:stream').Readable>
+  readonly BufferJSON: {
+    replacer(name: string, value: unknown): unknown
+    reviver(name: string, value: unknown): unknown
+  }
+  readonly proto: {
+    readonly Message: {
+      decode(bytes: Uint8Array): Content
+      readonly AppStateSyncKeyData: { fromObject(value: object): object }
+    }
+  }
+}
+
+/** Where it is installed: nothing of it lies in what we give to people. */
+export const placeOf = (home: string): string => join(home, 'whatsapp-web')
+
+export const missing = `The library for WhatsApp Web is not installed on this machine: run "npm run whatsapp-web", which says why it is apart`
+
+const loaded = new Map<string, Promise<Library>>()
+
+/**
+ * The library prints the keys of a session when it opens or closes one; it writes to the console and knows no other way.
+ */
+const muteSessions = (): void => {
+  const { info } = console
+  console.info = (...words: unknown[]) => {
+    const [first] = words
+    const isSession =
+      typeof first === 'string' && /^(?:(?:Closing|Opening) session|Removing old closed session):/.test(first)
+    if (!isSession) info(...words)
+  }
+}
+
+const load = async (folder: string): Promise<Library> => {
+  const found = join(folder, 'node_modules/baileys')
+  const entry = join(found, 'lib/index.js')
+  if (!existsSync(entry)) throw new Error(missing)
+  const { default: about } = await import(pathToFileURL(join(found, 'package.json')).href, { with: { type: 'json' } })
+  if (about.version !== version)
+    throw new Error(`The library for WhatsApp Web is ${about.version}: ${version} is wanted`)
+  muteSessions()
+  // Its exports are as its version says, and the version is the one that the types above were written after.
+  return (await import(pathToFileURL(entry).href)) as Library
+}
+
+/** @throws Error that says what to do when it is not installed, or not in the version that is wanted */
+export const library = (home: string): Promise<Library> => {
+  const folder = placeOf(home)
+  const known = loaded.get(folder)
+  if (known) return known
+  const loading = load(folder)
+  loaded.set(folder, loading)
+  loading.catch(() => loaded.delete(folder))
+  return loading
+}

@@ -1,0 +1,124 @@
+import type { ChatChecked, ChatLine, ChatNetwork, ChatTools } from '../chat-port.ts'
+import type { ChatPeer } from '../message-port.ts'
+import type { Asked, LinkState } from '../port.ts'
+import { asked, gone } from './asked.ts'
+import { check } from './checks.ts'
+import { bareOf, isGroup } from './codec/jid.ts'
+import { openFile } from './files.ts'
+import { changeGroup, createGroup, listGroups } from './groups.ts'
+import { type Library, library, type Socket } from './library.ts'
+import { makeLine, type WebLine } from './line.ts'
+import { unaccepted } from './notice.ts'
+import { addressOf } from './outgoing.ts'
+import { setPicture, setStatus } from './profile.ts'
+import type { WhatsappWebSettings } from './settings.ts'
+
+/** Numbers linked as WhatsApp Web: a socket for each, as the application on a computer has one. */
+export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatTools): ChatNetwork => {
+  const lines = new Map<string, WebLine>()
+  let loaded: Library | null = null
+  let since = Date.now()
+  let lastError: string | null = settings.accept_notice ? null : unaccepted
+  let isClosed = false
+  let submitted = 0
+
+  const ready: Promise<Library> = settings.accept_notice ? library(tools.home) : Promise.reject(new Error(unaccepted))
+  ready.then(
+    (found) => {
+      loaded = found
+      since = Date.now()
+    },
+    (error: Error) => {
+      lastError = error.message
+    },
+  )
+
+  const socketOf = (channel: string): Socket | null => lines.get(channel)?.socket() ?? null
+
+  /** Asks on behalf of a line, where it is linked. */
+  const on = <T>(channel: string, work: (socket: Socket) => Promise<Asked<T>>): Promise<Asked<T>> => {
+    const socket = socketOf(channel)
+    return socket ? work(socket) : Promise.resolve(gone)
+  }
+
+  const waiting = new Map<string, ChatLine>()
+  const begin = async (line: ChatLine) => {
+    waiting.set(line.channel, line)
+    tools.events.line(line.channel, { phase: 'connecting', reason: 'the number is being linked', fatal: false })
+    try {
+      const found = await ready
+      if (waiting.get(line.channel) !== line || isClosed) return
+      lines.set(line.channel, makeLine({ line, settings, tools, library: found }))
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      tools.events.line(line.channel, { phase: 'failed', reason, fatal: true })
+    }
+  }
+
+  const nothing = async <T>(work: () => Promise<T>) => {
+    await work()
+    return null
+  }
+
+  return {
+    attach: (line) => void begin(line),
+    detach: async (channel, logout) => {
+      const line = lines.get(channel)
+      waiting.delete(channel)
+      lines.delete(channel)
+      await line?.close(logout)
+    },
+    prove: async (channel) => (await lines.get(channel)?.prove()) ?? false,
+    send: async (channel, message) => {
+      submitted++
+      return (await lines.get(channel)?.send(message)) ?? gone
+    },
+    check: async (channel, numbers, extra) => {
+      const socket = socketOf(channel)
+      if (socket) return check(socket, numbers, extra)
+      const none = { there: 'unknown', id: null, picture: null, pushname: null, status: null, business: null } as const
+      return numbers.map((number): ChatChecked => ({ number, ...none }))
+    },
+    setPicture: (channel, image) => on(channel, (socket) => setPicture(socket, image)),
+    setStatus: (channel, text) => on(channel, (socket) => setStatus(socket, text)),
+    createGroup: (channel, group) => on(channel, (socket) => createGroup(socket, group)),
+    groups: (channel) => on(channel, listGroups),
+    changeGroup: (channel, group, change) => on(channel, (socket) => changeGroup(socket, group, change)),
+    markRead: (channel, from: ChatPeer, ids) =>
+      on(channel, (socket) => {
+        const remoteJid = addressOf(from)
+        // In a group a receipt names who wrote, which is not told here: only what is between two is marked.
+        if (isGroup(remoteJid))
+          return Promise.resolve({ outcome: 'refused', reason: 'messages of groups cannot be marked as read' } as const)
+        const keys = ids.map((id) => ({ remoteJid, id, fromMe: false }))
+        return asked(() => nothing(() => socket.readMessages(keys)), true)
+      }),
+    remove: (channel, from, id) =>
+      on(channel, (socket) => {
+        const remoteJid = bareOf(addressOf(from))
+        return asked(async () => {
+          await socket.sendMessage(remoteJid, { delete: { remoteJid, fromMe: true, id } }, {})
+          return 'everyone' as const
+        }, true)
+      }),
+    media: (channel, id) =>
+      on(channel, (socket) => {
+        const found = loaded
+        if (!found) return Promise.resolve(gone)
+        return asked(async () => ({ mimeType: null, body: await openFile(found, socket, id) }), true)
+      }),
+    state: (): LinkState => ({
+      state: isClosed ? 'closed' : loaded ? 'up' : 'down',
+      since,
+      lastError,
+      inFlight: 0,
+      submitted,
+    }),
+    close: async () => {
+      isClosed = true
+      const all = [...lines.values()]
+      lines.clear()
+      await Promise.all(all.map((line) => line.close(false)))
+    },
+  }
+}

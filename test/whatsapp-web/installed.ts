@@ -1,0 +1,42 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryFolder } from '../servers.ts'
+
+const root = join(import.meta.dirname, '../..')
+const cache = join(root, 'node_modules/.cache/whatsapp-web-7.0.0-rc14')
+
+/** As an operator does it, once for all tests of this checkout; 16 MB, some seconds. */
+const install = (): void => {
+  const home = `${cache}.${process.pid}`
+  mkdirSync(home, { recursive: true })
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TRUNKLINE_HOME: home }
+  execFileSync(process.execPath, [join(root, 'scripts/whatsapp-web.ts'), '--accept'], {
+    cwd: home,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: 300_000,
+  })
+  // Another test file may have been faster.
+  if (existsSync(cache)) rmSync(home, { recursive: true })
+  else renameSync(home, cache)
+}
+
+/** Where the library is, or why it could not be installed. @throws with CI=true, where packages were installed a moment ago */
+export const installed = (): { readonly folder: string; readonly skip: false | string } => {
+  const folder = join(cache, 'whatsapp-web')
+  try {
+    if (!existsSync(folder)) install()
+    return { folder, skip: false }
+  } catch (error) {
+    if (process.env.CI === 'true') throw error
+    return { folder, skip: `the library for WhatsApp Web could not be installed: ${error}` }
+  }
+}
+
+/** A home in which it is installed. */
+export const homeWith = (folder: string): string => {
+  const home = temporaryFolder()
+  symlinkSync(folder, join(home, 'whatsapp-web'))
+  return home
+}

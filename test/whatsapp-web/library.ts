@@ -1,0 +1,83 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Content, Node, Transactional } from '../../src/connectors/whatsapp-web/library.ts'
+
+// What the simulated network uses of the installed library: the binary form of nodes, the messages of the protocol, and Signal
+// for the people on it. Who they are, what they hold, and what the network answers is ours.
+
+export type Pair = { readonly public: Uint8Array; readonly private: Uint8Array }
+export type SignedPair = { readonly keyPair: Pair; readonly keyId: number; readonly signature: Uint8Array }
+
+export type Identity = {
+  readonly signedIdentityKey: Pair
+  readonly signedPreKey: SignedPair
+  readonly registrationId: number
+}
+
+type Encrypted = { type: 'pkmsg' | 'msg'; ciphertext: Uint8Array }
+
+export type Signal = {
+  encryptMessage(given: { jid: string; data: Uint8Array }): Promise<Encrypted>
+  decryptMessage(given: { jid: string; type: string; ciphertext: Uint8Array }): Promise<Uint8Array>
+  encryptGroupMessage(given: {
+    group: string
+    meId: string
+    data: Uint8Array
+  }): Promise<{ ciphertext: Uint8Array; senderKeyDistributionMessage: Uint8Array }>
+  decryptGroupMessage(given: { group: string; authorJid: string; msg: Uint8Array }): Promise<Uint8Array>
+  processSenderKeyDistributionMessage(given: { item: object; authorJid: string }): Promise<void>
+  injectE2ESession(given: { jid: string; session: object }): Promise<void>
+  validateSession(jid: string): Promise<{ exists: boolean }>
+  deleteSession(jids: readonly string[]): Promise<void>
+  readonly lidMapping: { storeLIDPNMappings(pairs: readonly { lid: string; pn: string }[]): Promise<void> }
+}
+
+type Codec<T> = { encode(value: object): { finish(): Uint8Array }; decode(bytes: Uint8Array): T }
+
+/** A message as phones open it. */
+export type Opened = Content & { readonly senderKeyDistributionMessage?: object | null }
+
+export type Library = {
+  encodeBinaryNode(node: Node): Buffer
+  decodeBinaryNode(bytes: Uint8Array): Promise<Node>
+  readonly proto: {
+    readonly HandshakeMessage: Codec<{
+      readonly clientHello: { readonly ephemeral: Uint8Array }
+      readonly clientFinish: { readonly static: Uint8Array; readonly payload: Uint8Array }
+    }>
+    readonly ClientPayload: Codec<{
+      readonly username: { toString(): string }
+      readonly device: number
+      readonly devicePairingData?: { readonly eIdent?: Uint8Array } | null
+    }>
+    readonly ADVDeviceIdentity: Codec<object>
+    readonly ADVSignedDeviceIdentity: Codec<{ readonly deviceSignature: Uint8Array }>
+    readonly ADVSignedDeviceIdentityHMAC: Codec<object>
+    readonly Message: Codec<Opened>
+  }
+  readonly Curve: {
+    generateKeyPair(): Pair
+    sharedKey(own: Uint8Array, other: Uint8Array): Uint8Array
+    sign(own: Uint8Array, bytes: Uint8Array): Uint8Array
+    verify(other: Uint8Array, bytes: Uint8Array, signature: Uint8Array): boolean
+  }
+  hkdf(key: Uint8Array, length: number, options: { salt?: Uint8Array; info?: string }): Uint8Array
+  derivePairingCodeKey(code: string, salt: Uint8Array): Promise<Buffer>
+  initAuthCreds(): Identity
+  addTransactionCapability(keys: object, log: object, options: object): Transactional
+  generateSignalPubKey(key: Uint8Array): Buffer
+  encodeWAMessage(content: object): Uint8Array
+  unpadRandomMax16(bytes: Uint8Array): Uint8Array
+  normalizeMessageContent(content: Content): Content | undefined
+  downloadContentFromMessage(file: object, type: string, options: object): Promise<AsyncIterable<Buffer>>
+  prepareWAMessageMedia(content: object, options: object): Promise<Content>
+  readonly DEFAULT_CONNECTION_CONFIG: { readonly makeSignalRepository: (auth: object, log: object) => Signal }
+}
+
+/** @param folder where it was installed */
+export const openLibrary = async (folder: string): Promise<Library> =>
+  // As its version says.
+  (await import(pathToFileURL(join(folder, 'node_modules/baileys/lib/index.js')).href)) as Library
+
+const silent = { level: 'silent', trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+export const quiet = { ...silent, child: () => quiet }

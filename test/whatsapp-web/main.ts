@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { openLibrary } from './library.ts'
+import { scan, type } from './linking.ts'
+import { attach, call, leave, read, write, writeToGroup } from './messages.ts'
+import { makeNetwork } from './server.ts'
+import { makeWorld } from './world.ts'
+
+/**
+ * A network that speaks as WhatsApp does to linked devices, for tests: a program of its own, so that it can be stopped. Prints
+ * `{"port", "control"}` on one line. Its other door, `control`, takes what people on it do.
+ */
+const { WHATSAPP_LIBRARY: folder = '', TLS_CERT: cert = '', TLS_KEY: key = '' } = process.env
+const world = makeWorld(await openLibrary(folder))
+const network = makeNetwork(world, { cert, key })
+const port = await network.listen(0)
+
+/** What tests send; each act names what it wants. */
+type Body = {
+  number: string
+  to: string
+  qr: string
+  code: string
+  text: string
+  url?: string
+  group?: string
+  hidden?: boolean
+}
+
+const digits = (number: string) => number.replace('+', '')
+const acts: { [what: string]: (body: Body) => unknown } = {
+  people: ({ number }) => void world.person(digits(number)),
+  scan: ({ number, qr }) => scan(world, network.unlinked, world.person(digits(number)), qr),
+  code: ({ number, code }) => type(world, network.unlinked, world.person(digits(number)), code),
+  write: async ({ number, to, text, url, group, hidden }) => {
+    const [person, account] = [world.person(digits(number)), world.person(digits(to))]
+    const content = url
+      ? await attach(world, person, Buffer.from(await (await fetch(url)).arrayBuffer()), 'application/octet-stream')
+      : { conversation: text }
+    const where = group && world.groups.get(group)
+    if (where) return writeToGroup(world, person, where, content)
+    return { id: await write(world, person, account, content, { isHidden: hidden === true }) }
+  },
+  read: ({ number, to }) => read(world, world.person(digits(number)), world.person(digits(to))),
+  call: ({ number, to }) => call(world, world.person(digits(number)), world.person(digits(to))),
+  leave: ({ number, group }) => {
+    const of = world.groups.get(group ?? '')
+    if (of) leave(world, world.person(digits(number)), of)
+  },
+  unlink: ({ number }) => {
+    for (const { jid, lid, send } of world.devicesOf(world.person(digits(number)))) {
+      world.devices.delete(jid)
+      world.devices.delete(lid)
+      send?.({
+        tag: 'stream:error',
+        attrs: { code: '401' },
+        content: [{ tag: 'conflict', attrs: { type: 'device_removed' } }],
+      })
+    }
+  },
+  seen: ({ number }) => {
+    const { received, picture, status, lid, wereRead } = world.person(digits(number))
+    const shown = picture && createHash('sha256').update(picture).digest('hex')
+    return { received, picture: shown, status, lid, wereRead: [...wereRead] }
+  },
+  waiting: ({ number }) => ({
+    count: world.devicesOf(world.person(digits(number))).reduce((sum, { waiting }) => sum + waiting.size, 0),
+  }),
+}
+
+const control = createServer(async (request, response) => {
+  const pieces: Buffer[] = []
+  for await (const piece of request) pieces.push(piece)
+  try {
+    const act = acts[(request.url ?? '').slice(1)]
+    if (!act) throw new Error('no such act')
+    const told = await act(JSON.parse(Buffer.concat(pieces).toString() || '{}'))
+    response.end(JSON.stringify(told ?? {}))
+  } catch (error) {
+    response.writeHead(500).end(error instanceof Error ? error.stack : String(error))
+  }
+})
+control.listen(0, '127.0.0.1')
+await once(control, 'listening')
+const address = control.address()
+process.stdout.write(
+  `${JSON.stringify({ port, control: address && typeof address === 'object' ? address.port : 0 })}\n`,
+)
+
+const stop = (): void => process.exit(0)
+process.once('SIGTERM', stop)
+process.stdin.once('close', stop)
+process.stdin.once('error', stop)
+process.stdin.resume()

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto'
+import type { Content, Node } from '../../src/connectors/whatsapp-web/library.ts'
+import { type Identity, type Library, type Opened, type Pair, quiet, type Signal } from './library.ts'
+import { node } from './nodes.ts'
+
+export type Received = {
+  readonly id: string
+  text: string
+  digest?: string
+  pin?: { latitude: number; longitude: number }
+  removed?: boolean
+  group?: string
+}
+
+const threeBytes = (value: number) => Buffer.from([value >> 16, value >> 8, value])
+const fourBytes = (value: number) => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+const storeOf = () => {
+  const kept = new Map<string, unknown>()
+  const at = (type: string, id: string) => `${type} ${id}`
+  return {
+    get: async (type: string, ids: readonly string[]) =>
+      Object.fromEntries(ids.flatMap((id) => (kept.has(at(type, id)) ? [[id, kept.get(at(type, id))]] : []))),
+    set: async (data: { [type: string]: { [id: string]: unknown } }) => {
+      for (const [type, values] of Object.entries(data))
+        for (const [id, value] of Object.entries(values)) {
+          if (value === null || value === undefined) kept.delete(at(type, id))
+          else kept.set(at(type, id), value)
+        }
+    },
+  }
+}
+
+/** Somebody with a phone: an identity, the keys that others find of it, and what came to it. */
+export class Person {
+  readonly number: string
+  readonly lid: string
+  readonly identity: Identity
+  readonly signal: Signal
+  readonly received: Received[] = []
+  readonly unread: { id: string; chat: string }[] = []
+  /** What they wrote that somebody has read, by its ids. */
+  readonly wereRead = new Set<string>()
+  status = 'Hey there! I am using this.'
+  picture: Buffer | null = null
+  readonly library: Library
+  private readonly store = storeOf()
+  private nextPreKey = 1
+
+  /** @param digits of the number */
+  constructor(library: Library, digits: string, lid: string) {
+    this.library = library
+    this.number = digits
+    this.lid = lid
+    this.identity = library.initAuthCreds()
+    const options = { maxCommitRetries: 1, delayBetweenTriesMs: 1 }
+    const keys = library.addTransactionCapability(this.store, quiet, options)
+    this.signal = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds: this.identity, keys }, quiet)
+  }
+
+  get pnJid(): string {
+    return `${this.number}@s.whatsapp.net`
+  }
+
+  get lidJid(): string {
+    return `${this.lid}@lid`
+  }
+
+  /** What somebody needs to write first. */
+  async bundle(jid: string): Promise<Node> {
+    const { registrationId, signedIdentityKey, signedPreKey } = this.identity
+    const id = this.nextPreKey++
+    const pair: Pair = this.library.Curve.generateKeyPair()
+    await this.store.set({ 'pre-key': { [id]: pair } })
+    return node('user', { jid }, [
+      node('registration', {}, fourBytes(registrationId)),
+      node('type', {}, Buffer.from([5])),
+      node('identity', {}, signedIdentityKey.public),
+      node('skey', {}, [
+        node('id', {}, threeBytes(signedPreKey.keyId)),
+        node('value', {}, signedPreKey.keyPair.public),
+        node('signature', {}, signedPreKey.signature),
+      ]),
+      node('key', {}, [node('id', {}, threeBytes(id)), node('value', {}, pair.public)]),
+    ])
+  }
+
+  /** Opens what was encrypted for this phone. */
+  async open(from: string, type: string, ciphertext: Uint8Array): Promise<Opened> {
+    const opened = await this.signal.decryptMessage({ jid: from, type, ciphertext })
+    return this.library.proto.Message.decode(this.library.unpadRandomMax16(opened))
+  }
+
+  async openInGroup(group: string, from: string, ciphertext: Uint8Array): Promise<Opened> {
+    const opened = await this.signal.decryptGroupMessage({ group, authorJid: from, msg: ciphertext })
+    return this.library.proto.Message.decode(this.library.unpadRandomMax16(opened))
+  }
+
+  /** Shows a message to whoever holds the phone: each once, as applications do. */
+  async show(id: string, content: Content, chat: string, ca: { host: string }): Promise<void> {
+    const said = this.library.normalizeMessageContent(content)
+    if (!said || this.received.some((one) => one.id === id)) return
+    if (said.protocolMessage) {
+      const { type, key } = said.protocolMessage
+      const about = this.received.find((one) => one.id === key?.id)
+      if (type === 0 && about) about.removed = true
+      return
+    }
+    const file = said.imageMessage ?? said.videoMessage ?? said.audioMessage ?? said.documentMessage
+    const place = said.locationMessage
+    const text = said.conversation || said.extendedTextMessage?.text || file?.caption || ''
+    if (!text && !file && !place) return
+    const group = chat.endsWith('@g.us') ? { group: chat } : {}
+    const received: Received = { id, text, ...group }
+    if (place) received.pin = { latitude: place.degreesLatitude ?? 0, longitude: place.degreesLongitude ?? 0 }
+    if (file) received.digest = await this.digestOf(file, said, ca)
+    this.received.push(received)
+    this.unread.push({ id, chat })
+  }
+
+  private async digestOf(file: object, said: Content, { host }: { host: string }): Promise<string> {
+    const type = said.imageMessage ? 'image' : said.videoMessage ? 'video' : said.audioMessage ? 'audio' : 'document'
+    const hash = createHash('sha256')
+    for await (const piece of await this.library.downloadContentFromMessage(file, type, { host })) hash.update(piece)
+    return hash.digest('hex')
+  }
+}
