@@ -43,8 +43,9 @@ const furnishSandbox = async (tx: Tx, account: string) => {
   await listPrices(tx, prices)
 }
 
-/** The number of the sandbox's first channel: kept free by Ofcom for drama, so that nobody has it, and in no catalogue. */
-const chatNumber = '+447700900000'
+/** The number of the sandbox's first channel: kept free by Ofcom for drama, so that nobody has it, and in no catalogue. One of
+ *  London's, which are valid numbers to those who check them; those of mobiles (+447700900…) are not. */
+const chatNumber = '+442079460000'
 
 /**
  * Keeps the connection to the sandbox's chat network, and once gives the first account a channel there, a business.

@@ -66,7 +66,7 @@ const Result = Type.Object({
   msgapp_info: Type.Optional(Info),
 })
 
-const Given = Type.String({ minLength: 1, maxLength: 40, examples: ['+447700900123'] })
+const Given = Type.String({ minLength: 1, maxLength: 40, examples: ['+447400123456'] })
 
 const limits = {
   balance: 'All checks of the trial, or all API calls, are used up',
@@ -86,7 +86,7 @@ export const checkNumber = contract({
       minLength: 1,
       maxLength: 64,
       description: 'A connected number of the account, or its WPN uuid',
-      examples: ['+447700900001'],
+      examples: ['+442079460000'],
     }),
     number_to_check: Given,
   }),
