@@ -112,14 +112,24 @@ export const callEnded = async (tx: Tx, account: string, id: string, how: CallEn
   return true
 }
 
+const unanswered = ({ direction }: store.CallRow) => (direction === 'I' ? ('MISSED' as const) : ('NO_ANSWER' as const))
+
+/** The end of a call on the messaging app, which other devices than ours take and make. @returns as `callEnded` */
+export const chatCallEnded = async (tx: Tx, account: string, id: string, isAnswered: boolean): Promise<boolean> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return false
+  await end(tx, row, row.now, { status: isAnswered ? 'COMPLETED' : unanswered(row), reason: 'ended' })
+  return true
+}
+
 /** Closes calls that no process runs any more, as of their last beat. @returns how many */
 export const closeAbandoned = async (tx: Tx, limit = 100): Promise<number> => {
   const found = await store.abandoned(tx, limit)
   for (const { account_id, id } of found) {
     const row = await store.lock(tx, account_id, id)
     if (!row) continue
-    const unanswered = row.is_msgapp ? ('MISSED' as const) : ('FAILED' as const)
-    await end(tx, row, row.beat_at, { status: row.answered_at ? 'COMPLETED' : unanswered, reason: 'interrupted' })
+    const failed = row.is_msgapp ? unanswered(row) : ('FAILED' as const)
+    await end(tx, row, row.beat_at, { status: row.answered_at ? 'COMPLETED' : failed, reason: 'interrupted' })
   }
   return found.length
 }

@@ -102,9 +102,14 @@ export type ChatFailure = {
 
 export type ChatCall = {
   readonly id: string
+  /** The other end. */
   readonly from: ChatRemote
+  /** True when it was made from our own number, by another device of it; `from` is then whom it went to. */
+  readonly own?: boolean
   readonly group: string | null
   readonly video: boolean
   readonly at: number
   readonly state: 'offered' | 'ended'
+  /** Of one that ended: whether they talked, where the network tells that. */
+  readonly answered?: boolean
 }

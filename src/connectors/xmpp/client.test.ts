@@ -183,6 +183,24 @@ const calls: Case = async (t, server, parties) => {
   assert.deepEqual([seen.calls[2]?.id, seen.calls[2]?.video], ['k2', false])
 }
 
+const callsFromElsewhere: Case = async (t, server, parties) => {
+  const { ours, theirs, me } = parties
+  const { seen, friend } = await both(t, server, parties)
+  const tablet = await person(t, server, ours.slice(1), { resource: 'tablet' })
+  const signal = (name: string, id: string, inner = '') =>
+    `<${name} xmlns='urn:xmpp:jingle-message:0' id='${id}'>${inner}</${name}>`
+  const offer = signal('propose', 'o1', "<description xmlns='urn:xmpp:jingle:apps:rtp:1' media='audio'/>")
+  tablet.write(`<message to='${friend.jid}' type='chat'>${offer}</message>`)
+  await until('the call', async () => seen.calls.length === 1)
+  friend.write(`<message to='${me}' type='chat'>${signal('finish', 'o1')}</message>`)
+  await until('its end', async () => seen.calls.length === 2)
+  const told = seen.calls.map(({ id, own, state, answered, from }) => [id, own, state, answered, from.number])
+  assert.deepEqual(told, [
+    ['o1', true, 'offered', undefined, theirs],
+    ['o1', false, 'ended', true, theirs],
+  ])
+}
+
 const cases: Readonly<Record<string, Case>> = {
   'a text goes out, is received and read, in this order': outAndRead,
   'a text comes in once, is receipted once it is kept, and marked when read': inOnceKept,
@@ -191,6 +209,7 @@ const cases: Readonly<Record<string, Case>> = {
   'a text to nobody fails, with the reason': nobody,
   'what was missed is read from the archive, and what was sent before is not sent again': archive,
   'a call is told of when it is offered and when it ends': calls,
+  'so is one that another device of the account makes, as ours': callsFromElsewhere,
 }
 
 test('a number with a login of its own', needs('prosody'), async (t) => {

@@ -56,13 +56,15 @@ export const sentAt = (message: Xml, keepers: readonly string[], now: number): n
 const named = (id: string, from: string, isKnown: (id: string) => boolean): string =>
   isWireId(id) || isKnown(id) ? boundedId(id) : inboundId(from, id)
 
-const callOf = (message: Xml, from: ChatRemote, at: number): ChatCall | null => {
+/** What is signalled of a call (XEP-0353): `finish` comes after they talked. An end names a call that either side made. */
+const callOf = (message: Xml, from: ChatRemote, own: boolean, at: number): ChatCall | null => {
   const [signal] = elements(message, undefined, ns.jingleMessage)
   const id = signal?.attrs.id
   if (!signal || !id) return null
   const state = signal.name === 'propose' ? 'offered' : ['retract', 'finish', 'reject'].includes(signal.name) && 'ended'
   const video = elements(signal, 'description').some(({ attrs }) => attrs.media === 'video')
-  return state ? { id: boundedId(id), from, group: null, video, at, state } : null
+  const end = state === 'ended' ? { answered: signal.name === 'finish' } : {}
+  return state ? { id: boundedId(id), from, own, group: null, video, at, state, ...end } : null
 }
 
 export type Reading = {
@@ -106,7 +108,7 @@ export const readMessage = (message: Xml, { addresses, at, own, isKnown, archive
   const nick = textOf(child(message, 'nick', 'http://jabber.org/protocol/nick')).slice(0, 100) || null
   const remote = addresses.remoteOf(other, own ? null : nick)
   const told: Told[] = own ? [] : readReceipts(message, at)
-  const call = own ? null : callOf(message, remote, at)
+  const call = callOf(message, remote, own, at)
   if (call) told.push({ what: 'call', call })
 
   const contents = readContents(message)

@@ -1,4 +1,4 @@
-import { beginCall, callEnded } from '../../calls/ops.ts'
+import { beginCall, chatCallEnded } from '../../calls/ops.ts'
 import type { ChatCall, ChatInbound, ChatRemote } from '../../connectors/message-port.ts'
 import { makeBatcher } from '../../db/batch.ts'
 import type { Db, Tx } from '../../db/sql.ts'
@@ -148,6 +148,8 @@ export type IncomingParts = { readonly db: Db; readonly clock: Clock; readonly s
 const receiveCall = async (tx: Tx, { clock }: IncomingParts, line: Line, call: ChatCall): Promise<void> => {
   const id = uuid()
   const { number, remote } = call.from
+  const { own = false } = call
+  const other = number ?? remote
   const isNew = await arrivals.call(tx, {
     account: line.account,
     id,
@@ -166,26 +168,26 @@ const receiveCall = async (tx: Tx, { clock }: IncomingParts, line: Line, call: C
       account_id: line.account,
       id,
       callid: call.id,
-      direction: 'I',
+      direction: own ? 'O' : 'I',
       user_id: null,
-      from_number: number ?? remote,
-      to_number: line.number,
-      iso_country_code: mainCountryOf(line.number) ?? '',
+      from_number: own ? line.number : other,
+      to_number: own ? other : line.number,
+      iso_country_code: mainCountryOf(own ? (number ?? '') : line.number) ?? '',
       is_msgapp: true,
       is_trunk: false,
       caller_id: null,
-      caller_id_used: number ?? remote,
+      caller_id_used: own ? line.number : other,
       virtual_number_id: null,
       toll_free: false,
       rate: '0',
     })
-  // Networks do not tell whether a telephone has answered; here nobody can.
-  if (known && call.state === 'ended') await callEnded(tx, line.account, known, { status: 'MISSED', reason: 'ended' })
+  // Here nobody answers; a telephone may have, and not every network tells that.
+  if (known && call.state === 'ended') await chatCallEnded(tx, line.account, known, call.answered === true)
   if (!isNew) return
   await record(tx, [
     {
       account: line.account,
-      name: 'msgapp.call.received',
+      name: own ? 'msgapp.call.made' : 'msgapp.call.received',
       channel: line.channel,
       conversation: `${line.channel} ${number === null ? remote : peerOf(number)}`,
       payload: {
@@ -195,7 +197,7 @@ const receiveCall = async (tx: Tx, { clock }: IncomingParts, line: Line, call: C
         ...(number === null ? { remote_id: remote } : { remote_phone_number: number }),
         ...(call.group === null ? {} : { wa_group_id: call.group }),
         wa_call_id: call.id,
-        direction: 'I',
+        direction: own ? 'O' : 'I',
         is_video: call.video,
         timestamp: iso(call.at),
         created_at: iso(clock.now()).slice(0, -1),

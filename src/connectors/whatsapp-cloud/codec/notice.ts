@@ -150,10 +150,12 @@ const statusOf = (status: Fields, names: ReadonlyMap<string, string>): Told | nu
 
 const callOf = (call: Fields, names: ReadonlyMap<string, string>): Told | null => {
   const id = textOf(call.id)
-  const from = remoteOf(call.from, call.from_user_id, names)
+  const own = call.direction === 'BUSINESS_INITIATED'
+  const from = own ? remoteOf(call.to, call.to_user_id, names) : remoteOf(call.from, call.from_user_id, names)
   const state = call.event === 'connect' ? 'offered' : call.event === 'terminate' ? 'ended' : null
-  if (id === null || from === null || state === null || call.direction === 'BUSINESS_INITIATED') return null
-  return { news: 'call', call: { id, from, group: null, video: false, at: timeOf(call.timestamp), state } }
+  if (id === null || from === null || state === null) return null
+  const end = state === 'ended' ? { answered: numberOf(call.duration) !== null } : {}
+  return { news: 'call', call: { id, from, own, group: null, video: false, at: timeOf(call.timestamp), state, ...end } }
 }
 
 const toldIn = (value: Fields): Told[] => {
