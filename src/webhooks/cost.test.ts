@@ -45,9 +45,9 @@ test('writing down what became of a delivery costs the same however much is pend
     return { account, webhook, event, what: 'delivered', seconds: null, attempt }
   }
   await db.begin(async (tx) => {
-    for (let n = 0; n < 10; n++) await deliveries(tx, worker, [delivered(uuid())])
+    for (let n = 0; n < 10; n++) await deliveries(tx, worker, [delivered(uuid())], true)
     const before = await read(tx)
-    await deliveries(tx, worker, of('pending').slice(0, 200).map(delivered))
+    await deliveries(tx, worker, of('pending').slice(0, 200).map(delivered), true)
     const count = (await read(tx)) - before
     assert.ok(count <= 400, `${count} rows were read for 200`)
   })

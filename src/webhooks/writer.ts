@@ -15,9 +15,9 @@ export const makeWriter = ({ db, changes, log }: Given, worker: string) => {
     // Of several of one webhook the last is what holds.
     const healths = [...new Map(reports.flatMap(({ health }) => (health ? [[health.webhook, health]] : []))).values()]
     const others = reports.filter(({ recovered, disabled }) => recovered || disabled)
-    if (healths.length === 0 && others.length === 0) return void (await settled.deliveries(db, worker, made))
+    if (healths.length === 0 && others.length === 0) return void (await settled.deliveries(db, worker, made, false))
     await db.begin(async (tx) => {
-      await settled.deliveries(tx, worker, made)
+      await settled.deliveries(tx, worker, made, true)
       for (const { lane, recovered, disabled } of others) {
         if (recovered) await settled.recover(tx, worker, lane.key, recovered.conversation)
         if (!disabled || (await settled.disable(tx, lane.key, lane.hook.url, disabled)) === 0) continue

@@ -1,0 +1,79 @@
+-- What is recorded and delivered, as in 0019, with events numbered by this database and for less.
+
+-- The ids say which event of a conversation comes first. Their time is this database's, as of the statement that records them:
+-- whatever follows from what was committed comes after it, in whichever process and by whichever clock of another machine. A
+-- microsecond to each keeps the order in which they were given; their random half is the given one's. An event for one webhook
+-- alone keeps the id that its caller knows.
+create or replace function events_record(
+  accounts uuid[], ids uuid[], names text[], channels uuid[], conversations text[], to_groups text[], befores timestamptz[],
+  webhooks_alone uuid[], payloads text[]
+) returns table (account_id uuid, webhook_id uuid) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  today timestamptz := app_now();
+  began bigint := extract(epoch from clock_timestamp()) * 1000000;
+  made uuid[];
+begin
+  select array_agg(case when g.webhook_id is not null then g.id else (
+      lpad(to_hex((began + g.n) / 1000), 12, '0') || '7' || lpad(to_hex((began + g.n) % 1000 * 4), 3, '0')
+      || substr(g.id::text, 20))::uuid end order by g.n)
+  into made
+  from unnest(ids, webhooks_alone) with ordinality g (id, webhook_id, n);
+
+  insert into events (account_id, id, name, channel_id, conversation, payload, webhook_id, created_at)
+  select g.account_id, g.id, g.name, g.channel_id, g.conversation, replace(g.payload, g.given::text, g.id::text)::json,
+    g.webhook_id, today
+  from unnest(accounts, made, ids, names, channels, conversations, payloads, webhooks_alone)
+    g (account_id, id, given, name, channel_id, conversation, payload, webhook_id);
+
+  return query
+    with delivery as (
+      insert into webhook_deliveries (account_id, webhook_id, event_id, conversation, next_at, created_at)
+      select g.account_id, w.id, g.id, g.conversation, today, today
+      from unnest(accounts, made, names, channels, conversations, to_groups, befores, webhooks_alone)
+        g (account_id, id, name, channel_id, conversation, to_group, previous_at, webhook_id)
+      cross join lateral (
+        select id, match_id, to_group, quiet_seconds from webhooks
+        where account_id = g.account_id and event = g.name and enabled and deleted_at is null offset 0) w
+      where (w.match_id is null or w.match_id = g.channel_id or g.webhook_id is not null)
+        and (g.webhook_id is null or g.webhook_id = w.id)
+        and (w.to_group is null or w.to_group = g.to_group or g.webhook_id is not null)
+        and (g.name <> 'msgapp.conversation.new' or g.previous_at is null
+          or g.previous_at <= today - make_interval(secs => w.quiet_seconds))
+      returning account_id, webhook_id
+    )
+    select distinct d.account_id, d.webhook_id from delivery d;
+end $$;
+
+-- By one plan for all, where each delivery is looked up by its whole key, in the form of 0020: made anew for each batch it cost
+-- more than the rows of a small one.
+create or replace function webhooks_settle(
+  worker uuid, accounts uuid[], webhooks uuid[], events uuid[], whats text[], delays double precision[], tried text[], heads uuid[]
+) returns void language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  today timestamptz := app_now();
+begin
+  update webhook_deliveries d set
+    state = case when g.what in ('delivered', 'failed') then g.what else 'pending' end,
+    tries = d.tries + case when g.what in ('delivered', 'failed', 'again') then 1 else 0 end,
+    next_at = case when g.what = 'called' then d.next_at
+      when g.head is not null then coalesce((
+        select h.next_at + interval '10 milliseconds' from webhook_deliveries h
+        where h.account_id = g.account_id and h.webhook_id = g.webhook_id and h.event_id = g.head), today)
+      when g.what in ('again', 'parked') then today + make_interval(secs => g.seconds) end,
+    attempts = case when g.attempt is null then d.attempts
+      else case when jsonb_array_length(d.attempts) < 20 then d.attempts else d.attempts - 0 end
+        || ('{"at":' || to_json(today - make_interval(secs => (g.attempt::json ->> 'latency_ms')::integer / 1000.0))
+          || ',' || substr(g.attempt, 2))::jsonb end
+  from unnest(accounts, webhooks, events, whats, delays, tried, heads)
+    g (account_id, webhook_id, event_id, what, seconds, attempt, head)
+  where (d.account_id, d.webhook_id, d.event_id) >= (g.account_id, g.webhook_id, g.event_id)
+    and (d.account_id, d.webhook_id, d.event_id) <= (g.account_id, g.webhook_id, g.event_id) and d.next_at is not null
+    and (select l.owner from webhook_lanes l where l.account_id = g.account_id and l.webhook_id = g.webhook_id) = worker;
+end $$;

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld } from '../../test/world.ts'
+import { uuid } from '../lib/id.ts'
+import { record } from './ops.ts'
+import { insert } from './store.ts'
+
+const { db, tenant } = await makeWorld()
+
+test('events are ordered by when they were recorded, whatever the clocks of the processes say', async () => {
+  const { id: account } = await tenant()
+  const later = `f${uuid().slice(1)}`
+  const earlier = `0${uuid().slice(1)}`
+  // Sent before delivered: one process is ahead, the other had its id ready for long.
+  for (const [name, id] of [
+    ['sms.message.sent', later],
+    ['sms.message.delivered', earlier],
+  ] as const) {
+    const event = { account, name, channel: null, conversation: 'c', group: null, previousAt: null, webhook: null }
+    await db.begin((tx) => insert(tx, [{ ...event, id, payload: JSON.stringify({ uuid: id, event: name }) }]))
+  }
+  const rows = await db.many<{ id: string; name: string; uuid: string; at: number }>`
+    select id, name, payload ->> 'uuid' as uuid, extract(epoch from created_at)::double precision as at
+    from events where account_id = ${account} order by id`
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    ['sms.message.sent', 'sms.message.delivered'],
+  )
+  for (const row of rows) {
+    assert.equal(row.uuid, row.id, 'an event without a uuid of its own is called by its id')
+    assert.match(row.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  }
+})
+
+test('those that are recorded together keep the order in which they were given', async () => {
+  const { id: account } = await tenant()
+  const given = Array.from({ length: 3_000 }, (_, n) => ({
+    account,
+    name: 'contact.created' as const,
+    channel: null,
+    conversation: null,
+    payload: { n },
+  }))
+  for (let n = 0; n < given.length; n += 1_000) await db.begin((tx) => record(tx, given.slice(n, n + 1_000)))
+  const rows = await db.many<{ n: number }>`
+    select (payload ->> 'n')::integer as n from events where account_id = ${account} order by id`
+  assert.deepEqual(
+    rows.map(({ n }) => n),
+    given.map((_, n) => n),
+  )
+})
