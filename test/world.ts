@@ -35,7 +35,7 @@ export type Answer = { status: number; body: any; headers: Record<string, string
 export const makeWorld = async (
   settings: NodeJS.ProcessEnv = {},
   changed: Partial<Config> = {},
-  given: { db?: TestDatabase; simulator?: Simulator; log?: Logger; key?: Buffer } = {},
+  given: { db?: TestDatabase; simulator?: Simulator; log?: Logger; key?: Buffer; publicUrl?: () => string } = {},
 ): Promise<World> => {
   const db = given.db ?? (await testDatabase())
   const config = { ...readConfig({ TRUNKLINE_LOG: 'silent', ...settings }), ...changed }
@@ -46,7 +46,7 @@ export const makeWorld = async (
     log: given.log ?? pino({ level: config.log }),
     seal: makeSeal(given.key ?? randomBytes(32)),
     simulator: given.simulator ?? makeSimulator(() => null),
-    publicUrl: () => 'http://127.0.0.1:8080',
+    publicUrl: given.publicUrl ?? (() => 'http://127.0.0.1:8080'),
   })
   parts.life.ready = true
   const app = await makeApp(parts)

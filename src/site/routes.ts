@@ -16,10 +16,19 @@ const policy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
-const page = (reply: FastifyReply, html: string) =>
+/** As strict, and: the bell is made in the page, and the gateway is called under the public name, which need not be the page's. */
+const phonePolicy = (publicUrl: string) => {
+  const { host } = new URL(publicUrl)
+  return (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self' blob:; " +
+    `connect-src 'self' ws://${host} wss://${host}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`
+  )
+}
+
+const page = (reply: FastifyReply, html: string, allowed = policy) =>
   reply
     .type('text/html; charset=utf-8')
-    .header('content-security-policy', policy)
+    .header('content-security-policy', allowed)
     .header('x-content-type-options', 'nosniff')
     .header('referrer-policy', 'no-referrer')
     .send(html)
@@ -28,9 +37,14 @@ const page = (reply: FastifyReply, html: string) =>
 const servedContracts = (sandbox: boolean) => contracts.filter(({ url }) => sandbox || !url.startsWith('/sandbox'))
 
 /** What is looked at rather than called: documentation, console, metrics. */
-export const installSite = async (app: FastifyInstance, { config, metrics, version }: Parts): Promise<void> => {
+export const installSite = async (
+  app: FastifyInstance,
+  { config, metrics, version, publicUrl }: Parts,
+): Promise<void> => {
   const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
-  const [docs, home] = ['docs.html', 'console.html'].map((name) => readFileSync(join(pages, name), 'utf8'))
+  const [docs, home, phone = ''] = ['docs.html', 'console.html', 'phone.html'].map((name) =>
+    readFileSync(join(pages, name), 'utf8'),
+  )
   await app.register(fastifyStatic, { root: pages, prefix: '/pages/', index: false, maxAge: 3_600_000 })
   await app.register(fastifyStatic, {
     root: renderer,
@@ -57,7 +71,11 @@ export const installSite = async (app: FastifyInstance, { config, metrics, versi
     return reply.type('application/json; charset=utf-8').send(document)
   })
   app.get('/docs', (_request, reply) => page(reply, docs ?? ''))
-  if (config.roles.includes('console')) app.get('/console', (_request, reply) => page(reply, home ?? ''))
+  if (config.roles.includes('console')) {
+    const softphone = phone.replace('data-sandbox="false"', `data-sandbox="${config.sandbox}"`)
+    app.get('/console', (_request, reply) => page(reply, home ?? ''))
+    app.get('/console/phone', (_request, reply) => page(reply, softphone, phonePolicy(publicUrl())))
+  }
   app.get('/', (_request, reply) => reply.redirect('/console'))
   app.get('/metrics', async (_request, reply) =>
     reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),

@@ -1,0 +1,143 @@
+import { makeAccount } from './account.js'
+import { makeCalls } from './calls.js'
+import { by, notify, say, show } from './dom.js'
+import { fillPad } from './pad.js'
+import { makeRingtone } from './ring.js'
+import { media, prepareSound } from './sound.js'
+import { makeTalk } from './talk.js'
+
+const isSandbox = document.body.dataset.sandbox === 'true'
+
+const standing = (state, text) => {
+  by('standing').dataset.state = state
+  say('standing', text)
+}
+
+const reasons = {
+  replaced: ['Signed in elsewhere', 'This user is signed in on another page, which has the calls now.'],
+  expired: ['Token expired', 'The token has expired: sign in again.'],
+  suspended: ['Suspended', 'This user may not make calls any more.'],
+}
+
+/** @param account for new tokens and records; null with a token alone @param name of the user, as far as it is known */
+const start = async (token, account, name, renew) => {
+  // What a person should know of it stands on the page.
+  const quiet = { logLevel: 'error', ringtoneUrl: makeRingtone() }
+  const device = new Trunkline.Device({ token, baseUrl: location.origin, media, ...quiet })
+  standing('waiting', 'Signing in …')
+  const dial = async (number) => {
+    if (talk.current() || number.trim() === '') return
+    by('call').disabled = true
+    try {
+      talk.follow(await device.connect({ to: number }))
+    } catch (error) {
+      notify(error.message)
+    } finally {
+      by('call').disabled = false
+    }
+  }
+  const here = () => standing('here', name ? `${name} · ready` : 'Ready')
+  device.on('registered', here)
+  device.on('reconnected', here)
+  device.on('reconnecting', () => standing('waiting', 'Reconnecting …'))
+  device.on('incoming', (call) => talk.follow(call))
+  device.on('tokenWillExpire', async ({ expiresAt }) => {
+    try {
+      if (renew) await device.updateToken(await renew())
+      else notify(`The token ends at ${expiresAt.toLocaleTimeString()}: calls go on, then sign in with a new one.`)
+    } catch (error) {
+      notify(error.message)
+    }
+  })
+  device.on('unregistered', ({ reason }) => {
+    const [short, long] = reasons[reason] ?? ['Signed out', null]
+    standing('gone', short)
+    notify(long)
+    by('call').disabled = true
+  })
+  await device.register()
+
+  show('door', false)
+  const calls = makeCalls(account, (number) => {
+    by('number').value = number
+    by('number').focus()
+  })
+  const talk = makeTalk(calls.ended)
+  show('sign-out', true)
+  by('sign-out').onclick = () => location.reload()
+  by('dial').onsubmit = (event) => {
+    event.preventDefault()
+    void dial(by('number').value)
+  }
+  by('number').focus()
+  await prepareSound(talk.current)
+}
+
+const fail = (error) => {
+  standing('away', 'Signed out')
+  notify(error.message)
+}
+
+const within = async (form, run) => {
+  const button = form.querySelector('button')
+  button.disabled = true
+  notify(null)
+  try {
+    await run()
+  } catch (error) {
+    fail(error)
+  } finally {
+    button.disabled = false
+  }
+}
+
+by('with-token').onsubmit = (event) => {
+  event.preventDefault()
+  const form = event.target
+  void within(form, () => start(form.token.value.trim(), null, null, null))
+}
+
+by('with-key').onsubmit = (event) => {
+  event.preventDefault()
+  const form = event.target
+  void within(form, async () => {
+    const account = makeAccount(form.key.value.trim())
+    const [user] = await account.users()
+    if (!user) throw new Error('The account has no active user: add one on the command line.')
+    const renew = () => account.token(user.uuid)
+    await start(await renew(), account, `${user.first_name} ${user.last_name}`, renew)
+  })
+}
+
+const press = (key) => {
+  const field = by('number')
+  field.value += key === '0' && field.value === '' ? '+' : key
+  field.focus()
+}
+fillPad(document.querySelector('.pad[data-for=dial]'), press)
+by('erase-last').onclick = () => {
+  by('number').value = by('number').value.slice(0, -1)
+  by('number').focus()
+}
+for (const hint of document.querySelectorAll('#hints button'))
+  hint.onclick = () => {
+    by('number').value = hint.dataset.number
+    by('number').focus()
+  }
+
+const way = (isByKey) => {
+  show('with-key', isByKey)
+  show('with-token', !isByKey)
+  say('other-way', isByKey ? 'Sign in with a voice token instead' : 'Sign in with an API key of the sandbox instead')
+  by('other-way').onclick = () => way(!isByKey)
+}
+show('other-way', isSandbox)
+show('hints', isSandbox)
+way(isSandbox)
+
+// A link may bring a token: what stands behind # is sent to no server.
+const [, brought] = /^#token=(.+)$/.exec(location.hash) ?? []
+if (brought) {
+  history.replaceState(null, '', location.pathname)
+  start(brought, null, null, null).catch(fail)
+}
