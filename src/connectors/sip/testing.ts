@@ -112,7 +112,7 @@ export const until = async <T>(
   check: () => T | null | undefined | false | Promise<T | null | undefined | false>,
   what = 'what was awaited',
 ): Promise<T> => {
-  const deadline = performance.now() + 5_000
+  const deadline = performance.now() + 15_000
   for (;;) {
     const found = await check()
     if (found) return found
