@@ -1,99 +1,27 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { nearest } from './lib/nearest.ts'
-import { readNetwork } from './lib/outbound-address.ts'
-
-/** A setting that a person got wrong. The message names it and says what it wants. */
-export class SettingError extends Error {}
-
-type Setting<T> = { name: string; default: string; about: string; read: (text: string) => T }
-
-const text = (value: string): string => value
-
-const flag = (value: string): boolean => {
-  if (value === 'true' || value === '1') return true
-  if (value === 'false' || value === '0') return false
-  throw new SettingError('wants true or false')
-}
-
-const integer = (least: number, most: number) => (value: string) => {
-  const number = Number(value)
-  if (!/^\d+$/.test(value) || number < least || number > most)
-    throw new SettingError(`wants a whole number from ${least} to ${most}`)
-  return number
-}
-
-const oneOf =
-  <const T extends string>(...values: T[]) =>
-  (value: string): T => {
-    const found = values.find((known) => known === value)
-    if (!found) throw new SettingError(`wants one of ${values.join(', ')}`)
-    return found
-  }
-
-const list =
-  <T>(item: (value: string) => T) =>
-  (value: string): T[] =>
-    value
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean)
-      .map(item)
-
-const shaped = (form: RegExp, wants: string) => (value: string) => {
-  if (!form.test(value)) throw new SettingError(wants)
-  return value
-}
-
-const secret = shaped(/^.{20,}$/s, 'wants at least 20 characters')
-const word = shaped(/^[a-z][a-z0-9]{1,30}$/, 'wants a lower-case word of letters and digits')
-
-const address = (value: string): string => {
-  const url = URL.canParse(value) ? new URL(value) : null
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new SettingError('wants an address such as https://sms.example.com')
-  return url.href.replace(/\/$/, '')
-}
-
-const origin = (value: string): string => {
-  const found = URL.canParse(value) ? new URL(value).origin : value
-  if (found !== '*' && !/^https?:/.test(found))
-    throw new SettingError('wants origins such as https://app.example.com, or *')
-  return found
-}
-
-/** RFC 7064 and 7065, as browsers take them. */
-const iceServer = shaped(
-  /^(?:stuns?:[\w.:[\]-]+|turns?:[\w.:[\]-]+(?:\?transport=(?:udp|tcp))?)$/,
-  'wants servers such as turn:turn.example.com:3478?transport=udp',
-)
-
-const network = (value: string): string => {
-  if (!readNetwork(value)) throw new SettingError('wants networks such as 10.1.0.0/16 or fd12::/48')
-  return value
-}
-
-const store = (value: string): string => {
-  if (!value.startsWith('s3:')) return value
-  const url = URL.canParse(value) ? new URL(value) : null
-  const endpoint = url?.searchParams.get('endpoint')
-  const isWhole = url && url.hostname !== '' && url.username !== '' && url.password !== ''
-  if (!isWhole || (endpoint && !/^https?:\/\//.test(endpoint)))
-    throw new SettingError('wants a folder, or s3://key:secret@bucket/prefix?region=eu-west-1&endpoint=https://…')
-  return value
-}
-
-const setting = <T>(name: string, fallback: string, about: string, read: (text: string) => T): Setting<T> => ({
-  name,
-  default: fallback,
-  about,
-  read,
-})
-
-const optional =
-  <T>(read: (text: string) => T) =>
-  (value: string): T | null =>
-    value === '' ? null : read(value)
+import {
+  address,
+  flag,
+  iceServer,
+  integer,
+  ip,
+  list,
+  network,
+  oneOf,
+  optional,
+  origin,
+  peer,
+  ports,
+  type Setting,
+  SettingError,
+  secret,
+  setting,
+  store,
+  text,
+  word,
+} from './lib/setting.ts'
 
 /** Every setting, in the order in which the documentation shows them. The only reader of the environment. */
 export const settings = {
@@ -169,6 +97,78 @@ export const settings = {
     'The secret that the TURN servers share with us (static-auth-secret of coturn).',
     optional(secret),
   ),
+  voiceHost: setting(
+    'TRUNKLINE_VOICE_HOST',
+    '',
+    'IP address that SIP of trunks and all audio are bound to, 0.0.0.0 for every one. Default: as TRUNKLINE_HOST.',
+    optional(ip),
+  ),
+  voicePublicIp: setting(
+    'TRUNKLINE_VOICE_PUBLIC_IP',
+    '',
+    'IP address that browsers and trunks are told, where it is not the one that is bound: that of the NAT in front of us. Default: the one that is bound, or the first of this machine.',
+    optional(ip),
+  ),
+  sipPort: setting(
+    'TRUNKLINE_SIP_PORT',
+    '',
+    'Port of SIP of trunks, UDP and TCP; 0 takes any free one. Default: 5060, in the sandbox 0.',
+    optional(integer(0, 65_535)),
+  ),
+  sipTlsPort: setting(
+    'TRUNKLINE_SIP_TLS_PORT',
+    '',
+    'Port of SIP over TLS, with the certificate of TRUNKLINE_TLS_CERT; trunks over TLS need it. Default: none.',
+    optional(integer(0, 65_535)),
+  ),
+  rtpPorts: setting(
+    'TRUNKLINE_RTP_PORTS',
+    '30000-31999',
+    'UDP ports of audio with trunks, two a call; 0 takes any free ones.',
+    ports,
+  ),
+  webrtcPorts: setting(
+    'TRUNKLINE_WEBRTC_PORTS',
+    '40000-41999',
+    'UDP ports of audio with browsers, one for each; 0 takes any free ones.',
+    ports,
+  ),
+  mediaEngine: setting(
+    'TRUNKLINE_MEDIA_ENGINE',
+    'embedded',
+    'What carries audio: threads of this process (embedded), or rtpengine.',
+    oneOf('embedded', 'rtpengine'),
+  ),
+  mediaWorkers: setting(
+    'TRUNKLINE_MEDIA_WORKERS',
+    '',
+    'Threads for audio. Default: one a core, less one.',
+    optional(integer(1, 64)),
+  ),
+  mediaCalls: setting(
+    'TRUNKLINE_MEDIA_CALLS',
+    '100',
+    'Calls at a time: of each thread, or of rtpengine as a whole. More are refused with 503.',
+    integer(1, 10_000),
+  ),
+  rtpengine: setting(
+    'TRUNKLINE_RTPENGINE',
+    '127.0.0.1:2223',
+    'Where rtpengine listens for commands (its listen-ng).',
+    peer,
+  ),
+  rtpengineKeys: setting(
+    'TRUNKLINE_RTPENGINE_DTMF',
+    '127.0.0.1:2224',
+    'Where we listen for the keys that rtpengine heard (its dtmf-log-dest).',
+    peer,
+  ),
+  rtpengineRecordings: setting(
+    'TRUNKLINE_RTPENGINE_RECORDINGS',
+    '/var/spool/rtpengine',
+    'The recording-dir of rtpengine, as this machine sees it.',
+    text,
+  ),
   allowPrivateHooks: setting(
     'TRUNKLINE_ALLOW_PRIVATE_HOOKS',
     '',
@@ -203,7 +203,7 @@ export const settings = {
   recordingDays: setting(
     'TRUNKLINE_RETENTION_DAYS_RECORDINGS',
     '90',
-    'Days that recordings are kept. For calls, which are to come.',
+    'Days that recordings of calls are kept.',
     integer(1, 3650),
   ),
   sandboxSipPort: setting(
@@ -288,6 +288,8 @@ export const readConfig = (environment: NodeJS.ProcessEnv): Config => {
   ) as Values // each value was made by its own setting's `read`
   if ((values.tlsCert === null) !== (values.tlsKey === null))
     reject('TRUNKLINE_TLS_CERT', 'and TRUNKLINE_TLS_KEY are set together or not at all')
+  if (values.sipTlsPort !== null && values.tlsCert === null)
+    reject('TRUNKLINE_SIP_TLS_PORT', 'wants the certificate of TRUNKLINE_TLS_CERT')
   if (values.turnSecret === null && values.turnUrls.some((url) => url.startsWith('turn')))
     reject('TRUNKLINE_TURN_SECRET', 'is wanted by the TURN servers of TRUNKLINE_TURN_URLS')
   return { ...values, sandbox: values.sandbox ?? (values.databaseUrl === null && isLoopback(values.host)) }

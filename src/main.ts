@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { closeLeft } from './calls/ops.ts'
 import { environment, readConfig } from './config.ts'
 import { keepConnection } from './connections/ops.ts'
 import { startEmbedded } from './db/embedded.ts'
@@ -48,6 +49,7 @@ const start = async () => {
     await releaseLeases(db)
     await releaseLanes(db)
     await releaseNetworks(db)
+    await closeLeft(db)
   }
 
   const seal = openSeal(home, config.masterKey)
@@ -58,7 +60,11 @@ const start = async () => {
   if (carrier) endings.push({ what: 'sandbox', end: carrier.stop })
   const simulator = makeSimulator(() => carrier && { port: carrier.controlPort, token: carrier.token })
 
-  let address = config.publicUrl ?? ''
+  const tls =
+    config.tlsCert && config.tlsKey ? { cert: readFileSync(config.tlsCert), key: readFileSync(config.tlsKey) } : null
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  const addressAt = (port: number) => `${tls ? 'https' : 'http'}://${host}:${port}`
+  let address = config.publicUrl ?? addressAt(config.port)
   const parts = await makeParts({ config, version, db, log, seal, simulator, publicUrl: () => address })
   endings.push({ what: 'watch', end: parts.changes.stop })
   if (carrier) {
@@ -79,8 +85,6 @@ const start = async () => {
     )
   }
 
-  const tls =
-    config.tlsCert && config.tlsKey ? { cert: readFileSync(config.tlsCert), key: readFileSync(config.tlsKey) } : null
   const running = await run(parts, tls)
   endings.push({
     what: 'roles',
@@ -89,8 +93,7 @@ const start = async () => {
       return running.stop()
     },
   })
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  const local = `${tls ? 'https' : 'http'}://${host}:${running.port}`
+  const local = addressAt(running.port)
   address = config.publicUrl ?? local
 
   if (sandbox && config.roles.includes('worker')) await parts.carriers.settled(sandbox, 10)
@@ -100,6 +103,7 @@ const start = async () => {
     url: local,
     pid: process.pid,
     ...(carrier ? { smpp_port: carrier.smppPort, sip_port: carrier.sipPort } : {}),
+    ...(parts.voice.port() === null ? {} : { voice_port: parts.voice.port() }),
     ...(keys ? { api_key: keys.apiKey, operator_key: keys.operatorKey } : {}),
   }
   if (config.readyFile) {

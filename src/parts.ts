@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Logger } from 'pino'
+import { makeVoice, type Voice } from './calls/voice.ts'
 import type { Config } from './config.ts'
 import { type Changes, watchChanges } from './db/changes.ts'
 import type { Db } from './db/sql.ts'
@@ -56,6 +57,8 @@ export type Parts = Given & {
   readonly networks: Networks
   /** Messages and files of the messaging app. */
   readonly chat: Chat
+  /** Calls of browsers and trunks. */
+  readonly voice: Voice
   /** The only way in which addresses that tenants name are called. */
   readonly outbound: Outbound
   /** How far this process has come. */
@@ -96,6 +99,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
+    voice: makeVoice({ db, seal, changes, prices, config, log, publicUrl: given.publicUrl }),
     outbound,
     chat: makeChat({ db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },

@@ -71,7 +71,10 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
   const naming = makeNaming(config.msgappName)
   const tunnel = makeTunnel(parts, naming)
-  const app = makeServer({ ...parts, tls, trustProxy, naming }, makeEndpoints(parts), [tunnel.upgrade])
+  const app = makeServer({ ...parts, tls, trustProxy, naming }, makeEndpoints(parts), [
+    tunnel.upgrade,
+    parts.voice.upgrade,
+  ])
   app.addHook('preClose', tunnel.close)
   await installSite(app, parts)
   await installCallbacks(app, parts)
@@ -93,11 +96,12 @@ export type Running = {
 
 /** Starts the roles of this process. */
 export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null = null): Promise<Running> => {
-  const { config, db, log, carriers, networks, auth, meter, changes, outbound, life } = parts
+  const { config, db, log, carriers, networks, voice, auth, meter, changes, outbound, life } = parts
   const onError = (error: unknown) => log.error({ err: error }, 'something that is done every so often failed')
   const ticks = [tick(5_000, auth.flush, onError), tick(2_000, meter.flush, onError)]
   const { app, tunnel } = await assemble(parts, tls)
   ticks.push(tick(500, tunnel.look, onError), tick(15_000, tunnel.beat, onError))
+  if (config.roles.includes('voice')) await voice.start()
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo // it listens on TCP
   let worker: Worker | null = null
@@ -127,7 +131,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
     port,
     stop: async () => {
       life.stopping = true
-      await Promise.all([app.close(), worker?.stop(15_000)])
+      await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
       // Last, because what ended just now is told too.
       await deliveries?.stop()
       await carriers.close()

@@ -11,6 +11,8 @@ export type Platform = {
   readonly pid: number
   readonly smppPort: number
   readonly sipPort: number
+  /** Where trunks call us. */
+  readonly voicePort: number
   /** Everything that it has printed. */
   output(): string
   /** Calls with the account's key, or with the operator's for /operator. */
@@ -60,13 +62,14 @@ export const startPlatform = async (home = temporaryFolder(), env: Record<string
     child.on('exit', (code, signal) => resolve(signal ?? code))
   })
   await isReady(child, () => text)
-  const { url, pid, smpp_port, sip_port } = JSON.parse(readFileSync(readyFile, 'utf8'))
+  const { url, pid, smpp_port, sip_port, voice_port } = JSON.parse(readFileSync(readyFile, 'utf8'))
   return {
     home,
     url,
     pid,
     smppPort: smpp_port,
     sipPort: sip_port,
+    voicePort: voice_port,
     output: () => text,
     call: async (method, path, body, headers = {}) => {
       const key: Record<string, string> = path.startsWith('/operator')

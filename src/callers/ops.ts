@@ -1,6 +1,26 @@
-import type { Tx } from '../db/sql.ts'
-import { uuid } from '../lib/id.ts'
+import type { Sql, Tx } from '../db/sql.ts'
+import { parse, uuid } from '../lib/id.ts'
+import { e164 } from '../lib/phone.ts'
 import * as store from './store.ts'
+
+/** What a call may show. Ids without prefix. */
+export type Shown = { id: string; number: string; virtual_number_id: string | null }
+
+/**
+ * The caller ID that a call shows: the one that is wished, by its number or its printed id, or else a bought number of that
+ * country, any bought number, another one that is proved. Null when there is none, or the account may not show it.
+ */
+export const callerIdOf = async (
+  sql: Sql,
+  account: string,
+  wished: string | null,
+  country: string,
+): Promise<Shown | null> => {
+  if (wished === null) return await store.usable(sql, account, { country })
+  const id = parse('VCI', wished)
+  const number = id ? null : e164(wished)
+  return id || number ? await store.usable(sql, account, { ...(id ? { id } : {}), number, country }) : null
+}
 
 /** A number of the messaging app that calls may show, once it has been connected. */
 export const addChannelCallerId = async (

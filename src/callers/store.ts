@@ -38,6 +38,24 @@ export const find = (db: Sql, account: string, id: string) => db.maybe<CallerIdR
   left join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.msgapp_channel_id
   where c.account_id = ${account} and c.id = ${id} and c.removed_at is null`
 
+type Usable = { id: string; number: string; virtual_number_id: string | null }
+
+/** One that is proved, and whose number works; a bought one first, best of this country. */
+export const usable = (
+  db: Sql,
+  account: string,
+  { id = null, number = null, country }: { id?: string | null; number?: string | null; country: string },
+) => db.maybe<Usable>`
+  select c.id, c.phone_number as number, c.virtual_number_id
+  from caller_ids c
+  left join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.msgapp_channel_id
+  left join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+  where c.account_id = ${account} and c.removed_at is null and (c.verified or l.proved_at is not null)
+    and coalesce(v.status_text in ('ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_CANCELLATION'), true)
+    and c.id = coalesce(${id}::uuid, c.id) and c.phone_number = coalesce(${number}::text, c.phone_number)
+  order by c.type <> 'VN', c.iso_country_code <> ${country}, c.created_at, c.id
+  limit 1`
+
 /** True when the number can be shown already. */
 export const isShown = async (tx: Tx, account: string, number: string): Promise<boolean> =>
   (await tx.maybe`

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Db, Tx } from '../db/sql.ts'
 import { type Event, record } from '../events/ops.ts'
 import { Problem } from '../http/problem.ts'
 import { capture, extend, hold } from '../ledger/ops.ts'
@@ -122,9 +122,17 @@ export const chatCallEnded = async (tx: Tx, account: string, id: string, isAnswe
   return true
 }
 
-/** Closes calls that no process runs any more, as of their last beat. @returns how many */
-export const closeAbandoned = async (tx: Tx, limit = 100): Promise<number> => {
-  const found = await store.abandoned(tx, limit)
+/** An attempt that was refused: a record that ended as it began. @param reason the word for why */
+export const refuseCall = async (tx: Tx, call: store.NewCall, reason: string): Promise<void> => {
+  await store.add(tx, call)
+  const row = await store.lock(tx, call.account_id, call.id)
+  if (row) await end(tx, row, row.now, { status: 'FAILED', reason })
+}
+
+/** Closes calls that no process runs any more, as of their last beat.
+ *  @param isAlone no other process lives: all open ones of voice are meant @returns how many */
+export const closeAbandoned = async (tx: Tx, limit = 100, isAlone = false): Promise<number> => {
+  const found = await store.abandoned(tx, limit, isAlone)
   for (const { account_id, id } of found) {
     const row = await store.lock(tx, account_id, id)
     if (!row) continue
@@ -132,4 +140,9 @@ export const closeAbandoned = async (tx: Tx, limit = 100): Promise<number> => {
     await end(tx, row, row.beat_at, { status: row.answered_at ? 'COMPLETED' : failed, reason: 'interrupted' })
   }
   return found.length
+}
+
+/** For a start that knows that no other process lives: what a killed one left open need not wait to be missed. */
+export const closeLeft = async (db: Db): Promise<void> => {
+  while ((await db.begin((tx) => closeAbandoned(tx, 100, true))) > 0);
 }

@@ -88,10 +88,10 @@ export const end = (tx: Tx, account: string, id: string, e: Ending) => tx.one<Ca
   returning *`
 
 /** Open calls that no process has beaten for so long: 30 s of an answered one, 5 minutes of one that rings. */
-export const abandoned = (tx: Tx, limit: number) => tx.many<Pick<CallRow, 'account_id' | 'id'>>`
+export const abandoned = (tx: Tx, limit: number, isAlone: boolean) => tx.many<Pick<CallRow, 'account_id' | 'id'>>`
   select account_id, id from calls
-  where ended_at is null and alive_at < now() - interval '30 seconds'
-    and (answered_at is not null or alive_at < now() - interval '5 minutes')
+  where ended_at is null and ((${isAlone} and not is_msgapp) or (alive_at < now() - interval '30 seconds'
+    and (answered_at is not null or alive_at < now() - interval '5 minutes')))
   order by alive_at limit ${limit} for update skip locked`
 
 export const find = (db: Sql, account: string, id: string) => db.maybe<CallRow>`

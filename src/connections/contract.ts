@@ -26,6 +26,10 @@ const Connection = Type.Object({
     Type.Object(
       {
         ...link,
+        registered: Type.Optional(Type.Boolean({ description: 'Of a trunk that we register with' })),
+        calls: Type.Optional(Type.Integer({ description: 'Under way over a trunk' })),
+        ping_ms: Type.Optional(Type.Integer({ description: 'How long the last OPTIONS of a trunk took' })),
+        pinged_at: Type.Optional(Time),
         binds: Type.Optional(
           Type.Array(Type.Object({ bind: Enum(['transceiver', 'transmitter', 'receiver']), ...link })),
         ),

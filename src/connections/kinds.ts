@@ -29,6 +29,15 @@ const baseUrl = Type.String({
 })
 const reconnectSeconds = count(1, 3600, 'The longest wait between attempts to connect; default 60')
 
+const prefixes = Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
+  maxItems: 5000,
+  description: 'Leading digits of the destinations that it carries; empty: every destination',
+})
+const priority = count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')
+const sandboxed = Type.Boolean({
+  description: 'No real carrier: carries only what no other connection has prefixes for',
+})
+
 /** Settings of an SMPP connection (SMPP 3.4); names as carriers write them. */
 const Smpp = Type.Object({
   host,
@@ -67,13 +76,8 @@ const Smpp = Type.Object({
     count(1, 3600, 'Silence after which the carrier is asked whether it lives; default 30'),
   ),
   reconnect_seconds: Type.Optional(reconnectSeconds),
-  prefixes: Type.Optional(
-    Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
-      maxItems: 5000,
-      description: 'Leading digits of the destinations that it carries; empty: every destination',
-    }),
-  ),
-  priority: Type.Optional(count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')),
+  prefixes: Type.Optional(prefixes),
+  priority: Type.Optional(priority),
   weight: Type.Optional(
     count(1, 1000, 'Its share of the texts among connections of the same prefix and priority; default 1'),
   ),
@@ -86,9 +90,7 @@ const Smpp = Type.Object({
   validity_seconds: Type.Optional(
     count(60, 604_800, 'How long a text may be tried, by us and by the carrier; default 48 hours, by us alone'),
   ),
-  sandbox: Type.Optional(
-    Type.Boolean({ description: 'No real carrier: carries only what no other connection has prefixes for' }),
-  ),
+  sandbox: Type.Optional(sandboxed),
 })
 
 /** Settings of an account at DIDWW (API 3, version 2026-04-16). */
@@ -211,6 +213,42 @@ const WhatsappWeb = Type.Object({
   ),
 })
 
+/** Settings of a SIP trunk (RFC 3261). */
+const SipTrunk = Type.Object({
+  host: Domain('Of the carrier: a name, found by SRV without a port, or an address'),
+  port: Type.Optional(port),
+  transport: Type.Optional(Enum(['udp', 'tcp', 'tls'], { description: 'Default udp' })),
+  username: Type.Optional(Ascii(100)),
+  password: Type.Optional(password),
+  register: Type.Optional(
+    Type.Boolean({ description: 'Registers with the carrier, so that it finds us; wants username and password' }),
+  ),
+  allowed_addresses: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[0-9A-Fa-f:.]{2,45}(/[0-9]{1,3})?$' }), {
+      maxItems: 200,
+      description:
+        'IP addresses or networks that calls may come from, beside the addresses of host; all others hear nothing',
+      examples: [['203.0.113.0/28']],
+    }),
+  ),
+  domain: Type.Optional(Domain('Host of our From and P-Asserted-Identity; default: ours')),
+  numbers: Type.Optional(
+    Enum(['e164', 'plus', 'national'], {
+      description:
+        'How numbers are written to it: digits with the country code, the same after a +, or as dialled in the country of calling_code; default plus',
+    }),
+  ),
+  calling_code: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$', description: 'Of numbers: national' })),
+  codecs: Type.Optional(
+    Type.Array(Enum(['pcmu', 'pcma']), { minItems: 1, maxItems: 2, description: 'Best first; default both' }),
+  ),
+  ping_seconds: Type.Optional(count(5, 3600, 'How often OPTIONS asks whether it lives; default 30')),
+  channels: Type.Optional(count(1, 100_000, 'Calls at a time; default no limit')),
+  prefixes: Type.Optional(prefixes),
+  priority: Type.Optional(priority),
+  sandbox: Type.Optional(sandboxed),
+})
+
 type Kinds = {
   readonly [kind: string]: {
     readonly settings: TSchema & { properties: TProperties }
@@ -224,6 +262,7 @@ export const kinds = {
   didww: { settings: Didww, secrets: ['api_key', 'callback_secret'] },
   sandbox: { settings: Sandbox, secrets: ['token'] },
   xmpp: { settings: Xmpp, secrets: ['secret', 'password', 'admin_password'] },
+  'sip-trunk': { settings: SipTrunk, secrets: ['password'] },
   'whatsapp-cloud': { settings: WhatsappCloud, secrets: ['access_token', 'app_secret', 'verify_token'] },
   'whatsapp-web': { settings: WhatsappWeb, secrets: [] },
 } as const satisfies Kinds
@@ -261,6 +300,7 @@ export const changes: { readonly [K in Kind]: TSchema } = {
   didww: Type.Partial(Didww),
   sandbox: Type.Partial(Sandbox),
   xmpp: Type.Partial(Xmpp),
+  'sip-trunk': Type.Partial(SipTrunk),
   'whatsapp-cloud': Type.Partial(WhatsappCloud),
   'whatsapp-web': Type.Partial(WhatsappWeb),
 }

@@ -1,4 +1,5 @@
 import type { CarrierState, LinkState } from '../connectors/port.ts'
+import type { VoiceTrunkState } from '../connectors/voice-port.ts'
 import type { Tx } from '../db/sql.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { conflict, notFound } from '../http/problem.ts'
@@ -15,8 +16,10 @@ import * as store from './store.ts'
 
 const testSeconds = 10
 
-/** `fatal` and `binds` are a carrier's. */
-type Life = LinkState & Partial<Pick<CarrierState, 'fatal' | 'binds'>>
+/** `fatal` and `binds` are a carrier's, the rest is a trunk's. */
+type Life = LinkState &
+  Partial<Pick<CarrierState, 'fatal' | 'binds'>> &
+  Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>>
 
 const shownLink = (link: Omit<Life, 'binds'>) => ({
   state: link.state,
@@ -29,6 +32,10 @@ const shownLink = (link: Omit<Life, 'binds'>) => ({
 
 const shownState = (state: Life) => ({
   ...shownLink(state),
+  ...(typeof state.registered === 'boolean' ? { registered: state.registered } : {}),
+  ...(state.calls === undefined ? {} : { calls: state.calls }),
+  ...(typeof state.pingMs === 'number' ? { ping_ms: state.pingMs } : {}),
+  ...(typeof state.pingedAt === 'number' ? { pinged_at: iso(state.pingedAt) } : {}),
   ...(state.binds ? { binds: state.binds.map((one) => ({ bind: one.bind, ...shownLink(one) })) } : {}),
 })
 
@@ -41,7 +48,7 @@ type Links = {
   test(id: string): Promise<{ working: boolean; message: string }>
 }
 
-export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, networks }: Parts) => {
+export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, networks, voice }: Parts) => {
   /** Who runs the connections of a kind. */
   const links: { readonly [K in Kind]: Links } = {
     smpp: {
@@ -55,6 +62,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     didww: suppliers,
     sandbox: networks,
     xmpp: networks,
+    'sip-trunk': voice,
     'whatsapp-cloud': networks,
     'whatsapp-web': networks,
   }

@@ -3,6 +3,7 @@ import type { Db, Tx } from './sql.ts'
 /** What processes hold in memory and must read anew when it changes in the database. */
 export type Topic =
   | 'accounts'
+  | 'users'
   | 'clock'
   | 'prices'
   | 'connections'

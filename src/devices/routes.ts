@@ -5,11 +5,11 @@ import { print } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import { isActive } from '../users/ops.ts'
 import * as c from './contract.ts'
-import { ephemeral } from './ops.ts'
+import { ephemeral, sipSecret } from './ops.ts'
 import * as store from './store.ts'
 
 export const deviceRoutes = ({ config, seal, publicUrl }: Parts) => {
-  const secret = seal.derive('sip credentials')
+  const secret = sipSecret(seal)
   const { turnSecret, turnUrls } = config
   const [turn, stun] = [true, false].map((isTurn) => turnUrls.filter((url) => url.startsWith('turn') === isTurn))
 

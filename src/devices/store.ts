@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Sql, Tx } from '../db/sql.ts'
 
 /** Another Device of a user. @returns its generation */
 export const addDevice = async (tx: Tx, account: string, user: string): Promise<number> =>
@@ -10,7 +10,7 @@ export const addDevice = async (tx: Tx, account: string, user: string): Promise<
   ).generation
 
 /** The generation of the newest Device; null before the first. */
-export const generation = async (tx: Tx, account: string, user: string): Promise<number | null> =>
+export const generation = async (tx: Sql, account: string, user: string): Promise<number | null> =>
   (
     await tx.maybe<{ generation: number }>`
       select generation from device_generations where account_id = ${account} and user_id = ${user}`

@@ -187,6 +187,9 @@ export const release = async (
   return released
 }
 
+/** A number in use that is called, whoever's it is; null for one that is not of this platform. */
+export const calledNumber = (sql: Sql, number: string): Promise<owned.Called | null> => owned.called(sql, number)
+
 /** A number of an account with its SMS channel, by either's id (also after its release) or by the number itself. */
 export const lineOf = (
   sql: Sql,

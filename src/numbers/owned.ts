@@ -143,6 +143,18 @@ export const prolong = async (tx: Tx, account: string, id: string): Promise<Date
   return row.expires_at
 }
 
+/** What a call to a number needs to know of it. `works`: it takes calls at this moment. */
+export type Called = Pick<
+  NumberRow,
+  'account_id' | 'id' | 'number' | 'iso_country_code' | 'type' | 'inbound_user_id' | 'record_inbound' | 'ppm'
+> & { works: boolean }
+
+export const called = (sql: Sql, number: string) => sql.maybe<Called>`
+  select v.account_id, v.id, v.number, v.iso_country_code, v.type, v.inbound_user_id, v.record_inbound, v.ppm,
+    not a.blocked and v.status_text in ('ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_CANCELLATION') as works
+  from virtual_numbers v join accounts a on a.id = v.account_id
+  where v.number = ${number} and v.released_at is null`
+
 /** A number of an account with its SMS channel. */
 export type Line = { did: string; sms: string | null }
 

@@ -20,7 +20,7 @@ const shown = (row: store.UserRow) => ({
 
 const accountId = (printed: string) => parse('ACC', printed) ?? notFound(`No account ${printed}`)
 
-export const userRoutes = ({ db }: Parts) => [
+export const userRoutes = ({ db, changes }: Parts) => [
   serve(c.listActiveUsers, async ({ account }) => {
     const rows = await store.active(db, account.id)
     return ok({
@@ -49,6 +49,8 @@ export const userRoutes = ({ db }: Parts) => [
   serve(c.changeUser, async ({ params, body, tx }) => {
     const id = parse('USR', params.user_uuid)
     const row = (id && (await store.find(tx, id))) || notFound(`No user ${params.user_uuid}`)
-    return ok({ user: shown(await store.change(tx, row.account_id, row.id, { ...row, ...body })) })
+    const after = await store.change(tx, row.account_id, row.id, { ...row, ...body })
+    await changes.announce(tx, 'users')
+    return ok({ user: shown(after) })
   }),
 ]

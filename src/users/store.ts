@@ -43,6 +43,18 @@ export const change = (tx: Tx, account: string, id: string, user: Names) => tx.o
 export const isActive = async (db: Sql, account: string, id: string): Promise<boolean> =>
   (await db.maybe`select 1 from users where account_id = ${account} and id = ${id} and status = 'ACTIVE'`) !== null
 
+/** `may`: the user is active, and the account is not blocked. */
+export const standing = (db: Sql, id: string) => db.maybe<{ account: string; may: boolean }>`
+  select u.account_id as account, u.status = 'ACTIVE' and not a.blocked as may
+  from users u join accounts a on a.id = u.account_id where u.id = ${id}`
+
+export const barred = async (db: Sql, ids: readonly string[]): Promise<string[]> =>
+  (
+    await db.many<{ id: string }>`
+      select u.id from users u join accounts a on a.id = u.account_id
+      where u.id = any(${ids}::uuid[]) and (u.status <> 'ACTIVE' or a.blocked)`
+  ).map(({ id }) => id)
+
 /** A user of an account, whatever the status. */
 export const ofAccount = (db: Sql, account: string, id: string) =>
   db.maybe<UserRow>`select * from users where account_id = ${account} and id = ${id}`

@@ -1,0 +1,209 @@
+import type { Logger } from 'pino'
+import { callerIdOf } from '../callers/ops.ts'
+import type {
+  VoiceAsked,
+  VoiceDesk,
+  VoiceEnd,
+  VoicePerson,
+  VoicePlaced,
+  VoicePlan,
+  VoiceReceived,
+  VoiceTarget,
+} from '../connectors/voice-port.ts'
+import type { Db } from '../db/sql.ts'
+import { expiryOf, newestGeneration, passwordOf, sipSecret } from '../devices/ops.ts'
+import { Problem } from '../http/problem.ts'
+import { parse, print, uuid } from '../lib/id.ts'
+import { e164 } from '../lib/phone.ts'
+import type { Seal } from '../lib/secret.ts'
+import { calledNumber } from '../numbers/ops.ts'
+import type { Prices } from '../prices/ops.ts'
+import { standingOf } from '../users/ops.ts'
+import { findDestination, type Refused, refuse } from './destination.ts'
+import * as dialogs from './dialogs.ts'
+import { beatCall, beginCall, type CallEnd, callAnswered, callEnded, refuseCall } from './ops.ts'
+import type { NewCall } from './store.ts'
+import type { TrunkConnection } from './trunks.ts'
+
+export type DeskGround = {
+  readonly db: Db
+  readonly seal: Seal
+  readonly prices: Prices
+  readonly log: Logger
+  trunks(): readonly TrunkConnection[]
+}
+
+export type Desk = VoiceDesk & {
+  /** Those who may be here, or on the telephone. */
+  present(): readonly VoicePerson[]
+  forget(person: VoicePerson): void
+}
+
+/** How long browsers ring, and telephones, in seconds. */
+const ringSeconds = { people: 30, trunk: 60 }
+
+type Running = { readonly account: string; readonly direction: 'I' | 'O'; isAnswered: boolean }
+
+const words: Partial<Record<VoiceEnd['how'], string>> = {
+  media_timeout: 'media_timeout',
+  balance: 'balance',
+  suspended: 'suspended',
+  operator: 'operator',
+  interrupted: 'interrupted',
+}
+
+const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
+  canceled: 'CANCELED',
+  busy: 'BUSY',
+  no_answer: 'NO_ANSWER',
+}
+
+/** Of what rings in vain at ours, whoever gave up, `MISSED` is what its user wants to see. */
+const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered }: Running): CallEnd => {
+  const reason = words[how] ?? String(status)
+  if (isAnswered) return { status: 'COMPLETED', reason }
+  if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
+    return { status: 'MISSED', reason }
+  return { status: statuses[how] ?? 'FAILED', reason }
+}
+
+const refused = ({ status, reason }: Refused) => ({ refused: { status, reason } })
+
+/** Decides what browsers and trunks may do, and writes down what they did. */
+export const makeDesk = (ground: DeskGround): Desk => {
+  const { db, seal } = ground
+  const secret = sipSecret(seal)
+  const running = new Map<string, Running>()
+  const people = new Map<string, VoicePerson>()
+
+  const decline = async (call: NewCall, refusal: Refused) => {
+    await db.begin((tx) => refuseCall(tx, call, refusal.code))
+    return refused(refusal)
+  }
+
+  /** Writes an attempt down, and lets it go on if it can be paid. @param refusal of a call that its account cannot pay */
+  const begin = async (
+    call: NewCall,
+    plan: Pick<VoicePlan, 'callerId' | 'targets'>,
+    refusal: Refused,
+  ): Promise<VoiceAsked<VoicePlan>> => {
+    try {
+      await db.begin((tx) => beginCall(tx, call))
+    } catch (error) {
+      if (error instanceof Problem) return await decline(call, refusal)
+      throw error
+    }
+    running.set(call.id, { account: call.account_id, direction: call.direction, isAnswered: false })
+    const seconds = call.is_trunk && call.direction === 'O' ? ringSeconds.trunk : ringSeconds.people
+    return { value: { call: call.id, ...plan, ringSeconds: seconds, record: null, mostSeconds: null } }
+  }
+
+  const place = async ({ person, callId, to, from }: VoicePlaced): Promise<VoiceAsked<VoicePlan>> => {
+    const { account, user } = person
+    const found = await findDestination(ground, account, to)
+    const country = 'targets' in found ? found.country : ''
+    const isInside = 'targets' in found && !found.isTrunk
+    const shown = await callerIdOf(db, account, from, country)
+    const callerId = shown?.number ?? (isInside ? print('USR', user) : '')
+    const call: NewCall = {
+      ...{ account_id: account, id: uuid(), callid: callId, direction: 'O', user_id: user, from_number: null },
+      ...{ to_number: 'targets' in found ? found.to : to.slice(0, 64), iso_country_code: country, is_msgapp: false },
+      ...{ is_trunk: 'targets' in found && found.isTrunk, caller_id: shown?.id ?? null, caller_id_used: callerId },
+      ...{ virtual_number_id: shown?.virtual_number_id ?? null },
+      ...{ toll_free: 'targets' in found && found.isTollFree, rate: 'targets' in found ? found.rate : '0' },
+    }
+    const standing = await standingOf(db, user)
+    if (!standing?.may) return await decline(call, refuse(403, 'user_inactive', 'The user is not active'))
+    if ('code' in found) return await decline(call, found)
+    if (callerId === '' || (from !== null && !shown)) {
+      const why =
+        from === null ? 'The account has no caller ID: buy or prove a number' : `${from} is no caller ID of the account`
+      return await decline(call, refuse(403, 'caller_id', why))
+    }
+    const uncovered = refuse(402, 'balance', 'The balance does not cover a minute of this call')
+    return await begin(call, { callerId, targets: found.targets }, uncovered)
+  }
+
+  const receive = async ({ trunk, callId, from, to }: VoiceReceived): Promise<VoiceAsked<VoicePlan>> => {
+    const number = e164(to)
+    const called = number && (await calledNumber(db, number))
+    if (!called) return refused(refuse(404, 'unknown_number', 'The number is not in use here'))
+    const { account_id: account, inbound_user_id: user } = called
+    const call: NewCall = {
+      ...{ account_id: account, id: uuid(), callid: callId, direction: 'I', user_id: null, from_number: from },
+      ...{ to_number: called.number, iso_country_code: called.iso_country_code, is_msgapp: false, is_trunk: true },
+      ...{ caller_id: null, caller_id_used: from, virtual_number_id: called.id },
+      ...{ toll_free: called.type === 'tollfree', rate: called.ppm },
+    }
+    if (!called.works) return await decline(call, refuse(480, 'number_suspended', 'The number takes no calls'))
+    const standing = user ? await standingOf(db, user) : null
+    const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
+    ground.log.debug({ call: call.id, trunk }, 'a call came in')
+    const uncovered = refuse(480, 'balance', 'The number takes no calls')
+    return await begin(call, { callerId: from, targets }, uncovered)
+  }
+
+  /** What this process runs of a call; null when it is over. */
+  const of = (call: string) => running.get(call) ?? null
+
+  return {
+    password: (username) => (expiryOf(username) ? passwordOf(secret, username) : null),
+
+    admit: async ({ username, identity, generation }) => {
+      const user = parse('USR', identity)
+      const until = expiryOf(username)
+      const account = user && (await standingOf(db, user))?.account
+      if (!user || !account || !until) return refused(refuse(403, '', 'The credentials are unknown or have ended'))
+      const person = { account, user }
+      // Noted before its standing is read, so that whoever is suspended meanwhile is found.
+      people.set(user, person)
+      const standing = await standingOf(db, user)
+      if (!standing?.may) return refused(refuse(403, '', 'The user is not active, or the account is blocked'))
+      const newest = await newestGeneration(db, account, user)
+      if (generation !== null && newest !== null && generation < newest)
+        return refused(refuse(403, '', 'A newer device has registered'))
+      return { value: { ...person, generation: generation ?? 0, until: until.getTime() } }
+    },
+
+    // A newer device of the same user is here instead; the others may still be on the telephone.
+    left: () => {},
+    present: () => [...people.values()],
+    forget: ({ user }) => void people.delete(user),
+
+    place,
+    receive,
+    ringing: async () => {},
+
+    answered: async (call, by, kept) => {
+      const known = of(call)
+      if (!known) return refused(refuse(503, '', 'The call has ended'))
+      const { account, direction } = known
+      const user = direction === 'I' && 'people' in by ? (by.people[0]?.user ?? null) : null
+      await db.begin(async (tx) => {
+        await callAnswered(tx, account, call, user)
+        await dialogs.keep(tx, account, call, kept)
+      })
+      known.isAnswered = true
+      return { value: null }
+    },
+
+    beat: async (call) => {
+      const known = of(call)
+      const why = known ? await db.begin((tx) => beatCall(tx, known.account, call)) : 'ended'
+      if (why === 'balance') return refused(refuse(402, why, 'The balance has come to its end'))
+      return why === null ? { value: null } : refused(refuse(503, why, 'The call was closed'))
+    },
+
+    ended: async (call, end) => {
+      const known = of(call)
+      if (!known) return
+      await db.begin(async (tx) => {
+        await callEnded(tx, known.account, call, endOf(end, known))
+        await dialogs.forget(tx, known.account, call)
+      })
+      running.delete(call)
+    },
+
+    trace: () => {},
+  }
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { after, type TestContext, test } from 'node:test'
+import { makeSoftphone } from '../../test/media/softphone.ts'
+import { makeTelephone } from '../../test/media/telephone.ts'
+import { buyNumber, until } from '../../test/platform.ts'
+import { answer, dial, fromBrowser, hears, kept } from '../connectors/sip/gateway/testing.ts'
+import { openExchange, startVoice, usersOf } from './testing.ts'
+
+const platform = await startVoice()
+const { call } = platform
+after(() => platform.end())
+const [ada = '', grace = ''] = await usersOf(platform)
+const { number } = await buyNumber(platform)
+const did = (await call('GET', '/open/voip/virtual-numbers')).body.numbers[0].uuid
+const account = (await call('GET', '/open/info')).body.account.uuid
+
+const newest = async () => (await call('GET', '/open/voip/call-history')).body.cdrs[0]
+const ended = () =>
+  until(async () => {
+    const cdr = await newest()
+    return cdr && !cdr.active ? cdr : null
+  })
+const balance = async () => Number((await call('GET', '/open/info')).body.balance.amount)
+const peers = async (t: TestContext) => [await kept(t, makeSoftphone()), await kept(t, makeTelephone())] as const
+const ring = (user: string | null) => call('PUT', `/open/voip/virtual-numbers/${did}`, { inbound_user_uuid: user })
+
+test('a browser calls a telephone: both hear each other, and the call is written down and paid', async (t) => {
+  const { carrier, browser } = await openExchange(t, platform)
+  const [softphone, telephone] = await peers(t)
+  const before = await balance()
+  const phone = await browser(ada)
+  const { dialled } = await dial(phone, fromBrowser(phone, '+447700900555'), softphone)
+  const invited = await carrier.call()
+  assert.match(invited.invite.uri, /^sip:\+447700900555@/)
+  invited.ring({ status: 180 })
+  await until(async () => dialled.progress.includes(180))
+  assert.equal((await newest()).status, 'RINGING')
+  await answer(invited, telephone)
+  softphone.say(1_000)
+  telephone.say(620)
+  await hears(softphone, 620)
+  await hears(telephone, 1_000)
+  const talking = await newest()
+  assert.deepEqual([talking.status, talking.active, talking.from], ['ANSWERED', true, ada])
+  await (await until(async () => dialled.session)).bye()
+  const cdr = await ended()
+  assert.deepEqual(
+    [cdr.status, cdr.end_reason, cdr.direction, cdr.is_sip_trunk_call, cdr.caller_id_used, cdr.agent_id, cdr.to_number],
+    ['COMPLETED', '200', 'O', true, number, ada, '+447700900555'],
+  )
+  assert.ok(cdr.duration >= 1 && cdr.duration < 60)
+  assert.deepEqual([cdr.call_cost.duration, cdr.call_cost.call_price], [60, 0.012])
+  assert.ok(Math.abs(before - (await balance()) - 0.012) < 1e-9)
+  const { transfers } = (await call('GET', `/operator/accounts/${account}/ledger`)).body
+  assert.ok(JSON.stringify(transfers).includes(cdr.uuid))
+})
+
+test('a telephone calls a bought number: its user’s browser rings, and the CDR says who took it', async (t) => {
+  const { carrier, browser } = await openExchange(t, platform)
+  const [softphone, telephone] = await peers(t)
+  const state = (await call('GET', '/operator/connections')).body
+  assert.ok(state.connections.some(({ state }: { state?: { calls?: number } }) => state?.calls === 0))
+  const asked = { from: '<sip:+447700900777@carrier.test>', uri: '' }
+  const at = (to: string) => ({ ...asked, uri: `sip:${to}@127.0.0.1:${platform.voicePort}` })
+
+  const { dialled: unknown } = await dial(carrier, at('+447700900999'), telephone)
+  await until(async () => unknown.refused[0]?.startsWith('404'))
+  await ring(null)
+  const { dialled: nobody } = await dial(carrier, at(number), telephone)
+  await until(async () => nobody.refused[0]?.startsWith('480'))
+  assert.deepEqual([(await ended()).status, (await newest()).from], ['MISSED', '+447700900777'])
+
+  await ring(grace)
+  const phone = await browser(grace)
+  const caller = await kept(t, makeTelephone())
+  const { dialled } = await dial(carrier, at(number), caller)
+  const invited = await until(async () => phone.calls.shift())
+  invited.ring({ status: 180 })
+  await answer(invited, softphone)
+  softphone.say(1_000)
+  await hears(caller, 1_000)
+  await (await until(async () => dialled.session)).bye()
+  const cdr = await ended()
+  assert.deepEqual(
+    [cdr.status, cdr.direction, cdr.from, cdr.to_number, cdr.agent_id],
+    ['COMPLETED', 'I', '+447700900777', number, grace],
+  )
+})
+
+test('who is suspended is sent away at once, in the middle of a call, and may not come back', async (t) => {
+  const { carrier, browser } = await openExchange(t, platform)
+  const [softphone, telephone] = await peers(t)
+  const phone = await browser(grace)
+  const { dialled } = await dial(phone, fromBrowser(phone, '+447700900555'), softphone)
+  const { ends } = await answer(await carrier.call(), telephone)
+  telephone.say(620)
+  await hears(softphone, 620)
+  await call('PATCH', `/operator/users/${grace}`, { status: 'SUSPENDED' })
+  const at = Date.now()
+  await until(async () => phone.code !== null)
+  assert.equal(phone.code, 4003)
+  assert.ok(Date.now() - at < 5_000, `${Date.now() - at} ms`)
+  await until(async () => ends.length > 0 && dialled.ends.length > 0)
+  assert.equal((await ended()).end_reason, 'suspended')
+  await phone.connect()
+  assert.match(await phone.register(), /^403/)
+  await call('PATCH', `/operator/users/${grace}`, { status: 'ACTIVE' })
+  assert.match(await phone.register(), /^200/)
+})
+
+test('what may not be called is refused in words, and every attempt leaves a record that costs nothing', async (t) => {
+  const { carrier, browser } = await openExchange(t, platform)
+  const softphone = await kept(t, makeSoftphone())
+  const phone = await browser(ada)
+  const refused = async (to: string, headers: readonly (readonly [string, string])[] = []) => {
+    const { dialled } = await dial(phone, { ...fromBrowser(phone, to), headers }, softphone)
+    return [
+      await until(async () => dialled.refused[0]),
+      (await newest()).end_reason,
+      (await newest()).call_cost.call_price,
+    ]
+  }
+  assert.deepEqual(await refused('112'), [
+    '403 Emergency numbers cannot be called from here: use a telephone',
+    'emergency',
+    0,
+  ])
+  assert.match(String(await refused('12ab')), /^404 .*E\.164.*,not_e164/)
+  assert.match(String(await refused('USR01a1fcca-93ab-7cbc-9f10-be702f775479')), /^404 .*,unknown_user/)
+  assert.match(String(await refused('+447700900555', [['X-Caller-Id', '+447700900111']])), /^403 .*,caller_id/)
+  assert.equal(carrier.calls.length, 0)
+})

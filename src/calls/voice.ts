@@ -1,0 +1,144 @@
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { enabledConnections } from '../connections/ops.ts'
+import type { VoiceTrunkState } from '../connectors/voice-port.ts'
+import type { Changes } from '../db/changes.ts'
+import type { Db } from '../db/sql.ts'
+import { Problem } from '../http/problem.ts'
+import type { Upgrade } from '../http/upgrade.ts'
+import { tick } from '../jobs/tick.ts'
+import type { Seal } from '../lib/secret.ts'
+import type { Prices } from '../prices/ops.ts'
+import { barredOf } from '../users/ops.ts'
+import { makeDesk } from './desk.ts'
+import * as dialogs from './dialogs.ts'
+import { type Drivers, startDrivers } from './drivers.ts'
+import { type TrunkConnection, trunkOf } from './trunks.ts'
+
+/** The voice of this process: browsers, trunks and what they say to each other. */
+export type Voice = {
+  /** Where browsers speak SIP over WebSocket (RFC 7118). */
+  readonly upgrade: Upgrade
+  /** A trunk as it runs here. */
+  state(connection: string): VoiceTrunkState | null
+  /** Its state once it has answered or failed, or after so many seconds. */
+  settled(connection: string, seconds: number): Promise<VoiceTrunkState | null>
+  /** Tries a trunk, for operators. */
+  test(connection: string): Promise<{ working: boolean; message: string }>
+  /** The UDP and TCP port of SIP of trunks; null while no voice runs here. */
+  port(): number | null
+  start(): Promise<void>
+  /** Takes no new calls, lets those that are go on for a while, and ends the rest. */
+  close(): Promise<void>
+}
+
+type Given = {
+  db: Db
+  seal: Seal
+  changes: Changes
+  prices: Prices
+  config: Config
+  log: Logger
+  publicUrl: () => string
+}
+
+/** How long calls may go on when the process is to end, ms. */
+const farewellMs = 10_000
+/** How often dialogs are looked for that a crash has left, ms. */
+const recoverMs = 5_000
+const mostLeft = 50
+
+export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl }: Given): Voice => {
+  let trunks: readonly TrunkConnection[] = []
+  let drivers: Drivers | null = null
+  let ticks: { end(): Promise<void> }[] = []
+  const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
+  const desk = makeDesk({ db, seal, prices, log, trunks: () => trunks })
+
+  // One after the other, so that an older list never comes after a newer one.
+  let turn = Promise.resolve()
+  const refresh = () => {
+    turn = turn
+      .then(async () => {
+        if (!drivers) return
+        trunks = await enabledConnections(db, seal, 'sip-trunk')
+        await drivers.gateway.apply(trunks.map(trunkOf))
+      })
+      .catch(onError)
+    return turn
+  }
+  changes.on('connections', () => void refresh())
+
+  /** Sends away who may not be here any more. */
+  const look = async () => {
+    if (!drivers) return
+    const people = desk.present()
+    if (people.length === 0) return
+    const barred = new Set(
+      await barredOf(
+        db,
+        people.map(({ user }) => user),
+      ),
+    )
+    const gone = people.filter(({ user }) => barred.has(user))
+    await drivers.gateway.drop(gone, 'suspended', true)
+    for (const person of gone) desk.forget(person)
+  }
+  for (const topic of ['accounts', 'users'] as const) changes.on(topic, () => void look().catch(onError))
+
+  /** Says goodbye to the other sides of calls that a killed process ran. */
+  const recover = async () => {
+    if (!drivers) return
+    for (const { account_id, call_id, dialogs: kept } of await dialogs.left(db, mostLeft)) {
+      const told = await drivers.gateway.release(kept.list)
+      log.info({ call: call_id, told }, 'a call that a crash had left open was hung up')
+      await dialogs.forget(db, account_id, call_id)
+    }
+  }
+
+  const state = (connection: string) => drivers?.gateway.trunk(connection) ?? null
+
+  const settled = async (connection: string, seconds: number) => {
+    await turn
+    for (const end = performance.now() + seconds * 1_000; performance.now() < end; ) {
+      const { state: how, registered } = state(connection) ?? {}
+      if (how === undefined || how === 'down' || (how === 'up' && registered !== false)) break
+      await new Promise((resolve) => setTimeout(resolve, 25))
+    }
+    return state(connection)
+  }
+
+  return {
+    upgrade: {
+      path: '/voice',
+      open: async (...asked) => {
+        if (!drivers) throw new Problem('unavailable', 'No voice runs in this process: it lacks the role voice')
+        await drivers.gateway.open(...asked)
+      },
+    },
+    state,
+    settled,
+    test: async (connection) => {
+      const found = await settled(connection, 10)
+      if (!found) return { working: false, message: 'no process with the role voice runs it here' }
+      const working = found.state === 'up' && found.registered !== false
+      return { working, message: working ? 'up' : (found.lastError ?? found.state) }
+    },
+    port: () => drivers?.gateway.port ?? null,
+    start: async () => {
+      const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')
+      const secret = seal.derive('sip nonces').toString('base64')
+      drivers = await startDrivers(config, { desk, secret, fault }, new URL(publicUrl()).hostname)
+      await refresh()
+      ticks = [tick(recoverMs, recover, onError)]
+    },
+    close: async () => {
+      const ending = drivers
+      await ending?.gateway.close(farewellMs)
+      for (const one of ticks) await one.end()
+      drivers = null
+      await turn
+      await ending?.media.close()
+    },
+  }
+}
