@@ -14,8 +14,9 @@ import {
   origin,
   peer,
   ports,
+  readOne,
+  reject,
   type Setting,
-  SettingError,
   secret,
   setting,
   store,
@@ -252,23 +253,6 @@ export type Config = Omit<Values, 'sandbox'> & { sandbox: boolean }
 
 /** Names that other programs of ours read: not settings of the server, and not errors either. */
 const elsewhere = ['TRUNKLINE_URL']
-
-const reject = (name: string, problem: string): never => {
-  throw new SettingError(`${name} ${problem}`)
-}
-
-/** Names of settings whose values are, or hold, secrets. */
-const unshown = /KEY$|SECRET|DATABASE_URL|MEDIA_STORE/
-
-const readOne = (environment: NodeJS.ProcessEnv, { name, default: fallback, read }: Setting<unknown>): unknown => {
-  const given = environment[name]?.trim()
-  try {
-    return read(given === undefined || given === '' ? fallback : given)
-  } catch (error) {
-    const shown = unshown.test(name) ? '' : `, not "${given}"`
-    return reject(name, error instanceof SettingError ? error.message + shown : String(error))
-  }
-}
 
 const isLoopback = (host: string) => host === 'localhost' || host === '::1' || host.startsWith('127.')
 

@@ -3,10 +3,7 @@ import type { TestContext } from 'node:test'
 import { type Platform, startPlatform, until } from '../../test/platform.ts'
 import { openBrowser, openCarrier } from '../connectors/sip/gateway/testing.ts'
 
-/** A whole platform, its carrier on UDP, and browsers as far as SIP goes. */
-export type Exchange = Awaited<ReturnType<typeof openExchange>>
-
-/** @param settings of the connection to the carrier */
+/** A carrier on UDP behind a whole platform, and browsers as far as SIP goes. @param settings of the connection to the carrier */
 export const openExchange = async (t: TestContext, platform: Platform, settings: Record<string, unknown> = {}) => {
   const { call, url } = platform
   const carrier = await openCarrier(t)

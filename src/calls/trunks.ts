@@ -14,7 +14,7 @@ export const trunkOf = ({ id, name, settings }: TrunkConnection): VoiceTrunk => 
   password: settings.password ?? null,
   register: settings.register ?? false,
   addresses: settings.allowed_addresses ?? [],
-  domain: settings.domain ?? null,
+  domain: settings.from_domain ?? null,
   numbers: settings.numbers ?? 'plus',
   callingCode: settings.calling_code ?? null,
   codecs: settings.codecs ?? ['pcmu', 'pcma'],

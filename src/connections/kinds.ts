@@ -1,42 +1,24 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import { Enum } from '../http/schema.ts'
-
-const count = (minimum: number, maximum: number, description: string) => Type.Integer({ minimum, maximum, description })
-
-const rate = (description: string) => Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description })
-
-/** A C-octet string. */
-const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$' })
-
-const secret = (maxLength: number, description: string) =>
-  Type.String({ minLength: 1, maxLength, description: `${description}; sealed at rest and never shown again` })
-
-// What several kinds have.
-const host = Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] })
-const port = Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] })
-const password = Type.String({
-  maxLength: 64,
-  description: 'Sealed at rest and never shown again',
-  examples: ['secret'],
-})
-const authority = Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' })
-const serverName = Type.String({ maxLength: 253 })
-const baseUrl = Type.String({
-  pattern: '^https?://[^\\s?#]+$',
-  maxLength: 300,
-  description:
-    'Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com',
-})
-const reconnectSeconds = count(1, 3600, 'The longest wait between attempts to connect; default 60')
-
-const prefixes = Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
-  maxItems: 5000,
-  description: 'Leading digits of the destinations that it carries; empty: every destination',
-})
-const priority = count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')
-const sandboxed = Type.Boolean({
-  description: 'No real carrier: carries only what no other connection has prefixes for',
-})
+import {
+  Ascii,
+  authority,
+  baseUrl,
+  count,
+  Domain,
+  host,
+  LocalPart,
+  password,
+  port,
+  prefixes,
+  priority,
+  rate,
+  reconnectSeconds,
+  sandboxed,
+  secret,
+  serverName,
+} from './fields.ts'
+import { SipTrunk } from './trunk.ts'
 
 /** Settings of an SMPP connection (SMPP 3.4); names as carriers write them. */
 const Smpp = Type.Object({
@@ -129,13 +111,6 @@ const Sandbox = Type.Object({
   token: secret(200, 'What the network lets us in by'),
 })
 
-/** A name in the DNS, or an address. */
-const Domain = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:\\[\\]-]+$', description })
-
-const LocalPart = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\s"&\'/:<>@]+$', description })
-
 /** Settings of a link to an XMPP server (RFC 6120). */
 const Xmpp = Type.Object(
   {
@@ -211,42 +186,6 @@ const WhatsappWeb = Type.Object({
       description: 'Default wss://web.whatsapp.com/ws/chat',
     }),
   ),
-})
-
-/** Settings of a SIP trunk (RFC 3261). */
-const SipTrunk = Type.Object({
-  host: Domain('Of the carrier: a name, found by SRV without a port, or an address'),
-  port: Type.Optional(port),
-  transport: Type.Optional(Enum(['udp', 'tcp', 'tls'], { description: 'Default udp' })),
-  username: Type.Optional(Ascii(100)),
-  password: Type.Optional(password),
-  register: Type.Optional(
-    Type.Boolean({ description: 'Registers with the carrier, so that it finds us; wants username and password' }),
-  ),
-  allowed_addresses: Type.Optional(
-    Type.Array(Type.String({ pattern: '^[0-9A-Fa-f:.]{2,45}(/[0-9]{1,3})?$' }), {
-      maxItems: 200,
-      description:
-        'IP addresses or networks that calls may come from, beside the addresses of host; all others hear nothing',
-      examples: [['203.0.113.0/28']],
-    }),
-  ),
-  domain: Type.Optional(Domain('Host of our From and P-Asserted-Identity; default: ours')),
-  numbers: Type.Optional(
-    Enum(['e164', 'plus', 'national'], {
-      description:
-        'How numbers are written to it: digits with the country code, the same after a +, or as dialled in the country of calling_code; default plus',
-    }),
-  ),
-  calling_code: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$', description: 'Of numbers: national' })),
-  codecs: Type.Optional(
-    Type.Array(Enum(['pcmu', 'pcma']), { minItems: 1, maxItems: 2, description: 'Best first; default both' }),
-  ),
-  ping_seconds: Type.Optional(count(5, 3600, 'How often OPTIONS asks whether it lives; default 30')),
-  channels: Type.Optional(count(1, 100_000, 'Calls at a time; default no limit')),
-  prefixes: Type.Optional(prefixes),
-  priority: Type.Optional(priority),
-  sandbox: Type.Optional(sandboxed),
 })
 
 type Kinds = {

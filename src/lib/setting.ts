@@ -115,3 +115,25 @@ export const optional =
   <T>(read: (text: string) => T) =>
   (value: string): T | null =>
     value === '' ? null : read(value)
+
+/** @throws SettingError that names the setting */
+export const reject = (name: string, problem: string): never => {
+  throw new SettingError(`${name} ${problem}`)
+}
+
+/** Names of settings whose values are, or hold, secrets. */
+const unshown = /KEY$|SECRET|DATABASE_URL|MEDIA_STORE/
+
+/** The value of a setting in an environment. @throws SettingError that says what it wants */
+export const readOne = (
+  environment: NodeJS.ProcessEnv,
+  { name, default: fallback, read }: Setting<unknown>,
+): unknown => {
+  const given = environment[name]?.trim()
+  try {
+    return read(given === undefined || given === '' ? fallback : given)
+  } catch (error) {
+    const shown = unshown.test(name) ? '' : `, not "${given}"`
+    return reject(name, error instanceof SettingError ? error.message + shown : String(error))
+  }
+}

@@ -1,0 +1,48 @@
+import { Type } from 'typebox'
+
+// Fields of the settings of connections.
+
+export const count = (minimum: number, maximum: number, description: string) =>
+  Type.Integer({ minimum, maximum, description })
+
+export const rate = (description: string) => Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description })
+
+/** A C-octet string. */
+export const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$' })
+
+export const secret = (maxLength: number, description: string) =>
+  Type.String({ minLength: 1, maxLength, description: `${description}; sealed at rest and never shown again` })
+
+// What several kinds have.
+export const host = Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] })
+export const port = Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] })
+export const password = Type.String({
+  maxLength: 64,
+  description: 'Sealed at rest and never shown again',
+  examples: ['secret'],
+})
+export const authority = Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' })
+export const serverName = Type.String({ maxLength: 253 })
+export const baseUrl = Type.String({
+  pattern: '^https?://[^\\s?#]+$',
+  maxLength: 300,
+  description:
+    'Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com',
+})
+export const reconnectSeconds = count(1, 3600, 'The longest wait between attempts to connect; default 60')
+
+export const prefixes = Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
+  maxItems: 5000,
+  description: 'Leading digits of the destinations that it carries; empty: every destination',
+})
+export const priority = count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')
+export const sandboxed = Type.Boolean({
+  description: 'No real carrier: carries only what no other connection has prefixes for',
+})
+
+/** A name in the DNS, or an address. */
+export const Domain = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:\\[\\]-]+$', description })
+
+export const LocalPart = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\s"&\'/:<>@]+$', description })
