@@ -15,7 +15,7 @@ const serverUrl = async (variable: string, binaries?: string): Promise<string> =
   if (given) return given
   const known = started.get(variable)
   if (known) return (await known).url
-  const server = startServer(binaries)
+  const server = startServer({ durable: false, ...(binaries ? { binaries } : {}) })
   started.set(variable, server)
   return (await server).url
 }

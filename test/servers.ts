@@ -39,10 +39,13 @@ export const temporaryFolder = (name = 'trunkline-test-'): string => {
   return folder
 }
 
-/** Starts a server with a migrated template. @param binaries instead of the npm package's */
-export const startServer = async (binaries?: string): Promise<Server> => {
+/**
+ * Starts a server with a migrated template.
+ * @param options binaries instead of the npm package's; not durable, where nothing is asked of the disk
+ */
+export const startServer = async (options: { binaries?: string; durable?: boolean } = {}): Promise<Server> => {
   const home = temporaryFolder()
-  const server = await startEmbedded({ home, log: quiet, connections: 500, ...(binaries ? { binaries } : {}) })
+  const server = await startEmbedded({ home, log: quiet, connections: 500, ...options })
   const db = connect({ url: server.url, connections: 2, patient: true })
   const stop = async () => {
     await server.stop()

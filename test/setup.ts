@@ -3,7 +3,7 @@ import { oldest, type Server, startServer, variables } from './servers.ts'
 const servers: Server[] = []
 
 const start = async (variable: string, binaries?: string) => {
-  const server = await startServer(binaries)
+  const server = await startServer({ durable: false, ...(binaries ? { binaries } : {}) })
   servers.push(server)
   process.env[variable] = server.url
 }

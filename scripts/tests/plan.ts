@@ -1,4 +1,5 @@
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 /** A test file, and the server it is tried on. */
 export type Turn = { readonly name: string; readonly file: string; readonly env: Record<string, string> }
@@ -16,11 +17,15 @@ const onOldest = (file: string): Turn => ({
  */
 const longest = ['test/fuzz.test.ts', 'test/chaos/deliverers.test.ts']
 
-/** Tests whose SQL matters: those of the domains and of the queue. All others of PostgreSQL 15 are `onEachPostgres`. */
+/** Tests whose SQL matters: those of the domains and of the queue. What is `onEachPostgres` tries both servers by itself. */
 const oldestToo = (root: string): string[] =>
   globSync(['src/{accounts,contacts,jobs,ledger,numbers,sms,tokens}/*.test.ts', 'src/http/idempotency.test.ts'], {
     cwd: root,
-  }).filter((file) => !/catalogue|sms.(?:route|order|unwritten|wire|flapping)\.test/.test(file))
+  }).filter(
+    (file) =>
+      !/catalogue|sms.(?:route|order|unwritten|wire|flapping)\.test/.test(file) &&
+      !readFileSync(join(root, file), 'utf8').includes('onEachPostgres('),
+  )
 
 /** Files as given, on PostgreSQL 18. */
 export const plain = (files: readonly string[]): Turn[] => files.map(onNewest)

@@ -8,10 +8,10 @@ import { accountFor } from './account.ts'
 import { findBinaries } from './binaries.ts'
 import { openCluster, owner } from './cluster.ts'
 import { endOrphan } from './orphan.ts'
-import { type Log, launch, type Postmaster, StillInUse } from './postmaster.ts'
+import { type Log, launch, type Postmaster, StillInUse, type Wishes } from './postmaster.ts'
 import { sqlState } from './sql.ts'
 
-export type EmbeddedOptions = {
+export type EmbeddedOptions = Wishes & {
   /** The folder of the installation; the database lies in `postgres/<major>` of it. The caller holds it: see home.ts. */
   home: string
   log: Log
@@ -19,8 +19,6 @@ export type EmbeddedOptions = {
   binaries?: string
   /** Where a copy of the binaries goes if they cannot be used in place. */
   runtime?: string
-  /** Connections that the server takes, 100 unless told. */
-  connections?: number
   /** The account of the operating system to drop to when root starts us. */
   account?: string
 }
@@ -99,7 +97,7 @@ export const startEmbedded = async ({ log, ...options }: EmbeddedOptions): Promi
     for (;;) {
       await endOrphan(cluster.data, log)
       try {
-        return await launch(binaries, cluster, account, log, options.connections)
+        return await launch(binaries, cluster, account, log, options)
       } catch (error) {
         if (!(error instanceof StillInUse) || Date.now() > end) throw error
         await pause(100)
