@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
-import { Enum, Id, Ok, paging, Time, Words } from '../http/schema.ts'
+import { Enum, Id, Ok, paging, Time, Words, webAddress } from '../http/schema.ts'
 import { detailTypes, mostDetails } from './details.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
@@ -57,7 +57,7 @@ const FirstName = Words(100)
 const LastName = Type.String({ maxLength: 100, examples: ['Lovelace'] })
 const Picture = Type.Union([
   Type.String({
-    pattern: '^(?:[hH][tT][tT][pP][sS]?://.|$)',
+    pattern: webAddress,
     maxLength: 2048,
     description: 'A public URL',
     examples: ['https://example.com/ada.jpg'],

@@ -6,6 +6,9 @@ import type { Prefix } from '../lib/id.ts'
 export const Phone = (description = 'E.164') =>
   Type.String({ format: 'phone', maxLength: 40, description, examples: ['+447700900123'] })
 
+/** A web address, or nothing. */
+export const webAddress = '^(?:[hH][tT][tT][pP][sS]?://.|$)'
+
 /** An id with its prefix. A wrong prefix is 400; an unknown rest is 404. */
 export const Id = (prefix: Prefix, description?: string) =>
   Type.String({

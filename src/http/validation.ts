@@ -3,6 +3,7 @@ import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import type { TSchema } from 'typebox'
 import { e164 } from '../lib/phone.ts'
 import { Problem, unprocessable } from './problem.ts'
+import { webAddress } from './schema.ts'
 
 // The years that PostgreSQL and ISO 8601 write alike.
 const earliest = Date.parse('0001-01-01T00:00:00Z')
@@ -39,7 +40,8 @@ const wants = (error: FastifySchemaValidationError): string => {
     case 'pattern': {
       const pattern = named(error, 'pattern')
       if (pattern === '\\S') return 'must not be empty'
-      const prefix = /^\^([A-Z]{3})$/.exec(pattern)?.[1]
+      if (pattern === webAddress) return 'must be a web address, such as https://example.com/ada.jpg'
+      const prefix = /^\^([A-Z-]+)$/.exec(pattern)?.[1]
       const several = /^\^\(\?:([A-Z]{3}(?:\|[A-Z]{3})+)\)$/.exec(pattern)?.[1]?.split('|').join(' or ')
       return prefix || several ? `must start with ${prefix ?? several}` : `must match ${pattern}`
     }

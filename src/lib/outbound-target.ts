@@ -35,7 +35,7 @@ export const readTarget = (text: string, { allowPrivate, http }: TargetPolicy): 
   if (!URL.canParse(text)) return 'is no address such as https://example.com/hook'
   const url = new URL(text)
   const isSecure = url.protocol === 'https:'
-  if (!isSecure && url.protocol !== 'http:') return `begins with ${url.protocol}: use https`
+  if (!isSecure && url.protocol !== 'http:') return `begins with ${url.protocol.replace(/:$/, '')}: use https`
   if (!isSecure && !http) return 'begins with http: use https'
   if (url.username !== '' || url.password !== '') return 'holds a user or a password: leave them out'
   if (text.includes('#')) return 'holds a fragment (#): leave it out'

@@ -9,7 +9,7 @@ import type { Parts } from '../../parts.ts'
 import { type Answer, answered, ask, askOnce, idOf } from '../asking.ts'
 import { type Channel, channelOf, channelOfNumber, demandConnected } from '../channels/ops.ts'
 import { ableOf } from '../drivers.ts'
-import { type PictureAsked, pictureAct } from '../pictures/act.ts'
+import { type PictureAsked, pictureAct, pictureKey } from '../pictures/act.ts'
 import { judgePicture } from '../pictures/ops.ts'
 import { type Change, type Creation, changeAct, createAct } from './acts.ts'
 import * as c from './contract.ts'
@@ -154,7 +154,14 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
       async ({ body: { url }, tx, prepared: row }) => {
         const { account_id: account, connection_id: connection, channel_id: channel, network_id: group } = row
         const payload: PictureAsked = { url, group }
-        await ask(tx, { account, connection, channel, act: pictureAct, key: channel, payload: { ...payload } })
+        await ask(tx, {
+          account,
+          connection,
+          channel,
+          act: pictureAct,
+          key: pictureKey(row.id),
+          payload: { ...payload },
+        })
         return ok({ batched: true })
       },
     ),

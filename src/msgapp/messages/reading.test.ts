@@ -83,3 +83,18 @@ test('a network that cannot tell is asked nothing', async () => {
   assert.equal(await unread(), 0)
   assert.equal(marked.length, 0)
 })
+
+test('a conversation whose last message is deleted ends with the one before it, and keeps its contact', async () => {
+  const { tenant, chat, list, key } = await furnish()
+  const details = [{ type: 'PH', value: them }]
+  const ada = { first_name: 'Ada', last_name: '', contact_details: details }
+  assert.equal((await call(tenant, 'POST', '/open/contacts', ada)).status, 201)
+  const session = async () =>
+    (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${chat.line.channel}`)).body.sessions[0]
+  const texts = ['three', 'two', 'one']
+  for (const [n, { uuid }] of (await list()).entries()) {
+    assert.equal((await session()).last_message?.message.text, texts[n])
+    assert.equal((await call(tenant, 'DELETE', `/open/msgapp/message/${encodeURIComponent(key)}/${uuid}`)).status, 200)
+  }
+  assert.deepEqual([(await session()).last_message, (await session()).contact.first_name], [undefined, 'Ada'])
+})

@@ -15,6 +15,8 @@ type Reach = 'everyone' | 'us'
 
 /** Forgets a message here: what it said, and the bytes of its file. @returns whether it was still there */
 export const forget = async (tx: Tx, account: string, id: string, reach: Reach): Promise<boolean> => {
+  // First, as who reads it does.
+  await store.holdChat(tx, account, id)
   const gone = await store.remove(tx, account, id, reach)
   if (gone?.digest) await askToDiscard(tx, account, gone.digest)
   return gone !== null

@@ -1,3 +1,4 @@
+import { knownBy } from '../../contacts/ops.ts'
 import type { Sql, Tx } from '../../db/sql.ts'
 import { ok, serve, serveFastAfter, serveOutside } from '../../http/endpoint.ts'
 import { conflict, invalid, notFound, unprocessable } from '../../http/problem.ts'
@@ -232,12 +233,17 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
         ),
       )
       const messages = new Map(newest.map((message) => [message.id, message]))
+      const contacts = await knownBy(
+        db,
+        list.flatMap(({ number }) => (number === null ? [] : [{ account: account.id, number }])),
+      )
       return ok({
         count: list.length,
         page,
         total,
         sessions: list.map((row) => {
           const message = messages.get(print('MSG', row.last_message_id))
+          const contact = contacts.get(`${account.id} ${row.number}`)
           return {
             session_key: sessionKey(row.channel_id, row.peer),
             channel_uuid: print('WPN', row.channel_id),
@@ -247,7 +253,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
             ...(row.pushname ? { pushname: row.pushname } : {}),
             ...(row.group_id ? { group_uuid: print('WAG', row.group_id) } : {}),
             ...(row.group_name ? { name: row.group_name } : {}),
-            ...(message?.contact && !row.group_id ? { contact: message.contact } : {}),
+            ...(contact ? { contact } : {}),
             unread_count: row.unread,
             last_activity_at: iso(row.last_at),
             ...(message ? { last_message: message } : {}),

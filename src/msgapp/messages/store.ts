@@ -210,15 +210,27 @@ export const forgetEarly = (sql: Sql) => sql.run`
     select channel_id, network_id from msgapp_early
     where created_at < app_now() - interval '7 days' order by created_at limit 5000)`
 
+/** Holds the conversation of a message until the transaction ends. */
+export const holdChat = (tx: Tx, account: string, id: string) => tx.run`
+  select from msgapp_chats c join msgapp_messages m using (account_id, channel_id, peer)
+  where m.account_id = ${account} and m.id = ${id} for update of c`
+
 /** Forgets what a message said, and its file can be had no more; the row stays, so that the network's telling it again brings
- *  nothing back. @returns null when that was done before; `digest` is that of its file */
+ *  nothing back. Its conversation ends with the one before it. @returns null when that was done before; `digest` is that of its file */
 export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' | 'us') => tx.maybe<{
   digest: Buffer | null
 }>`
   with gone as (
     update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, reactions = null,
       updated_at = app_now()
-    where account_id = ${account} and id = ${id} and removed is null returning id, media_id
+    where account_id = ${account} and id = ${id} and removed is null returning id, channel_id, peer, media_id
+  ), chat as (
+    update msgapp_chats c set last_message_id = n.id
+    from gone g cross join lateral (
+      select id from msgapp_messages
+      where account_id = ${account} and channel_id = g.channel_id and peer = g.peer and removed is null and id <> g.id
+      order by created_at desc, id desc limit 1) n
+    where c.account_id = ${account} and c.channel_id = g.channel_id and c.peer = g.peer and c.last_message_id = g.id
   ), ended as (
     update msgapp_media f set key = null, error = 'the message was deleted' from gone g
     where f.account_id = ${account} and f.id = g.media_id

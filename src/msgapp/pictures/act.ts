@@ -11,6 +11,9 @@ export const statusAct = 'status'
 /** `group`: the network's id of the group whose picture it is; null for the channel's own. `url` null removes it. */
 export type PictureAsked = { readonly url: string | null; readonly group: string | null }
 
+/** One picture after the other, of a channel or a group; they hold up nothing else, since their addresses may take hours. */
+export const pictureKey = (id: string): string => `picture ${id}`
+
 const mostBytes = 5 * 1024 * 1024
 
 /** JPEG begins FF D8 FF (ITU-T T.81, B.1.1.3), PNG with the eight bytes of its signature (ISO/IEC 15948, 5.2). */

@@ -5,7 +5,7 @@ import type { Parts } from '../../parts.ts'
 import { ask } from '../asking.ts'
 import { channelOfNumber } from '../channels/ops.ts'
 import { ableOf } from '../drivers.ts'
-import { type PictureAsked, pictureAct, statusAct } from './act.ts'
+import { type PictureAsked, pictureAct, pictureKey, statusAct } from './act.ts'
 import * as c from './contract.ts'
 import { judgePicture } from './ops.ts'
 
@@ -13,7 +13,7 @@ export const pictureRoutes = ({ db, outbound }: Parts) => {
   const able = async (account: string, number: string, ability: ChatAbility) => {
     const { connection, id } = await channelOfNumber(db, account, phoneNumber(number))
     ;(await ableOf(db, connection)).demand(ability)
-    return { account, connection, channel: id, key: id }
+    return { account, connection, channel: id }
   }
 
   return [
@@ -26,14 +26,15 @@ export const pictureRoutes = ({ db, outbound }: Parts) => {
       },
       async ({ body: { url }, tx, prepared }) => {
         const payload: PictureAsked = { url, group: null }
-        await ask(tx, { ...prepared, act: pictureAct, payload: { ...payload } })
+        const key = pictureKey(prepared.channel)
+        await ask(tx, { ...prepared, act: pictureAct, key, payload: { ...payload } })
         return ok({ batched: true })
       },
     ),
 
     serve(c.setStatusText, async ({ account, params, body: { status }, tx }) => {
       const place = await able(account.id, params.number, 'status')
-      await ask(tx, { ...place, act: statusAct, payload: { status } })
+      await ask(tx, { ...place, act: statusAct, key: `status ${place.channel}`, payload: { status } })
       return ok({ batched: true })
     }),
   ]
