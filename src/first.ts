@@ -72,6 +72,20 @@ export const furnishChat = async (
   })
 }
 
+/** Keeps the connections to the sandbox's carrier of texts and to its carrier of calls. @returns them */
+export const furnishLines = (
+  { db, seal, changes }: Pick<Parts, 'db' | 'seal' | 'changes'>,
+  { smppPort, sipPort, password }: Pick<Carrier, 'smppPort' | 'sipPort' | 'password'>,
+): Promise<{ sms: string; trunk: string }> => {
+  const common = { host: '127.0.0.1', password, sandbox: true }
+  const smpp = { ...common, port: smppPort, system_id: 'trunkline' }
+  const sip = { ...common, port: sipPort, username: 'trunkline', register: true }
+  return db.begin(async (tx) => ({
+    sms: await keepConnection(tx, seal, changes, { kind: 'smpp', name: 'sandbox', settings: smpp }),
+    trunk: await keepConnection(tx, seal, changes, { kind: 'sip-trunk', name: 'sandbox-trunk', settings: sip }),
+  }))
+}
+
 /** The first keys, in place of any that nobody has seen. */
 const firstKeys = async (tx: Tx, account: string, config: Config): Promise<FirstKeys> => {
   await tx.run`delete from api_keys where account_id = ${account} and label = 'first'`

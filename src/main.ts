@@ -4,12 +4,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { closeLeft } from './calls/ops.ts'
 import { environment, readConfig } from './config.ts'
-import { keepConnection } from './connections/ops.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { claimHome } from './db/home.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/sql.ts'
-import { type FirstKeys, furnishChat, keysShown, prepare } from './first.ts'
+import { type FirstKeys, furnishChat, furnishLines, keysShown, prepare } from './first.ts'
 import { releaseLeases } from './jobs/worker.ts'
 import { openSeal } from './keys.ts'
 import { makeLog } from './log.ts'
@@ -71,19 +70,8 @@ const start = async () => {
     const untold = (error: unknown) => log.warn({ err: error }, 'the sandbox was not told of all numbers')
     endings.push({ what: 'lines', end: (await tellLines(parts, untold)).end })
   }
-  let sandbox: string | null = null
-  let chat: string | null = null
-  if (carrier) {
-    chat = await furnishChat(parts, carrier)
-    const settings = { host: '127.0.0.1', port: carrier.smppPort, system_id: 'trunkline', password: carrier.password }
-    sandbox = await db.begin((tx) =>
-      keepConnection(tx, seal, parts.changes, {
-        kind: 'smpp',
-        name: 'sandbox',
-        settings: { ...settings, sandbox: true },
-      }),
-    )
-  }
+  const chat = carrier && (await furnishChat(parts, carrier))
+  const lines = carrier && (await furnishLines(parts, carrier))
 
   const running = await run(parts, tls)
   endings.push({
@@ -96,8 +84,9 @@ const start = async () => {
   const local = addressAt(running.port)
   address = config.publicUrl ?? local
 
-  if (sandbox && config.roles.includes('worker')) await parts.carriers.settled(sandbox, 10)
+  if (lines && config.roles.includes('worker')) await parts.carriers.settled(lines.sms, 10)
   if (chat && config.roles.includes('worker')) await parts.networks.settled(chat, 10)
+  if (lines && config.roles.includes('voice')) await parts.voice.settled(lines.trunk, 10)
   parts.life.ready = true
   const ready = {
     url: local,

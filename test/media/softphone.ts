@@ -33,6 +33,8 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<So
   const sequences: number[] = []
   const seen = new Set<MediaStreamTrack>()
   let [digits, pressed, sent, received] = ['', -1, 0, 0]
+  /** The payload type of keys: the other end's choice when the offer is its own. */
+  let presses = 126
   peer.onTrack.subscribe((incoming) => {
     if (seen.has(incoming)) return
     seen.add(incoming)
@@ -40,7 +42,7 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<So
       received++
       sequences.push(header.sequenceNumber)
       if (header.payloadType === 0) heard.push(...decode('pcmu', payload))
-      const event = header.payloadType === 126 ? readEvent(payload) : null
+      const event = header.payloadType === presses ? readEvent(payload) : null
       if (event && pressed !== header.timestamp) {
         pressed = header.timestamp
         digits += digitOf(event.event)
@@ -78,6 +80,7 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<So
     answer: async (sdp) => {
       await peer.setRemoteDescription({ type: 'offer', sdp: readable(sdp) })
       await peer.setLocalDescription(await peer.createAnswer())
+      presses = Number(/^a=rtpmap:(\d+) telephone-event/m.exec(peer.localDescription?.sdp ?? '')?.[1] ?? presses)
       return peer.localDescription?.sdp ?? ''
     },
     accept: async (sdp) => {

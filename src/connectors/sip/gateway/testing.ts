@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
-import { WebSocket } from 'ws'
 import type { Peer } from '../../../../test/media/peer.ts'
+import { openWebAgent } from '../../../../test/voice/web.ts'
 import { startEmbedded } from '../../media/embedded/engine.ts'
 import { share } from '../../media/testing.ts'
 import type {
@@ -15,11 +15,11 @@ import type {
   VoiceReceived,
   VoiceTrunk,
 } from '../../voice-port.ts'
-import { Agent, type AgentHandlers } from '../codec/agent/agent.ts'
+import type { Agent, AgentHandlers } from '../codec/agent/agent.ts'
+import type { Ask } from '../codec/agent/ask.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
 import type { IncomingCall } from '../codec/dialog/incoming.ts'
 import type { Session, SessionEvents } from '../codec/dialog/session.ts'
-import type { Header } from '../codec/message.ts'
 import type { Flow } from '../codec/transport/flow.ts'
 import { nothing, openAgent, quiet, until } from '../testing.ts'
 import { type GatewaySettings, startGateway } from './gateway.ts'
@@ -139,57 +139,20 @@ export const openGateway = async (
 
 /** A browser as far as SIP goes: our own agent over a WebSocket that it opened. */
 export const openBrowser = async (t: TestContext, url: string, user: string, handlers: Partial<AgentHandlers> = {}) => {
-  const calls: IncomingCall[] = []
-  const agent = new Agent({ user, handlers: { ...nothing, onInvite: (call) => void calls.push(call), ...handlers } })
-  let flow: Flow | null = null
-  let code: number | null = null
-  agent.transports.add({
-    protocol: 'WS',
-    sentBy: { host: 'browser.invalid', port: null },
-    flow: async () => flow ?? assert.fail('the browser is not connected'),
-    close: async () => {},
-  })
-  const connect = async () => {
-    const socket = new WebSocket(url, 'sip')
-    const own: Flow = {
-      ...{ id: `browser-${Math.random()}`, protocol: 'WS', address: '127.0.0.1', port: 1 },
-      get isOpen() {
-        return socket.readyState === socket.OPEN
-      },
-      send: (octets) => {
-        socket.send(octets, { binary: false })
-        return true
-      },
-      close: () => socket.terminate(),
-      toward: () => own,
-    }
-    socket.on('message', (data: Buffer) => agent.transports.received(data, own))
-    socket.on('close', (closed) => {
-      code = closed
-      agent.transports.closed(own, 'closed')
-    })
-    await once(socket, 'open')
-    code = null
-    flow = own
-  }
-  await connect()
-  t.after(async () => {
-    flow?.close('')
-    await agent.close()
-  })
+  const web = await openWebAgent(t, url, user, handlers)
+  const { agent, calls, connect, cut } = web
   const self = `<sip:${user}@${domain}>`
   const browser = {
     agent,
     calls,
     self,
     connect,
-    cut: () => flow?.close(''),
+    cut,
     get flow(): Flow {
-      return flow ?? assert.fail('the browser is not connected')
+      return web.flow
     },
-    /** With what its connection was closed; null while it stands. */
     get code() {
-      return code
+      return web.code
     },
     register: async ({
       generation = 1,
@@ -228,7 +191,6 @@ export const openCarrier = async (t: TestContext) => {
 }
 
 type Browser = Awaited<ReturnType<typeof openBrowser>>
-type Carrier = Awaited<ReturnType<typeof openCarrier>>
 
 export const sdp = (content: string) => ({ type: 'application/sdp', content })
 export const toCarrier: Decide = () => ({ value: { targets: [{ trunk: 'carrier', number: '+33612345678' }] } })
@@ -271,8 +233,8 @@ export const hears = (peer: Peer, hertz: number) => {
 type Dialled = { progress: number[]; answers: string[]; refused: string[]; session: Session | null; ends: string[] }
 
 export const dial = async (
-  { agent }: Browser | Carrier,
-  ask: { uri: string; from: string; via?: Browser['flow']; headers?: readonly Header[] },
+  { agent }: { readonly agent: Agent },
+  ask: Omit<Ask, 'body'>,
   peer: Peer,
   events: Partial<SessionEvents> = {},
 ) => {

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { answer, dial, hears } from '../../src/connectors/sip/gateway/testing.ts'
+import { startPlatform, until } from '../platform.ts'
+import { activeUsers, credentialsOf, openPerson, voice } from './scene.ts'
+
+// The acceptance of registrations: who replaces whom, and who is let in.
+
+const platform = await startPlatform(undefined, voice)
+after(() => platform.end())
+const [ada = '', grace = ''] = await activeUsers(platform)
+
+test('a second Device replaces the first, which never wins again however often it tries', async (t) => {
+  const first = await openPerson(t, platform, ada)
+  assert.match(await first.register(), /^200/)
+  const second = await openPerson(t, platform, ada)
+  assert.match(await second.register(), /^200/)
+  assert.ok(second.sip.generation > first.sip.generation)
+  assert.equal(await until(async () => first.web.code), 4001)
+  for (let attempt = 0; attempt < 5; attempt++) {
+    await first.web.connect()
+    assert.match(await first.register(), /^403/)
+    first.web.cut()
+  }
+  const caller = await openPerson(t, platform, grace)
+  assert.match(await caller.register(), /^200/)
+  const softphone = await caller.softphone()
+  const { dialled } = await dial(caller.web, caller.toward(ada), softphone)
+  const call = await until(async () => second.web.calls.shift())
+  const theirs = await second.softphone()
+  await answer(call, theirs)
+  const session = await until(async () => dialled.session)
+  softphone.say(1_000)
+  theirs.say(620)
+  await Promise.all([hears(softphone, 620), hears(theirs, 1_000)])
+  assert.equal(first.web.calls.length, 0)
+  await session.bye()
+  const [cdr] = await until(async () => {
+    const { cdrs } = (await platform.call('GET', '/open/voip/call-history')).body
+    return cdrs[0]?.active === false && cdrs
+  })
+  assert.deepEqual([cdr.is_sip_trunk_call, cdr.status, cdr.call_cost.call_price], [false, 'COMPLETED', 0])
+})
+
+test('credentials of one user with the identity of another, a wrong password, and a token of nobody are refused', async (t) => {
+  const person = await openPerson(t, platform, ada)
+  const others = await credentialsOf(platform, grace)
+  assert.match(await person.register({ ...person.sip, ...others, uri: person.sip.uri }), /^403/)
+  assert.match(await person.register({ ...person.sip, password: 'guess' }), /^40[13]/)
+  const answer = await fetch(`${platform.url}/open/sdk/credentials`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer junk' },
+  })
+  assert.equal(answer.status, 401)
+})
+
+test('a user who is suspended loses the registration within a second, and comes in no more', async (t) => {
+  const person = await openPerson(t, platform, grace)
+  assert.match(await person.register(), /^200/)
+  const began = Date.now()
+  assert.equal((await platform.call('PATCH', `/operator/users/${grace}`, { status: 'SUSPENDED' })).status, 200)
+  assert.equal(await until(async () => person.web.code), 4003)
+  // A second is the promise; a busy machine is given two more.
+  assert.ok(Date.now() - began < 3_000)
+  await person.web.connect()
+  assert.match(await person.register(), /^403/)
+})

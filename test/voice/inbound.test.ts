@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { answer, hears } from '../../src/connectors/sip/gateway/testing.ts'
+import { buyNumber, startPlatform, until } from '../platform.ts'
+import { activeUsers, endedCall, openPerson, secondsOf, seenBy, voice } from './scene.ts'
+
+// The acceptance of calls from the sandbox's trunk to a browser.
+
+const platform = await startPlatform(undefined, voice)
+after(() => platform.end())
+const [ada = '', grace = ''] = await activeUsers(platform)
+const { number } = await buyNumber(platform)
+const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
+const path = `/open/voip/virtual-numbers/${numbers[0].uuid}`
+assert.equal((await platform.call('PUT', path, { inbound_user_uuid: ada, record_inbound: false })).status, 200)
+
+const handset = '+447700901240'
+const ring = async (more: object = {}): Promise<string> => {
+  const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, { to: number, ...more })
+  assert.equal(status, 202, JSON.stringify(body))
+  return body.call_id
+}
+const seen = async (id: string) =>
+  (await seenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
+const ended = (id: string) =>
+  until(async () => {
+    const call = await seen(id)
+    return call?.ended_at && call
+  })
+
+test('once the platform is ready it has registered with the sandbox’s trunk', async () => {
+  const { connections } = (await platform.call('GET', '/operator/connections')).body
+  const { state } = connections.find(({ name }: { name: string }) => name === 'sandbox-trunk')
+  assert.deepEqual([state.state, state.registered], ['up', true])
+})
+
+test('nobody is rung who is not there: the handset hears 480, and the call was missed', async () => {
+  const call = await ended(await ring())
+  assert.deepEqual([call.state, call.status], ['no_answer', 480])
+  const cdr = await endedCall(platform)
+  assert.deepEqual([cdr.direction, cdr.status, cdr.duration, cdr.from], ['I', 'MISSED', 0, handset])
+  assert.equal(call.uuid, cdr.uuid)
+})
+
+test('a handset calls the browser of the number’s user alone: both hear each other, and keys come', async (t) => {
+  const [person, other] = [await openPerson(t, platform, ada), await openPerson(t, platform, grace)]
+  for (const one of [person, other]) assert.match(await one.register(), /^200/)
+  const id = await ring({ digits: '159#' })
+  const call = await until(async () => person.web.calls.shift())
+  assert.match(call.invite.headers.find(([name]) => name === 'From')?.[1] ?? '', /\+?447700901240@/)
+  call.ring({ status: 180 })
+  const softphone = await person.softphone()
+  const { session, ends } = await answer(call, softphone)
+  softphone.say(1_000)
+  await hears(softphone, 620)
+  await until(async () => secondsOf((await seen(id)).tones, 1_000) > 1)
+  await until(async () => softphone.digits === '159#')
+  assert.equal(other.web.calls.length, 0)
+  assert.equal((await platform.call('POST', `/sandbox/handsets/${handset}/calls/${id}/hang-up`)).status, 202)
+  await until(async () => ends.length === 1)
+  assert.deepEqual(ends, ['remote'])
+  assert.equal(session.isOver, true)
+  assert.equal((await ended(id)).state, 'completed')
+  const cdr = await endedCall(platform, 2)
+  assert.deepEqual(
+    [cdr.direction, cdr.status, cdr.from, cdr.to_number, cdr.agent_id, cdr.is_sip_trunk_call],
+    ['I', 'COMPLETED', handset, number, ada, true],
+  )
+  assert.ok(cdr.duration >= 2)
+})
+
+test('a browser that is busy says so to the handset', async (t) => {
+  const person = await openPerson(t, platform, ada)
+  assert.match(await person.register(), /^200/)
+  const id = await ring()
+  const call = await until(async () => person.web.calls.shift())
+  call.refuse({ status: 486 })
+  assert.deepEqual([(await ended(id)).state, (await ended(id)).status], ['busy', 486])
+  assert.equal((await endedCall(platform, 3)).status, 'BUSY')
+})

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { Ask } from '../../src/connectors/sip/codec/agent/ask.ts'
+import { told } from '../../src/connectors/sip/gateway/testing.ts'
+import type { Peer } from '../media/peer.ts'
+import { makeSoftphone, type Softphone } from '../media/softphone.ts'
+import { type Platform, until } from '../platform.ts'
+import { openWebAgent, type WebAgent } from './web.ts'
+
+/** Settings of a platform whose SIP and media ports are whatever is free. */
+export const voice = { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' }
+
+/** The users that a first start makes, those who may call. */
+export const activeUsers = async ({ call }: Platform): Promise<string[]> => {
+  const { body } = await call('GET', '/open/users')
+  return body.data.users.map(({ uuid }: { uuid: string }) => uuid)
+}
+
+export type Credentials = {
+  readonly uri: string
+  readonly ws_url: string
+  readonly realm: string
+  readonly username: string
+  readonly password: string
+  readonly generation: number
+}
+
+/** What the SDK asks for: a token by the account's key, and with it credentials. */
+export const credentialsOf = async ({ call, url }: Platform, user: string, renew = false): Promise<Credentials> => {
+  const { status, body } = await call('POST', '/open/sdk/access-token', { user_uuid: user })
+  assert.equal(status, 200, JSON.stringify(body))
+  const answer = await fetch(`${url}/open/sdk/credentials`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${body.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ renew }),
+  })
+  assert.equal(answer.status, 200)
+  // As src/devices/contract.ts has it.
+  const { sip } = (await answer.json()) as { sip: Credentials }
+  return sip
+}
+
+/** Somebody at a browser: SIP over WebSocket with credentials of the platform, and a softphone for each call. */
+export type Person = {
+  readonly web: WebAgent
+  readonly user: string
+  readonly self: string
+  readonly sip: Credentials
+  /** @returns status and reason */
+  register(sip?: Credentials): Promise<string>
+  softphone(): Promise<Softphone>
+  /** How to call a number. */
+  toward(number: string, callerId?: string): Ask
+}
+
+export const openPerson = async (t: TestContext, platform: Platform, user: string): Promise<Person> => {
+  const sip = await credentialsOf(platform, user)
+  const web = await openWebAgent(t, sip.ws_url, user)
+  const self = `<${sip.uri}>`
+  const { hostname } = new URL(sip.ws_url)
+  return {
+    web,
+    user,
+    self,
+    sip,
+    register: async ({ username, password, generation } = sip) =>
+      told(
+        await web.agent.request('REGISTER', {
+          ...{ uri: `sip:${hostname}`, from: self, to: self, via: web.flow, credentials: { username, password } },
+          headers: [
+            ['X-Device-Gen', String(generation)],
+            ['Expires', '300'],
+          ],
+        }),
+      ),
+    softphone: async () => {
+      const peer = await makeSoftphone()
+      t.after(() => peer.close())
+      return peer
+    },
+    toward: (number: string, callerId?: string) => ({
+      ...{ uri: `sip:${number}@${hostname}`, from: self, via: web.flow },
+      credentials: { username: sip.username, password: sip.password },
+      headers: callerId === undefined ? [] : [['X-Caller-Id', callerId]],
+    }),
+  }
+}
+
+/** A carrier of one's own, by whatever program, for numbers with a prefix. Resolves once it has answered, unless it never will. */
+export const addTrunk = async ({ call }: Platform, settings: object, isDead = false): Promise<string> => {
+  const name = `carrier ${Math.random()}`
+  const made = await call('POST', '/operator/connections', {
+    ...{ kind: 'sip-trunk', name, settings: { host: '127.0.0.1', ...settings } },
+  })
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  const { uuid } = made.body.connection
+  const state = async () => (await call('GET', `/operator/connections/${uuid}`)).body.connection.state?.state
+  if (!isDead) await until(async () => (await state()) === 'up')
+  return uuid
+}
+
+/** The calls that a handset saw, oldest first. */
+export const seenBy = async ({ call }: Platform, handset: string) =>
+  (await call('GET', `/sandbox/handsets/${handset}`)).body.calls
+
+/** The newest call of the account, once it has ended. */
+export const endedCall = ({ call }: Platform, count = 1) =>
+  until(async () => {
+    const { cdrs } = (await call('GET', '/open/voip/call-history')).body
+    return cdrs.length >= count && cdrs[0].active === false && cdrs[0]
+  })
+
+/** How long a tone was heard, seconds. */
+export const secondsOf = (tones: readonly { hertz: number; seconds: number }[], hertz: number): number =>
+  tones.filter((tone) => Math.abs(tone.hertz - hertz) <= 3).reduce((sum, { seconds }) => sum + seconds, 0)
+
+/** Packets that came twice. */
+export const twice = ({ sequences }: Peer): number => sequences.length - new Set(sequences).size
