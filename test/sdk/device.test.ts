@@ -79,7 +79,7 @@ describe('the Device of the SDK', needs('chromium'), () => {
   test('an old token ends the registration, and the call goes on; with a new one the device is registered again', async (t) => {
     const ground = await open(t)
     const ann = await ground.tab('ANN', { logLevel: 'silent' }, 6)
-    const { telephone } = await talk(t, ground, ann)
+    const { telephone, session } = await talk(t, ground, ann)
     assert.deepEqual(await ann.saw('unregistered'), { reason: 'expired' })
     assert.deepEqual(
       (await ann.seen('error')).map(({ about }) => about),
@@ -90,6 +90,11 @@ describe('the Device of the SDK', needs('chromium'), () => {
     await ann.run(`device.updateToken(${JSON.stringify(tokenOf('ANN', 60, ground.url))})`)
     assert.equal(await ann.run('attempt(device.register())'), 'done')
     assert.ok(ground.gateway.isRegistered({ account: 'one', user: 'ANN' }))
+    await session.bye()
+    await ann.saw('call disconnect')
+    await ann.run(`dial({ to: '+33612345678' })`)
+    await ground.carrier.call()
+    assert.equal((await ann.seen('unregistered')).length, 1)
   })
 
   test('a newer tab replaces an older one, which does not come back, and whose call goes on until its end', async (t) => {

@@ -70,7 +70,10 @@ export class Door {
   /** A call over it has ended. */
   look(flow: Flow): void {
     const guest = this.guests.get(flow.id)
-    if (guest?.farewell && !this.settings.hasCalls(flow)) guest.socket.close(closeCodes[guest.farewell], guest.farewell)
+    if (!guest?.farewell || this.settings.hasCalls(flow)) return
+    // It registered anew while its last call went on.
+    if (this.settings.isUsed(flow)) guest.farewell = null
+    else guest.socket.close(closeCodes[guest.farewell], guest.farewell)
   }
 
   close(): void {
