@@ -13,6 +13,17 @@ export const makeAccount = (key) => {
   return {
     users: async () => (await ask('GET', '/open/users')).data.users,
     token: async (user) => (await ask('POST', '/open/sdk/access-token', { user_uuid: user, label: 'softphone' })).token,
+    /** A number of the account, or null. */
+    number: async () => (await ask('GET', '/open/voip/virtual-numbers')).numbers[0] ?? null,
+    buyNumber: async () => {
+      const { data } = await ask('GET', '/open/numbers/groups?country=GB&did_type=mobile')
+      const bought = await ask('POST', '/open/numbers/purchase', { group_id: data.groups[0].id })
+      return bought.data.numbers[0]
+    },
+    /** Calls of a number ring at a user's page. */
+    ringAt: (number, user) => ask('PUT', `/open/voip/virtual-numbers/${number.uuid}`, { inbound_user_uuid: user }),
+    /** A telephone of the sandbox calls. */
+    beCalled: (number) => ask('POST', '/sandbox/handsets/+447700900123/calls', { to: number.phone_number }),
     calls: async () => (await ask('GET', '/open/voip/call-history?results_per_page=8')).cdrs,
   }
 }

@@ -3,6 +3,7 @@ import { makeCalls } from './calls.js'
 import { by, notify, say, show } from './dom.js'
 import { fillPad } from './pad.js'
 import { makeRingtone } from './ring.js'
+import { prepareSandbox } from './sandbox.js'
 import { media, prepareSound } from './sound.js'
 import { makeTalk } from './talk.js'
 
@@ -19,8 +20,13 @@ const reasons = {
   suspended: ['Suspended', 'This user may not make calls any more.'],
 }
 
-/** @param account for new tokens and records; null with a token alone @param name of the user, as far as it is known */
-const start = async (token, account, name, renew) => {
+const write = (number) => {
+  by('number').value = number
+  by('number').focus()
+}
+
+/** @param account what a key can do, for records and new tokens; null with a token alone @param user as far as it is known */
+const start = async (token, account = null, user = null) => {
   // What a person should know of it stands on the page.
   const quiet = { logLevel: 'error', ringtoneUrl: makeRingtone() }
   const device = new Trunkline.Device({ token, baseUrl: location.origin, media, ...quiet })
@@ -36,14 +42,15 @@ const start = async (token, account, name, renew) => {
       by('call').disabled = false
     }
   }
-  const here = () => standing('here', name ? `${name} · ready` : 'Ready')
+  const name = user ? `${user.first_name} ${user.last_name} · ready` : 'Ready'
+  const here = () => standing('here', name)
   device.on('registered', here)
   device.on('reconnected', here)
   device.on('reconnecting', () => standing('waiting', 'Reconnecting …'))
   device.on('incoming', (call) => talk.follow(call))
   device.on('tokenWillExpire', async ({ expiresAt }) => {
     try {
-      if (renew) await device.updateToken(await renew())
+      if (account) await device.updateToken(await account.token(user.uuid))
       else notify(`The token ends at ${expiresAt.toLocaleTimeString()}: calls go on, then sign in with a new one.`)
     } catch (error) {
       notify(error.message)
@@ -58,10 +65,7 @@ const start = async (token, account, name, renew) => {
   await device.register()
 
   show('door', false)
-  const calls = makeCalls(account, (number) => {
-    by('number').value = number
-    by('number').focus()
-  })
+  const calls = makeCalls(account, write)
   const talk = makeTalk(calls.ended)
   show('sign-out', true)
   by('sign-out').onclick = () => location.reload()
@@ -70,7 +74,7 @@ const start = async (token, account, name, renew) => {
     void dial(by('number').value)
   }
   by('number').focus()
-  await prepareSound(talk.current)
+  await Promise.all([prepareSound(talk.current), account && prepareSandbox(account, user.uuid, write)])
 }
 
 const fail = (error) => {
@@ -94,7 +98,7 @@ const within = async (form, run) => {
 by('with-token').onsubmit = (event) => {
   event.preventDefault()
   const form = event.target
-  void within(form, () => start(form.token.value.trim(), null, null, null))
+  void within(form, () => start(form.token.value.trim()))
 }
 
 by('with-key').onsubmit = (event) => {
@@ -104,8 +108,7 @@ by('with-key').onsubmit = (event) => {
     const account = makeAccount(form.key.value.trim())
     const [user] = await account.users()
     if (!user) throw new Error('The account has no active user: add one on the command line.')
-    const renew = () => account.token(user.uuid)
-    await start(await renew(), account, `${user.first_name} ${user.last_name}`, renew)
+    await start(await account.token(user.uuid), account, user)
   })
 }
 
@@ -119,12 +122,6 @@ by('erase-last').onclick = () => {
   by('number').value = by('number').value.slice(0, -1)
   by('number').focus()
 }
-for (const hint of document.querySelectorAll('#hints button'))
-  hint.onclick = () => {
-    by('number').value = hint.dataset.number
-    by('number').focus()
-  }
-
 const way = (isByKey) => {
   show('with-key', isByKey)
   show('with-token', !isByKey)
@@ -132,12 +129,11 @@ const way = (isByKey) => {
   by('other-way').onclick = () => way(!isByKey)
 }
 show('other-way', isSandbox)
-show('hints', isSandbox)
 way(isSandbox)
 
 // A link may bring a token: what stands behind # is sent to no server.
 const [, brought] = /^#token=(.+)$/.exec(location.hash) ?? []
 if (brought) {
   history.replaceState(null, '', location.pathname)
-  start(brought, null, null, null).catch(fail)
+  start(brought).catch(fail)
 }

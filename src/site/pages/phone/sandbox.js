@@ -1,0 +1,34 @@
+import { by, notify, say, show } from './dom.js'
+
+/** What a newcomer needs to make a first call: a number, somebody to call, and somebody who calls. */
+export const prepareSandbox = async (account, user, write) => {
+  const attempt = (id, run) => {
+    by(id).onclick = async () => {
+      by(id).disabled = true
+      notify(null)
+      try {
+        await run()
+      } catch (error) {
+        notify(error.message)
+      } finally {
+        by(id).disabled = false
+      }
+    }
+  }
+  const owned = (number) => {
+    show('no-number', number === null)
+    show('hints', number !== null)
+    show('own-number', number !== null)
+    if (number === null) return
+    say('own', number.phone_number)
+    attempt('be-called', async () => {
+      if (number.inbound_user_uuid !== user) await account.ringAt(number, user)
+      number.inbound_user_uuid = user
+      await account.beCalled(number)
+    })
+  }
+  attempt('get-number', async () => owned(await account.buyNumber()))
+  for (const hint of document.querySelectorAll('#hints button')) hint.onclick = () => write(hint.dataset.number)
+  owned(await account.number())
+  show('sandbox', true)
+}
