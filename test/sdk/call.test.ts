@@ -16,7 +16,8 @@ import {
 import { makeTelephone, type Telephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { openChromium, openGround } from './ground.ts'
+import { openGround } from './ground.ts'
+import { openChromium } from './tab.ts'
 
 const media = await openMedia()
 after(() => media.close())

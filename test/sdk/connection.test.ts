@@ -8,7 +8,8 @@ import { answer, type Decide, hears, kept, openMedia, toCarrier } from '../../sr
 import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { openChromium, openGround, type Tab, tokenOf } from './ground.ts'
+import { openGround, tokenOf } from './ground.ts'
+import { openChromium, type Tab } from './tab.ts'
 
 const media = await openMedia()
 after(() => media.close())

@@ -14,7 +14,8 @@ import {
 import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { openChromium, openGround, type Tab, tokenOf } from './ground.ts'
+import { openGround, tokenOf } from './ground.ts'
+import { openChromium, type Tab } from './tab.ts'
 
 const media = await openMedia()
 after(() => media.close())

@@ -23,7 +23,7 @@ import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
 import { makeWorld } from '../world.ts'
-import { openChromium } from './ground.ts'
+import { openChromium } from './tab.ts'
 
 // The softphone of /console/phone, as a person uses it: against a server with real users and tokens, and a gateway whose
 // desk lets every call through.

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { startVoice } from '../../src/calls/testing.ts'
+import { startVoice, usersOf } from '../../src/calls/testing.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { openChromium } from './ground.ts'
+import { openChromium, openTab, type Tab } from './tab.ts'
 
-// What a newcomer does first, against the whole program: the softphone, a handset of the sandbox behind a trunk, and the
-// record of the call.
+// Against the whole program: what a newcomer does first, and what the SDK promises, with handsets of the sandbox behind a
+// trunk at the other end.
+
+const isLong = process.env.TRUNKLINE_TEST_LONG === '1'
 
 describe('a newcomer with the softphone', needs('chromium'), () => {
   let platform: Awaited<ReturnType<typeof startVoice>>
@@ -71,5 +73,107 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     await state('idle')
     const cdr = await newest()
     assert.deepEqual([cdr.status, cdr.from, cdr.direction], ['COMPLETED', '+447700900123', 'I'])
+  })
+
+  /** A page of a customer's, with the SDK as a module. */
+  const open = async (t: TestContext, registers: string[] = []): Promise<Tab> => {
+    const tab = await openTab(t, browser, `${platform.url}/healthz`, registers)
+    await tab.run(`import('/sdk/voice.mjs').then((module) => { globalThis.Trunkline = module })`)
+    return tab
+  }
+  const mint = async (user: string, ttl = 3_600): Promise<string> =>
+    (await platform.call('POST', '/open/sdk/access-token', { user_uuid: user, ttl })).body.token
+  const start = (tab: Tab, token: string, more = {}) =>
+    tab.run<string>(`attempt(start(${JSON.stringify({ token, logLevel: 'silent', ...more })}))`)
+  const handset = async (number: string) =>
+    (await platform.call('GET', `/sandbox/handsets/${number}`)).body.calls.at(-1)
+
+  test('a call of the SDK: the tone of the far end, the keys and the tone of ours, a packet every 20 ms, then hold', async (t) => {
+    const [ada = ''] = await usersOf(platform)
+    const tab = await open(t)
+    assert.equal(await start(tab, 'junk'), 'VoiceError TOKEN_INVALID')
+    const forged = (await mint(ada)).replace(/[^.]+$/, 'A'.repeat(86))
+    assert.equal(await start(tab, forged), 'VoiceError TOKEN_INVALID')
+    assert.equal(await start(tab, await mint(ada)), 'done')
+    const asked = performance.now()
+    await tab.run(`dial({ to: '+447700900321' })`)
+    await tab.saw('call ringing')
+    t.diagnostic(`it rang ${Math.round(performance.now() - asked)} ms after it was dialled`)
+    await tab.saw('call accepted')
+    await tab.hears(620)
+    await tab.run(`call.sendDigits('0123456789*#ABCD')`)
+    await until(async () => (await handset('+447700900321')).digits.length >= 16)
+    assert.equal((await handset('+447700900321')).digits, '0123456789*#ABCD')
+    type Count = { at: number; sent: number; received: number; lost: number }
+    const count = () =>
+      tab.run<Count>(`call.session.connection.getStats().then((report) => {
+        const all = [...report.values()]
+        const { packetsReceived, packetsLost, timestamp } = all.find(({ type }) => type === 'inbound-rtp')
+        const { packetsSent } = all.find(({ type }) => type === 'outbound-rtp')
+        return { at: timestamp / 1000, sent: packetsSent, received: packetsReceived, lost: packetsLost }
+      })`)
+    const first = await count()
+    const enough = isLong ? 1_000 : 150
+    await until(async () => (await count()).received > first.received + enough)
+    const last = await count()
+    const due = 50 * (last.at - first.at)
+    // A machine that does much else sends late, and then two at once.
+    const slack = isLong ? 0.02 : 0.2
+    for (const way of ['sent', 'received'] as const)
+      assert.ok(Math.abs(last[way] - first[way] - due) <= slack * due, `${last[way] - first[way]} ${way}, due ${due}`)
+    assert.equal(last.lost, 0)
+    await tab.run('call.hold(true)')
+    await tab.run('call.hold(false)')
+    await tab.hears(620)
+    await tab.run('call.disconnect()')
+    await tab.saw('call disconnect')
+    const cdr = await newest()
+    assert.deepEqual([cdr.status, cdr.to_number], ['COMPLETED', '+447700900321'])
+    const heard = await until(async () => {
+      const { state, tones } = await handset('+447700900321')
+      return state === 'completed' ? (tones as { hertz: number; seconds: number }[]) : null
+    })
+    assert.ok(
+      heard.some(({ hertz, seconds }) => Math.abs(hertz - 1_000) < 20 && seconds > 1),
+      JSON.stringify(heard),
+    )
+  })
+
+  test('a token is replaced in place during a call; a second tab then has the calls, and the first does not fight back', async (t) => {
+    const [, grace = ''] = await usersOf(platform)
+    const registers: string[] = []
+    const tab = await open(t, registers)
+    assert.equal(await start(tab, await mint(grace, 60), { tokenExpiryLeadMs: 58_000 }), 'done')
+    await tab.run(`dial({ to: '+447700900321' })`)
+    await tab.hears(620)
+    const sent = registers.length
+    const update = async (user: string) =>
+      tab.run(`attempt(device.updateToken(${JSON.stringify(await mint(user, 60))}))`)
+    await tab.saw('tokenWillExpire')
+    assert.equal(await update(grace), 'done')
+    await tab.saw('tokenWillExpire', 2)
+    const [ada = ''] = await usersOf(platform)
+    assert.equal(await update(ada), 'VoiceError AUTH_ERROR')
+    assert.equal(registers.length, sent)
+    await tab.hears(620)
+
+    const second = await open(t)
+    assert.equal(await start(second, await mint(grace)), 'done')
+    await tab.run('call.disconnect()')
+    assert.deepEqual(await tab.saw('unregistered'), { reason: 'replaced' })
+    const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
+    await platform.call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { inbound_user_uuid: grace })
+    await platform.call('POST', '/sandbox/handsets/+447700900321/calls', { to: numbers[0].phone_number })
+    assert.equal(await second.saw('incoming'), '+447700900321')
+    await second.run('call.accept()')
+    await second.hears(620)
+    assert.deepEqual([(await tab.seen('incoming')).length, (await tab.seen('unregistered')).length], [0, 1])
+    assert.equal(registers.length, sent)
+    await platform.call('PATCH', `/operator/users/${grace}`, { status: 'SUSPENDED' })
+    assert.deepEqual(await second.saw('unregistered'), { reason: 'suspended' })
+    await second.saw('call disconnect')
+    assert.equal((await newest()).end_reason, 'suspended')
+    assert.equal(await second.run('attempt(device.register())'), 'VoiceError AUTH_ERROR')
+    await platform.call('PATCH', `/operator/users/${grace}`, { status: 'ACTIVE' })
   })
 })
