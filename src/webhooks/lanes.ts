@@ -92,27 +92,13 @@ export type DeliveryRow = {
 
 export type Hungry = LaneKey & { readonly most: number; readonly inHand: readonly string[] }
 
-/** What is due in these lanes, oldest first, but for what is in hand. That stands first in the index, and is read over. */
+/** What is due in these lanes, oldest first, but for what is in hand: see migrations/0030_webhook_reading.sql. */
 export const load = (sql: Sql, lanes: readonly Hungry[]) => sql.many<DeliveryRow>`
-  with held as (
-    select * from unnest(
-      ${lanes.flatMap(({ webhook, inHand }) => inHand.map(() => webhook))}::uuid[],
-      ${lanes.flatMap(({ inHand }) => inHand)}::uuid[]
-    ) h (webhook_id, event_id)
-  )
-  select d.webhook_id, d.event_id, d.conversation, d.tries, e.payload::text as body
-  from unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[],
-    ${lanes.map(({ most, inHand }) => most + inHand.length)}::integer[]) w (account_id, webhook_id, most)
-  cross join lateral (
-    select d.account_id, d.webhook_id, d.event_id, d.conversation, d.tries from webhook_deliveries d
-    where d.account_id = w.account_id and d.webhook_id = w.webhook_id and d.state = 'pending'
-      and d.next_at <= (select app_now())
-    order by d.next_at, d.event_id limit w.most
-  ) d
-  -- Looked up by key alone: a plan that was made while there were few events would read all of them for ever.
-  cross join lateral (select payload from events where account_id = d.account_id and id = d.event_id offset 0) e
-  where not exists (select from held h where h.webhook_id = d.webhook_id and h.event_id = d.event_id)
-  order by d.event_id`
+  select webhook_id, event_id, conversation, tries, body from webhooks_load(
+    ${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[],
+    ${lanes.map(({ most, inHand }) => most + inHand.length)}::integer[],
+    ${lanes.flatMap(({ webhook, inHand }) => inHand.map(() => webhook))}::uuid[],
+    ${lanes.flatMap(({ inHand }) => inHand)}::uuid[])`
 
 /** What to try at a receiver that is down: the retry that is due, or else the oldest delivery that was never tried. */
 export const probes = (sql: Sql, lanes: readonly LaneKey[]) => sql.many<DeliveryRow>`
