@@ -207,6 +207,12 @@ export const settings = {
     'Days that recordings of calls are kept.',
     integer(1, 3650),
   ),
+  timelineDays: setting(
+    'TRUNKLINE_RETENTION_DAYS_TIMELINES',
+    '30',
+    'Days that the timelines of calls are kept.',
+    integer(1, 3650),
+  ),
   sandboxSipPort: setting(
     'TRUNKLINE_SANDBOX_SIP_PORT',
     '0',

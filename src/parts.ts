@@ -99,7 +99,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
-    voice: makeVoice({ db, seal, changes, prices, config, log, publicUrl: given.publicUrl }),
+    voice: makeVoice({ db, seal, changes, prices, config, log, clock, publicUrl: given.publicUrl }),
     outbound,
     chat: makeChat({ db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },

@@ -1,6 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { closeCalls } from './calls/jobs.ts'
+import { forgetRecordings } from './calls/recordings.ts'
+import { installRecordings } from './calls/serving.ts'
+import { forgetStories } from './calls/story.ts'
 import { forgetContactImports } from './contacts/jobs.ts'
 import { makeEndpoints } from './endpoints.ts'
 import { forgetKeys } from './http/idempotency.ts'
@@ -79,6 +82,7 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   await installSite(app, parts)
   await installCallbacks(app, parts)
   await installChatCallbacks(app, parts)
+  installRecordings(app, parts)
   installMedia(app, parts.chat.media)
   installMetrics(parts)
   return { app, tunnel }
@@ -120,6 +124,8 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         syncSchedule(parts),
         lowBalances,
         closeCalls,
+        forgetRecordings(config),
+        forgetStories(config.timelineDays),
         forgetContactImports,
         forgetDeliveries,
       ],

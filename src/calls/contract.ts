@@ -36,6 +36,9 @@ const Call = Type.Object({
   caller_id_uuid: Type.Optional(Id('VCI')),
   caller_id_used: Type.String({ description: 'The number shown to the recipient' }),
   duration: Type.Integer({ description: 'Seconds talked' }),
+  recording_url: Type.Optional(
+    Type.String({ description: 'A WAV file, left the agent, right the far end; the link ends after eight days' }),
+  ),
   start_time: Type.Optional(Time),
   end_time: Type.Optional(Time),
   agent_id: Type.Optional(Id('USR')),
@@ -101,4 +104,40 @@ export const getCall = contract({
     ),
   }),
   errors: { notFound: 'No such call of the account' },
+})
+
+const Timeline = Type.Array(
+  Type.Object({
+    at: Time,
+    leg: Type.Optional(Enum(['caller', 'callee'])),
+    what: Enum(['sip_in', 'sip_out', 'media', 'note']),
+    text: Type.String({ examples: ['INVITE sip:+447700900123@…', 'pcmu; received 412 packets, 0 lost'] }),
+  }),
+)
+
+export const getCallTimeline = contract({
+  ...account,
+  id: 'getCallTimeline',
+  method: 'GET',
+  url: '/open/voip/call/:call_uuid/timeline',
+  summary: 'What happened in a call, line by line: SIP messages, how audio went, why it ended',
+  params: Type.Object({ call_uuid: Id('CDR') }),
+  status: 200,
+  reply: Ok({ timeline: Timeline }),
+  errors: { notFound: 'No such call of the account' },
+})
+
+export const getCallTimelineOfAccount = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: calls',
+  id: 'getCallTimelineOfAccount',
+  method: 'GET',
+  url: '/operator/accounts/:account_uuid/calls/:call_uuid/timeline',
+  summary: 'What happened in a call of an account, with the addresses of trunks',
+  params: Type.Object({ account_uuid: Id('ACC'), call_uuid: Id('CDR') }),
+  status: 200,
+  reply: Ok({ timeline: Timeline }),
+  errors: { notFound: 'No such call of the account' },
+  cli: 'calls timeline',
 })

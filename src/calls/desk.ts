@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { callerIdOf } from '../callers/ops.ts'
+import type { Config } from '../config.ts'
 import type {
   VoiceAsked,
   VoiceDesk,
@@ -22,7 +23,10 @@ import { standingOf } from '../users/ops.ts'
 import { findDestination, type Refused, refuse } from './destination.ts'
 import * as dialogs from './dialogs.ts'
 import { beatCall, beginCall, type CallEnd, callAnswered, callEnded, refuseCall } from './ops.ts'
+import * as recordings from './recordings.ts'
+import type { RecordingLink } from './shown.ts'
 import type { NewCall } from './store.ts'
+import { epilogue, makeStories } from './story.ts'
 import type { TrunkConnection } from './trunks.ts'
 
 export type DeskGround = {
@@ -30,6 +34,8 @@ export type DeskGround = {
   readonly seal: Seal
   readonly prices: Prices
   readonly log: Logger
+  readonly config: Pick<Config, 'home' | 'mediaStore'>
+  readonly linkOf: RecordingLink
   trunks(): readonly TrunkConnection[]
 }
 
@@ -37,12 +43,19 @@ export type Desk = VoiceDesk & {
   /** Those who may be here, or on the telephone. */
   present(): readonly VoicePerson[]
   forget(person: VoicePerson): void
+  /** Writes down what calls told since the last time. */
+  flush(): Promise<void>
 }
 
 /** How long browsers ring, and telephones, in seconds. */
 const ringSeconds = { people: 30, trunk: 60 }
 
-type Running = { readonly account: string; readonly direction: 'I' | 'O'; isAnswered: boolean }
+type Running = {
+  readonly account: string
+  readonly direction: 'I' | 'O'
+  readonly isRecorded: boolean
+  isAnswered: boolean
+}
 
 const words: Partial<Record<VoiceEnd['how'], string>> = {
   media_timeout: 'media_timeout',
@@ -67,6 +80,10 @@ const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered }: Running): C
   return { status: statuses[how] ?? 'FAILED', reason }
 }
 
+/** The switch of one call: a header of the SDK's connect. */
+const wantsRecord = (headers: VoicePlaced['headers']): boolean =>
+  Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'x-record' && value.toLowerCase() === 'true')
+
 const refused = ({ status, reason }: Refused) => ({ refused: { status, reason } })
 
 /** Decides what browsers and trunks may do, and writes down what they did. */
@@ -76,7 +93,11 @@ export const makeDesk = (ground: DeskGround): Desk => {
   const running = new Map<string, Running>()
   const people = new Map<string, VoicePerson>()
 
+  const stories = makeStories(db)
+
   const decline = async (call: NewCall, refusal: Refused) => {
+    stories.begin(call.id, call.account_id)
+    stories.tell(call.id, [{ at: Date.now(), leg: null, what: 'note', text: `${refusal.status} ${refusal.reason}` }])
     await db.begin((tx) => refuseCall(tx, call, refusal.code))
     return refused(refusal)
   }
@@ -84,21 +105,27 @@ export const makeDesk = (ground: DeskGround): Desk => {
   /** Writes an attempt down, and lets it go on if it can be paid. @param refusal of a call that its account cannot pay */
   const begin = async (
     call: NewCall,
-    plan: Pick<VoicePlan, 'callerId' | 'targets'>,
+    plan: Pick<VoicePlan, 'callerId' | 'targets'> & { isRecorded: boolean },
     refusal: Refused,
   ): Promise<VoiceAsked<VoicePlan>> => {
+    const { isRecorded, ...way } = plan
+    const record = isRecorded ? recordings.fileOf(ground.config, call.account_id, call.id) : null
     try {
-      await db.begin((tx) => beginCall(tx, call))
+      await db.begin(async (tx) => {
+        await beginCall(tx, call)
+        if (record !== null) await recordings.begin(tx, call.account_id, call.id, record)
+      })
     } catch (error) {
       if (error instanceof Problem) return await decline(call, refusal)
       throw error
     }
-    running.set(call.id, { account: call.account_id, direction: call.direction, isAnswered: false })
+    running.set(call.id, { account: call.account_id, direction: call.direction, isRecorded, isAnswered: false })
+    stories.begin(call.id, call.account_id)
     const seconds = call.is_trunk && call.direction === 'O' ? ringSeconds.trunk : ringSeconds.people
-    return { value: { call: call.id, ...plan, ringSeconds: seconds, record: null, mostSeconds: null } }
+    return { value: { call: call.id, ...way, ringSeconds: seconds, record, mostSeconds: null } }
   }
 
-  const place = async ({ person, callId, to, from }: VoicePlaced): Promise<VoiceAsked<VoicePlan>> => {
+  const place = async ({ person, callId, to, from, headers }: VoicePlaced): Promise<VoiceAsked<VoicePlan>> => {
     const { account, user } = person
     const found = await findDestination(ground, account, to)
     const country = 'targets' in found ? found.country : ''
@@ -121,7 +148,8 @@ export const makeDesk = (ground: DeskGround): Desk => {
       return await decline(call, refuse(403, 'caller_id', why))
     }
     const uncovered = refuse(402, 'balance', 'The balance does not cover a minute of this call')
-    return await begin(call, { callerId, targets: found.targets }, uncovered)
+    const isRecorded = found.isRecorded || wantsRecord(headers)
+    return await begin(call, { callerId, targets: found.targets, isRecorded }, uncovered)
   }
 
   const receive = async ({ trunk, callId, from, to }: VoiceReceived): Promise<VoiceAsked<VoicePlan>> => {
@@ -140,7 +168,7 @@ export const makeDesk = (ground: DeskGround): Desk => {
     const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
     ground.log.debug({ call: call.id, trunk }, 'a call came in')
     const uncovered = refuse(480, 'balance', 'The number takes no calls')
-    return await begin(call, { callerId: from, targets }, uncovered)
+    return await begin(call, { callerId: from, targets, isRecorded: called.record_inbound }, uncovered)
   }
 
   /** What this process runs of a call; null when it is over. */
@@ -198,12 +226,17 @@ export const makeDesk = (ground: DeskGround): Desk => {
       const known = of(call)
       if (!known) return
       await db.begin(async (tx) => {
-        await callEnded(tx, known.account, call, endOf(end, known))
+        // Of what was answered a file may be there though its end was not told: it is looked for later.
+        if (known.isRecorded && (end.recording || !known.isAnswered))
+          await recordings.finish(tx, known.account, call, end.recording)
+        await callEnded(tx, known.account, call, endOf(end, known), ground.linkOf)
         await dialogs.forget(tx, known.account, call)
       })
+      stories.tell(call, epilogue(end))
       running.delete(call)
     },
 
-    trace: () => {},
+    trace: stories.tell,
+    flush: () => stories.flush((call) => !running.has(call)),
   }
 }

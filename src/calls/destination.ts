@@ -24,6 +24,8 @@ export type Destination = {
   /** USD a minute, decimal. */
   readonly rate: string
   readonly targets: readonly VoiceTarget[]
+  /** Its number says that calls to it are recorded. */
+  readonly isRecorded: boolean
 }
 
 export type DestinationGround = { readonly db: Db; readonly prices: Prices; trunks(): readonly TrunkConnection[] }
@@ -31,8 +33,8 @@ export type DestinationGround = { readonly db: Db; readonly prices: Prices; trun
 /** Asked for on every continent; a browser does not know where its user is, which they would have to. */
 const emergency = new Set(['000', '100', '101', '102', '108', '110', '111', '112', '118', '119', '911', '999'])
 
-const inside = (to: string, country: string, targets: readonly VoiceTarget[]): Destination => ({
-  ...{ to, country, targets, isTollFree: false, isTrunk: false, rate: '0' },
+const inside = (to: string, country: string, targets: readonly VoiceTarget[], isRecorded = false): Destination => ({
+  ...{ to, country, targets, isRecorded, isTollFree: false, isTrunk: false, rate: '0' },
 })
 
 const toPerson = async ({ db }: DestinationGround, account: string, user: string): Promise<Destination | Refused> => {
@@ -62,14 +64,15 @@ export const findDestination = async (
   if (own?.account_id === account) {
     const called = own.inbound_user_id
     const standing = called && own.works ? await standingOf(ground.db, called) : null
-    return inside(number, country, called && standing?.may ? [{ people: [{ account, user: called }] }] : [])
+    const targets = called && standing?.may ? [{ people: [{ account, user: called }] }] : []
+    return inside(number, country, targets, own.record_inbound)
   }
   const price = ground.prices.of('call_out', number)
   if (price === null) return refuse(403, 'destination_not_priced', `There is no price for calls to ${number}`)
   const routes = routesOf(ground.trunks(), number)
   if (routes.length === 0) return refuse(503, 'no_trunk', `No trunk carries calls to ${number}`)
   return {
-    ...{ to: number, country, isTrunk: true, rate: decimal(price) },
+    ...{ to: number, country, isTrunk: true, isRecorded: false, rate: decimal(price) },
     isTollFree: describe(number)?.getType() === 'TOLL_FREE',
     targets: routes.map((trunk) => ({ trunk, number })),
   }

@@ -4,14 +4,14 @@ import { Problem } from '../http/problem.ts'
 import { capture, extend, hold } from '../ledger/ops.ts'
 import { print } from '../lib/id.ts'
 import { decimal, type Micros, micros } from '../lib/money.ts'
-import { shownCall } from './shown.ts'
+import { type RecordingLink, shownCall } from './shown.ts'
 import * as store from './store.ts'
 
 // The journal of calls. Each step is one transaction with its money and its events, and may be told again: the second time
 // changes nothing. What is paid is held before it is talked.
 
 /** Calls of the messaging app are told by its own events. */
-const tell = async (tx: Tx, row: store.CallRow, name: Event['name']): Promise<void> => {
+const tell = async (tx: Tx, row: store.CallRow, name: Event['name'], linkOf?: RecordingLink): Promise<void> => {
   if (row.is_msgapp) return
   const did = row.virtual_number_id
   const received = did
@@ -23,7 +23,7 @@ const tell = async (tx: Tx, row: store.CallRow, name: Event['name']): Promise<vo
       name,
       channel: did,
       conversation: `call ${row.id}`,
-      payload: { ...shownCall(row), ...(row.direction === 'I' ? received : {}) },
+      payload: { ...shownCall(row, linkOf), ...(row.direction === 'I' ? received : {}) },
     },
   ])
 }
@@ -85,7 +85,13 @@ export const beatCall = async (tx: Tx, account: string, id: string): Promise<'en
   return null
 }
 
-const end = async (tx: Tx, row: store.CallRow, at: Date, { status, reason }: CallEnd): Promise<void> => {
+const end = async (
+  tx: Tx,
+  row: store.CallRow,
+  at: Date,
+  { status, reason }: CallEnd,
+  linkOf?: RecordingLink,
+): Promise<void> => {
   const duration = row.answered_at ? secondsFrom(row.answered_at, at) : 0
   // Never more than was set aside: whoever is late to cut pays for it, not the account.
   const begun = row.answered_at && row.hold_id ? Math.max(1, Math.ceil(duration / 60)) : 0
@@ -100,15 +106,21 @@ const end = async (tx: Tx, row: store.CallRow, at: Date, { status, reason }: Cal
     billed: minutes * 60,
     price: decimal(price),
   })
-  await tell(tx, ended, 'call.status.update')
-  await tell(tx, ended, ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed')
+  await tell(tx, ended, 'call.status.update', linkOf)
+  await tell(tx, ended, ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed', linkOf)
 }
 
 /** The end, with what is paid: every minute that was begun. @returns false when it had ended before */
-export const callEnded = async (tx: Tx, account: string, id: string, how: CallEnd): Promise<boolean> => {
+export const callEnded = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  how: CallEnd,
+  linkOf?: RecordingLink,
+): Promise<boolean> => {
   const row = await store.lock(tx, account, id)
   if (!row) return false
-  await end(tx, row, row.now, how)
+  await end(tx, row, row.now, how, linkOf)
   return true
 }
 

@@ -3,8 +3,11 @@ import { print } from '../lib/id.ts'
 import { dollars, micros } from '../lib/money.ts'
 import type { CallRow } from './store.ts'
 
+/** The link to the recording of a call. */
+export type RecordingLink = (account: string, call: string) => string
+
 /** A call as the interface prints it (interface.md 2.14). */
-export const shownCall = (row: CallRow) => {
+export const shownCall = (row: CallRow, linkOf?: RecordingLink) => {
   const start = row.answered_at ? iso(row.answered_at) : null
   const end = row.ended_at ? iso(row.ended_at) : null
   const from = row.direction === 'O' && row.user_id ? print('USR', row.user_id) : row.from_number
@@ -24,6 +27,7 @@ export const shownCall = (row: CallRow) => {
     ...(row.caller_id ? { caller_id_uuid: print('VCI', row.caller_id) } : {}),
     caller_id_used: row.caller_id_used,
     duration: row.duration,
+    ...(row.recorded_at && linkOf ? { recording_url: linkOf(row.account_id, row.id) } : {}),
     ...(start ? { start_time: start } : {}),
     ...(end ? { end_time: end } : {}),
     ...(row.user_id ? { agent_id: print('USR', row.user_id) } : {}),

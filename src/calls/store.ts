@@ -29,6 +29,7 @@ export type CallRow = {
   duration: number
   billed: number
   price: string
+  recorded_at: Date | null
   created_at: Date
   updated_at: Date
 }

@@ -3,6 +3,7 @@ import { after, type TestContext, test } from 'node:test'
 import { makeSoftphone } from '../../test/media/softphone.ts'
 import { makeTelephone } from '../../test/media/telephone.ts'
 import { buyNumber, until } from '../../test/platform.ts'
+import { share } from '../connectors/media/testing.ts'
 import { answer, dial, fromBrowser, hears, kept } from '../connectors/sip/gateway/testing.ts'
 import { openExchange, startVoice, usersOf } from './testing.ts'
 
@@ -129,4 +130,42 @@ test('what may not be called is refused in words, and every attempt leaves a rec
   assert.match(String(await refused('USR01a1fcca-93ab-7cbc-9f10-be702f775479')), /^404 .*,unknown_user/)
   assert.match(String(await refused('+447700900555', [['X-Caller-Id', '+447700900111']])), /^403 .*,caller_id/)
   assert.equal(carrier.calls.length, 0)
+})
+
+test('a recorded call is heard again by a link, left the agent and right the far end; and its timeline tells what happened', async (t) => {
+  const { carrier, browser } = await openExchange(t, platform)
+  const [softphone, telephone] = await peers(t)
+  const phone = await browser(ada)
+  const asked = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
+  const { dialled } = await dial(phone, asked, softphone)
+  await answer(await carrier.call(), telephone)
+  softphone.say(1_000)
+  telephone.say(620)
+  await hears(softphone, 620)
+  await hears(telephone, 1_000)
+  await (await until(async () => dialled.session)).bye()
+  const cdr = await ended()
+  const answered = await fetch(cdr.recording_url)
+  assert.deepEqual([answered.status, answered.headers.get('content-type')], [200, 'audio/wav'])
+  const wav = Buffer.from(await answered.arrayBuffer())
+  const frames = (wav.length - 44) / 4
+  assert.ok(Math.abs(frames / 8_000 - cdr.duration) <= 1.5, `${frames / 8_000} s of ${cdr.duration}`)
+  const side = (offset: number) => Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))
+  assert.ok(share(side(0).slice(-4_000), 1_000) > 0.9 && share(side(2).slice(-4_000), 620) > 0.9)
+  const part = await fetch(cdr.recording_url, { headers: { range: 'bytes=0-43' } })
+  assert.deepEqual([part.status, (await part.arrayBuffer()).byteLength], [206, 44])
+  assert.equal((await fetch(cdr.recording_url.replace(/signature=../, 'signature=xx'))).status, 404)
+  assert.equal((await fetch(cdr.recording_url.replace(/until=\d/, 'until=9'))).status, 404)
+
+  const path = `/open/voip/call/${cdr.uuid}/timeline`
+  const lines = await until(async () => {
+    const { timeline } = (await call('GET', path)).body
+    const text = timeline.map((line: { what: string; text: string }) => `${line.what} ${line.text}`).join('\n')
+    return text.includes('completed 200') && text
+  })
+  assert.match(lines, /^sip_in INVITE sip:\+447700900555@/)
+  assert.match(lines, /sip_out INVITE sip:\+447700900555@…/, 'where the carrier is, its account need not know')
+  assert.match(lines, /media pcmu; received \d+ packets/)
+  const whole = await call('GET', `/operator/accounts/${account}/calls/${cdr.uuid}/timeline`)
+  assert.ok(JSON.stringify(whole.body).includes(`@127.0.0.1:${carrier.port}`))
 })

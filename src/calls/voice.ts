@@ -7,12 +7,15 @@ import type { Db } from '../db/sql.ts'
 import { Problem } from '../http/problem.ts'
 import type { Upgrade } from '../http/upgrade.ts'
 import { tick } from '../jobs/tick.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Prices } from '../prices/ops.ts'
 import { barredOf } from '../users/ops.ts'
 import { makeDesk } from './desk.ts'
 import * as dialogs from './dialogs.ts'
 import { type Drivers, startDrivers } from './drivers.ts'
+import { makeLinks } from './links.ts'
+import * as recordings from './recordings.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
 
 /** The voice of this process: browsers, trunks and what they say to each other. */
@@ -40,20 +43,26 @@ type Given = {
   config: Config
   log: Logger
   publicUrl: () => string
+  clock: Clock
 }
 
 /** How long calls may go on when the process is to end, ms. */
 const farewellMs = 10_000
 /** How often dialogs are looked for that a crash has left, ms. */
 const recoverMs = 5_000
+/** How often the stories of calls are written down, ms. */
+const writeMs = 1_000
 const mostLeft = 50
 
-export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl }: Given): Voice => {
+export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock }: Given): Voice => {
   let trunks: readonly TrunkConnection[] = []
   let drivers: Drivers | null = null
   let ticks: { end(): Promise<void> }[] = []
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
-  const desk = makeDesk({ db, seal, prices, log, trunks: () => trunks })
+  const desk = makeDesk({
+    ...{ db, seal, prices, log, config, trunks: () => trunks },
+    linkOf: makeLinks({ seal, clock, publicUrl }).of,
+  })
 
   // One after the other, so that an older list never comes after a newer one.
   let turn = Promise.resolve()
@@ -94,6 +103,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl }:
       log.info({ call: call_id, told }, 'a call that a crash had left open was hung up')
       await dialogs.forget(db, account_id, call_id)
     }
+    await recordings.repairLeft(db, config, drivers.media)
   }
 
   const state = (connection: string) => drivers?.gateway.trunk(connection) ?? null
@@ -130,7 +140,8 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl }:
       const secret = seal.derive('sip nonces').toString('base64')
       drivers = await startDrivers(config, { desk, secret, fault }, new URL(publicUrl()).hostname)
       await refresh()
-      ticks = [tick(recoverMs, recover, onError)]
+      void recover().catch(onError)
+      ticks = [tick(recoverMs, recover, onError), tick(writeMs, desk.flush, onError)]
     },
     close: async () => {
       const ending = drivers

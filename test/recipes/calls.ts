@@ -47,6 +47,10 @@ export const callRecipes: Recipes = {
       return { query: { results_per_page: 5 } }
     },
   },
+  getCallTimeline: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
+  getCallTimelineOfAccount: {
+    ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
+  },
   getCall: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
   estimateCallPrice: {
     ok: () => ({ params: { number: '+447700900123' } }),

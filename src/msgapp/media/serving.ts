@@ -1,26 +1,15 @@
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Problem } from '../../http/problem.ts'
+import { spanOf } from '../../http/range.ts'
 import { parse, print } from '../../lib/id.ts'
 import { isShown } from './limits.ts'
 import type { Media } from './ops.ts'
-import type { Span } from './place.ts'
 import type { MediaRow } from './store.ts'
 
 /** A file may be asked for at once when a webhook tells of it: it is waited for so long while it is fetched. */
 const patienceMs = 10_000
 const everyMs = 250
-
-/** The part that a header asks for; null for all of it, 'none' when there is no such part (RFC 9110, 14.2). Several parts are
- *  answered with all. */
-const spanOf = (header: string | undefined, size: number): Span | null | 'none' => {
-  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '') ?? []
-  if (first === '' && last === '') return null
-  if (first === '') return Number(last) === 0 ? 'none' : { start: Math.max(0, size - Number(last)), end: size - 1 }
-  const [start, end] = [Number(first), last === '' ? size - 1 : Math.min(Number(last), size - 1)]
-  if (last !== '' && Number(last) < start) return null
-  return start >= size ? 'none' : { start, end }
-}
 
 /** Nothing that somebody sent may act as a page of ours: shown in place are pictures, sound and video alone. */
 const headersOf = ({ mime_type, name }: MediaRow): Record<string, string> => {

@@ -1,0 +1,82 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { Config } from '../config.ts'
+import type { MediaEngine, MediaRecording } from '../connectors/port.ts'
+import type { Db, Sql, Tx } from '../db/sql.ts'
+import type { Schedule } from '../jobs/schedule.ts'
+
+/** The file of a recording: in the folder of files of messages where that is one, else in the home of the platform. */
+export const fileOf = (
+  { home, mediaStore }: Pick<Config, 'home' | 'mediaStore'>,
+  account: string,
+  call: string,
+): string => {
+  const folder = mediaStore === null || mediaStore.startsWith('s3://') ? home : mediaStore
+  return join(resolve(folder), 'recordings', account, `${call}.wav`)
+}
+
+/** Notes that a call is being recorded, before it is. */
+export const begin = async (tx: Tx, account: string, call: string, file: string): Promise<void> => {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await tx.run`insert into call_recordings (account_id, call_id) values (${account}, ${call}) on conflict do nothing`
+}
+
+/** It can be heard from now on. @param recording null: there is none */
+export const finish = async (
+  tx: Tx,
+  account: string,
+  call: string,
+  recording: MediaRecording | null,
+): Promise<void> => {
+  if (!recording) {
+    await tx.run`
+      delete from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is null`
+    return
+  }
+  const { seconds, bytes, sha256 } = recording
+  const known = await tx.run`
+    update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, ready_at = app_now()
+    where account_id = ${account} and call_id = ${call} and ready_at is null`
+  if (known > 0)
+    await tx.run`
+      update calls set recorded_at = app_now(), updated_at = app_now() where account_id = ${account} and id = ${call}`
+}
+
+export const find = (db: Sql, account: string, call: string) => db.maybe<{ bytes: number }>`
+  select bytes from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is not null`
+
+type Open = { account_id: string; call_id: string; is_old: boolean }
+
+/** Of calls that have ended, and whose process could not finish them. */
+const left = (db: Db) => db.many<Open>`
+  select r.account_id, r.call_id, r.created_at < app_now() - interval '1 day' as is_old
+  from call_recordings r join calls c on c.account_id = r.account_id and c.id = r.call_id
+  where r.ready_at is null and c.ended_at < app_now() - interval '5 seconds'
+  order by r.created_at limit 20`
+
+/** Makes what killed processes have left whole. One whose file is not here may be another machine's: it is given up after a day. */
+export const repairLeft = async (db: Db, config: Config, media: MediaEngine): Promise<void> => {
+  for (const { account_id, call_id, is_old } of await left(db)) {
+    const repaired = await media.repair(fileOf(config, account_id, call_id))
+    if (repaired.outcome === 'done' || is_old)
+      await db.begin((tx) => finish(tx, account_id, call_id, repaired.outcome === 'done' ? repaired.value : null))
+  }
+}
+
+/** Deletes recordings that are older than the setting says. */
+export const forgetRecordings = (config: Pick<Config, 'home' | 'mediaStore' | 'recordingDays'>): Schedule => ({
+  name: 'forget-recordings',
+  every: 600,
+  run: async (tx) => {
+    const old = await tx.many<{ account_id: string; call_id: string }>`
+      select account_id, call_id from call_recordings
+      where ready_at < app_now() - make_interval(days => ${config.recordingDays})
+      order by ready_at limit 500 for update skip locked`
+    for (const { account_id, call_id } of old) {
+      // The file first: a row without a file is tried again, a file without a row would stay for ever.
+      await rm(fileOf(config, account_id, call_id), { force: true })
+      await tx.run`update calls set recorded_at = null where account_id = ${account_id} and id = ${call_id}`
+      await tx.run`delete from call_recordings where account_id = ${account_id} and call_id = ${call_id}`
+    }
+  },
+})

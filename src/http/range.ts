@@ -1,0 +1,13 @@
+/** Bytes of a file from one to another, both included. */
+type Span = { readonly start: number; readonly end: number }
+
+/** The part that a header asks for; null for all of it, 'none' when there is no such part (RFC 9110, 14.2). Several parts are
+ *  answered with all. */
+export const spanOf = (header: string | undefined, size: number): Span | null | 'none' => {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '') ?? []
+  if (first === '' && last === '') return null
+  if (first === '') return Number(last) === 0 ? 'none' : { start: Math.max(0, size - Number(last)), end: size - 1 }
+  const [start, end] = [Number(first), last === '' ? size - 1 : Math.min(Number(last), size - 1)]
+  if (last !== '' && Number(last) < start) return null
+  return start >= size ? 'none' : { start, end }
+}
