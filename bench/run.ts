@@ -1,5 +1,6 @@
 /** `npm run bench -- sms --rounds 5`: runs one bench with its own options. */
 const benches: Record<string, () => Promise<unknown>> = {
+  calls: () => import('./calls.ts'),
   contacts: () => import('./contacts.ts'),
   numbers: () => import('./numbers.ts'),
   queue: () => import('./queue.ts'),

@@ -24,7 +24,11 @@ const framesOf = (hertz: number, first: number, codec: 'pcmu' | 'pcma'): Buffer 
   )
 
 /** Gives a packet every 20 ms while there is something to say. */
-export const makeVoice = (codec: () => 'pcmu' | 'pcma', give: (payload: Buffer, index: number) => void) => {
+export const makeVoice = (
+  codec: () => 'pcmu' | 'pcma',
+  give: (payload: Buffer, index: number) => void,
+  frame: (hertz: number, index: number) => Buffer = (hertz, index) => framesOf(hertz, index * 160, codec()),
+) => {
   let hertz: number | null = null
   let index = 0
   let due = performance.now()
@@ -32,7 +36,7 @@ export const makeVoice = (codec: () => 'pcmu' | 'pcma', give: (payload: Buffer, 
     const now = performance.now()
     // A busy machine calls late: what is due is made up for.
     for (due = Math.max(due, now - 200); due <= now; due += 20) {
-      if (hertz !== null) give(framesOf(hertz, index * 160, codec()), index)
+      if (hertz !== null) give(frame(hertz, index), index)
       index++
     }
   }, 20)

@@ -16,8 +16,11 @@ export type Softphone = Peer & {
   direct(direction: 'sendonly' | 'sendrecv'): void
 }
 
+/** What is said instead of a tone, and who hears the packets instead of their being kept: for measuring. */
+export type Probe = { frame(index: number): Buffer; heard(payload: Buffer): void }
+
 /** A browser's end, without a browser: werift as a full ICE agent with DTLS-SRTP. */
-export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<Softphone> => {
+export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu', probe?: Probe): Promise<Softphone> => {
   const peer = new RTCPeerConnection({
     codecs: { audio: codec === 'pcmu' ? [pcmu(), keys()] : [opus()] },
     // Without one it asks a server of Google's.
@@ -40,6 +43,10 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<So
     seen.add(incoming)
     incoming.onReceiveRtp.subscribe(({ header, payload }) => {
       received++
+      if (probe) {
+        probe.heard(payload)
+        return
+      }
       sequences.push(header.sequenceNumber)
       if (header.payloadType === 0) heard.push(...decode('pcmu', payload))
       const event = header.payloadType === presses ? readEvent(payload) : null
@@ -58,6 +65,7 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu'): Promise<So
       const header = new RtpHeader({ payloadType: 0, sequenceNumber: index & 0xffff, timestamp: (index * unit) >>> 0 })
       track.writeRtp(new RtpPacket(header, payload))
     },
+    probe && ((_, index) => probe.frame(index)),
   )
   const offer = async () => {
     await peer.setLocalDescription(await peer.createOffer())

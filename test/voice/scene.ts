@@ -53,7 +53,7 @@ export type Person = {
   toward(number: string, callerId?: string): Ask
 }
 
-export const openPerson = async (t: TestContext, platform: Platform, user: string): Promise<Person> => {
+export const openPerson = async (t: Pick<TestContext, 'after'>, platform: Platform, user: string): Promise<Person> => {
   const sip = await credentialsOf(platform, user)
   const web = await openWebAgent(t, sip.ws_url, user)
   const self = `<${sip.uri}>`

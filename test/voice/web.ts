@@ -15,13 +15,13 @@ export type WebAgent = {
   readonly flow: Flow
   /** With what its connection was closed; null while it stands. */
   readonly code: number | null
-  /** Again, after it was cut. */
-  connect(): Promise<void>
+  /** Again, after it was cut. @param to somewhere else */
+  connect(to?: string): Promise<void>
   cut(): void
 }
 
 export const openWebAgent = async (
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   url: string,
   user: string,
   handlers: Partial<AgentHandlers> = {},
@@ -37,8 +37,8 @@ export const openWebAgent = async (
     flow: async () => standing(),
     close: async () => {},
   })
-  const connect = async () => {
-    const socket = new WebSocket(url, 'sip')
+  const connect = async (to = url) => {
+    const socket = new WebSocket(to, 'sip')
     const own: Flow = {
       ...{ id: `browser-${Math.random()}`, protocol: 'WS', address: '127.0.0.1', port: 1 },
       get isOpen() {

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { buyNumber, startPlatform, until } from '../platform.ts'
+import { activeUsers, openPerson, voice } from './scene.ts'
+import { packetsOf, talk, talks } from './talk.ts'
+
+/** The acceptance is of 100 for a minute, on a machine that has nothing else to do: TRUNKLINE_TEST_LONG=1. */
+const isLong = process.env.TRUNKLINE_TEST_LONG === '1'
+const [count, seconds] = isLong ? [100, 60] : [8, 2]
+
+test(`${count} calls at once in one worker lose nothing while the interface is asked, and the next one is refused`, async (t) => {
+  const platform = await startPlatform(undefined, {
+    ...{ ...voice, TRUNKLINE_MEDIA_WORKERS: '1', TRUNKLINE_MEDIA_CALLS: String(count) },
+  })
+  t.after(() => platform.end())
+  const [ada = ''] = await activeUsers(platform)
+  const { uuid } = (await platform.call('GET', '/open/info')).body.account
+  await platform.call('POST', `/operator/accounts/${uuid}/credit`, { amount: '1000' })
+  await buyNumber(platform)
+  const person = await openPerson(t, platform, ada)
+  assert.match(await person.register(), /^200/)
+  const all = await talks(person, count)
+  const refusal = await talk(person, '+447709990008')
+  assert.match(String(refusal), new RegExp(`^503 .*${count} calls`))
+
+  await until(async () => all.every(({ delays }) => delays.length > 0))
+  const before = packetsOf(all)
+  const most = count * seconds * 50
+  await until(
+    async () => {
+      await platform.call('GET', '/open/voip/call-history')
+      return packetsOf(all).sent - before.sent > most
+    },
+    3 * seconds + 30,
+  )
+  for (const { softphone } of all) softphone.say(null)
+  // What is under way arrives; what does not is lost.
+  const lost = () => {
+    const now = packetsOf(all)
+    return now.sent - before.sent - (now.received - before.received)
+  }
+  await until(async () => lost() <= most / 1_000)
+  await Promise.all(all.map(({ end }) => end()))
+  await until(async () => {
+    const { cdrs } = (await platform.call('GET', '/open/voip/call-history?results_per_page=200')).body
+    return cdrs.length === count + 1 && cdrs.every(({ active }: { active: boolean }) => !active)
+  })
+})
