@@ -106,3 +106,18 @@ test(
     assert.partialDeepStrictEqual(group.at(-1), { messages: [{ message: { text: 'Welcome' } }] })
   },
 )
+
+test('docs/voice.md: a number, a token, a price, and a call that nobody takes, by curl', needs('curl'), () => {
+  const blocks = walked(scriptOf('docs/voice.md', platform.url))
+  const answers = blocks.flat().map((line): Json => JSON.parse(line))
+  const [ring, token, price, callers, called, history, handset] = answers
+  assert.match(String(token?.token), /^[\w-]+\.[\w-]+\.[\w-]+$/)
+  const user = token?.user_uuid
+  assert.partialDeepStrictEqual(ring, { number: { inbound_user_uuid: user } })
+  assert.partialDeepStrictEqual(price, { currency: 'USD', iso_country_code: 'GB' })
+  const shown = callers?.caller_ids as Json[]
+  assert.ok(shown.some(({ type, verified }) => type === 'VN' && verified))
+  assert.match(String(called?.call_id), /./)
+  assert.partialDeepStrictEqual(history, { cdrs: [{ direction: 'I', status: 'MISSED', from: '+447700900123' }] })
+  assert.partialDeepStrictEqual(handset, { calls: [{ call_id: called?.call_id, direction: 'outbound', status: 480 }] })
+})
