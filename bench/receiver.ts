@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// A receiver of webhooks for bench/webhooks.ts and bench/msgapp.ts, as a process of its own. Prints its port. Answers every POST at once, but for those of
-// hosts that begin with `dead`: those are never answered. GET gives the delays between `sent_at` and the arrival so far, in
-// milliseconds, and begins anew.
+// A receiver of webhooks for bench/webhooks.ts and bench/msgapp.ts, as a process of its own. Prints its port. Answers every POST
+// at once, but for those of hosts that begin with `dead`: those are never answered. GET gives the delays between `sent_at` and
+// the arrival so far, in milliseconds, and begins anew; what came for hosts that begin with `spare` is not among them.
 
 let delays: number[] = []
 
@@ -22,7 +22,8 @@ const server = createServer((request, response) => {
   request.on('end', () => {
     if (isDead) return
     const at = /sent_at"?[:=]([\d.]+)/.exec(body)?.[1]
-    if (at) delays.push(performance.timeOrigin + performance.now() - Number(at))
+    if (at && !request.headers.host?.startsWith('spare'))
+      delays.push(performance.timeOrigin + performance.now() - Number(at))
     response.end('{}')
   })
 })

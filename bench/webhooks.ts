@@ -24,16 +24,19 @@ import { cpuSeconds } from './usage.ts'
 
 /**
  * Webhooks, in one run: events delivered a second – recorded, fanned out, signed, sent, logged – beside a bare keep-alive client
- * against the same receiver, and what each of them costs; the time from cause to arrival at 200 events a second; and what 100
- * dead receivers among 1,000 do to it, in alternating rounds: `npm run bench -- webhooks [--rounds 3] [--seconds 5]`. The
- * receiver is a process of its own on the same machine. Where that is busy, what an event costs says more than how many there
- * were.
+ * against the same receiver, and what each of them costs; the time from cause to arrival at 200 events a second over 1,000
+ * receivers; and what 100 of those do to the others by never answering: `npm run bench -- webhooks [--rounds 3] [--pairs 9]
+ * [--seconds 5]`. The receiver is a process of its own on the same machine. Where that is busy, what an event costs says more
+ * than how many there were.
  */
 const rounds = option('rounds', 3)
+const pairs = option('pairs', 9)
 const seconds = option('seconds', 5)
 const perSecond = option('rate', 200)
 const receivers = 1_000
-const dead = 100
+/** Of them, those that never answer in every second round. */
+const others = 100
+const each = receivers / others - 1
 /** As many as the platform makes to one host. */
 const connections = 32
 /** Transactions that record events at a time, as many as keep the deliveries busy. */
@@ -161,7 +164,7 @@ const delivered = async (account: string): Promise<Cost & { rate: number }> => {
   return { rate: (arrived * 1000) / (performance.now() - began), ...cost(arrived) }
 }
 
-/** The delays of healthy receivers, ascending, while events happen at an even pace, each to the next of these accounts. */
+/** The delays of receivers that are well, ascending, while events happen at an even pace, each to the next of these accounts. */
 const paced = async (accounts: readonly string[]): Promise<Cost & { delays: number[] }> => {
   await delays()
   const cost = costs()
@@ -181,16 +184,34 @@ const paced = async (accounts: readonly string[]): Promise<Cost & { delays: numb
 
 const deliveries = startDeliveries(parts)
 const one = await subscriber('one')
-const healthy: string[] = []
-const others: string[] = []
+const [well, dead, spare]: [string[], string[], string[]] = [[], [], []]
 for (let n = 0; n < receivers; n++) {
-  const isOther = n % (receivers / dead) === 0
-  if (isOther) others.push(await subscriber(`dead${n}`))
-  healthy.push(await subscriber(`well${n}`))
+  if (n % (receivers / others) > 0) well.push(await subscriber(`well${n}`))
+  else {
+    dead.push(await subscriber(`dead${n}`))
+    spare.push(await subscriber(`spare${n}`))
+  }
 }
-const withDead = healthy.map((account, n) =>
-  n % (receivers / dead) === 0 ? (others[n / (receivers / dead)] ?? account) : account,
-)
+/** All accounts, with these among the others: evenly, so that both kinds of rounds are told of at the same moments. */
+const among = (some: readonly string[]) =>
+  some.flatMap((account, n) => [account, ...well.slice(n * each, (n + 1) * each)])
+
+/** The dead are called or not. Whichever it is, what is known of them is forgotten, and what they had is given up. */
+const setDead = async (isCalled: boolean) => {
+  await db.begin(async (tx) => {
+    await tx.run`
+      update webhooks set enabled = ${isCalled}, disabled_reason = case when ${isCalled} then null else 'paused' end
+      where account_id = any(${dead}::uuid[])`
+    await tx.run`
+      update webhook_deliveries set state = 'failed', next_at = null
+      where account_id = any(${dead}::uuid[]) and state = 'pending'`
+    await tx.run`
+      update webhook_lanes set failures = 0, failing_since = null, succeeded_at = null, hold_until = null
+      where account_id = any(${dead}::uuid[])`
+    await parts.changes.announce(tx, 'webhooks')
+  })
+  await pause(1_000)
+}
 
 // The first round warms up.
 const rates: { bare: Cost & { rate: number }; ours: Cost & { rate: number } }[] = []
@@ -198,12 +219,24 @@ for (let round = 0; round <= rounds; round++) {
   const rate = { bare: await bare(), ours: await delivered(one) }
   if (round > 0) rates.push(rate)
 }
-const quiet: Awaited<ReturnType<typeof paced>>[] = []
-const beside: typeof quiet = []
-await paced(healthy)
-for (let round = 0; round < rounds; round++) {
-  quiet.push(await paced(healthy))
-  beside.push(await paced(withDead))
+type Paced = Awaited<ReturnType<typeof paced>>
+const quiet = async (): Promise<Paced> => {
+  await setDead(false)
+  return await paced(among(spare))
+}
+const beside = async (): Promise<Paced> => {
+  await setDead(true)
+  return await paced(among(dead))
+}
+await quiet()
+const compared: { quiet: Paced; beside: Paced }[] = []
+// Each first in turn, so that what the machine does meanwhile strikes both alike.
+for (let n = 0; n < pairs; n++) {
+  if (n % 2 === 0) compared.push({ quiet: await quiet(), beside: await beside() })
+  else {
+    const second = await beside()
+    compared.push({ quiet: await quiet(), beside: second })
+  }
 }
 
 const of = <T>(rounds: readonly T[], figure: (round: T) => number) => median(rounds.map(figure))
@@ -222,8 +255,10 @@ table(
     ['events recorded and delivered', rate(ours), ratio, ...cost(ours)],
   ],
 )
-console.log(`\nFrom cause to arrival, ${perSecond} events a second over ${receivers} receivers, milliseconds\n`)
-const line = (name: string, all: typeof quiet) => [
+console.log(
+  `\nFrom cause to arrival, ${perSecond} events a second over ${receivers} receivers, milliseconds: medians of ${pairs} pairs\n`,
+)
+const line = (name: string, all: readonly Paced[]) => [
   name,
   ...[0.5, 0.99].map((share) => of(all, (r) => at(r.delays, share)).toFixed(1)),
   String(of(all, (r) => r.delays.length)),
@@ -231,8 +266,29 @@ const line = (name: string, all: typeof quiet) => [
 ]
 table(
   ['', 'p50', 'p99', 'arrived', 'Node each', 'PostgreSQL each'],
-  [line('all are well', quiet), line(`${dead} never answer`, beside)],
+  [
+    line(
+      'all are well',
+      compared.map((pair) => pair.quiet),
+    ),
+    line(
+      `${others} never answer`,
+      compared.map((pair) => pair.beside),
+    ),
+  ],
 )
+for (const [name, share] of [
+  ['p50', 0.5],
+  ['p99', 0.99],
+] as const) {
+  const ratios = compared
+    .map((pair) => at(pair.beside.delays, share) / at(pair.quiet.delays, share))
+    .sort((a, b) => a - b)
+  const [least = 0, most = 0] = [ratios[0], ratios.at(-1)]
+  console.log(
+    `\n${name} beside the dead ones, of what it is without: ${median(ratios).toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`,
+  )
+}
 await deliveries.stop(100)
 parts.outbound.close()
 parts.changes.stop()
