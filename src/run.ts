@@ -137,7 +137,10 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
     port,
     stop: async () => {
       life.stopping = true
+      // Whoever was being answered just now may keep the connection, and would hold us for as long.
+      const hangUp = tick(100, async () => app.server.closeIdleConnections(), onError)
       await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
+      await hangUp.end()
       // Last, because what ended just now is told too.
       await deliveries?.stop()
       await carriers.close()

@@ -204,6 +204,7 @@ export const makeServer = (
   app.addHook('onRequest', (request, reply, done) => {
     request.began = performance.now()
     reply.header('x-request-id', request.id).header('trunkline-version', version)
+    if (parts.life.stopping) reply.header('connection', 'close')
     // RFC 9112, 3.2. Node itself would refuse without a body.
     const isNameless = request.raw.headers.host === undefined && request.raw.httpVersion === '1.1'
     done(isNameless ? new Problem('invalid', 'The header Host is missing', 'malformed_request') : undefined)
