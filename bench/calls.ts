@@ -10,7 +10,7 @@ import { memory } from './usage.ts'
 /**
  * Calls through the whole platform, from browsers (without a browser) to the sandbox's handsets, with the interface under load:
  * `npm run bench -- calls [--calls 20] [--seconds 10] [--setups 20]`. How long it takes until a handset rings and is heard; then so
- * many calls at once in one media worker, each with an echo at its end: what is lost of them, and how long sound is under way, there
+ * many recorded calls at once in one media worker, each with an echo at its end: what is lost of them, and how long sound is under way, there
  * and back. The call beyond the last one is refused. The softphones take more than the platform does: with many calls on few cores it
  * is they who lose.
  */
@@ -104,7 +104,7 @@ const after = packetsOf(all)
 const [wentOut, cameIn] = [after.sent - before.sent, after.received - before.received]
 const delays = all.flatMap((one) => one.delays)
 console.log(
-  `\n${calls} calls at once in one media worker for ${seconds} s, ${answers.length} requests of the interface beside\n`,
+  `\n${calls} recorded calls at once in one media worker for ${seconds} s, ${answers.length} requests of the interface beside\n`,
 )
 table(
   ['lost there and back', 'under way, median', 'p95', 'interface, median', 'memory', 'the next call'],

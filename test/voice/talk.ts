@@ -11,7 +11,7 @@ export type Talk = {
   end(): Promise<void>
 }
 
-/** Calls a number behind which there is an echo. @returns the refusal, when it is refused */
+/** Calls a number behind which there is an echo, recorded. @returns the refusal, when it is refused */
 export const talk = async (person: Person, number: string): Promise<Talk | string> => {
   const delays: number[] = []
   const softphone = await makeSoftphone('pcmu', {
@@ -22,7 +22,7 @@ export const talk = async (person: Person, number: string): Promise<Talk | strin
     },
     heard: (payload) => delays.push(performance.now() - payload.readDoubleBE()),
   })
-  const { dialled } = await dial(person.web, person.toward(number), softphone)
+  const { dialled } = await dial(person.web, { ...person.toward(number), headers: [['X-Record', 'true']] }, softphone)
   await until(async () => dialled.session ?? dialled.refused[0])
   const { session } = dialled
   if (!session) {
