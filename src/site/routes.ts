@@ -16,12 +16,12 @@ const policy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
-/** As strict, and: the bell is made in the page, and the gateway is called under the public name, which need not be the page's. */
+/** As strict, and: the bell is made in the page; gateway and recordings have the public name, which need not be the page's. */
 const phonePolicy = (publicUrl: string) => {
-  const { host } = new URL(publicUrl)
+  const { host, origin } = new URL(publicUrl)
   return (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self' blob:; " +
-    `connect-src 'self' ws://${host} wss://${host}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+    `media-src 'self' blob: ${origin}; connect-src 'self' ws://${host} wss://${host}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`
   )
 }
 

@@ -57,6 +57,25 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     assert.equal(calls.length, 1)
   })
 
+  test('records the next one, and plays it', async () => {
+    await page.getByLabel('Record calls').check()
+    await page.getByRole('button', { name: 'one that answers' }).click()
+    await page.getByRole('button', { name: 'Call', exact: true }).click()
+    await state('talking')
+    await page.locator('#quality[data-bars="4"]').waitFor()
+    await page.getByRole('button', { name: 'Hang up' }).click()
+    await state('idle')
+    await page.getByLabel('Record calls').uncheck()
+    await page.locator('#calls li:first-child audio').waitFor()
+    const seconds = await page.evaluate<number>(`(async () => {
+      const player = document.querySelector('#calls audio')
+      await player.play()
+      return player.duration
+    })()`)
+    const { duration } = await newest()
+    assert.ok(seconds > 0.5 && Math.abs(seconds - duration) < 2, `${seconds} s of a call of ${duration}`)
+  })
+
   test('hears that a handset is busy', async () => {
     await page.getByRole('button', { name: 'one that is busy' }).click()
     await page.getByRole('button', { name: 'Call', exact: true }).click()
@@ -137,6 +156,30 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
       heard.some(({ hertz, seconds }) => Math.abs(hertz - 1_000) < 20 && seconds > 1),
       JSON.stringify(heard),
     )
+  })
+
+  test('users of the account call each other by Opus, and by G.711 where the call is recorded', async (t) => {
+    const [ada = '', grace = ''] = await usersOf(platform)
+    const [caller, callee] = [await open(t), await open(t)]
+    for (const [tab, user] of [[caller, ada] as const, [callee, grace] as const])
+      assert.equal(await start(tab, await mint(user)), 'done')
+    for (const [times, codec, headers] of [
+      [1, 'audio/opus', {}] as const,
+      [2, 'audio/PCMU', { Record: 'true' }] as const,
+    ]) {
+      await caller.run(`quality = null; dial(${JSON.stringify({ to: grace, headers })})`)
+      await callee.saw('incoming', times)
+      await callee.run('quality = null; call.accept()')
+      await Promise.all([caller.hears(1_000), callee.hears(1_000)])
+      for (const tab of [caller, callee])
+        assert.equal((await until(() => tab.run<{ codec: string } | null>('quality'))).codec, codec)
+      await callee.run('call.disconnect()')
+      await caller.saw('call disconnect', times)
+      const cdr = await newest()
+      assert.partialDeepStrictEqual(cdr, { to_number: grace, is_sip_trunk_call: false, call_cost: { call_price: 0 } })
+      assert.equal('recording_url' in cdr, codec === 'audio/PCMU')
+      if (cdr.recording_url) assert.equal((await fetch(cdr.recording_url)).headers.get('content-type'), 'audio/wav')
+    }
   })
 
   test('a token is replaced in place during a call; a second tab then has the calls, and the first does not fight back', async (t) => {

@@ -35,7 +35,7 @@ const start = async (token, account = null, user = null) => {
     if (talk.current() || number.trim() === '') return
     by('call').disabled = true
     try {
-      talk.follow(await device.connect({ to: number }))
+      talk.follow(await device.connect({ to: number, headers: by('record').checked ? { Record: 'true' } : {} }))
     } catch (error) {
       notify(error.message)
     } finally {
