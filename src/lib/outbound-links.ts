@@ -8,7 +8,7 @@ import type { Target } from './outbound-target.ts'
 /** A target whose addresses were judged: the only ones that are connected to. */
 export type Judged = {
   readonly target: Target
-  /** Tells connections apart: those of one host and its addresses are used again, by nobody else. */
+  /** Tells connections apart: those of one host and its addresses, in whatever order they come, are used again, by nobody else. */
   readonly receiver: string
   readonly lookup: LookupFunction
 }
@@ -17,7 +17,7 @@ export const judged = (target: Target, addresses: readonly string[]): Judged => 
   const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   return {
     target,
-    receiver: `${target.isSecure ? 's' : ''} ${target.host} ${target.port} ${addresses.join()}`,
+    receiver: `${target.isSecure ? 's' : ''} ${target.host} ${target.port} ${addresses.toSorted().join()}`,
     // Asked by net.connect, which tries one after the other. Not called for an address, which is its own answer.
     lookup: (_name, options, answer) => {
       const [first] = found

@@ -65,7 +65,7 @@ test('what is posted arrives as it was given, and the answer comes back', async 
   const { port } = await receive((request, response) => {
     const { method, url, headers } = request
     request.setEncoding('utf8').on('data', (body) => seen.push([method, url, headers.host, headers['x-own'], body]))
-    request.on('end', () => response.writeHead(429, { 'retry-after': '7' }).end('later, ✓'))
+    request.on('end', () => response.writeHead(429, ['Retry-After', '7', 'Retry-After', '9']).end('later, ✓'))
   })
   const { post } = guard()
   const answer = await post(`http://localhost:${port}/a%20b?c=d&e=%2F`, { headers: { 'x-own': 'yes' } })
@@ -158,7 +158,7 @@ test('who drips is given up when the whole time is over, not after the last byte
   assert.equal(status, 200, 'the status was there')
   const mute = await speak(() => {})
   assert.equal((await failure(guard().post(mute.url, { timeoutMs: 300 }))).code, 'timeout')
-  assert.ok(performance.now() - began < 1_800)
+  assert.ok(performance.now() - began < 10_000, 'what drips would have taken 200 s')
 })
 
 test('an answer that breaks off in its body has its status; one that breaks off before is none', async () => {

@@ -136,7 +136,8 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     try {
       if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
       const { status, headers, body } = await exchange(posting, way, { ...given, method: 'POST' })
-      const retryAfter = headers['retry-after'] ?? null
+      // Sent twice, it comes as a list, whatever its type says: the first counts.
+      const retryAfter = [headers['retry-after']].flat()[0] ?? null
       return { status, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }
     } finally {
       room.leave(way.receiver)

@@ -13,7 +13,8 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  today timestamptz := app_now();
+  -- As of this statement too: of two that go by the one's transaction having waited for the other's, the order is that of the ids.
+  today timestamptz := app_now() + (clock_timestamp() - now());
   began bigint := extract(epoch from clock_timestamp()) * 1000000;
   made uuid[];
 begin
