@@ -80,10 +80,21 @@ const send = ({ network }: ControlParts, number: string, body: Body): Reply => {
 }
 
 /** `{"lines": {"+44…": true}}`: true for numbers of the platform, false for those that no longer are. */
-const provision = ({ network }: ControlParts, { lines }: Body): Reply => {
-  if (typeof lines !== 'object' || lines === null) return bad('lines: numbers, each true or false')
-  const given = Object.entries(lines).map(([number, ours]) => [numberOf(number) ?? '', ours === true] as const)
-  network.provision(given.filter(([number]) => number !== ''))
+/** Numbers, each with whether it is the platform's; null for what is no such list. */
+const linesOf = (given: unknown): (readonly [string, boolean])[] | null =>
+  typeof given !== 'object' || given === null
+    ? null
+    : Object.entries(given).flatMap(([number, ours]) => {
+        const known = numberOf(number)
+        return known ? [[known, ours === true] as const] : []
+      })
+
+/** Which numbers texts go back to the platform for, and which calls. */
+const provision = ({ network, voice }: ControlParts, { lines, calls = {} }: Body): Reply => {
+  const [texts, called] = [linesOf(lines), linesOf(calls)]
+  if (!texts || !called) return bad('lines, calls: numbers, each true or false')
+  network.provision(texts)
+  voice.trunk.provision(called)
   return { status: 200, body: {} }
 }
 

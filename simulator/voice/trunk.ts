@@ -1,4 +1,5 @@
 import { Agent } from '../../src/connectors/sip/codec/agent/agent.ts'
+import type { Ask } from '../../src/connectors/sip/codec/agent/ask.ts'
 import type { IncomingCall } from '../../src/connectors/sip/codec/dialog/incoming.ts'
 import { DigestServer } from '../../src/connectors/sip/codec/digest/server.ts'
 import { callIdOf, contactsOf, expiresOf, fromOf, readNameAddr } from '../../src/connectors/sip/codec/fields.ts'
@@ -11,6 +12,7 @@ import { uuid } from '../../src/lib/id.ts'
 import { numberOf } from '../answers.ts'
 import type { CallBook, CallItem } from './calls.ts'
 import { type CallManner, type Talk, Telephone } from './telephone.ts'
+import { carryBack } from './transit.ts'
 
 /** Whom the trunk knows, as a SIP user. */
 export const customer = 'trunkline'
@@ -41,6 +43,8 @@ export class SandboxTrunk {
   private binding: { readonly contact: SipUri; readonly until: number } | null = null
   private readonly ticker: NodeJS.Timeout
   private ticked = performance.now()
+  /** Numbers of the platform: a call to one of them goes back to it. */
+  private readonly lines = new Set<string>()
   port = 0
 
   private constructor(settings: TrunkSettings) {
@@ -70,6 +74,13 @@ export class SandboxTrunk {
     return { registered: this.registered() !== null, calls: this.telephones.size }
   }
 
+  /** Says which numbers are the platform's, and which are no longer. */
+  provision(lines: Iterable<readonly [number: string, ours: boolean]>): void {
+    for (const [number, ours] of lines)
+      if (ours) this.lines.add(number)
+      else this.lines.delete(number)
+  }
+
   /** A call under way. */
   telephone(id: string): Telephone | null {
     return this.telephones.get(id) ?? null
@@ -80,13 +91,10 @@ export class SandboxTrunk {
     const id = uuid()
     const item: CallItem = { ...blank, number, direction: 'outbound', peer: to, id, callId: id, at: Date.now() }
     const telephone = this.open(item, talk)
-    const contact = this.registered()
-    if (!contact) telephone.fail(480)
+    const ask = this.ask(number, to)
+    if (!ask) telephone.fail(480)
     else {
-      const uri = printUri({ ...contact, user: escapeUser(to) })
-      const from = `<sip:${escapeUser(number)}@${address}>`
-      const asked = { uri, from, via: printUri(contact), callId: id, headers: [['P-Asserted-Identity', from]] as const }
-      telephone.dial(asked).catch((error: unknown) => {
+      telephone.dial({ ...ask, callId: id }).catch((error: unknown) => {
         process.stderr.write(`sandbox trunk: ${error}\n`)
         telephone.fail(500)
       })
@@ -113,6 +121,15 @@ export class SandboxTrunk {
       if (this.settings.port !== 0 || attempts <= 1) throw error
       await this.listen(attempts - 1)
     }
+  }
+
+  /** A call to the customer; null while it is not registered. */
+  private ask(number: string, to: string): Ask | null {
+    const contact = this.registered()
+    if (!contact) return null
+    const from = `<sip:${escapeUser(number)}@${address}>`
+    const uri = printUri({ ...contact, user: escapeUser(to) })
+    return { uri, from, via: printUri(contact), headers: [['P-Asserted-Identity', from]] }
   }
 
   private registered(): SipUri | null {
@@ -154,6 +171,7 @@ export class SandboxTrunk {
     const number = numberOf(uri && userOf(uri))
     if (challenge) call.refuse(challenge)
     else if (number === null) call.refuse({ status: 404 })
+    else if (this.lines.has(number)) this.carryBack(call, number)
     else if (this.telephones.size >= mostCalls) call.refuse({ status: 503, headers: [['Retry-After', '10']] })
     else {
       const { manner, ...talk } = this.settings.manner(number)
@@ -163,6 +181,12 @@ export class SandboxTrunk {
       }
       await this.open(item, talk).take(call, manner)
     }
+  }
+
+  private carryBack(call: IncomingCall, number: string): void {
+    const ask = this.ask(callerOf(call.invite), number)
+    if (ask) carryBack(this.agent, call, ask)
+    else call.refuse({ status: 480 })
   }
 
   /** A busy machine calls late: what is due is made up for, up to 200 ms. */

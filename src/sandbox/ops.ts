@@ -32,8 +32,7 @@ export const tellLines = async ({ db, changes, clock, simulator }: Watched, onEr
     let after = ''
     for (;;) {
       const lines = await store.lines(db, since, after)
-      if (lines.length > 0)
-        await simulator.provision(Object.fromEntries(lines.map(({ number, ours }) => [number, ours])))
+      if (lines.length > 0) await simulator.provision(lines)
       after = lines.at(-1)?.number ?? ''
       if (lines.length < 1_000) break
     }

@@ -49,8 +49,8 @@ export type Simulator = {
   chat(number: string, deed: ChatDeed, body: object): Promise<{ id?: string; read?: number } | null>
   /** Keeps a file for a handset to send. A body that breaks off ends in the 503 Problem too. */
   keep(body: AsyncIterable<Buffer>, mimeType: string): Promise<SimulatorFile>
-  /** Says which numbers are the platform's (true) and which are no longer: at most 1,000 at a time. */
-  provision(lines: Record<string, boolean>): Promise<void>
+  /** Says which numbers are the platform's for texts and for calls, and which are no longer: at most 1,000 at a time. */
+  provision(lines: readonly { number: string; texts: boolean; calls: boolean }[]): Promise<void>
 }
 
 /** @param address of the control interface, and the token that it wants */
@@ -99,6 +99,9 @@ export const makeSimulator = (address: () => { port: number; token: string } | n
       return answer.ok ? said : null
     },
     keep: async (body, type) => read(await reach('POST', '/files', { type, body })),
-    provision: async (lines) => void (await call('PUT', '/lines', { lines })),
+    provision: async (lines) => {
+      const by = (what: 'texts' | 'calls') => Object.fromEntries(lines.map((line) => [line.number, line[what]]))
+      await call('PUT', '/lines', { lines: by('texts'), calls: by('calls') })
+    },
   }
 }

@@ -36,12 +36,20 @@ export const advance = (tx: Tx, seconds: number) => tx.maybe<{ now: Date }>`
 
 export const offset = (db: Db) => db.one<{ offset_seconds: number }>`select offset_seconds from clock`
 
-/** Numbers whose SMS channel changed since then, in their order after one of them, and whether an account has them now. */
-export const lines = (db: Db, since: Date, after: string) => db.many<{ number: string; ours: boolean }>`
-  select phone_number as number, bool_or(enabled) as ours from sms_channels
-  where phone_number > ${after}
-    and phone_number in (select phone_number from sms_channels where updated_at > ${since})
-  group by phone_number order by phone_number limit 1000`
+/** Numbers that changed since then, in their order after one of them, and whether an account has them now: for texts, for calls. */
+export const lines = (db: Db, since: Date, after: string) => db.many<{
+  number: string
+  texts: boolean
+  calls: boolean
+}>`
+  select v.number, coalesce(bool_or(c.enabled), false) as texts, bool_or(v.released_at is null) as calls
+  from virtual_numbers v
+  left join sms_channels c on c.account_id = v.account_id and c.virtual_number_id = v.id
+  where v.number > ${after} and v.number in (
+    select number from virtual_numbers where updated_at > ${since}
+    union all
+    select phone_number from sms_channels where updated_at > ${since})
+  group by v.number order by v.number limit 1000`
 
 /** As `tenures`, of the channels of the messaging app. */
 export const chatTenures = (db: Db, account: string, numbers: readonly string[]) => db.many<Tenure>`

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { answer, hears } from '../../src/connectors/sip/gateway/testing.ts'
+import { answer, dial, hears, sdp } from '../../src/connectors/sip/gateway/testing.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
-import { activeUsers, endedCall, openPerson, secondsOf, seenBy, voice } from './scene.ts'
+import { activeUsers, endedCall, openPerson, openTenant, secondsOf, seenBy, voice } from './scene.ts'
 
 // The acceptance of calls from the sandbox's trunk to a browser.
 
@@ -77,4 +77,50 @@ test('a browser that is busy says so to the handset', async (t) => {
   call.refuse({ status: 486 })
   assert.deepEqual([(await ended(id)).state, (await ended(id)).status], ['busy', 486])
   assert.equal((await endedCall(platform, 3)).status, 'BUSY')
+})
+
+test('a call to a number of another account leaves over the trunk and comes back in: two calls, each with its record', async (t) => {
+  const { tenant, user } = await openTenant(platform)
+  const { number: theirs } = await buyNumber(tenant)
+  const { numbers } = (await tenant.call('GET', '/open/voip/virtual-numbers')).body
+  await tenant.call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { inbound_user_uuid: user })
+  const [person, other] = [await openPerson(t, platform, ada), await openPerson(t, tenant, user)]
+  for (const one of [person, other]) assert.match(await one.register(), /^200/)
+
+  const offers: string[] = []
+  // Until the carrier knows the number as ours, a handset of its own answers.
+  const softphone = await until(async () => {
+    const own = await person.softphone()
+    const { dialled, call: made } = await dial(person.web, person.toward(theirs, number), own, {
+      offered: async ({ body }) => {
+        offers.push(/a=(send\w+|recv\w+|inactive)/.exec(body.toString())?.[1] ?? '')
+        return { status: 200, body: sdp(await own.answer(body.toString())) }
+      },
+    })
+    const rings = await until(async () => other.web.calls[0] ?? dialled.session ?? dialled.refused[0])
+    if (rings === other.web.calls[0]) return own
+    made.cancel()
+    await dialled.session?.bye()
+    return false
+  })
+  const call = other.web.calls.shift()
+  assert.ok(call)
+  assert.match(call.invite.headers.find(([name]) => name === 'From')?.[1] ?? '', new RegExp(`\\${number}@`))
+  const far = await other.softphone()
+  const { session } = await answer(call, far)
+  softphone.say(1_000)
+  far.say(620)
+  await Promise.all([hears(softphone, 620), hears(far, 1_000)])
+  for (const direction of ['sendonly', 'sendrecv'] as const) {
+    far.direct(direction)
+    const outcome = await session.reinvite({ body: sdp(await far.offer()) })
+    assert.ok(outcome?.outcome === 'answered' && outcome.response.status === 200)
+    await far.accept(outcome.response.body.toString())
+    await until(async () => offers.at(-1) === direction)
+  }
+  await hears(softphone, 620)
+  await session.bye()
+  const [out, back] = [await endedCall(platform, 4), await endedCall(tenant)]
+  assert.deepEqual([out.direction, out.status, out.to_number], ['O', 'COMPLETED', theirs])
+  assert.deepEqual([back.direction, back.status, back.from, back.to_number], ['I', 'COMPLETED', number, theirs])
 })

@@ -10,6 +10,23 @@ import { openWebAgent, type WebAgent } from './web.ts'
 /** Settings of a platform whose SIP and media ports are whatever is free. */
 export const voice = { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' }
 
+/** The same platform, as another account with a balance sees it, and that account's only user. */
+export const openTenant = async (platform: Platform): Promise<{ tenant: Platform; user: string }> => {
+  const must = async (path: string, body: object) => {
+    const answer = await platform.call('POST', path, body)
+    assert.equal(answer.status, 201, JSON.stringify(answer.body))
+    return answer.body
+  }
+  const account = `/operator/accounts/${(await must('/operator/accounts', { name: 'Another' })).account.uuid}`
+  const { key } = await must(`${account}/keys`, { label: 'test' })
+  await must(`${account}/credit`, { amount: '100' })
+  const person = { first_name: 'Joan', last_name: 'Clarke', email: 'joan@example.com' }
+  const { uuid: user } = (await must(`${account}/users`, person)).user
+  const call: Platform['call'] = (method, path, body, headers = {}) =>
+    platform.call(method, path, body, { 'x-user-api-key': key, ...headers })
+  return { tenant: { ...platform, call }, user }
+}
+
 /** The users that a first start makes, those who may call. */
 export const activeUsers = async ({ call }: Platform): Promise<string[]> => {
   const { body } = await call('GET', '/open/users')
