@@ -1,4 +1,5 @@
 import { issueKey, openAccount } from './accounts/ops.ts'
+import { setLimits } from './calls/limits.ts'
 import type { Config } from './config.ts'
 import { keepConnection } from './connections/ops.ts'
 import type { Db, Tx } from './db/sql.ts'
@@ -39,6 +40,9 @@ const sandboxPrices = [
 const furnishSandbox = async (tx: Tx, account: string) => {
   await deposit(tx, account, micros('100') ?? 0, { kind: 'credit', note: 'The sandbox’s welcome' })
   for (const person of people) await addUser(tx, account, person)
+  // Whoever tries things out is no thief: every destination, and nothing but the balance to hold it up.
+  const limits = { calls_at_a_time: 1_000, attempts_per_minute: 10_000, spend_per_day: '100000', destinations: [''] }
+  await setLimits(tx, account, limits)
   const prices = sandboxPrices.map(([kind, prefix, price]) => ({ kind, prefix, price, effectiveAt: null }))
   await listPrices(tx, prices)
 }

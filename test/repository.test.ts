@@ -41,7 +41,7 @@ const packageOf = (path: string) => path.split('/').slice(0, 2).join('/')
 /** Puts the program together, and so sees everything. */
 const assembly = ['main', 'cli/main', 'run', 'parts', 'endpoints', 'first', 'contracts'].map((name) => `src/${name}.ts`)
 const base: Record<string, string[]> = { lib: [], db: ['lib'], http: ['lib', 'db'], jobs: ['lib', 'db'] }
-const settings = ['src/config.ts', 'src/keys.ts', 'src/log.ts']
+const settings = ['src/config.ts', 'src/config-voice.ts', 'src/keys.ts', 'src/log.ts']
 
 /** `port.ts`, `chat-port.ts`: the ports of connectors. */
 const isPort = (path: string) => /^src\/connectors\/(?:\w+-)?port\.ts$/.test(path)

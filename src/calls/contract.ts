@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Id, Ok, Phone, paging, Time } from '../http/schema.ts'
 
@@ -140,4 +140,51 @@ export const getCallTimelineOfAccount = contract({
   reply: Ok({ timeline: Timeline }),
   errors: { notFound: 'No such call of the account' },
   cli: 'calls timeline',
+})
+
+const orNull = <T extends TSchema>(schema: T, description: string) =>
+  Type.Union([schema, Type.Null()], { description: `${description}; null: as the settings say` })
+
+const limits = {
+  calls_at_a_time: orNull(Type.Integer({ minimum: 1, maximum: 100_000 }), 'Calls under way'),
+  attempts_per_minute: orNull(Type.Integer({ minimum: 1, maximum: 100_000 }), 'Calls that are tried within a minute'),
+  spend_per_day: orNull(
+    Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['50.00'] }),
+    'USD spent a day (UTC)',
+  ),
+  destinations: Type.Union(
+    [Type.Array(Type.String({ pattern: '^[0-9]{0,15}$' }), { maxItems: 1_000, examples: [['44', '33']] }), Type.Null()],
+    {
+      description:
+        'Leading digits of what may be called, an empty text for everything; null: everything but premium rate and satellites. Emergency numbers never',
+    },
+  ),
+}
+
+const limited = {
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: calls',
+  url: '/operator/accounts/:account_uuid/call-limits',
+  params: Type.Object({ account_uuid: Id('ACC') }),
+  status: 200,
+  reply: Ok({ limits: Type.Object(limits) }),
+  errors: { notFound: 'No such account' },
+} as const
+
+export const getCallLimits = contract({
+  ...limited,
+  id: 'getCallLimits',
+  method: 'GET',
+  summary: 'What an account may call',
+  cli: 'call-limits show',
+})
+
+export const changeCallLimits = contract({
+  ...limited,
+  id: 'changeCallLimits',
+  method: 'PATCH',
+  summary: 'Change what an account may call; what is not given stays as it is',
+  body: Type.Partial(Type.Object(limits)),
+  cli: 'call-limits change',
 })

@@ -15,6 +15,7 @@ import type { Db } from '../db/sql.ts'
 import { expiryOf, newestGeneration, passwordOf, sipSecret } from '../devices/ops.ts'
 import { Problem } from '../http/problem.ts'
 import { parse, print, uuid } from '../lib/id.ts'
+import { micros } from '../lib/money.ts'
 import { e164 } from '../lib/phone.ts'
 import type { Seal } from '../lib/secret.ts'
 import { calledNumber } from '../numbers/ops.ts'
@@ -22,6 +23,7 @@ import type { Prices } from '../prices/ops.ts'
 import { standingOf } from '../users/ops.ts'
 import { findDestination, type Refused, refuse } from './destination.ts'
 import * as dialogs from './dialogs.ts'
+import { countAttempt, type LimitSettings, limitsOf, mayBegin, mayCall, mayStillSpend } from './limits.ts'
 import { beatCall, beginCall, type CallEnd, callAnswered, callEnded, refuseCall } from './ops.ts'
 import * as recordings from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
@@ -34,7 +36,7 @@ export type DeskGround = {
   readonly seal: Seal
   readonly prices: Prices
   readonly log: Logger
-  readonly config: Pick<Config, 'home' | 'mediaStore'>
+  readonly config: Pick<Config, 'home' | 'mediaStore'> & LimitSettings
   readonly linkOf: RecordingLink
   trunks(): readonly TrunkConnection[]
 }
@@ -55,6 +57,8 @@ type Running = {
   readonly direction: 'I' | 'O'
   readonly isRecorded: boolean
   isAnswered: boolean
+  /** Why we cut it, where that is more than the gateway knows. */
+  cut?: string
 }
 
 const words: Partial<Record<VoiceEnd['how'], string>> = {
@@ -72,8 +76,8 @@ const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
 }
 
 /** Of what rings in vain at ours, whoever gave up, `MISSED` is what its user wants to see. */
-const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered }: Running): CallEnd => {
-  const reason = words[how] ?? String(status)
+const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered, cut }: Running): CallEnd => {
+  const reason = cut ?? words[how] ?? String(status)
   if (isAnswered) return { status: 'COMPLETED', reason }
   if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
     return { status: 'MISSED', reason }
@@ -83,6 +87,8 @@ const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered }: Running): C
 /** The switch of one call: a header of the SDK's connect. */
 const wantsRecord = (headers: VoicePlaced['headers']): boolean =>
   Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'x-record' && value.toLowerCase() === 'true')
+
+const closed = refuse(503, '', 'The call was closed')
 
 const refused = ({ status, reason }: Refused) => ({ refused: { status, reason } })
 
@@ -111,10 +117,15 @@ export const makeDesk = (ground: DeskGround): Desk => {
     const { isRecorded, ...way } = plan
     const record = isRecorded ? recordings.fileOf(ground.config, call.account_id, call.id) : null
     try {
-      await db.begin(async (tx) => {
+      const limited = await db.begin(async (tx) => {
+        const rate = call.direction === 'O' ? (micros(call.rate) ?? 0) : 0
+        const limited = await mayBegin(tx, call.account_id, rate, ground.config)
+        if (limited) return limited
         await beginCall(tx, call)
         if (record !== null) await recordings.begin(tx, call.account_id, call.id, record)
+        return null
       })
+      if (limited) return await decline(call, limited)
     } catch (error) {
       if (error instanceof Problem) return await decline(call, refusal)
       throw error
@@ -127,6 +138,10 @@ export const makeDesk = (ground: DeskGround): Desk => {
 
   const place = async ({ person, callId, to, from, headers }: VoicePlaced): Promise<VoiceAsked<VoicePlan>> => {
     const { account, user } = person
+    const limits = await limitsOf(db, account, ground.config)
+    // Not written down: who tries without end would fill the disk.
+    if ((await countAttempt(db, account)) > limits.attemptsPerMinute)
+      return refused(refuse(403, '', `The account may try ${limits.attemptsPerMinute} calls a minute`))
     const found = await findDestination(ground, account, to)
     const country = 'targets' in found ? found.country : ''
     const isInside = 'targets' in found && !found.isTrunk
@@ -142,6 +157,8 @@ export const makeDesk = (ground: DeskGround): Desk => {
     const standing = await standingOf(db, user)
     if (!standing?.may) return await decline(call, refuse(403, 'user_inactive', 'The user is not active'))
     if ('code' in found) return await decline(call, found)
+    const barred = found.isTrunk ? mayCall(found.to, limits.destinations) : null
+    if (barred) return await decline(call, barred)
     if (callerId === '' || (from !== null && !shown)) {
       const why =
         from === null ? 'The account has no caller ID: buy or prove a number' : `${from} is no caller ID of the account`
@@ -217,9 +234,17 @@ export const makeDesk = (ground: DeskGround): Desk => {
 
     beat: async (call) => {
       const known = of(call)
-      const why = known ? await db.begin((tx) => beatCall(tx, known.account, call)) : 'ended'
-      if (why === 'balance') return refused(refuse(402, why, 'The balance has come to its end'))
-      return why === null ? { value: null } : refused(refuse(503, why, 'The call was closed'))
+      if (!known) return refused(closed)
+      const { account } = known
+      const why = await db.begin((tx) =>
+        beatCall(tx, account, call, (more) => mayStillSpend(tx, account, more, ground.config)),
+      )
+      if (why === 'ended') return refused(closed)
+      if (why === null) return { value: null }
+      known.cut = why
+      return refused(
+        refuse(402, why, why === 'balance' ? 'The balance has come to its end' : 'No more may be spent today'),
+      )
     },
 
     ended: async (call, end) => {

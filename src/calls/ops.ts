@@ -4,6 +4,7 @@ import { Problem } from '../http/problem.ts'
 import { capture, extend, hold } from '../ledger/ops.ts'
 import { print } from '../lib/id.ts'
 import { decimal, type Micros, micros } from '../lib/money.ts'
+import { addSpent } from './limits.ts'
 import { type RecordingLink, shownCall } from './shown.ts'
 import * as store from './store.ts'
 
@@ -64,22 +65,45 @@ const aheadSeconds = 10
 
 const secondsFrom = (from: Date, to: Date): number => Math.max(0, Math.ceil((to.getTime() - from.getTime()) / 1000))
 
-/** It lives: what it may come to until the next beat is set aside. @returns why it must be cut, or null */
-export const beatCall = async (tx: Tx, account: string, id: string): Promise<'ended' | 'balance' | null> => {
+/** Why no more can be set aside, and nothing is; null when it is. */
+const setAside = async (
+  tx: Tx,
+  row: store.CallRow,
+  amount: Micros,
+  maySpend: (more: Micros) => Promise<boolean>,
+): Promise<'balance' | 'spend_limit' | null> => {
+  if (row.direction === 'O' && !(await maySpend(amount))) return 'spend_limit'
+  try {
+    await extend(tx, row.account_id, row.hold_id ?? '', amount)
+    return null
+  } catch (error) {
+    // Refused before anything was changed.
+    if (error instanceof Problem) return 'balance'
+    throw error
+  }
+}
+
+/**
+ * It lives: what it may come to until the next beat is set aside.
+ * @param maySpend whether the account may spend so much more on calls
+ * @returns why it must be cut, or null
+ */
+export const beatCall = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  maySpend: (more: Micros) => Promise<boolean> = async () => true,
+): Promise<'ended' | 'balance' | 'spend_limit' | null> => {
   const row = await store.lock(tx, account, id)
   if (!row) return 'ended'
   const wanted = row.answered_at ? Math.ceil((secondsFrom(row.answered_at, row.now) + aheadSeconds) / 60) : 1
   const more = wanted - row.held_minutes
-  if (row.hold_id && more > 0) {
-    try {
-      await extend(tx, account, row.hold_id, more * rateOf(row))
-    } catch (error) {
-      // Refused before anything was changed. What was set aside is talked out.
-      if (!(error instanceof Problem)) throw error
-      const isSpent = row.answered_at && secondsFrom(row.answered_at, row.now) >= row.held_minutes * 60
-      await store.beat(tx, account, id, row.held_minutes)
-      return isSpent ? 'balance' : null
-    }
+  const uncovered = row.hold_id && more > 0 ? await setAside(tx, row, more * rateOf(row), maySpend) : null
+  if (uncovered) {
+    // What was set aside is talked out.
+    const isSpent = row.answered_at && secondsFrom(row.answered_at, row.now) >= row.held_minutes * 60
+    await store.beat(tx, account, id, row.held_minutes)
+    return isSpent ? uncovered : null
   }
   await store.beat(tx, account, id, row.hold_id ? Math.max(wanted, row.held_minutes) : 0)
   return null
@@ -97,6 +121,8 @@ const end = async (
   const begun = row.answered_at && row.hold_id ? Math.max(1, Math.ceil(duration / 60)) : 0
   const minutes = Math.min(begun, row.held_minutes)
   const price = minutes * rateOf(row)
+  // Before the balance, as at the beginning of a call: in another order two of them could wait for each other.
+  if (row.direction === 'O' && price > 0) await addSpent(tx, row.account_id, price)
   if (row.hold_id) await capture(tx, row.account_id, row.hold_id, price)
   const ended = await store.end(tx, row.account_id, row.id, {
     at,

@@ -10,6 +10,7 @@ import { mainCountryOf } from '../lib/phone.ts'
 import type { Parts } from '../parts.ts'
 import { userOf } from '../users/ops.ts'
 import * as c from './contract.ts'
+import { setLimits } from './limits.ts'
 import { makeLinks } from './links.ts'
 import { shownCall } from './shown.ts'
 import * as store from './store.ts'
@@ -26,6 +27,8 @@ const veiled = (text: string): string =>
   text.replace(/(sips?:(?:[^@\s>]*@)?)[^\s;>]+/g, '$1…').replace(/(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?/g, '…')
 
 const shownLine = ({ at, leg, what, text }: story.Line) => ({ at: iso(at), ...(leg ? { leg } : {}), what, text })
+
+const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
 
 export const callRoutes = (parts: Parts) => {
   const { db, prices } = parts
@@ -103,6 +106,17 @@ export const callRoutes = (parts: Parts) => {
     serve(c.getCallTimelineOfAccount, async ({ params }) => {
       const row = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
       return ok({ timeline: (await story.read(db, row.account_id, row.id)).map(shownLine) })
+    }),
+
+    serve(c.getCallLimits, async ({ params }) => {
+      const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
+      // A change of nothing says whether there is such an account.
+      return ok({ limits: (await db.begin((tx) => setLimits(tx, account, {}))) ?? unknownAccount(params.account_uuid) })
+    }),
+
+    serve(c.changeCallLimits, async ({ params, body, tx }) => {
+      const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
+      return ok({ limits: (await setLimits(tx, account, body)) ?? unknownAccount(params.account_uuid) })
     }),
   ]
 }

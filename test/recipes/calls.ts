@@ -51,6 +51,10 @@ export const callRecipes: Recipes = {
   getCallTimelineOfAccount: {
     ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
   },
+  getCallLimits: { ok: (scene) => ({ params: { account_uuid: scene.tenant.uuid } }) },
+  changeCallLimits: {
+    ok: (scene) => ({ params: { account_uuid: scene.tenant.uuid }, body: { calls_at_a_time: 5 } }),
+  },
   getCall: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
   estimateCallPrice: {
     ok: () => ({ params: { number: '+447700900123' } }),

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pino from 'pino'
+import { makeWorld, type Tenant } from '../../test/world.ts'
+import type { VoicePlan } from '../connectors/voice-port.ts'
+import { makeDesk } from './desk.ts'
+import { mayCall } from './limits.ts'
+
+const world = await makeWorld({ TRUNKLINE_CALLS_PER_MINUTE: '8', TRUNKLINE_CALL_SPEND_PER_DAY: '2.5' })
+const { db, call, tenant, parts } = world
+await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'call_out', prefix: '', price: '0.5' }] })
+await parts.prices.ready()
+const desk = makeDesk({
+  ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), config: parts.config },
+  linkOf: () => '',
+  trunks: () => [{ id: 'trunk', kind: 'sip-trunk', name: 'trunk', settings: { host: '127.0.0.1' }, revision: '' }],
+})
+
+// Noon of tomorrow: neither a minute nor a day ends under a test.
+await db.run`
+  update clock set offset_seconds =
+    extract(epoch from date_trunc('day', now() at time zone 'UTC') + interval '36 hours' - now() at time zone 'UTC')::bigint + 1`
+
+const furnish = async () => {
+  const who = await tenant({ balance: '100' })
+  const names = { first_name: 'Ada', last_name: 'L', email: 'ada@example.com' }
+  const user: string = (await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)).body.user.uuid
+  await db.run`
+    insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
+    values (${who.id}, gen_random_uuid(), '+447911123456', 'x', 'GB', 'CI', true)`
+  let calls = 0
+  const place = async (to = '+447911987654'): Promise<VoicePlan | string> => {
+    const person = { account: who.id, user: user.slice(3) }
+    const asked = await desk.place({ person, callId: `${user} ${++calls}`, to, from: null, headers: {} })
+    return 'value' in asked ? asked.value : `${asked.refused.status} ${asked.refused.reason}`
+  }
+  const change = (limits: object) => call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, limits)
+  return { who, place, change }
+}
+const reasons = async (who: Tenant): Promise<string[]> =>
+  (await call(who, 'GET', '/open/voip/call-history')).body.cdrs.map((cdr: { end_reason?: string }) => cdr.end_reason)
+const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
+
+test('no more calls at a time than the account may have, whatever it tries at once', async () => {
+  const { who, place, change } = await furnish()
+  await change({ calls_at_a_time: 2, spend_per_day: '1000' })
+  const placed = await Promise.all(Array.from({ length: 6 }, () => place()))
+  const [plan] = placed.filter((one) => typeof one !== 'string')
+  assert.equal(placed.filter((one) => typeof one !== 'string').length, 2)
+  assert.ok(placed.includes('403 The account may have 2 calls at a time'))
+  assert.equal((await reasons(who)).filter((reason) => reason === 'too_many_calls').length, 4)
+  const end = { how: 'busy', status: 486, reason: 'Busy', by: 'callee', stats: [], recording: null } as const
+  await desk.ended(plan?.call ?? '', end)
+  assert.equal(typeof (await place()), 'object')
+})
+
+test('who tries more often than allowed is refused without a record, until the next minute', async () => {
+  const { who, place } = await furnish()
+  for (let i = 0; i < 8; i++) await place('112')
+  assert.equal(await place(), '403 The account may try 8 calls a minute')
+  assert.equal((await reasons(who)).length, 8)
+  await pass(60)
+  assert.equal(typeof (await place()), 'object')
+})
+
+test('a day costs no more than allowed: calls that would are not begun, and those that go on are cut', async () => {
+  const { who, place } = await furnish()
+  const plans = await Promise.all(Array.from({ length: 5 }, () => place()))
+  assert.ok(plans.every((plan) => typeof plan === 'object'))
+  assert.equal(await place(), '403 The account may spend USD 2.50 a day on calls')
+  const [first] = plans
+  const name = typeof first === 'object' ? first.call : ''
+  await desk.answered(name, { trunk: 'trunk', number: '+447911987654' }, [])
+  await pass(55)
+  assert.ok('value' in (await desk.beat(name, [])), 'the minute that is held is talked out')
+  await pass(10)
+  assert.deepEqual(await desk.beat(name, []), { refused: { status: 402, reason: 'No more may be spent today' } })
+  const end = { how: 'balance', status: 402, reason: '', by: null, stats: [], recording: null } as const
+  await desk.ended(name, end)
+  assert.ok((await reasons(who)).includes('spend_limit'))
+  await pass(86_400)
+  assert.equal(typeof (await place()), 'object')
+})
+
+test('premium rate and satellites are not called unless an operator says so, and nothing but what he says', async () => {
+  for (const costly of ['+449098790000', '+8816123456', '+882123456789', '+979123456789'])
+    assert.equal(mayCall(costly, null)?.code, 'destination_not_allowed', costly)
+  for (const plain of ['+447911987654', '+12125550123', '+33612345678', '+448001111111'])
+    assert.equal(mayCall(plain, null), null)
+  const { who, place, change } = await furnish()
+  await place('+449098790000')
+  assert.deepEqual(await reasons(who), ['destination_not_allowed'])
+  await change({ destinations: ['44'] })
+  assert.equal(typeof (await place('+449098790000')), 'object')
+  assert.equal(await place('+33612345678'), '403 The account may not call +33612345678')
+  const { body } = await change({ destinations: null })
+  assert.deepEqual(body.limits, {
+    ...{ calls_at_a_time: null, attempts_per_minute: null, spend_per_day: null, destinations: null },
+  })
+})
