@@ -66,6 +66,27 @@ describe('the connection of the SDK', needs('chromium'), () => {
     await until(async () => ends.length === 1)
   })
 
+  test('a connection at whose other end nobody is any more is noticed, and made anew', async (t) => {
+    const ground = await open(t)
+    const ann = await ground.tab('ANN', { logLevel: 'silent' }, 3_600, false)
+    await ann.page.clock.install()
+    await ann.page.reload()
+    await ann.run(`start(${JSON.stringify({ token: tokenOf('ANN', 3_600, ground.url), logLevel: 'silent' })})`)
+    const [before] = ground.sockets
+    // It answers while it can.
+    for (const times of [1, 2, 3]) {
+      await ann.page.clock.fastForward(15_000)
+      await until(async () => ann.pongs() === times)
+    }
+    assert.equal((await ann.seen('reconnecting')).length, 0)
+    before?.pause()
+    await ann.page.clock.fastForward(15_000)
+    await ann.page.clock.fastForward(15_000)
+    await ann.saw('reconnecting')
+    await ann.saw('reconnected')
+    assert.equal(ground.sockets.size, 2)
+  })
+
   test('a call that the server does not know any more ends as lost', async (t) => {
     const ground = await open(t)
     const ann = await ground.tab('ANN', { logLevel: 'silent' })

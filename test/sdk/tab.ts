@@ -90,6 +90,8 @@ export type Seen = { readonly what: string; readonly about: unknown }
 /** A page with a Device in it. */
 export type Tab = {
   readonly page: Page
+  /** Answers to keep-alives. */
+  pongs(): number
   /** Runs what a page would: `device`, `call`, `dial`, `attempt` are there. */
   run<T = unknown>(code: string): Promise<T>
   seen(what?: string): Promise<Seen[]>
@@ -109,11 +111,15 @@ export const openTab = async (
   registers: string[] = [],
 ): Promise<Tab> => {
   const page = await browser.newPage()
+  let pongs = 0
   t.after(() => page.close())
   page.on('websocket', (socket) => {
     socket.on('framesent', ({ payload }) => {
       const said = payload.toString()
       if (said.startsWith('REGISTER')) registers.push(said)
+    })
+    socket.on('framereceived', ({ payload }) => {
+      if (payload.toString() === '\r\n') pongs++
     })
   })
   page.on('pageerror', (error) => console.error(error))
@@ -126,6 +132,7 @@ export const openTab = async (
   }
   return {
     page,
+    pongs: () => pongs,
     run,
     seen,
     saw: (what, times = 1) =>

@@ -40,6 +40,7 @@ export class Device extends Emitter<DeviceEvents> {
       },
       left: (reason) => this.left(reason),
       invited: (session, headers) => this.invited(session, headers),
+      said: (line) => this.log('debug', line),
       isBusy: () => this.calls.size > 0,
     })
     addEventListener('pagehide', this.hangUp)

@@ -1,33 +1,31 @@
-type Handlers<Events> = { [Name in keyof Events]?: Set<(about: Events[Name]) => void> }
+type Listener<About> = (about: About) => void
+type Handlers<Events> = { [Name in keyof Events]?: Map<Listener<Events[Name]>, Listener<Events[Name]>> }
 
 /** Events by name; a listener that throws holds nobody else back. */
 export class Emitter<Events> {
+  /** What is called, by what was given. */
   private readonly handlers: Handlers<Events> = {}
 
   /** @returns what takes the listener away again */
-  on<Name extends keyof Events>(name: Name, listener: (about: Events[Name]) => void): () => void {
-    const listeners = this.handlers[name] ?? new Set()
-    this.handlers[name] = listeners
-    listeners.add(listener)
-    return () => this.off(name, listener)
+  on<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
+    return this.keep(name, listener, listener)
   }
 
-  once<Name extends keyof Events>(name: Name, listener: (about: Events[Name]) => void): () => void {
-    const stop = this.on(name, (about) => {
-      stop()
+  once<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
+    return this.keep(name, listener, (about) => {
+      this.off(name, listener)
       listener(about)
     })
-    return stop
   }
 
-  off<Name extends keyof Events>(name: Name, listener: (about: Events[Name]) => void): void {
+  off<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): void {
     this.handlers[name]?.delete(listener)
   }
 
   protected emit<Name extends keyof Events>(name: Name, about: Events[Name]): void {
-    for (const listener of [...(this.handlers[name] ?? [])]) {
+    for (const run of [...(this.handlers[name]?.values() ?? [])]) {
       try {
-        listener(about)
+        run(about)
       } catch (error) {
         // As the browser does with a listener of its own: told, and the others go on.
         reportError(error)
@@ -37,5 +35,16 @@ export class Emitter<Events> {
 
   protected forgetListeners(): void {
     for (const name in this.handlers) delete this.handlers[name]
+  }
+
+  private keep<Name extends keyof Events>(
+    name: Name,
+    listener: Listener<Events[Name]>,
+    run: Listener<Events[Name]>,
+  ): () => void {
+    const listeners = this.handlers[name] ?? new Map()
+    this.handlers[name] = listeners
+    listeners.set(listener, run)
+    return () => this.off(name, listener)
   }
 }

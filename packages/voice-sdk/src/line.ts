@@ -1,8 +1,9 @@
-import { UA, WebSocketInterface } from 'jssip'
+import { UA } from 'jssip'
 import type { RTCSession } from 'jssip/lib/RTCSession'
 import type { RTCSessionEvent } from 'jssip/lib/UA'
 import type { Credentials } from './credentials.ts'
 import { customHeaders, type Received, writeHeaders } from './headers.ts'
+import { Wire } from './wire.ts'
 
 /** What happens to a line. */
 export type LineEvents = {
@@ -18,6 +19,8 @@ export type LineEvents = {
   withdrawn(status: number | null): void
   /** @param headers those that began with `X-`, without it */
   invited(session: RTCSession, headers: Record<string, string>): void
+  /** The first line of a message, as it leaves or comes. */
+  said(line: string): void
 }
 
 /** A server waits 30 s for a connection to come back: it is tried often. Seconds. */
@@ -35,7 +38,7 @@ export class Line {
   constructor({ sip }: Credentials, generation: number, events: LineEvents) {
     this.domain = sip.uri.slice(sip.uri.indexOf('@') + 1)
     this.ua = new UA({
-      ...{ sockets: new WebSocketInterface(sip.ws_url), uri: sip.uri, realm: sip.realm },
+      ...{ sockets: new Wire(sip.ws_url, events.said), uri: sip.uri, realm: sip.realm },
       ...{ authorization_user: sip.username, password: sip.password },
       // Whether a session lives is the server's to watch: it knows of a connection that will come back.
       ...{ session_timers: false, register: true, register_expires: registerSeconds },

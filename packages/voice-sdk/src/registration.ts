@@ -4,7 +4,7 @@ import { Line, type LineEvents } from './line.ts'
 import type { UnregisterReason } from './options.ts'
 import { type Claims, readToken } from './token.ts'
 
-export type RegistrationEvents = Pick<LineEvents, 'invited'> & {
+export type RegistrationEvents = Pick<LineEvents, 'invited' | 'said'> & {
   registered(): void
   reconnected(): void
   reconnecting(): void
@@ -143,6 +143,7 @@ export class Registration {
       dismissed: (code) => this.dismissed(code),
       withdrawn: (status) => this.withdrawn(status),
       invited: this.events.invited,
+      said: this.events.said,
     })
     this.line.start()
   }
