@@ -1,7 +1,7 @@
 // Builds what browsers load, in dist/: voice.js defines `Trunkline`, voice.mjs is a module, voice.cjs for bundlers of CommonJS.
 // Runs on any Node 20.19: scripts/ready.mjs calls it when a source is newer than the build.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -14,13 +14,27 @@ const outputs = [
   { format: 'cjs', file: 'voice.cjs' },
 ]
 
+/** The licences of what is in the bundle: each wants its text to go along. @param inputs paths that esbuild read */
+const licences = (inputs) => {
+  const root = join(here, '../..')
+  const folders = new Set(inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
+  return [...folders].sort().map((folder) => {
+    const place = join(root, folder)
+    const { name, version, license } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))
+    const file = readdirSync(place).find((one) => /^licen[cs]e/i.test(one))
+    if (!file) throw new Error(`${name} brings no text of its licence`)
+    return `${name} ${version}: ${license}\n\n${readFileSync(join(place, file), 'utf8').trim()}\n`
+  })
+}
+
 export const buildSdk = async () => {
   const dist = join(here, 'dist')
   const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
   mkdirSync(dist, { recursive: true })
+  const read = new Set()
   for (const { file, ...output } of outputs) {
     const outfile = join(dist, file)
-    await build({
+    const { metafile } = await build({
       ...output,
       outfile,
       entryPoints: [join(here, 'src/index.ts')],
@@ -28,13 +42,19 @@ export const buildSdk = async () => {
       minify: true,
       target: 'es2022',
       platform: 'browser',
-      banner: { js: `/* Trunkline voice SDK ${version}, Apache-2.0; with JsSIP, MIT */` },
+      absWorkingDir: join(here, '../..'),
+      metafile: true,
+      banner: {
+        js: `/* Trunkline voice SDK ${version}, Apache-2.0; with JsSIP and others: licenses.txt beside this file */`,
+      },
       legalComments: 'none',
       logLevel: 'warning',
     })
     // As a server hands it out.
     writeFileSync(`${outfile}.gz`, gzipSync(readFileSync(outfile), { level: 9 }))
+    for (const path of Object.keys(metafile.inputs)) read.add(path)
   }
+  writeFileSync(join(dist, 'licenses.txt'), licences([...read]).join(`\n${'-'.repeat(80)}\n\n`))
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await buildSdk()

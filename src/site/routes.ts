@@ -61,7 +61,7 @@ export const installSite = async (
     index: false,
     maxAge: 300_000,
     preCompressed: true,
-    allowedPath: (path) => /^\/voice\.m?js(?:\.gz)?$/.test(path),
+    allowedPath: (path) => /^\/(?:voice\.m?js(?:\.gz)?|licenses\.txt)$/.test(path),
     // A customer's own page loads it too: it is the same for everybody.
     setHeaders: (reply) => void reply.header('access-control-allow-origin', '*'),
   })

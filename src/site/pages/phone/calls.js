@@ -27,7 +27,7 @@ const row = ({ isOut, number, at, seconds, outcome, price, recording }, dial) =>
   peer.addEventListener('click', () => dial(number))
   const time = new Date(at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
   line.append(peer, element('span', outcome || clock(seconds)), element('span', time))
-  if (price !== undefined) line.append(element('span', `$${price.toFixed(4)}`))
+  if (price !== undefined && !outcome) line.append(element('span', `$${price.toFixed(4)}`))
   if (recording) line.append(Object.assign(new Audio(recording), { controls: true, preload: 'none' }))
   return line
 }
