@@ -149,6 +149,7 @@ test('what is known is told without asking; what has grown old, or was never kno
 test('a number of another account is as unknown as one that never was; its own uuid does as well as the number', async () => {
   const [one, other] = [await world.tenant(), await world.tenant()]
   const from = await connect(one)
+  await know(one, target)
   const { id } = await world.db.one<{ id: string }>`select id from msgapp_channels where phone_number = ${from}`
   assert.equal((await check(world, one, `WPN${id}`)).status, 200)
   assert.equal((await check(world, one, from.slice(1))).status, 200)
