@@ -12,8 +12,8 @@ import { plain, type Turn, whole } from './tests/plan.ts'
 // npm run fuzz, npm run chaos the long forms, without a limit of time
 
 const root = join(import.meta.dirname, '..')
-// Two cores: more processes only wait for each other, and tests with deadlines suffer.
-const options = { long: { type: 'string' }, concurrency: { type: 'string', default: '2' } } as const
+// A file waits for a third of its time: one more than two cores. With more, tests with deadlines suffer.
+const options = { long: { type: 'string' }, concurrency: { type: 'string', default: '3' } } as const
 const { values, positionals } = parseArgs({ options, allowPositionals: true })
 
 /** The files of each long form. */

@@ -15,7 +15,14 @@ const onOldest = (file: string): Turn => ({
  * What takes long, the longest first: both cores are then busy to the end. What is missing here is only run later; `npm test`
  * prints the files that took over 10 s.
  */
-const longest = ['test/fuzz.test.ts', 'test/chaos/deliverers.test.ts']
+const longest = [
+  ...['test/fuzz.test.ts', 'test/chaos/stop.test.ts', 'test/contract.test.ts', 'test/start.test.ts'],
+  ...['test/chaos/msgapp.test.ts', 'src/msgapp/prosody.test.ts', 'test/isolation.test.ts', 'test/walk.test.ts'],
+  ...['test/counterparts/prosody.test.ts', 'test/chaos/webhooks.test.ts', 'src/msgapp/whatsapp-cloud.test.ts'],
+  ...['test/checks.test.ts', 'test/sandbox.test.ts', 'src/sms/courier.test.ts', 'test/chaos/deliverers.test.ts'],
+  ...['src/msgapp/channels/channels.test.ts', 'src/msgapp/media/media.test.ts', 'test/chaos/links.test.ts'],
+  ...['src/sms/wire.test.ts', 'src/numbers/supply.test.ts', 'src/connectors/didww/didww.test.ts'],
+]
 
 /** Tests whose SQL matters: those of the domains and of the queue. What is `onEachPostgres` tries both servers by itself. */
 const oldestToo = (root: string): string[] =>
