@@ -56,7 +56,7 @@ if (values.long !== undefined) process.env.TRUNKLINE_TEST_LONG = '1'
 
 const patience: Patience =
   values.long === undefined
-    ? { test: 180_000, busy: 200_000, over: 60_000 }
+    ? { test: 300_000, busy: 320_000, over: 60_000 }
     : { test: 4 * 3_600_000, busy: 4 * 3_600_000, over: 60_000 }
 
 /** Whoever looks at one file, or at a form that takes hours, wants to see it go on. */

@@ -120,6 +120,7 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
 /** They want things that belong together, such as a message and the handset that wrote it, or that last a moment. The fuzzer
  *  meets their refusals; that they are fulfilled as well, after all that, is seen by their recipes. */
 const together = new Set([
+  'getCallTimelineOfAccount',
   'getMsgappChannelQrCode',
   'editFromHandset',
   'reactFromHandset',
