@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Content, Node, Transactional } from '../../src/connectors/whatsapp-web/library.ts'
+import { keepSessionsWhole } from '../../src/connectors/whatsapp-web/mends.ts'
 
 // What the simulated network uses of the installed library: the binary form of nodes, the messages of the protocol, and Signal
 // for the people on it. Who they are, what they hold, and what the network answers is ours.
@@ -35,7 +36,9 @@ export type Signal = {
 type Codec<T> = { encode(value: object): { finish(): Uint8Array }; decode(bytes: Uint8Array): T }
 
 /** A message as phones open it. */
-export type Opened = Content & { readonly senderKeyDistributionMessage?: object | null }
+export type Opened = Content & {
+  readonly groupInviteMessage?: { readonly groupJid?: string | null } | null
+}
 
 export type Library = {
   encodeBinaryNode(node: Node): Buffer
@@ -68,16 +71,19 @@ export type Library = {
   generateSignalPubKey(key: Uint8Array): Buffer
   encodeWAMessage(content: object): Uint8Array
   unpadRandomMax16(bytes: Uint8Array): Uint8Array
-  normalizeMessageContent(content: Content): Content | undefined
+  normalizeMessageContent(content: Opened): Opened | undefined
   downloadContentFromMessage(file: object, type: string, options: object): Promise<AsyncIterable<Buffer>>
   prepareWAMessageMedia(content: object, options: object): Promise<Content>
   readonly DEFAULT_CONNECTION_CONFIG: { readonly makeSignalRepository: (auth: object, log: object) => Signal }
 }
 
 /** @param folder where it was installed */
-export const openLibrary = async (folder: string): Promise<Library> =>
+export const openLibrary = async (folder: string): Promise<Library> => {
+  const modules = join(folder, 'node_modules')
+  await keepSessionsWhole(modules)
   // As its version says.
-  (await import(pathToFileURL(join(folder, 'node_modules/baileys/lib/index.js')).href)) as Library
+  return (await import(pathToFileURL(join(modules, 'baileys/lib/index.js')).href)) as Library
+}
 
 const silent = { level: 'silent', trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 export const quiet = { ...silent, child: () => quiet }

@@ -64,6 +64,14 @@ const acts: { [what: string]: (body: Body) => unknown } = {
     const shown = picture && createHash('sha256').update(picture).digest('hex')
     return { received, picture: shown, status, lid, wereRead: [...wereRead] }
   },
+  group: ({ number, to }) => {
+    const group = world.group('Kills', world.person(digits(number)))
+    group.members.set(world.person(digits(to)), { admin: false, creator: false })
+    return { id: group.id }
+  },
+  devices: ({ number }) => ({ count: world.devicesOf(world.person(digits(number))).length }),
+  invited: ({ number }) => ({ groups: world.person(digits(number)).invitedTo }),
+  refused: ({ number }) => ({ count: world.person(digits(number)).refusals }),
   waiting: ({ number }) => ({
     count: world.devicesOf(world.person(digits(number))).reduce((sum, { waiting }) => sum + waiting.size, 0),
   }),

@@ -37,8 +37,8 @@ export const deliver = async (world: World, device: Device, message: Node): Prom
     const enc = childOf(one, 'enc')
     const person = world.find(jid)
     if (!person || !enc || /:\d+@/.test(jid)) continue
-    const from = jid.endsWith('@lid') ? device.lid : device.jid
-    const content = await person.open(from, enc.attrs.type ?? '', bytesOf(enc))
+    // The network tells phones who a number is: they have one session with it, whatever it is called.
+    const content = await person.open(device.lid, enc.attrs.type ?? '', bytesOf(enc))
     if (content.senderKeyDistributionMessage)
       await person.signal.processSenderKeyDistributionMessage({
         item: content.senderKeyDistributionMessage,

@@ -45,6 +45,9 @@ export class Person {
   readonly unread: { id: string; chat: string }[] = []
   /** What they wrote that somebody has read, by its ids. */
   readonly wereRead = new Set<string>()
+  readonly invitedTo: string[] = []
+  /** Messages for them that the network refused. */
+  refusals = 0
   status = 'Hey there! I am using this.'
   picture: Buffer | null = null
   readonly library: Library
@@ -110,6 +113,7 @@ export class Person {
       if (type === 0 && about) about.removed = true
       return
     }
+    if (said.groupInviteMessage?.groupJid) this.invitedTo.push(said.groupInviteMessage.groupJid)
     const file = said.imageMessage ?? said.videoMessage ?? said.audioMessage ?? said.documentMessage
     const place = said.locationMessage
     const text = said.conversation || said.extendedTextMessage?.text || file?.caption || ''

@@ -93,6 +93,12 @@ const serve = (world: World, network: Network, socket: Socket) => {
       if ((attrs.type === 'result' || attrs.type === 'error') && finishLink(told, send)) return
       if (attrs.type === 'get' || attrs.type === 'set') await answer(told)
     } else if (tag === 'message' && device) {
+      const locked = world.find(attrs.to ?? '')
+      // Numbers that end in 3 are strangers whom nobody may write to first.
+      if (locked?.number.endsWith('3')) {
+        locked.refusals++
+        return send(node('ack', { class: 'message', id, from: attrs.to, error: '463' }))
+      }
       await deliver(world, device, told)
       send(node('ack', { class: 'message', id, from: attrs.to, t: seconds() }))
     } else if (tag === 'ack' || (tag === 'receipt' && attrs.type !== 'retry')) {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { keepSessionsWhole, muteSessions, outliveRejections } from './mends.ts'
 
 /** The one version that is used. */
 const version = '7.0.0-rc14'
@@ -58,6 +59,7 @@ export type Content = {
     readonly key?: Key | null
     readonly editedMessage?: Content | null
   } | null
+  readonly senderKeyDistributionMessage?: object | null
   readonly deviceSentMessage?: { readonly destinationJid?: string | null; readonly message?: Content | null } | null
 }
 
@@ -89,7 +91,9 @@ export type Repository = {
   encryptMessage(given: object): Promise<unknown>
   encryptGroupMessage(given: object): Promise<unknown>
   getSenderKeyDistributionMessage(given: object): Promise<unknown>
+  processSenderKeyDistributionMessage(given: { item: object; authorJid: string }): Promise<void>
   injectE2ESession(given: object): Promise<unknown>
+  deleteSession(jids: readonly string[]): Promise<unknown>
   validateSession(jid: string): Promise<unknown>
   migrateSession(from: string, to: string): Promise<unknown>
   readonly lidMapping: { getPNForLID(lid: string): Promise<string | null> }
@@ -190,7 +194,7 @@ export type Library = {
   readonly DEFAULT_CONNECTION_CONFIG: { readonly makeSignalRepository: MakeRepository }
   makeCacheableSignalKeyStore(keys: Keys, log: object): Keys
   initAuthCreds(): Creds
-  decodeMessageNode(node: Node, me: string, lid: string): { fullMessage: Message }
+  decodeMessageNode(node: Node, me: string, lid: string): { fullMessage: Message; author: string }
   normalizeMessageContent(content: Content | null | undefined): Content | undefined
   unpadRandomMax16(bytes: Uint8Array): Uint8Array
   downloadContentFromMessage(
@@ -217,19 +221,6 @@ export const missing = `The library for WhatsApp Web is not installed on this ma
 
 const loaded = new Map<string, Promise<Library>>()
 
-/**
- * The library prints the keys of a session when it opens or closes one; it writes to the console and knows no other way.
- */
-const muteSessions = (): void => {
-  const { info } = console
-  console.info = (...words: unknown[]) => {
-    const [first] = words
-    const isSession =
-      typeof first === 'string' && /^(?:(?:Closing|Opening) session|Removing old closed session):/.test(first)
-    if (!isSession) info(...words)
-  }
-}
-
 const load = async (folder: string): Promise<Library> => {
   const found = join(folder, 'node_modules/baileys')
   const entry = join(found, 'lib/index.js')
@@ -238,6 +229,8 @@ const load = async (folder: string): Promise<Library> => {
   if (about.version !== version)
     throw new Error(`The library for WhatsApp Web is ${about.version}: ${version} is wanted`)
   muteSessions()
+  outliveRejections()
+  await keepSessionsWhole(join(folder, 'node_modules'))
   // Its exports are as its version says, and the version is the one that the types above were written after.
   return (await import(pathToFileURL(entry).href)) as Library
 }

@@ -11,13 +11,17 @@ type Tools = {
 }
 
 /**
- * The library's encryption with two promises more, for the end of the process at any moment.
+ * The library's encryption with more promises, for the end of the process at any moment.
  *
  * What is to be sent is encrypted outside the transaction in which the library sends it: that one ends only after the sending,
  * and a key that was used but not written would be used twice. Here it is written before anything is sent.
  *
  * What came in is kept within the transaction that moves its keys on, before these are written and before the network is told
- * that we have it: what ends in between comes again, is opened again, and is known by its id.
+ * that we have it: what ends in between comes again, is opened again, and is known by its id. The key of a group that comes
+ * in a message is kept with it.
+ *
+ * One thing at a time: the library's own queue lets the next begin before the transaction of the one before is written, and
+ * then one of the two is forgotten.
  */
 export const makeSignal =
   (library: Library, { nodeOf, take }: Tools): MakeRepository =>
@@ -26,33 +30,49 @@ export const makeSignal =
     const own = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, ...rest)
     const { creds, keys } = auth
 
+    let turn: Promise<unknown> = Promise.resolve()
+    const alone = <T>(work: () => Promise<T>): Promise<T> => {
+      const done = turn.then(() => outside(work))
+      turn = done.catch(() => {})
+      return done
+    }
+
     const keep = async (ciphertext: Uint8Array, opened: Uint8Array) => {
       const node = nodeOf(ciphertext)
       if (!node || !creds.me) return
-      const { fullMessage } = library.decodeMessageNode(node, creds.me.id, creds.me.lid ?? '')
-      const content = library.proto.Message.decode(library.unpadRandomMax16(opened))
-      await take({ ...fullMessage, message: content.deviceSentMessage?.message ?? content })
+      const { fullMessage, author } = library.decodeMessageNode(node, creds.me.id, creds.me.lid ?? '')
+      const told = library.proto.Message.decode(library.unpadRandomMax16(opened))
+      const content = told.deviceSentMessage?.message ?? told
+      const item = content.senderKeyDistributionMessage
+      if (item) await own.processSenderKeyDistributionMessage({ item, authorJid: author })
+      await take({ ...fullMessage, message: content })
     }
 
     const wrapped: Partial<Repository> = {
-      encryptMessage: (given) => outside(() => own.encryptMessage(given)),
-      encryptGroupMessage: (given) => outside(() => own.encryptGroupMessage(given)),
-      getSenderKeyDistributionMessage: (given) => outside(() => own.getSenderKeyDistributionMessage(given)),
-      injectE2ESession: (given) => outside(() => own.injectE2ESession(given)),
-      validateSession: (jid) => outside(() => own.validateSession(jid)),
-      migrateSession: (from, to) => outside(() => own.migrateSession(from, to)),
+      encryptMessage: (given) => alone(() => own.encryptMessage(given)),
+      encryptGroupMessage: (given) => alone(() => own.encryptGroupMessage(given)),
+      getSenderKeyDistributionMessage: (given) => alone(() => own.getSenderKeyDistributionMessage(given)),
+      processSenderKeyDistributionMessage: (given) => alone(() => own.processSenderKeyDistributionMessage(given)),
+      injectE2ESession: (given) => alone(() => own.injectE2ESession(given)),
+      validateSession: (jid) => alone(() => own.validateSession(jid)),
+      deleteSession: (jids) => alone(() => own.deleteSession(jids)),
+      migrateSession: (from, to) => alone(() => own.migrateSession(from, to)),
       decryptMessage: (given) =>
-        keys.transaction(async () => {
-          const opened = await own.decryptMessage(given)
-          await keep(given.ciphertext, opened)
-          return opened
-        }, given.jid),
+        alone(() =>
+          keys.transaction(async () => {
+            const opened = await own.decryptMessage(given)
+            await keep(given.ciphertext, opened)
+            return opened
+          }, given.jid),
+        ),
       decryptGroupMessage: (given) =>
-        keys.transaction(async () => {
-          const opened = await own.decryptGroupMessage(given)
-          await keep(given.msg, opened)
-          return opened
-        }, given.group),
+        alone(() =>
+          keys.transaction(async () => {
+            const opened = await own.decryptGroupMessage(given)
+            await keep(given.msg, opened)
+            return opened
+          }, given.group),
+        ),
     }
     return { ...own, ...wrapped }
   }

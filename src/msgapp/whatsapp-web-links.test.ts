@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type Platform, startPlatform, until } from '../../test/platform.ts'
+import { homeWith, installed } from '../../test/whatsapp-web/installed.ts'
+import {
+  connected,
+  linkChannel,
+  makeChannel,
+  startWebNetwork,
+  statusOf,
+  type WebNetwork,
+} from '../../test/whatsapp-web/network.ts'
+
+// How numbers are linked as WhatsApp Web, and what comes of them: beside the suite of all networks (whatsapp-web.test.ts).
+
+const { folder, skip } = installed()
+
+describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
+  let network: WebNetwork
+  let platform: Platform
+  before(async () => {
+    network = await startWebNetwork(folder)
+    platform = await startPlatform(homeWith(folder), network.env)
+  })
+  after(async () => {
+    await platform.end()
+    await network.stop()
+  })
+
+  let numbers = 0
+  const newNumber = () => `+447700901${String(100 + ++numbers)}`
+  /** Somebody on the network. */
+  const newPerson = async (last = 8) => {
+    const number = `+447400${170_000 + ++numbers * 10 + last}`
+    await network.control('people', { number })
+    return number
+  }
+  const seen = async (number: string): Promise<{ text: string }[]> =>
+    (await network.control('seen', { number })).received
+  const must = async (method: string, path: string, body?: object) => {
+    const answer = await platform.call(method, path, body)
+    assert.ok(answer.status < 300, `${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  const send = async (from: string, to: string, text: string): Promise<string> =>
+    (await must('POST', '/open/msgapp/send-message', { from_number: from, to_number: to, text })).message_uuid
+  const thread = async (ours: string, theirs: string) =>
+    (await must('GET', `/open/msgapp/messages/${ours}/${theirs}`)).messages
+  const comes = (channel: string, phase: string) =>
+    until(async () => {
+      const status = await statusOf(platform, channel)
+      return status.phase === phase && status
+    }, 60)
+
+  test('nothing is linked before the notice is accepted, and the refusal is the notice', async () => {
+    const channel = await makeChannel(platform, network, newNumber(), { accept_notice: false })
+    const { connection_status, reason } = await comes(channel, 'failed')
+    assert.equal(connection_status, 'F')
+    assert.match(reason, /terms forbid automated use.*GPL 3\.0.*accept_notice/)
+  })
+
+  test('a number is linked by a code that is typed into its phone', async () => {
+    const number = newNumber()
+    const channel = await makeChannel(platform, network, number, { linking: 'code' })
+    const { pairing_code: code, expires_at } = await until(async () => {
+      const status = await statusOf(platform, channel)
+      return status.pairing_code && status
+    }, 60)
+    assert.match(code, /^[1-9A-HJ-NP-TV-Z]{8}$/)
+    assert.ok(Date.parse(expires_at) > Date.now())
+    await network.control('code', { number, code })
+    await connected(platform, channel)
+    const person = await newPerson()
+    await send(number, person, 'By code')
+    await until(async () => (await seen(person)).some(({ text }) => text === 'By code'))
+  })
+
+  test('the phone of another number links nothing', async () => {
+    const channel = await makeChannel(platform, network, newNumber())
+    const other = await newPerson()
+    const qr = await until(async () => (await statusOf(platform, channel)).qr_code, 60)
+    await network.control('scan', { number: other, qr })
+    assert.match((await comes(channel, 'failed')).reason, new RegExp(`linked with \\${other} instead`))
+  })
+
+  test('a number that its phone unlinks is failed, and is linked anew when somebody asks for it', async () => {
+    const number = newNumber()
+    const channel = await linkChannel(platform, network, number)
+    await network.control('unlink', { number })
+    assert.match((await comes(channel, 'failed')).reason, /unlinked/)
+    await must('POST', `/open/msgapp/channel/${channel}/connect`)
+    const qr = await until(async () => (await statusOf(platform, channel)).qr_code, 60)
+    await network.control('scan', { number, qr })
+    await connected(platform, channel)
+  })
+
+  test('digits of an identity are never a number; the number is shown once the network has told it', async () => {
+    const number = newNumber()
+    const channel = await linkChannel(platform, network, number)
+    const person = await newPerson()
+    await network.control('write', { number: person, to: number, text: 'Who am I?', hidden: true })
+    const sessions = async () => (await must('GET', `/open/msgapp/conversations/${channel}`)).sessions
+    const [hidden] = await until(async () => (await sessions()).length > 0 && sessions())
+    const { lid } = await network.control('seen', { number: person })
+    assert.doesNotMatch(JSON.stringify(hidden), new RegExp(`\\+${lid}|"${lid}"`))
+    await network.control('write', { number: person, to: number, text: 'It is me' })
+    const both = await until(async () => {
+      const found = await thread(number, person)
+      return found.length === 2 && found
+    })
+    assert.deepEqual(
+      both.map((one: { message: { text: string } }) => one.message.text),
+      ['It is me', 'Who am I?'],
+    )
+  })
+
+  test('what the network refuses has its code, and is sent no second time', async () => {
+    const number = newNumber()
+    await linkChannel(platform, network, number)
+    const [person, nobody] = [await newPerson(3), '+447400120006']
+    const failureOf = async (to: string, uuid: string) => {
+      const one = (await thread(number, to)).find((message: { uuid: string }) => message.uuid === uuid)
+      return one?.failure ?? null
+    }
+    const locked = await send(number, person, 'Locked')
+    assert.equal((await until(() => failureOf(person, locked))).code, '463')
+    assert.equal((await network.control('refused', { number: person })).count, 1)
+    const absent = await send(number, nobody, 'Nobody')
+    assert.equal((await until(() => failureOf(nobody, absent))).code, 'not_on_network')
+  })
+
+  test('who may not be added to a group is invited', async () => {
+    const number = newNumber()
+    await linkChannel(platform, network, number)
+    const [open, shy] = [await newPerson(), await newPerson(7)]
+    const { group } = await must('POST', '/open/msgapp/group/create', {
+      from_number: number,
+      group: { name: 'Choir', participants: [open, shy] },
+    })
+    assert.equal(group.participants[open].statusCode, 200)
+    assert.deepEqual([group.participants[shy].statusCode, group.participants[shy].isInviteV4Sent], [403, true])
+    await until(async () => (await network.control('invited', { number: shy })).groups.includes(group.wa_group_id))
+  })
+
+  test('a linked number comes back after a restart without its phone, and a deleted one is unlinked', async () => {
+    const number = newNumber()
+    const channel = await linkChannel(platform, network, number)
+    const person = await newPerson()
+    await send(number, person, 'Before')
+    await until(async () => (await seen(person)).length === 1)
+    await platform.end()
+    await network.control('write', { number: person, to: number, text: 'Meanwhile' })
+    platform = await startPlatform(platform.home, network.env)
+    await connected(platform, channel)
+    await send(number, person, 'After')
+    await until(async () => (await seen(person)).length === 2)
+    await until(async () => (await thread(number, person)).length === 3)
+    // The library would print the keys of every session that it opens or closes.
+    assert.doesNotMatch(platform.output(), /privKey|rootKey|SessionEntry/)
+    await must('DELETE', `/open/msgapp/channel/${channel}`)
+    await until(async () => (await network.control('devices', { number })).count === 0)
+  })
+})
+
+test('without the library a number is failed, and says how it is installed', { skip, timeout: 120_000 }, async (t) => {
+  const network = await startWebNetwork(folder)
+  t.after(network.stop)
+  const platform = await startPlatform()
+  t.after(() => platform.end())
+  const channel = await makeChannel(platform, network, '+447700901999')
+  const failed = await until(async () => {
+    const status = await statusOf(platform, channel)
+    return status.connection_status === 'F' && status
+  }, 60)
+  assert.match(failed.reason, /npm run whatsapp-web/)
+})
