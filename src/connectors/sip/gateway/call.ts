@@ -48,6 +48,8 @@ export class Call {
   private sides: readonly Side[] = []
   private ending: Ending | null = null
   private answeredBy: VoiceTarget | null = null
+  /** Give the channels back that it takes of trunks. */
+  private readonly releases: (() => void)[]
   private readonly timers = new Map<string, () => void>()
   private rungFor: Promise<unknown> = Promise.resolve()
 
@@ -58,7 +60,7 @@ export class Call {
     const { incoming, trunk } = caller
     ground.timelines.follow(this.story, callIdOf(incoming.invite), 'caller')
     this.story.tell({ leg: 'caller', what: 'sip_in', text: `INVITE ${incoming.invite.uri}` })
-    if (trunk) trunk.load.calls++
+    this.releases = trunk ? [trunk.load.take()] : []
     incoming.events = {
       cancelled: () => this.end({ how: 'canceled', status: 487, reason: 'The caller hung up', by: 'caller' }),
     }
@@ -176,7 +178,9 @@ export class Call {
     if (this.ending) return
     const found = await this.hunt.run()
     if (this.ending) {
-      if ('side' in found) await found.side.session?.bye()
+      if (!('side' in found)) return
+      found.release()
+      await found.side.session?.bye()
     } else if ('ending' in found) this.end(found.ending)
     else await this.answer(plan, meter, caller, found)
   }
@@ -200,9 +204,10 @@ export class Call {
     plan: VoicePlan,
     meter: Meter,
     caller: Side,
-    { target, side: callee }: Extract<Found, { side: Side }>,
+    { target, side: callee, release }: Extract<Found, { side: Side }>,
   ) {
     const { desk } = this.ground.parts
+    this.releases.push(release)
     this.sides = [caller, callee]
     meter.sides = this.sides
     caller.partner = callee
@@ -233,10 +238,7 @@ export class Call {
 
   private leave(): void {
     this.ground.timelines.end(this.story)
-    for (const id of [this.caller.trunk?.settings.id, ...this.sides.slice(1).map(({ trunk }) => trunk)]) {
-      const trunk = id ? this.ground.trunks.get(id) : null
-      if (trunk) trunk.load.calls--
-    }
+    for (const release of this.releases) release()
     this.ground.gone(this)
   }
 

@@ -35,9 +35,12 @@ export type HuntSettings = {
   }
 }
 
-export type Found = { readonly target: VoiceTarget; readonly side: Side } | { readonly ending: Ending }
+type Won = { readonly target: VoiceTarget; readonly side: Side }
 
-type Tried = Found & { readonly isFinal: boolean }
+/** `release` gives the channel of its trunk back. */
+export type Found = (Won & { release(): void }) | { readonly ending: Ending }
+
+type Tried = (Won | { readonly ending: Ending }) & { readonly isFinal: boolean }
 
 const nobody: Ending = { how: 'no_answer', status: 480, reason: 'Nobody is there to be called', by: null }
 const unanswered: Ending = { how: 'no_answer', status: 480, reason: 'Nobody answered', by: null }
@@ -59,10 +62,10 @@ export class Hunt {
     for (const target of this.settings.plan.targets) {
       if (this.isCancelled) break
       const trunk = 'trunk' in target ? this.settings.trunks.get(target.trunk) : null
-      if (trunk) trunk.load.calls++
+      const release = trunk?.load.take() ?? (() => {})
       const tried = await this.tryOne(target, trunk)
-      if (trunk && !('side' in tried)) trunk.load.calls--
-      if ('side' in tried) return tried
+      if ('side' in tried) return { ...tried, release }
+      release()
       last = tried.ending
       if (tried.isFinal) break
     }

@@ -25,6 +25,21 @@ const networkOf = (text: string): { base: string; bits: number; family: 'ipv4' |
   return Number.isInteger(bits) && bits >= 0 && bits <= most ? { base, bits, family } : null
 }
 
+/** The calls under way over a trunk; it outlives the trunk's settings. */
+export class Load {
+  calls = 0
+
+  /** Another call. @returns what takes it back, once */
+  take(): () => void {
+    this.calls++
+    let isTaken = true
+    return () => {
+      if (isTaken) this.calls--
+      isTaken = false
+    }
+  }
+}
+
 /** The host that trunks see when they want no other one, and Unix milliseconds. */
 export type TrunkGround = { readonly domain: string; now(): number }
 
@@ -43,11 +58,10 @@ export class Trunk {
   private state: Omit<VoiceTrunkState, 'registered' | 'calls' | 'inFlight' | 'submitted'>
   private stopPing = () => {}
   private isStopped = false
-  /** Calls under way. */
-  readonly load: { calls: number }
+  readonly load: Load
   private attempts = 0
 
-  constructor(settings: VoiceTrunk, agent: Agent, { domain, now }: TrunkGround, load = { calls: 0 }) {
+  constructor(settings: VoiceTrunk, agent: Agent, { domain, now }: TrunkGround, load: Load) {
     const { username, password, addresses } = settings
     this.settings = settings
     this.agent = agent

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { VoiceTrunk } from '../../voice-port.ts'
 import type { Agent } from '../codec/agent/agent.ts'
-import { Trunk, type TrunkGround } from './trunk.ts'
+import { Load, Trunk, type TrunkGround } from './trunk.ts'
 
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
@@ -10,6 +10,8 @@ export class Trunks {
   private readonly agent: Agent
   private readonly ground: TrunkGround
   private running = new Map<string, Trunk>()
+  /** By trunk, those that were taken away included as long as calls of theirs go on. */
+  private loads = new Map<string, Load>()
 
   constructor(agent: Agent, ground: TrunkGround) {
     this.agent = agent
@@ -22,11 +24,12 @@ export class Trunks {
     const gone = new Set(this.running.values())
     for (const settings of wanted) {
       const known = this.running.get(settings.id)
-      const kept = known && isDeepStrictEqual(known.settings, settings) ? known : this.start(settings, known)
+      const kept = known && isDeepStrictEqual(known.settings, settings) ? known : this.start(settings)
       next.set(settings.id, kept)
       gone.delete(kept)
     }
     this.running = next
+    this.loads = new Map([...this.loads].filter(([id, { calls }]) => next.has(id) || calls > 0))
     await Promise.all([...gone].map((trunk) => trunk.stop()))
   }
 
@@ -45,7 +48,9 @@ export class Trunks {
   }
 
   /** Calls under way count on, under whatever settings. */
-  private start(settings: VoiceTrunk, before: Trunk | undefined): Trunk {
-    return new Trunk(settings, this.agent, this.ground, before?.load)
+  private start(settings: VoiceTrunk): Trunk {
+    const load = this.loads.get(settings.id) ?? new Load()
+    this.loads.set(settings.id, load)
+    return new Trunk(settings, this.agent, this.ground, load)
   }
 }

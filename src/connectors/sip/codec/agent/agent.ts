@@ -21,7 +21,7 @@ import { Ways } from './ways.ts'
 
 /** What comes in. Nothing here is called with a request that a handler would have to doubt: see `edge.ts`. */
 export type AgentHandlers = {
-  /** False drops a request without a reply: nobody whom we know. Asked of every request, malformed ones included. */
+  /** False drops a request without a reply: nobody whom we know. Asked of every request outside our dialogs, malformed ones included. */
   admits?(flow: Flow, request: SipRequest | null): boolean
   onInvite(call: IncomingCall): void | Promise<void>
   onRegister?(request: SipRequest, flow: Flow): Answer | Promise<Answer>
@@ -203,7 +203,9 @@ export class Agent {
   }
 
   private receive(request: SipRequest, flow: Flow): void {
-    if (!this.admits(flow, request)) return
+    // Who knows the Call-ID and both tags of a dialog takes part in it, from wherever it speaks: a carrier's other proxy, or
+    // a trunk that was taken away while its calls went on.
+    if (this.userOf(request) === null && !this.admits(flow, request)) return
     const { onOptions } = this.settings.handlers
     if (request.method !== 'OPTIONS' || tagOf(toOf(request)) !== null) this.transactions.receiveRequest(request, flow)
     else {

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { after, type TestContext, test } from 'node:test'
+import { makeSoftphone } from '../../../../test/media/softphone.ts'
+import { makeTelephone } from '../../../../test/media/telephone.ts'
+import { until } from '../testing.ts'
+import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, trunkOf } from './testing.ts'
+
+// What an operator changes of a trunk while it works.
+
+const media = await openMedia()
+after(() => media.close())
+
+/** A browser that talks with the carrier. */
+const talk = async (t: TestContext) => {
+  const world = await openWorld(t, toCarrier, { media })
+  const browser = await world.browser('ANN')
+  const { dialled } = await dial(browser, fromBrowser(browser), await kept(t, makeSoftphone()))
+  const { session } = await answer(await world.carrier.call(), await kept(t, makeTelephone()))
+  await until(() => dialled.session)
+  return { ...world, caller: browser, dialled, session }
+}
+
+test('a trunk that is taken away while a call goes on may still hang it up', async (t) => {
+  const { gateway, session, ended, dialled } = await talk(t)
+  await gateway.apply([])
+  assert.equal(await session.bye(), true)
+  const end = await ended()
+  assert.deepEqual([end.how, end.by], ['completed', 'callee'])
+  await until(() => dialled.ends.length > 0, 'the BYE at the browser')
+})
+
+test('a trunk that comes back while a call goes on still counts it, and once', async (t) => {
+  const { gateway, carrier, session, ended, caller } = await talk(t)
+  assert.equal(gateway.trunk('carrier')?.calls, 1)
+  await gateway.apply([])
+  await gateway.apply([trunkOf(carrier.port, { channels: 1 })])
+  await until(() => gateway.trunk('carrier')?.state === 'up')
+  assert.equal(gateway.trunk('carrier')?.calls, 1)
+  const { dialled: second } = await dial(caller, fromBrowser(caller), await kept(t, makeSoftphone()))
+  assert.match(await until(() => second.refused[0]), /^503/)
+  await session.bye()
+  await ended()
+  await until(() => gateway.calls() === 0)
+  assert.equal(gateway.trunk('carrier')?.calls, 0)
+})
