@@ -162,11 +162,13 @@ export class Sound {
   }
 
   private describe(formats: readonly Format[], direction: Direction, offer: AudioDescription | null): string {
-    return writeAudio({
+    const written = writeAudio({
       ...{ id: this.id, version: ++this.version, address: this.address, port: this.rtp.address().port },
       ...{ rtcpPort: this.rtcp.address().port, isMuxed: false, direction, protocol: 'RTP/AVP', formats },
       ...{ ssrc: this.ssrc, name: 'handset', security: null, offer },
     })
+    // RFC 5576, 4.1, where the audio is what the description ends with: some ends hear only streams that they were told of.
+    return offer && offer.lines.length > 1 ? written : `${written}a=ssrc:${this.ssrc} cname:handset\r\n`
   }
 
   private typeOf(codec: G711): number {
