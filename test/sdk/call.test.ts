@@ -116,6 +116,22 @@ describe('calls of the SDK', needs('chromium'), () => {
     assert.equal(await ann.run('call.getStatus()'), 'disconnected')
   })
 
+  test('what a carrier says before it answers is heard, and the call goes on from there', async (t) => {
+    const ground = await openGround(t, browser, toCarrier, { media })
+    const telephone = await phone(t)
+    const ann = await ground.tab('ANN')
+    await ann.run(`dial({ to: '+33612345678' })`)
+    const incoming = await ground.carrier.call()
+    incoming.ring({ status: 183, body: sdp(await telephone.answer(incoming.invite.body.toString())) })
+    await ann.saw('call ringing')
+    await ann.hears(620)
+    await answer(incoming, telephone)
+    await ann.saw('call accepted')
+    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await ann.run('call.disconnect()')
+    assert.equal((await ann.seen('call error')).length, 0)
+  })
+
   test('a telephone calls a browser: it rings, hears the ringtone, and talks until the telephone hangs up', async (t) => {
     const ground = await openGround(t, browser, toBrowsers('ANN'), { media })
     const telephone = await phone(t)
