@@ -45,11 +45,20 @@ export const chatMessage = async (scene: Scene, on?: Channel) => {
   return { channel, number, params: { session_key, message_uuid: String(answer.body.message_uuid) } }
 }
 
+/** Somebody without a known number has written: by the id that the documentation shows (`to_remote_id`). */
+const chatWithHidden = async ({ world, tenant }: Scene, { id }: Channel) => {
+  const hidden = '123456789012345@lid'
+  await world.db.run`
+    insert into msgapp_chats (account_id, channel_id, peer, remote_id, last_at, last_message_id)
+    values (${tenant.id}, ${id}, ${hidden}, ${hidden}, now(), ${uuid()})`
+}
+
 /** One of everything on a number, by kind. */
 export const chatThings = async (scene: Scene, number: string): Promise<[string, string][]> => {
   const channel = await chatChannel(scene, 'sandbox', number)
   const { group } = await chatGroup(scene, true, channel)
   const { params } = await chatMessage(scene, channel)
+  await chatWithHidden(scene, channel)
   const checks = await scene.world.call(scene.tenant, 'POST', '/open/msgapp/check-numbers', { numbers: ['123'] })
   return [
     ['CHK', String(checks.body.batch.uuid)],

@@ -108,8 +108,17 @@ export const sendMessage = contract({
   summary: 'Send a text, a file or a place on the messaging app, to a number or a group',
   body: Type.Object({
     from_number: Phone('A connected number of the account, E.164'),
-    to_number: Type.Optional(Phone('The recipient, E.164; this or to_group_uuid')),
+    to_number: Type.Optional(Phone('The recipient, E.164; this, to_group_uuid or to_remote_id')),
     to_group_uuid: Type.Optional(Id('WAG', 'A group that the number is in')),
+    to_remote_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1000,
+        description:
+          'Somebody who wrote and whose number the network does not tell, by the remote_id of what they wrote',
+        examples: ['123456789012345@lid'],
+      }),
+    ),
     text: Type.Optional(
       Type.String({ maxLength: 4096, description: 'At most 4,096 characters', examples: ['Hello from Trunkline'] }),
     ),
@@ -130,7 +139,8 @@ export const sendMessage = contract({
     batched: Type.Literal(true, { description: 'It is kept, and goes out as soon as the number is connected' }),
   }),
   errors: {
-    notFound: 'from_number is no connected number of the account, or it is in no such group',
+    notFound:
+      'from_number is no connected number of the account, it is in no such group, or nobody of that id wrote to it',
     notSupported: 'The network of the number cannot do this (not_supported)',
     conflict: 'The group is not made yet (group_pending), or the Idempotency-Key was used with another body',
   },

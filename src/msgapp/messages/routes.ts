@@ -27,17 +27,18 @@ const patienceMs = 10_000
 type Wish = {
   readonly to_number?: string
   readonly to_group_uuid?: string
+  readonly to_remote_id?: string
   readonly text?: string
   readonly url?: string
   readonly pin?: object
   readonly template?: { readonly parameters?: readonly string[]; readonly components?: readonly object[] }
 }
 
-const checkWish = ({ to_number, to_group_uuid, text = '', url, pin, template }: Wish): void => {
-  if ((to_number === undefined) === (to_group_uuid === undefined))
-    invalid('Exactly one of to_number and to_group_uuid is required')
+const checkWish = ({ to_number, to_group_uuid, to_remote_id, text = '', url, pin, template }: Wish): void => {
+  if ([to_number, to_group_uuid, to_remote_id].filter((to) => to !== undefined).length !== 1)
+    invalid('Exactly one of to_number, to_group_uuid and to_remote_id is required')
   if (template) {
-    if (to_number === undefined) invalid('A template goes to to_number')
+    if (to_group_uuid !== undefined) invalid('A template goes to to_number or to_remote_id')
     if (text !== '' || url !== undefined || pin !== undefined) invalid('A template goes without text, url and pin')
     if (template.parameters && template.components) invalid('template has parameters or components, not both')
     return
@@ -114,8 +115,8 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       },
       async ({ account, body, tx }) => {
         const sql = tx ?? db
-        const known = lines.of(account.id, phoneNumber(body.from_number), sql)
-        const channel = known instanceof Promise ? await known : known
+        const line = lines.of(account.id, phoneNumber(body.from_number), sql)
+        const channel = line instanceof Promise ? await line : line
         const group = body.to_group_uuid === undefined ? null : await groupOf(sql, account.id, body.to_group_uuid)
         if (group && group.channel !== channel.id) notFound(`${channel.number} is in no group ${body.to_group_uuid}`)
         const { able } = channel
@@ -124,7 +125,11 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
         if (body.url !== undefined) able.demand('media')
         if (body.pin) able.demand('location')
         if (body.template) able.demand('templates')
-        const number = body.to_number === undefined ? null : phoneNumber(body.to_number)
+        const remote = body.to_remote_id ?? null
+        const known =
+          remote === null ? null : await rows.peerByRemote(sql, { account: account.id, id: channel.id }, remote)
+        if (remote !== null && !known) notFound(`Nobody called ${remote} has written to ${channel.number}`)
+        const number = body.to_number === undefined ? (known?.number ?? null) : phoneNumber(body.to_number)
         if (number === channel.number) unprocessable(`to_number is ${number} itself`, 'own_number')
         const networkId = group?.network_id ?? null
         if (group && networkId === null) conflict(`${body.to_group_uuid} is still being made`, 'group_pending')
@@ -135,8 +140,9 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
             id,
             channel: channel.id,
             connection: channel.connection,
-            peer: group ? groupPeer(group.id, networkId) : peerOf(number ?? ''),
+            peer: group ? groupPeer(group.id, networkId) : (known?.peer ?? peerOf(number ?? '')),
             number,
+            remote,
             group: group && networkId !== null ? { id: group.id, networkId } : null,
             text: body.text || null,
             pin: body.pin ? JSON.stringify(body.pin) : null,

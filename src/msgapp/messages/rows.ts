@@ -40,8 +40,9 @@ export const ofChannel = (sql: Sql, channel: { account: string; id: string }, st
 /** The peer that somebody without a known number has, or had before it became known. */
 export const peerByRemote = (sql: Sql, channel: { account: string; id: string }, remote: string) => sql.maybe<{
   peer: string
+  number: string | null
 }>`
-  select peer from msgapp_chats
+  select peer, number from msgapp_chats
   where account_id = ${channel.account} and channel_id = ${channel.id} and remote_id = ${remote} limit 1`
 
 export type SessionRow = {

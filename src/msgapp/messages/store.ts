@@ -9,6 +9,8 @@ export type NewMessage = {
   peer: string
   /** To a number, or to a group by both of its ids. */
   number: string | null
+  /** The network's id of somebody, where they were named by it. */
+  remote: string | null
   group: { id: string; networkId: string } | null
   text: string | null
   /** JSON. */
@@ -31,13 +33,13 @@ export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
       ${rows.map((r) => r.group?.id ?? null)}::uuid[], ${rows.map((r) => r.group?.networkId ?? null)}::text[],
       ${rows.map((r) => r.text)}::text[], ${rows.map((r) => r.pin)}::text[], ${rows.map((r) => r.media?.id ?? null)}::uuid[],
       ${rows.map((r) => r.media?.url ?? null)}::text[], ${rows.map((r) => r.media?.name ?? null)}::text[],
-      ${rows.map((r) => r.template)}::text[]
+      ${rows.map((r) => r.template)}::text[], ${rows.map((r) => r.remote)}::text[]
     ) with ordinality as g (account_id, id, channel_id, connection_id, peer, number, group_id, group_network_id, text, pin,
-      media_id, media_url, media_name, template, n)
+      media_id, media_url, media_name, template, remote, n)
   ), chat as (
-    insert into msgapp_chats (account_id, channel_id, peer, number, group_id, last_at, last_message_id)
+    insert into msgapp_chats (account_id, channel_id, peer, number, remote_id, group_id, last_at, last_message_id)
     select * from (
-      select distinct on (account_id, channel_id, peer) account_id, channel_id, peer, number, group_id, at, id from given
+      select distinct on (account_id, channel_id, peer) account_id, channel_id, peer, number, remote, group_id, at, id from given
       order by account_id, channel_id, peer, n desc
     ) as newest
     on conflict (account_id, channel_id, peer) do update

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../../test/platform.ts'
+import { makeWorld } from '../../../test/world.ts'
+import { inbound, makeChat } from './testing.ts'
+
+const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
+const { call } = world
+
+test('who hides the number is answered by the id that the network gives, and by the number once it is told', async () => {
+  const tenant = await world.tenant()
+  const chat = await makeChat(world, tenant.id)
+  const { line } = chat
+  const say = (to: string, text: string) =>
+    call(tenant, 'POST', '/open/msgapp/send-message', { from_number: line.number, to_remote_id: to, text })
+  assert.deepEqual((await say('77@lid', 'Too early')).status, 404)
+
+  await chat.intake.inbound(line, inbound({ number: null, text: 'Who am I' }))
+  const [came] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
+  assert.deepEqual([came.remote_id, came.remote_phone_number], ['77@lid', undefined])
+  assert.equal((await say(came.remote_id, 'Somebody')).status, 202)
+  await until(async () => chat.sent.length === 1)
+  assert.deepEqual(chat.sent[0]?.to, { number: '', remote: '77@lid' })
+  const thread = async (who: string) =>
+    (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}/${who}`)).body.messages.map(
+      ({ message }: { message: { text: string } }) => message.text,
+    )
+  assert.deepEqual(await thread('77@lid'), ['Somebody', 'Who am I'])
+
+  await chat.intake.mapped(line, '77@lid', '+447400123456')
+  assert.equal((await say('77@lid', 'Ada')).status, 202)
+  await until(async () => chat.sent.length === 2)
+  assert.deepEqual(chat.sent[1]?.to, { number: '+447400123456', remote: '77@lid' })
+  assert.deepEqual(await thread('+447400123456'), ['Ada', 'Somebody', 'Who am I'])
+  assert.equal((await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body.total, 1)
+})
+
+test('nobody is named twice, and an id that another account knows is nobody', async () => {
+  const [tenant, other] = [await world.tenant(), await world.tenant()]
+  const [chat, theirs] = [await makeChat(world, tenant.id), await makeChat(world, other.id)]
+  await theirs.intake.inbound(theirs.line, inbound({ number: null }))
+  const send = async (more: object) => {
+    const body = { from_number: chat.line.number, text: 'x', ...more }
+    const answer = await call(tenant, 'POST', '/open/msgapp/send-message', body)
+    return [answer.status, answer.body.error_code]
+  }
+  assert.deepEqual(await send({ to_remote_id: '77@lid' }), [404, 'not_found'])
+  assert.deepEqual(await send({ to_remote_id: '77@lid', to_number: '+447400123456' }), [400, 'invalid_request'])
+  assert.equal(chat.sent.length, 0)
+})
