@@ -17,7 +17,7 @@ import { makeParts } from '../src/parts.ts'
 import { makeApp } from '../src/run.ts'
 import { makeSimulator } from '../src/sandbox/simulator.ts'
 import { startServer } from '../test/servers.ts'
-import { option, table } from './lib.ts'
+import { type Latencies, latencies, option, table } from './lib.ts'
 
 const most = option('most', 1_000_000)
 const rounds = option('rounds', 300)
@@ -140,7 +140,7 @@ const acts: Record<string, (i: number) => Promise<unknown>> = {
     }),
 }
 
-const figures = new Map<string, { p50: number; p99: number }[]>(Object.keys(acts).map((name) => [name, []]))
+const figures = new Map<string, Latencies[]>(Object.keys(acts).map((name) => [name, []]))
 const added: string[] = []
 const bytes: string[] = []
 for (const wanted of sizes) {
@@ -156,19 +156,7 @@ for (const wanted of sizes) {
     select translate(encode(convert_to('2026-01-01T00:00:00Z|' || id, 'utf8'), 'base64'), E'+/=\\n', '-_') as cursor
     from contacts where account_id = '${large.id}' order by md5(id::text) limit 1000`)
   deep = ids.map(({ cursor }) => cursor)
-  for (const [name, act] of Object.entries(acts)) {
-    for (let i = 0; i < 20; i++) await act(i + 1)
-    const times: number[] = []
-    const end = performance.now() + 30_000
-    for (let i = 0; i < rounds && performance.now() < end; i++) {
-      const began = performance.now()
-      await act(i + 21)
-      times.push(performance.now() - began)
-    }
-    times.sort((a, b) => a - b)
-    const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
-    figures.get(name)?.push({ p50: at(0.5), p99: at(0.99) })
-  }
+  for (const [name, act] of Object.entries(acts)) figures.get(name)?.push(await latencies(act, rounds))
   console.error(`${wanted} contacts done`)
 }
 

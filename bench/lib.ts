@@ -23,3 +23,21 @@ export const option = (name: string, otherwise: number): number => {
   if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} needs a whole number`)
   return value
 }
+
+export type Latencies = { p50: number; p99: number }
+
+/** Milliseconds that an act takes, one at a time: so many rounds, or 30 s. It is given numbers that were not given before. */
+export const latencies = async (act: (i: number) => Promise<unknown>, rounds: number): Promise<Latencies> => {
+  const warm = 20
+  for (let i = 1; i <= warm; i++) await act(i)
+  const times: number[] = []
+  const end = performance.now() + 30_000
+  for (let i = 1; i <= rounds && performance.now() < end; i++) {
+    const began = performance.now()
+    await act(warm + i)
+    times.push(performance.now() - began)
+  }
+  times.sort((a, b) => a - b)
+  const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
+  return { p50: at(0.5), p99: at(0.99) }
+}

@@ -17,7 +17,7 @@ import { makeParts } from '../src/parts.ts'
 import { makeApp } from '../src/run.ts'
 import { makeSimulator } from '../src/sandbox/simulator.ts'
 import { startServer } from '../test/servers.ts'
-import { option, table } from './lib.ts'
+import { type Latencies, latencies, option, table } from './lib.ts'
 
 const most = option('most', 5_000_000)
 const rounds = option('rounds', 300)
@@ -114,8 +114,7 @@ const acts: Record<string, (i: number) => Promise<unknown>> = {
   purchase: () => call('POST', '/open/numbers/purchase', { group_id: 'g0' }),
 }
 
-type Figure = { p50: number; p99: number }
-const figures = new Map<string, Figure[]>(Object.keys(acts).map((name) => [name, []]))
+const figures = new Map<string, Latencies[]>(Object.keys(acts).map((name) => [name, []]))
 const imports: string[] = []
 
 let size = 0
@@ -127,19 +126,7 @@ for (const wanted of sizes) {
   const some = await patient.raw<{ n: string }>(`
     select substr(number, 2) as n from numbers where group_id = 'g0' order by md5(number) limit 1000`)
   deep = some.map(({ n }) => n)
-  for (const [name, act] of Object.entries(acts)) {
-    for (let i = 0; i < 20; i++) await act(i + 1)
-    const times: number[] = []
-    const end = performance.now() + 30_000
-    for (let i = 0; i < rounds && performance.now() < end; i++) {
-      const began = performance.now()
-      await act(i + 21)
-      times.push(performance.now() - began)
-    }
-    times.sort((a, b) => a - b)
-    const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
-    figures.get(name)?.push({ p50: at(0.5), p99: at(0.99) })
-  }
+  for (const [name, act] of Object.entries(acts)) figures.get(name)?.push(await latencies(act, rounds))
   console.error(`${wanted} numbers done`)
 }
 

@@ -1,11 +1,8 @@
-import { once } from 'node:events'
 import { parseArgs } from 'node:util'
+import { runAlone } from '../alone.ts'
 import { supplierServer } from './server.ts'
 
-/**
- * A supplier of numbers for sandboxes and tests. Prints `{"port"}` on one line once it listens, on 127.0.0.1 alone; ends on
- * SIGTERM, SIGINT, or when its standard input closes: its parent is gone then.
- */
+/** A supplier of numbers for sandboxes and tests. */
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
@@ -21,14 +18,4 @@ const server = supplierServer({
   completeMs: Number(values['complete-ms']),
   isEmpty: values.empty,
 })
-server.listen(Number(values.port), '127.0.0.1')
-await once(server, 'listening')
-const address = server.address()
-process.stdout.write(`${JSON.stringify({ port: address && typeof address === 'object' ? address.port : 0 })}\n`)
-
-const stop = (): void => process.exit(0)
-process.once('SIGTERM', stop)
-process.once('SIGINT', stop)
-process.stdin.once('close', stop)
-process.stdin.once('error', stop)
-process.stdin.resume()
+await runAlone(server, Number(values.port))

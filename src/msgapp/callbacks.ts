@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { openConnection } from '../connections/ops.ts'
-import type { ChatEvents, ChatTools } from '../connectors/chat-port.ts'
+import type { ChatTools } from '../connectors/chat-port.ts'
 import { Problem } from '../http/problem.ts'
 import { parse } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import * as store from './channels/store.ts'
 import { chatKinds, driverOf } from './drivers.ts'
-import { type Line, makeIntake } from './intake.ts'
+import { heardBy, type Line, makeIntake } from './intake.ts'
 import { makeVault } from './vault.ts'
 
 const path = '/callbacks/msgapp/:connection'
@@ -41,19 +41,8 @@ export const installChatCallbacks = async (app: FastifyInstance, parts: Parts): 
       if (!line) throw new Error(`the channel ${channel} was not looked up`)
       return line
     }
-    const events: ChatEvents = {
-      line: () => {},
-      inbound: async (channel, message) => intake.inbound(lineOf(channel), message),
-      receipt: async (channel, receipt) => intake.receipt(lineOf(channel), receipt),
-      failure: async (channel, failure) => intake.failure(lineOf(channel), failure),
-      edited: async (channel, edit) => intake.edited(lineOf(channel), edit),
-      reaction: async (channel, reaction) => intake.reaction(lineOf(channel), reaction),
-      call: async (channel, call) => intake.call(lineOf(channel), call),
-      group: async (channel, event) => intake.group(lineOf(channel), event),
-      mapped: async (channel, remote, number) => intake.mapped(lineOf(channel), remote, number),
-    }
     const tools: ChatTools = {
-      events,
+      events: { line: () => {}, ...heardBy(intake, lineOf) },
       vault: makeVault(db, seal, () => {}),
       home: resolve(config.home),
       log: (event, details) => log.info({ connection, ...details }, `${platform} ${event}`),

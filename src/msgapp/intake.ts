@@ -23,6 +23,18 @@ export type Intake = {
     : never
 }
 
+/** What a connector tells of channels, for their lines. @param lineOf throws for a channel that is not its own */
+export const heardBy = (intake: Intake, lineOf: (channel: string) => Line): Heard => ({
+  inbound: async (channel, message) => intake.inbound(lineOf(channel), message),
+  receipt: async (channel, receipt) => intake.receipt(lineOf(channel), receipt),
+  failure: async (channel, failure) => intake.failure(lineOf(channel), failure),
+  edited: async (channel, edit) => intake.edited(lineOf(channel), edit),
+  reaction: async (channel, reaction) => intake.reaction(lineOf(channel), reaction),
+  call: async (channel, call) => intake.call(lineOf(channel), call),
+  group: async (channel, event) => intake.group(lineOf(channel), event),
+  mapped: async (channel, remote, number) => intake.mapped(lineOf(channel), remote, number),
+})
+
 export const makeIntake = ({ db, clock, chat: { surroundings } }: Parts): Intake => ({
   ...makeIncoming({ db, clock, surroundings }),
   ...makeReceipts(db, surroundings),

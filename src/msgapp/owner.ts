@@ -11,7 +11,7 @@ import * as links from './channels/links.ts'
 import { turnLeft } from './channels/standing.ts'
 import { deleted, type LineRow, lines as linesOf, newest } from './channels/store.ts'
 import { askForGroups } from './groups/acts.ts'
-import type { Intake, Line } from './intake.ts'
+import { heardBy, type Intake, type Line } from './intake.ts'
 import { makeStandings } from './standings.ts'
 import { makeVault } from './vault.ts'
 import { type Reach, workOf } from './work.ts'
@@ -91,14 +91,7 @@ export const ownConnection = (given: Given): Owned => {
     line: (channel, state) => {
       if (!ending && isHeld()) standings.tell(channel, state)
     },
-    inbound: async (channel, message) => intake.inbound(lineOf(channel), message),
-    receipt: async (channel, receipt) => intake.receipt(lineOf(channel), receipt),
-    failure: async (channel, failure) => intake.failure(lineOf(channel), failure),
-    edited: async (channel, edit) => intake.edited(lineOf(channel), edit),
-    reaction: async (channel, reaction) => intake.reaction(lineOf(channel), reaction),
-    call: async (channel, call) => intake.call(lineOf(channel), call),
-    group: async (channel, event) => intake.group(lineOf(channel), event),
-    mapped: async (channel, remote, number) => intake.mapped(lineOf(channel), remote, number),
+    ...heardBy(intake, lineOf),
   }
 
   const network: ChatNetwork = driver.start(connection.settings, {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { codeOf, isUnsent } from '../../lib/unsent.ts'
 import type { Asked, LinkState } from '../port.ts'
 import { type Document, FormatError, readDocument, readErrors } from './document.ts'
 import { apiVersion, type DidwwSettings, production } from './settings.ts'
@@ -30,21 +31,6 @@ const longestAnswer = 8 * 1024 * 1024
 /** Failures in a row after which nobody waits for the supplier for a while. */
 const tolerated = 3
 const restMs = 10_000
-
-/** Errors before the first octet was sent: nothing can have happened. */
-const unsent = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
-
-const codeOf = (error: unknown): string => {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-}
 
 const reasonOf = (error: unknown): string => {
   const code = codeOf(error)
@@ -179,7 +165,7 @@ export const makeClient = (settings: DidwwSettings): Client => {
     } catch (error) {
       const reason = reasonOf(error)
       failed(reason)
-      if (isRead || unsent.has(codeOf(error))) return { outcome: 'later', seconds: 5, reason }
+      if (isRead || isUnsent(error)) return { outcome: 'later', seconds: 5, reason }
       return { outcome: 'unknown', reason }
     } finally {
       inFlight--

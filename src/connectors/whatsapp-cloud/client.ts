@@ -2,6 +2,7 @@ import { request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { codeOf, isUnsent } from '../../lib/unsent.ts'
 import type { Asked, LinkState } from '../port.ts'
 import { type GraphError, isTokenRefused, readError, waitOf } from './codec/errors.ts'
 import { type Fields, fieldsOf } from './codec/fields.ts'
@@ -38,21 +39,6 @@ const answerMs = 20_000
 const fileMs = 120_000
 /** Octets of an answer. A page of 100 numbers takes about 40,000. */
 const longestAnswer = 4 * 1024 * 1024
-
-/** Errors before the first octet was sent: nothing can have happened. */
-const unsent = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
-
-const codeOf = (error: unknown): string => {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-}
 
 const wordsOf = (error: unknown): string => {
   const code = codeOf(error)
@@ -145,9 +131,7 @@ export const makeClient = (settings: WhatsappCloudSettings, refused: (reason: st
   const lost = (error: unknown, isRepeatable: boolean): Asked<never> => {
     const reason = wordsOf(error)
     become('down', reason)
-    return isRepeatable || unsent.has(codeOf(error))
-      ? { outcome: 'later', seconds: 5, reason }
-      : { outcome: 'unknown', reason }
+    return isRepeatable || isUnsent(error) ? { outcome: 'later', seconds: 5, reason } : { outcome: 'unknown', reason }
   }
 
   const ask = async ({ method = 'GET', path, query = {}, body, milliseconds = answerMs }: Call) => {
