@@ -188,3 +188,33 @@ export const changeCallLimits = contract({
   body: Type.Partial(Type.Object(limits)),
   cli: 'call-limits change',
 })
+
+export const checkTrunk = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: calls',
+  id: 'checkTrunk',
+  method: 'POST',
+  url: '/operator/trunks/:trunk_name/check',
+  summary: 'Examine a SIP trunk, and say in words what to change; with an echo number a call of 3 s is made',
+  params: Type.Object({
+    trunk_name: Type.String({ minLength: 1, maxLength: 100, description: 'Name of the connection' }),
+  }),
+  body: Type.Object({
+    echo_number: Type.Optional(Phone('A number behind the trunk that answers and sends back what it hears')),
+  }),
+  status: 200,
+  reply: Ok({
+    working: Type.Boolean(),
+    findings: Type.Array(
+      Type.Object({
+        what: Enum(['dns', 'reach', 'options', 'registration', 'nat', 'tls', 'codecs', 'media']),
+        well: Type.Boolean(),
+        found: Type.String({ examples: ['203.0.113.5:5060 answered 200 OK'] }),
+        mend: Type.Optional(Type.String({ examples: ['Set username and password as the carrier gave them'] })),
+      }),
+    ),
+  }),
+  errors: { notFound: 'There is no SIP trunk of this name', unprocessable: 'echo_number is not E.164' },
+  cli: 'trunk check',
+})

@@ -1,4 +1,5 @@
-import { ok, serve } from '../http/endpoint.ts'
+import { findConnection } from '../connections/ops.ts'
+import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { invalid, notFound, unprocessable } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
@@ -31,7 +32,7 @@ const shownLine = ({ at, leg, what, text }: story.Line) => ({ at: iso(at), ...(l
 const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
 
 export const callRoutes = (parts: Parts) => {
-  const { db, prices } = parts
+  const { db, prices, voice } = parts
   const { of: linkOf } = makeLinks(parts)
   const callOf = async (account: string | null, printed: string) => {
     const id = parse('CDR', printed)
@@ -117,6 +118,17 @@ export const callRoutes = (parts: Parts) => {
     serve(c.changeCallLimits, async ({ params, body, tx }) => {
       const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
       return ok({ limits: (await setLimits(tx, account, body)) ?? unknownAccount(params.account_uuid) })
+    }),
+
+    serveOutside(c.checkTrunk, async ({ params, body }) => {
+      const name = params.trunk_name
+      const echo = numberOf(body.echo_number)
+      const trunk = (await findConnection(db, ['sip-trunk'], { name })) ?? notFound(`There is no SIP trunk ${name}`)
+      const findings = (await voice.examine(trunk.id, echo)).map(({ mend, ...one }) => ({
+        ...one,
+        ...(mend ? { mend } : {}),
+      }))
+      return ok({ working: findings.every(({ well }) => well), findings })
     }),
   ]
 }

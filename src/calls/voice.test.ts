@@ -169,3 +169,25 @@ test('a recorded call is heard again by a link, left the agent and right the far
   const whole = await call('GET', `/operator/accounts/${account}/calls/${cdr.uuid}/timeline`)
   assert.ok(JSON.stringify(whole.body).includes(`@127.0.0.1:${carrier.port}`))
 })
+
+test('the doctor calls a number of the trunk, and says whether codecs agree and audio comes back', async (t) => {
+  const { carrier } = await openExchange(t, platform)
+  const name = `carrier ${carrier.port}`
+  const check = async () => {
+    const path = `/operator/trunks/${encodeURIComponent(name)}/check`
+    const { body } = await call('POST', path, { echo_number: '+447700900555' })
+    return [body.working, ...body.findings.map(({ what, well }: { what: string; well: boolean }) => `${what} ${well}`)]
+  }
+  const telephone = await kept(t, makeTelephone())
+  const checked = check()
+  await answer(await carrier.call(), telephone)
+  telephone.say(1_000)
+  assert.deepEqual(await checked, [true, 'dns true', 'options true', 'nat true', 'codecs true', 'media true'])
+  const silent = check()
+  await answer(await carrier.call(), await kept(t, makeTelephone()))
+  assert.deepEqual(await silent, [false, 'dns true', 'options true', 'nat true', 'codecs true', 'media false'])
+  const refused = check()
+  ;(await carrier.call()).refuse({ status: 488 })
+  assert.deepEqual(await refused, [false, 'dns true', 'options true', 'nat true', 'codecs false'])
+  assert.equal((await call('POST', '/operator/trunks/nothing/check', {})).status, 404)
+})

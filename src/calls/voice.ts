@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { enabledConnections } from '../connections/ops.ts'
-import type { VoiceTrunkState } from '../connectors/voice-port.ts'
+import type { VoiceFinding, VoiceTrunkState } from '../connectors/voice-port.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
 import { Problem } from '../http/problem.ts'
@@ -30,6 +30,8 @@ export type Voice = {
   test(connection: string): Promise<{ working: boolean; message: string }>
   /** The UDP and TCP port of SIP of trunks; null while no voice runs here. */
   port(): number | null
+  /** What the doctor finds of a trunk that runs here. @param echo a number that sends back what it hears */
+  examine(connection: string, echo: string | null): Promise<VoiceFinding[]>
   start(): Promise<void>
   /** Takes no new calls, lets those that are go on for a while, and ends the rest. */
   close(): Promise<void>
@@ -53,6 +55,13 @@ const recoverMs = 5_000
 /** How often the stories of calls are written down, ms. */
 const writeMs = 1_000
 const mostLeft = 50
+
+const elsewhere: VoiceFinding = {
+  what: 'reach',
+  well: false,
+  found: 'the trunk does not run in the process that was asked',
+  mend: 'Enable the connection, and ask a process with the role voice',
+}
 
 export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock }: Given): Voice => {
   let trunks: readonly TrunkConnection[] = []
@@ -134,6 +143,8 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
       const working = found.state === 'up' && found.registered !== false
       return { working, message: working ? 'up' : (found.lastError ?? found.state) }
     },
+    examine: async (connection, echo) =>
+      drivers && state(connection) ? await Array.fromAsync(drivers.gateway.examine(connection, echo)) : [elsewhere],
     port: () => drivers?.gateway.port ?? null,
     start: async () => {
       const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')

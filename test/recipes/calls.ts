@@ -1,7 +1,7 @@
 import { beginCall, callAnswered } from '../../src/calls/ops.ts'
 import { uuid } from '../../src/lib/id.ts'
 import type { Recipes } from './recipe.ts'
-import type { Scene } from './scene.ts'
+import { type Scene, unique } from './scene.ts'
 
 let proved = 0
 /** A mobile number that nobody has proved yet. */
@@ -39,6 +39,19 @@ const call = async (scene: Scene): Promise<string> => {
   return `CDR${id}`
 }
 
+/** A trunk that no process runs. */
+const trunk = async (scene: Scene): Promise<string> => {
+  const name = unique(scene.mark)
+  const settings = { host: '127.0.0.1', port: 9 }
+  await scene.world.call('operator', 'POST', '/operator/connections', {
+    kind: 'sip-trunk',
+    name,
+    settings,
+    enabled: false,
+  })
+  return name
+}
+
 export const callRecipes: Recipes = {
   getCallHistory: {
     ok: async (scene) => {
@@ -54,6 +67,10 @@ export const callRecipes: Recipes = {
   getCallLimits: { ok: (scene) => ({ params: { account_uuid: scene.tenant.uuid } }) },
   changeCallLimits: {
     ok: (scene) => ({ params: { account_uuid: scene.tenant.uuid }, body: { calls_at_a_time: 5 } }),
+  },
+  checkTrunk: {
+    ok: async (scene) => ({ params: { trunk_name: await trunk(scene) }, body: {} }),
+    unprocessable: async (scene) => ({ params: { trunk_name: await trunk(scene) }, body: { echo_number: '12' } }),
   },
   getCall: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
   estimateCallPrice: {

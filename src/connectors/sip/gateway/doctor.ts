@@ -1,7 +1,9 @@
+import type { MediaEngine } from '../../port.ts'
 import type { VoiceFinding } from '../../voice-port.ts'
 import type { Agent } from '../codec/agent/agent.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
 import { topVia } from '../codec/fields.ts'
+import { tryEcho } from './echo.ts'
 import type { Trunk } from './trunk.ts'
 
 type What = VoiceFinding['what']
@@ -9,8 +11,16 @@ type What = VoiceFinding['what']
 const well = (what: What, found: string): VoiceFinding => ({ what, well: true, found, mend: null })
 const ill = (what: What, found: string, mend: string): VoiceFinding => ({ what, well: false, found, mend })
 
-/** Looks at a trunk from the name to the registration, and stops where nothing behind can be well. */
-export const examine = async function* (trunk: Trunk, agent: Agent): AsyncIterable<VoiceFinding> {
+/**
+ * Looks at a trunk from the name to the registration, then calls a number, and stops where nothing behind can be well.
+ * @param echo a number that answers and sends back what it hears; null: none is called
+ */
+export const examine = async function* (
+  trunk: Trunk,
+  echo: string | null,
+  parts: { agent: Agent; media: MediaEngine },
+): AsyncIterable<VoiceFinding> {
+  const { agent } = parts
   const { host, transport } = trunk.settings
   const addresses = await trunk.locate()
   if (addresses.length === 0) {
@@ -38,6 +48,7 @@ export const examine = async function* (trunk: Trunk, agent: Agent): AsyncIterab
   yield options(outcome)
   yield mapping(outcome, agent)
   if (trunk.status.registered !== null) yield registration(trunk)
+  if (echo !== null) yield* await tryEcho(trunk, echo, parts)
 }
 
 type Answered = Extract<Outcome, { outcome: 'answered' }>

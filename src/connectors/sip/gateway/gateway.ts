@@ -131,9 +131,9 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
         .map(({ frozen }) => agent.thaw(frozen as Frozen, quiet).bye())
       return (await Promise.all(answers)).filter((isAnswered) => isAnswered).length
     },
-    examine: (id) => {
+    examine: (id, echo) => {
       const trunk = trunks.get(id)
-      return trunk ? examine(trunk, agent) : nothing()
+      return trunk ? examine(trunk, echo, { agent, media }) : nothing()
     },
     calls: () => calls.size,
     close: async (milliseconds) => {
