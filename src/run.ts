@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { closeCalls } from './calls/jobs.ts'
+import { installVoiceMetrics } from './calls/metrics.ts'
 import { forgetRecordings } from './calls/recordings.ts'
 import { installRecordings } from './calls/serving.ts'
 import { forgetStories } from './calls/story.ts'
@@ -33,7 +34,7 @@ import { forgetDeliveries, webhookJobs } from './webhooks/jobs.ts'
 import { installWebhookMetrics } from './webhooks/ops.ts'
 
 /** The figures of /metrics beside those of HTTP. */
-const installMetrics = ({ metrics, db, accept, carriers, suppliers }: Parts) => {
+const installMetrics = ({ metrics, db, accept, carriers, suppliers, voice }: Parts) => {
   metrics.gauge('trunkline_jobs', 'Jobs in the queue by kind and state', ['kind', 'state'], async () =>
     (await queueDepth(db)).flatMap(({ kind, due, delayed, leased, dead }) =>
       Object.entries({ due, delayed, leased, dead }).map(([state, value]) => ({ labels: { kind, state }, value })),
@@ -59,6 +60,7 @@ const installMetrics = ({ metrics, db, accept, carriers, suppliers }: Parts) => 
     (await supplierFigures(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
   )
   installWebhookMetrics(metrics, db)
+  installVoiceMetrics(metrics, voice)
   metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
     (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
   )

@@ -18,6 +18,13 @@ import { makeLinks } from './links.ts'
 import * as recordings from './recordings.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
 
+export type VoiceFigures = {
+  readonly calls: number
+  /** How many more calls its audio has room for. */
+  readonly room: number
+  readonly trunks: readonly { readonly name: string; readonly isUp: boolean; readonly calls: number }[]
+}
+
 /** The voice of this process: browsers, trunks and what they say to each other. */
 export type Voice = {
   /** Where browsers speak SIP over WebSocket (RFC 7118). */
@@ -32,6 +39,8 @@ export type Voice = {
   port(): number | null
   /** What the doctor finds of a trunk that runs here. @param echo a number that sends back what it hears */
   examine(connection: string, echo: string | null): Promise<VoiceFinding[]>
+  /** What /metrics shows of this process. */
+  figures(): VoiceFigures
   start(): Promise<void>
   /** Takes no new calls, lets those that are go on for a while, and ends the rest. */
   close(): Promise<void>
@@ -145,6 +154,14 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     },
     examine: async (connection, echo) =>
       drivers && state(connection) ? await Array.fromAsync(drivers.gateway.examine(connection, echo)) : [elsewhere],
+    figures: () => {
+      const media = drivers?.media.state() ?? { calls: 0, room: 0 }
+      return {
+        calls: drivers?.gateway.calls() ?? 0,
+        room: media.room - media.calls,
+        trunks: trunks.map(({ id, name }) => ({ name, isUp: state(id)?.state === 'up', calls: state(id)?.calls ?? 0 })),
+      }
+    },
     port: () => drivers?.gateway.port ?? null,
     start: async () => {
       const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')
@@ -157,8 +174,8 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     close: async () => {
       const ending = drivers
       await ending?.gateway.close(farewellMs)
-      for (const one of ticks) await one.end()
       drivers = null
+      for (const one of ticks) await one.end()
       await turn
       await ending?.media.close()
     },

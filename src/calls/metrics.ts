@@ -1,0 +1,24 @@
+import type { Metrics } from '../http/metrics.ts'
+import type { Voice } from './voice.ts'
+
+/** The figures of calls in /metrics. */
+export const installVoiceMetrics = (metrics: Metrics, { figures }: Voice): void => {
+  const trunks = (read: (trunk: ReturnType<typeof figures>['trunks'][number]) => number) => () =>
+    figures().trunks.map((trunk) => ({ labels: { trunk: trunk.name }, value: read(trunk) }))
+  metrics.gauge('trunkline_calls', 'Calls under way', [], () => [{ labels: {}, value: figures().calls }])
+  metrics.gauge('trunkline_calls_room', 'Calls more that there is room for', [], () => [
+    { labels: {}, value: figures().room },
+  ])
+  metrics.gauge(
+    'trunkline_trunk_up',
+    '1 while a trunk answers',
+    ['trunk'],
+    trunks(({ isUp }) => (isUp ? 1 : 0)),
+  )
+  metrics.gauge(
+    'trunkline_trunk_calls',
+    'Calls under way over a trunk',
+    ['trunk'],
+    trunks(({ calls }) => calls),
+  )
+}
