@@ -70,6 +70,7 @@ export const callRecipes: Recipes = {
   },
   checkTrunk: {
     ok: async (scene) => ({ params: { trunk_name: await trunk(scene) }, body: {} }),
+    notFound: ({ mark }) => ({ params: { trunk_name: unique(mark) }, body: {} }),
     unprocessable: async (scene) => ({ params: { trunk_name: await trunk(scene) }, body: { echo_number: '12' } }),
   },
   getCall: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
