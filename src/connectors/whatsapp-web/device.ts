@@ -97,7 +97,7 @@ export class Device {
     const socket = this.drop()
     if (logout) await socket?.logout().catch(() => {})
     void socket?.end(undefined).catch(() => {})
-    await this.keys?.settled()
+    await this.keys?.end()
   }
 
   private tell(state: Pick<ChatLineState, 'phase' | 'reason'> & Partial<ChatLineState>): void {
@@ -196,14 +196,14 @@ export class Device {
   }
 
   private closed(code: number | null, reason: string): void {
-    const wasLinked = Boolean(this.keys?.creds.account)
     if (code === said.restart) {
       // As it always is after pairing.
       this.drop()
       if (this.keys && !this.isClosed) this.open(this.keys)
       return
     }
-    const isUnscanned = code === said.codesOver && !wasLinked
+    // The code is also that of a network that cannot be reached.
+    const isUnscanned = code === said.codesOver && this.codes > 0 && /QR refs/.test(reason)
     this.codes = 0
     if (code === said.loggedOut) this.fail('the phone has unlinked it')
     else if (code === said.banned) this.fail('the network has banned the number')
@@ -218,7 +218,8 @@ export class Device {
     this.isClosed = true
     void socket?.end(undefined).catch(() => {})
     const told = () => this.tell({ phase: 'failed', reason, fatal: true })
-    if (forget) void tools.vault.forget(line.channel).then(told, told)
+    const ended = this.keys?.end() ?? Promise.resolve()
+    if (forget) void ended.then(() => tools.vault.forget(line.channel)).then(told, told)
     else told()
   }
 

@@ -7,8 +7,8 @@ export type DeviceKeys = {
   readonly keys: Keys
   /** The credentials were changed: they are written with the next keys, or at once. */
   changed(): void
-  /** Resolves once all that was changed is written. */
-  settled(): Promise<void>
+  /** Resolves once all that was changed is written; nothing is from now on. */
+  end(): Promise<void>
 }
 
 type Entry = { type: string; id: string; value: Buffer | null }
@@ -35,7 +35,9 @@ export const openKeys = async (library: Library, vault: ChatVault, channel: stri
 
   let isChanged = !stored
   let writing: Promise<void> = Promise.resolve()
+  let isEnded = false
   const write = (entries: readonly Entry[]): Promise<void> => {
+    if (isEnded) return Promise.reject(new Error('the device is let go'))
     const turn = async () => {
       const mine = isChanged ? [{ type: credsType, id: credsId, value: packed(creds) }] : []
       isChanged = false
@@ -75,6 +77,9 @@ export const openKeys = async (library: Library, vault: ChatVault, channel: stri
       isChanged = true
       void write([]).catch(() => {})
     },
-    settled: () => writing,
+    end: () => {
+      isEnded = true
+      return writing
+    },
   }
 }

@@ -17,21 +17,24 @@ import type { WhatsappWebSettings } from './settings.ts'
 export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatTools): ChatNetwork => {
   const lines = new Map<string, WebLine>()
   let loaded: Library | null = null
-  let since = Date.now()
-  let lastError: string | null = settings.accept_notice ? null : unaccepted
+  const since = Date.now()
+  let lastError: string | null = null
   let isClosed = false
   let submitted = 0
 
-  const ready: Promise<Library> = settings.accept_notice ? library(tools.home) : Promise.reject(new Error(unaccepted))
-  ready.then(
-    (found) => {
-      loaded = found
-      since = Date.now()
-    },
-    (error: Error) => {
-      lastError = error.message
-    },
-  )
+  /** Looked for again whenever a line begins: it may have been installed meanwhile. */
+  const ready = async (): Promise<Library> => {
+    try {
+      if (!settings.accept_notice) throw new Error(unaccepted)
+      loaded ??= await library(tools.home)
+      lastError = null
+      return loaded
+    } catch (error) {
+      lastError = error instanceof Error ? error.message : String(error)
+      throw error
+    }
+  }
+  ready().catch(() => {})
 
   const socketOf = (channel: string): Socket | null => lines.get(channel)?.socket() ?? null
 
@@ -46,7 +49,7 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
     waiting.set(line.channel, line)
     tools.events.line(line.channel, { phase: 'connecting', reason: 'the number is being linked', fatal: false })
     try {
-      const found = await ready
+      const found = await ready()
       if (waiting.get(line.channel) !== line || isClosed) return
       lines.set(line.channel, makeLine({ line, settings, tools, library: found }))
     } catch (error) {
