@@ -24,6 +24,7 @@ const longForms: Record<string, string[]> = {
     'src/connectors/xmpp/fuzz.test.ts',
   ],
   chaos: ['test/chaos/**/*.test.ts'],
+  calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
 }
 
 const find = (patterns: string[]): string[] =>

@@ -110,6 +110,7 @@ describe('the Device of the SDK', needs('chromium'), () => {
     const uri = `sip:+44700@127.0.0.1:${ground.gateway.port}`
     await dial(ground.carrier, { uri, from: '<sip:+33612345678@carrier.test>' }, caller)
     await young.saw('incoming')
+    await young.run('call.reject()')
     await session.bye()
     assert.deepEqual(await old.saw('unregistered'), { reason: 'replaced' })
     assert.equal(await old.run(`attempt(device.connect({ to: '+33612345678' }))`), 'VoiceError NOT_REGISTERED')
@@ -118,7 +119,6 @@ describe('the Device of the SDK', needs('chromium'), () => {
     assert.deepEqual([ground.sockets.size, ground.registers.length], [sockets, registers])
     assert.equal((await old.seen('unregistered')).length, 1)
     assert.equal((await old.seen('incoming')).length, 0)
-    await young.run('call.reject()')
     // Only when its user asks for it.
     await old.run('device.register()')
     assert.deepEqual(await young.saw('unregistered'), { reason: 'replaced' })
