@@ -37,6 +37,39 @@ test('while a batch is under way the next one gathers', async () => {
   assert.equal(depth(), 0)
 })
 
+test('a statement that follows closely waits for more rows, the first one for nothing', async () => {
+  const batches: number[][] = []
+  const { add } = makeBatcher(
+    async (rows: number[]) => {
+      batches.push(rows)
+      return rows
+    },
+    { spacing: 1_000 },
+  )
+  await add(1)
+  const second = add(2)
+  await new Promise((resolve) => setImmediate(resolve))
+  await Promise.all([second, add(3)])
+  assert.deepEqual(batches, [[1], [2, 3]])
+})
+
+test('it does not wait once half of what fits into it is there', async () => {
+  const sizes: number[] = []
+  const { add } = makeBatcher(
+    async (rows: number[]) => {
+      sizes.push(rows.length)
+      return rows
+    },
+    { most: 6, spacing: 600_000 },
+  )
+  await add(1)
+  const waiting = [add(2), add(3)]
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(sizes, [1])
+  await Promise.all([...waiting, add(4)])
+  assert.deepEqual(sizes, [1, 3])
+})
+
 test('one bad row fails alone', async () => {
   const { add } = makeBatcher(async (rows: number[]) => {
     if (rows.includes(13)) throw new Error('bad row')

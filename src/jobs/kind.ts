@@ -29,6 +29,8 @@ export type Kind<Payload = unknown, Result = unknown> = {
   readonly concurrency: number
   /** How many are claimed or ended by one statement; 128 unless told. */
   readonly batch?: number
+  /** Milliseconds from one statement that ends jobs to the next, unless half a batch waits: for kinds of which very many end. */
+  readonly spacing?: number
   /** A dead process's jobs come back after this; living ones prolong theirs, so it need not cover a slow run. */
   readonly leaseSeconds: number
   /** Failures after which a job is given up. */

@@ -39,6 +39,9 @@ export class Lane implements Berth {
   #doubtful = false
   #failures = 0
   #pause: NodeJS.Timeout | undefined
+  /** When ends were last written down, by the monotonic clock. */
+  #endedAt = Number.NEGATIVE_INFINITY
+  #resting: NodeJS.Timeout | undefined
   #scheduled = false
   #state: 'open' | 'closing' | 'closed' = 'open'
   #onIdle: (() => void) | undefined
@@ -149,6 +152,7 @@ export class Lane implements Berth {
     clearTimeout(timeout)
     this.#state = 'closed'
     clearTimeout(this.#pause)
+    clearTimeout(this.#resting)
     const left = [...this.#held]
     for (const { controller } of left) controller.abort(new Error('the worker stops'))
     await this.#release(left)
@@ -165,7 +169,8 @@ export class Lane implements Berth {
   #step(): void {
     while (this.#turns < mostTurns && this.#pause === undefined && this.#state !== 'closed') {
       const alone = this.#alone.shift()
-      const outcomes = alone ? [alone] : this.#outcomes.splice(0, this.#batch)
+      const outcomes = alone ? [alone] : this.#rests ? [] : this.#outcomes.splice(0, this.#batch)
+      if (outcomes.length > 0) this.#endedAt = performance.now()
       // The end of a job makes way for the next one of its key, which the same statement may claim.
       if (outcomes.some(({ what, held }) => what !== 'back' && held.job.key !== null)) this.#due = true
       // Where jobs end by a statement of their own, the claim is another one.
@@ -176,6 +181,17 @@ export class Lane implements Berth {
     if (this.#claiming === 0) this.#tellCaught()
     const isIdle = this.#held.size === 0 && this.#turns === 0 && this.#reserved === 0
     if (this.#state === 'closing' && isIdle) this.#onIdle?.()
+  }
+
+  /** Whether what has ended waits for more to end; then it is written down by itself. */
+  get #rests(): boolean {
+    const left = this.#endedAt + (this.#kind.spacing ?? 0) - performance.now()
+    if (left <= 0 || this.#outcomes.length * 2 >= this.#batch || this.#state !== 'open') return false
+    this.#resting ??= setTimeout(() => {
+      this.#resting = undefined
+      this.look()
+    }, left)
+    return true
   }
 
   #tellCaught(): void {

@@ -111,3 +111,40 @@ test('each job takes effect exactly once, whatever fails', async (context) => {
     await storm(seed, true)
   }
 })
+
+test('ends are written down no more often than a kind says, but at once where half a batch waits, and at a stop', async () => {
+  await db.run`delete from effects`
+  const written = async () => (await db.one<{ n: number }>`select count(*) as n from effects`).n
+  const ran: string[] = []
+  const kind: Kind = {
+    kind: 'spaced',
+    concurrency: 10,
+    batch: 6,
+    spacing: 600_000,
+    leaseSeconds: 60,
+    maxAttempts: 1,
+    run: async ({ id }) => void ran.push(id),
+    settle: async () => assert.fail('they end by one statement'),
+    end: (sql, done) => endByOne(sql, done, 1),
+  }
+  const worker = work({ db, kinds: [kind], log: silent })
+  const add = (count: number) =>
+    db.begin((tx) =>
+      enqueueAll(
+        tx,
+        'spaced',
+        Array.from({ length: count }, () => ({ payload: {} })),
+      ),
+    )
+  await add(1)
+  await until('the first is written down', async () => (await written()) === 1)
+  await add(1)
+  await until('the second has run', async () => ran.length === 2)
+  assert.equal(await written(), 1)
+  await add(2)
+  await until('half a batch is written down', async () => (await written()) === 4)
+  await add(1)
+  await until('the last has run', async () => ran.length === 5)
+  await worker.stop()
+  assert.equal(await written(), 5)
+})

@@ -81,10 +81,14 @@ export const makeAccept = (db: Db, clock: Clock, honoursOptOut: boolean, accepte
     }
   }
 
-  const batcher: Batcher<Checked, store.Refusal | 'kept'> = makeBatcher(async (messages) => {
-    const refused = await accept(withTransfers(messages))
-    return messages.map(({ id }) => refused.get(id) ?? 'kept')
-  })
+  const batcher: Batcher<Checked, store.Refusal | 'kept'> = makeBatcher(
+    async (messages) => {
+      const refused = await accept(withTransfers(messages))
+      return messages.map(({ id }) => refused.get(id) ?? 'kept')
+    },
+    // A statement costs some 550 µs of its own, a text in it 15.
+    { spacing: 3 },
+  )
 
   return {
     depth: batcher.depth,

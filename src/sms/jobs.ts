@@ -60,6 +60,8 @@ const submitJob = (
   return {
     kind: submitKind,
     concurrency: 512,
+    // Nobody waits for it. A statement costs some 450 µs of its own, a text in it 25.
+    spacing: 10,
     leaseSeconds: 30,
     maxAttempts: 50,
     fair: true,

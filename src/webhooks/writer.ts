@@ -34,7 +34,8 @@ export const makeWriter = ({ db, changes, log }: Given, worker: string) => {
       await reportAll(reports)
       return reports.map(() => true as const)
     },
-    { most: 256 },
+    // Nobody waits for it.
+    { most: 256, spacing: 10 },
   )
 
   return {
