@@ -63,7 +63,8 @@ const storm = async (seed: number, alone: boolean): Promise<void> => {
       if (random() < 0.1) throw new Error('failed failed')
     },
   }
-  const pools = [1, 2].map(() => connect({ url: db.url, connections: 4 }))
+  // Named, since one of the test's own that was terminated would fail the test.
+  const pools = [1, 2].map(() => connect({ url: `${db.url}&application_name=storm`, connections: 4 }))
   const start = (i: number) => work({ db: pools[i % 2] ?? db, kinds: [kind], log: silent })
   const workers = [0, 1].map(start)
   const ids: string[] = []
@@ -78,7 +79,7 @@ const storm = async (seed: number, alone: boolean): Promise<void> => {
     if (random() < 0.3)
       await db.run`
         select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and random() < 0.5`
+        where datname = current_database() and application_name = 'storm' and random() < 0.5`
   }
   // A `failed` that fails puts its job off for up to an hour.
   await until(
