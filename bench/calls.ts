@@ -3,7 +3,7 @@ import { dial } from '../src/connectors/sip/gateway/testing.ts'
 import { makeSoftphone } from '../test/media/softphone.ts'
 import { buyNumber, type Platform, startPlatform } from '../test/platform.ts'
 import { activeUsers, openPerson, type Person, voice } from '../test/voice/scene.ts'
-import { packetsOf, talk, talks } from '../test/voice/talk.ts'
+import { packetsOf, talk, talks, unbounded } from '../test/voice/talk.ts'
 import { median, option, table } from './lib.ts'
 import { memory } from './usage.ts'
 
@@ -63,7 +63,13 @@ const loadOf = (platform: Platform) => {
 }
 
 const platform = await startPlatform(undefined, {
-  ...{ ...voice, TRUNKLINE_MEDIA_WORKERS: '1', TRUNKLINE_MEDIA_CALLS: String(calls), TRUNKLINE_LOG: 'warn' },
+  ...{
+    ...voice,
+    ...unbounded,
+    TRUNKLINE_MEDIA_WORKERS: '1',
+    TRUNKLINE_MEDIA_CALLS: String(calls),
+    TRUNKLINE_LOG: 'warn',
+  },
 })
 bench.after(() => platform.end())
 const [user = ''] = await activeUsers(platform)

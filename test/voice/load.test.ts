@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { activeUsers, openPerson, voice } from './scene.ts'
-import { packetsOf, talk, talks } from './talk.ts'
+import { packetsOf, talk, talks, unbounded } from './talk.ts'
 
 /** The acceptance is of 100 for a minute, on a machine that has nothing else to do: TRUNKLINE_TEST_LONG=1. */
 const isLong = process.env.TRUNKLINE_TEST_LONG === '1'
@@ -10,7 +10,7 @@ const [count, seconds] = isLong ? [100, 60] : [8, 2]
 
 test(`${count} recorded calls at once in one worker lose nothing while the interface is asked, and the next one is refused`, async (t) => {
   const platform = await startPlatform(undefined, {
-    ...{ ...voice, TRUNKLINE_MEDIA_WORKERS: '1', TRUNKLINE_MEDIA_CALLS: String(count) },
+    ...{ ...voice, ...unbounded, TRUNKLINE_MEDIA_WORKERS: '1', TRUNKLINE_MEDIA_CALLS: String(count) },
   })
   t.after(() => platform.end())
   const [ada = ''] = await activeUsers(platform)
@@ -39,7 +39,8 @@ test(`${count} recorded calls at once in one worker lose nothing while the inter
     const now = packetsOf(all)
     return now.sent - before.sent - (now.received - before.received)
   }
-  await until(async () => lost() <= most / 1_000)
+  // In the short form a machine that stalls may drop a handful.
+  await until(async () => lost() <= most / (isLong ? 1_000 : 100))
   await Promise.all(all.map(({ end }) => end()))
   await until(async () => {
     const { cdrs } = (await platform.call('GET', '/open/voip/call-history?results_per_page=200')).body

@@ -3,6 +3,13 @@ import { makeSoftphone, type Softphone } from '../media/softphone.ts'
 import { until } from '../platform.ts'
 import type { Person } from './scene.ts'
 
+/** Settings under which an account may call as much as the media can carry. */
+export const unbounded = {
+  TRUNKLINE_CALLS_AT_A_TIME: '10000',
+  TRUNKLINE_CALLS_PER_MINUTE: '10000',
+  TRUNKLINE_CALL_SPEND_PER_DAY: '100000',
+}
+
 /** A call to an echo, whose every packet carries the time at which it left. */
 export type Talk = {
   readonly softphone: Softphone
