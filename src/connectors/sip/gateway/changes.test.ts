@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
-import { until } from '../testing.ts'
+import { header } from '../codec/message.ts'
+import { nothing, openAgent, until } from '../testing.ts'
 import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, trunkOf } from './testing.ts'
 
 // What an operator changes of a trunk while it works.
@@ -42,4 +43,30 @@ test('a trunk that comes back while a call goes on still counts it, and once', a
   await ended()
   await until(() => gateway.calls() === 0)
   assert.equal(gateway.trunk('carrier')?.calls, 0)
+})
+
+test('a trunk stays registered when its settings change, whether or not its registration has to be another', async (t) => {
+  const { gateway } = await openWorld(t, toCarrier, { media })
+  const asked: (string | null)[] = []
+  const { udp } = await openAgent(t, {
+    handlers: {
+      ...nothing,
+      onRegister: (request) => {
+        asked.push(header(request, 'Expires'))
+        return { status: 200, headers: [['Contact', `${header(request, 'Contact')};expires=${asked.at(-1)}`]] }
+      },
+    },
+  })
+  const plain = { username: 'acme', password: 'old', register: true } as const
+  await gateway.apply([trunkOf(udp, plain)])
+  await until(() => gateway.trunk('carrier')?.registered)
+  await gateway.apply([trunkOf(udp, { ...plain, name: 'another' })])
+  assert.equal(gateway.trunk('carrier')?.registered, true)
+  assert.deepEqual(asked, ['600'])
+  await gateway.apply([trunkOf(udp, { ...plain, name: 'another', password: 'new' })])
+  await until(() => gateway.trunk('carrier')?.registered)
+  assert.deepEqual(asked, ['600', '0', '600'])
+  await gateway.apply([])
+  await until(() => asked.length === 4)
+  assert.deepEqual(asked, ['600', '0', '600', '0'])
 })

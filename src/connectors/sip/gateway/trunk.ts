@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import type { VoiceTrunk, VoiceTrunkState } from '../../voice-port.ts'
 import type { Agent } from '../codec/agent/agent.ts'
 import type { Ask } from '../codec/agent/ask.ts'
@@ -25,6 +26,10 @@ const networkOf = (text: string): { base: string; bits: number; family: 'ipv4' |
   return Number.isInteger(bits) && bits >= 0 && bits <= most ? { base, bits, family } : null
 }
 
+/** What a registration depends on. */
+const registrationOf = ({ host, port, transport, username, password, register, domain }: VoiceTrunk) =>
+  register && username !== null && password !== null ? { host, port, transport, username, password, domain } : null
+
 /** The calls under way over a trunk; it outlives the trunk's settings. */
 export class Load {
   calls = 0
@@ -50,18 +55,19 @@ export class Trunk {
   private readonly now: () => number
   private readonly domain: string
   private readonly digest: DigestClient | null
-  private readonly registration: Registration | null
+  private registration: Registration | null = null
   private readonly named = new BlockList()
   /** Where its host was last found. */
   private found: ReadonlySet<string> = new Set()
   private registered: boolean | null = null
   private state: Omit<VoiceTrunkState, 'registered' | 'calls' | 'inFlight' | 'submitted'>
   private stopPing = () => {}
-  private isStopped = false
+  private stopped: Promise<unknown> | null = null
   readonly load: Load
   private attempts = 0
 
-  constructor(settings: VoiceTrunk, agent: Agent, { domain, now }: TrunkGround, load: Load) {
+  /** @param before the same trunk as it ran until now: it is stopped, but a registration that stays as it is goes on */
+  constructor(settings: VoiceTrunk, agent: Agent, { domain, now }: TrunkGround, load: Load, before: Trunk | null) {
     const { username, password, addresses } = settings
     this.settings = settings
     this.agent = agent
@@ -72,7 +78,9 @@ export class Trunk {
     this.state = { state: 'connecting', since: now(), lastError: null, pingMs: null, pingedAt: null }
     for (const network of addresses.flatMap((text) => networkOf(text) ?? []))
       this.named.addSubnet(network.base, network.bits, network.family)
-    this.registration = this.register()
+    // It is found there until its name has been asked for again.
+    if (before?.settings.host === settings.host) this.found = before.found
+    this.register(before)
     void this.ping()
   }
 
@@ -120,13 +128,17 @@ export class Trunk {
     }
   }
 
-  async stop(): Promise<void> {
-    this.isStopped = true
+  stop(): Promise<unknown> {
+    this.stopped ??= this.end()
+    return this.stopped
+  }
+
+  private end(): Promise<unknown> {
     this.stopPing()
     this.state = { ...this.state, state: 'closed', since: this.now() }
     // Nobody waits long for a carrier that is not there: its registration ends by itself.
     const patience = new Promise<void>((resolve) => this.agent.timers.after(farewellMs, resolve))
-    await Promise.race([this.registration?.stop(), patience])
+    return Promise.race([this.registration?.stop(), patience])
   }
 
   private get host(): string {
@@ -138,13 +150,25 @@ export class Trunk {
     return `sip:${this.host};transport=${this.settings.transport}`
   }
 
-  private register(): Registration | null {
-    const { register, username, password } = this.settings
-    if (!register || username === null || password === null) return null
-    this.registered = false
-    return new Registration(this.agent, {
+  private register(before: Trunk | null): void {
+    const wanted = registrationOf(this.settings)
+    const isKept = before !== null && isDeepStrictEqual(wanted, registrationOf(before.settings))
+    if (wanted) this.registered = false
+    if (isKept) {
+      this.registration = before.registration
+      before.registration = null
+      this.registration?.follow((state) => this.changed(state))
+    } else if (before === null) this.signOn(wanted)
+    // Its farewell names the same Contact: said later, it would take this registration back.
+    else void before.stop().then(() => this.signOn(wanted))
+  }
+
+  private signOn(wanted: ReturnType<typeof registrationOf>): void {
+    if (wanted === null || this.stopped) return
+    const { username, password, domain, host } = wanted
+    this.registration = new Registration(this.agent, {
       registrar: `sip:${this.host}`,
-      address: `<sip:${escapeUser(username)}@${this.settings.domain ?? this.settings.host}>`,
+      address: `<sip:${escapeUser(username)}@${domain ?? host}>`,
       ...{ credentials: { username, password }, via: this.uri },
       changed: (state) => this.changed(state),
     })
@@ -160,7 +184,7 @@ export class Trunk {
     await this.locate()
     const began = this.agent.timers.now()
     const outcome = await this.options()
-    if (this.isStopped) return
+    if (this.stopped) return
     this.pinged(outcome, Math.round(this.agent.timers.now() - began))
     this.stopPing = this.agent.timers.after(this.settings.pingSeconds * 1_000, () => void this.ping())
   }

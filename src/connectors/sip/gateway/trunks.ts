@@ -24,7 +24,7 @@ export class Trunks {
     const gone = new Set(this.running.values())
     for (const settings of wanted) {
       const known = this.running.get(settings.id)
-      const kept = known && isDeepStrictEqual(known.settings, settings) ? known : this.start(settings)
+      const kept = known && isDeepStrictEqual(known.settings, settings) ? known : this.start(settings, known ?? null)
       next.set(settings.id, kept)
       gone.delete(kept)
     }
@@ -48,9 +48,9 @@ export class Trunks {
   }
 
   /** Calls under way count on, under whatever settings. */
-  private start(settings: VoiceTrunk): Trunk {
+  private start(settings: VoiceTrunk, before: Trunk | null): Trunk {
     const load = this.loads.get(settings.id) ?? new Load()
     this.loads.set(settings.id, load)
-    return new Trunk(settings, this.agent, this.ground, load)
+    return new Trunk(settings, this.agent, this.ground, load, before)
   }
 }

@@ -40,7 +40,9 @@ const grantedBy = (response: SipResponse, contact: string | null, asked: number)
 /** Keeps one address registered with a registrar (RFC 3261, 10.2), until it is told to stop. */
 export class Registration {
   private readonly agent: Agent
-  private readonly settings: RegistrationSettings
+  private readonly settings: Omit<RegistrationSettings, 'changed'>
+  private state: RegistrationState = { state: 'registering' }
+  private changed: RegistrationSettings['changed']
   private readonly digest: DigestClient | null
   private readonly callId = randomBytes(16).toString('hex')
   private cseq = 1
@@ -50,13 +52,20 @@ export class Registration {
   private stopTimer = () => {}
   private asking: Promise<void> = Promise.resolve()
 
-  constructor(agent: Agent, settings: RegistrationSettings) {
+  constructor(agent: Agent, { changed, ...settings }: RegistrationSettings) {
     this.agent = agent
     this.settings = settings
+    this.changed = changed
     this.digest = settings.credentials ? new DigestClient(settings.credentials) : null
     this.seconds = settings.seconds ?? 600
-    settings.changed({ state: 'registering' })
+    changed(this.state)
     this.refresh()
+  }
+
+  /** Somebody else wants to know from now on: how it stands, and each change. */
+  follow(changed: RegistrationSettings['changed']): void {
+    this.changed = changed
+    changed(this.state)
   }
 
   /** Takes the registration back. */
@@ -66,7 +75,7 @@ export class Registration {
     this.stopTimer()
     await this.asking
     await this.ask(0)
-    this.settings.changed({ state: 'ended' })
+    this.become({ state: 'ended' })
   }
 
   private refresh(): void {
@@ -101,7 +110,7 @@ export class Registration {
   private registered(response: SipResponse, contact: string | null): void {
     this.failures = 0
     const seconds = Math.max(1, grantedBy(response, contact, this.seconds))
-    this.settings.changed({ state: 'registered', seconds })
+    this.become({ state: 'registered', seconds })
     // Early enough for another try before it ends.
     this.again(Math.max(seconds * 0.8, seconds - 60))
   }
@@ -120,8 +129,13 @@ export class Registration {
     const backoff = Math.min(mostSeconds, baseSeconds * 2 ** this.failures)
     this.failures++
     const retrySeconds = Math.min(mostSeconds, Math.max(asked ?? 0, backoff))
-    this.settings.changed({ state, reason, retrySeconds })
+    this.become({ state, reason, retrySeconds })
     this.again(retrySeconds)
+  }
+
+  private become(state: RegistrationState): void {
+    this.state = state
+    this.changed(state)
   }
 
   private again(seconds: number): void {
