@@ -3,7 +3,7 @@ import { after, type TestContext, test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { header } from '../codec/message.ts'
-import { nothing, openAgent, until } from '../testing.ts'
+import { ManualTimers, nothing, openAgent, openPeer, until } from '../testing.ts'
 import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, trunkOf } from './testing.ts'
 
 // What an operator changes of a trunk while it works.
@@ -69,4 +69,19 @@ test('a trunk stays registered when its settings change, whether or not its regi
   await gateway.apply([])
   await until(() => asked.length === 4)
   assert.deepEqual(asked, ['600', '0', '600', '0'])
+})
+
+test('a trunk that is known to be down is tried after all others', async (t) => {
+  const timers = new ManualTimers()
+  const targets = ['silent', 'carrier'].map((trunk) => ({ trunk, number: '+33612345678' }))
+  const { gateway, carrier, browser } = await openWorld(t, () => ({ value: { targets } }), { media, timers })
+  const silent = await openPeer(t)
+  await gateway.apply([trunkOf(silent.port, { id: 'silent' }), trunkOf(carrier.port)])
+  await until(() => silent.heard.length > 0)
+  timers.advance(4_000)
+  await until(() => gateway.trunk('silent')?.state === 'down')
+  const caller = await browser('ANN')
+  await dial(caller, fromBrowser(caller), await kept(t, makeSoftphone()))
+  await carrier.call()
+  assert.ok(silent.heard.every((heard) => heard.kind === 'request' && heard.method !== 'INVITE'))
 })

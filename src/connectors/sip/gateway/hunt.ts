@@ -59,7 +59,10 @@ export class Hunt {
 
   async run(): Promise<Found> {
     let last: Ending = nobody
-    for (const target of this.settings.plan.targets) {
+    const { plan } = this.settings
+    // A trunk that does not answer its pings may still take calls, and is worth the wait when there is no other one.
+    const targets = plan.targets.toSorted((a, b) => Number(this.isDown(a)) - Number(this.isDown(b)))
+    for (const target of targets) {
       if (this.isCancelled) break
       const trunk = 'trunk' in target ? this.settings.trunks.get(target.trunk) : null
       const release = trunk?.load.take() ?? (() => {})
@@ -76,6 +79,10 @@ export class Hunt {
     this.isCancelled = true
     for (const attempt of this.attempts) attempt.cancel()
     this.stop()
+  }
+
+  private isDown(target: VoiceTarget): boolean {
+    return 'trunk' in target && this.settings.trunks.get(target.trunk)?.status.state === 'down'
   }
 
   private async tryOne(target: VoiceTarget, trunk: Trunk | null): Promise<Tried> {

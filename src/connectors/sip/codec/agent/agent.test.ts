@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { ManualTimers, nothing, openAgent, openPeer, quiet, until } from '../../testing.ts'
 import type { IncomingCall } from '../dialog/incoming.ts'
 import type { Session, SessionEnd } from '../dialog/session.ts'
@@ -157,6 +157,35 @@ test('a session that was frozen is ended after a crash, by who knows nothing els
   assert.deepEqual(ends, ['remote'])
 })
 
+/** An INVITE to a trunk of two addresses, with four seconds of patience. */
+const callTwo = async (t: TestContext) => {
+  const timers = new ManualTimers()
+  const [first, second] = [await openPeer(t), await openPeer(t)]
+  const services = [first, second].map(({ port }, at) => ({ name: 'trunk.test', port, priority: at, weight: 1 }))
+  const names = {
+    addresses: async () => ['127.0.0.1'],
+    services: async (name: string) => (name === '_sip._udp.trunk.test' ? services : []),
+    close: () => {},
+  }
+  const { agent, udp } = await openAgent(t, { timers, names })
+  const outcomes: Outcome[] = []
+  agent.invite(
+    { uri: 'sip:+331@trunk.test', from, body: offer, patienceMs: 4_000 },
+    { progress: () => {}, accepted: () => {}, refused: (outcome) => outcomes.push(outcome), session: quiet },
+  )
+  return { first, second, timers, udp, outcomes }
+}
+
+test('all addresses of a trunk that is silent take no longer than one', async (t) => {
+  const { first, second, timers, outcomes } = await callTwo(t)
+  await first.next()
+  timers.advance(2_000)
+  await second.next()
+  timers.advance(2_000)
+  const outcome = await until(() => outcomes[0])
+  assert.ok(outcome.outcome === 'failed' && outcome.why === 'timeout')
+})
+
 for (const [what, fails] of [
   ['is silent', () => {}],
   [
@@ -165,24 +194,11 @@ for (const [what, fails] of [
   ],
 ] as const)
   test(`when the first trunk of a name ${what}, the second is tried`, async (t) => {
-    const timers = new ManualTimers()
-    const [first, second] = [await openPeer(t), await openPeer(t)]
-    const services = [first, second].map(({ port }, at) => ({ name: 'trunk.test', port, priority: at, weight: 1 }))
-    const names = {
-      addresses: async () => ['127.0.0.1'],
-      services: async (name: string) => (name === '_sip._udp.trunk.test' ? services : []),
-      close: () => {},
-    }
-    const { agent, udp } = await openAgent(t, { timers, names })
-    const outcomes: Outcome[] = []
-    agent.invite(
-      { uri: 'sip:+331@trunk.test', from, body: offer, patienceMs: 4_000 },
-      { progress: () => {}, accepted: () => {}, refused: (outcome) => outcomes.push(outcome), session: quiet },
-    )
+    const { first, second, timers, udp, outcomes } = await callTwo(t)
     const lost = await first.next()
     assert.ok(lost.kind === 'request')
     fails(first, lost, udp)
-    if (what === 'is silent') timers.advance(4_000)
+    if (what === 'is silent') timers.advance(2_000)
     const request = await second.next()
     assert.ok(request.kind === 'request' && request.method === 'INVITE')
     second.send(replyTo(request, { status: 486, tag: 'b' }), udp)

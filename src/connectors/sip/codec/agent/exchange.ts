@@ -21,7 +21,7 @@ export type Outcome =
 export type ExchangeOptions = {
   /** Answers challenges, and signs from the first attempt on once it was challenged. */
   readonly digest?: DigestClient
-  /** How long a target may stay silent before the next one is tried, ms. */
+  /** How long all targets together may stay silent, ms: each has an equal share of what is left. */
   readonly patienceMs?: number
   /** How long an INVITE waits behind each provisional answer, ms; for ever unless told: a telephone may ring. */
   readonly ringMs?: number
@@ -35,6 +35,9 @@ export type ExchangeOptions = {
 }
 
 const mostAttempts = 3
+
+/** No target has less of the patience, ms: two packets may be lost. */
+const leastShare = 1_000
 
 /**
  * One request to its end: the targets in turn (RFC 3263, 4.3), answers to challenges, an interval that was too small
@@ -50,6 +53,10 @@ export class Exchange {
   private transaction: ClientTransaction | null = null
   private flow: Flow | null = null
   private attempts = 0
+  /** When patience ends with all targets, and with the one that is tried. */
+  private deadline: number
+  private until = 0
+  private isHeard = false
   private isCancelled = false
   private isCancelSent = false
   private onCancel: readonly Header[] = []
@@ -65,6 +72,7 @@ export class Exchange {
     this.transactions = transactions
     this.request = options.digest?.sign(request) ?? request
     this.options = options
+    this.deadline = this.patientUntil
     this.done = new Promise((resolve) => {
       this.settle = resolve
     })
@@ -91,13 +99,22 @@ export class Exchange {
     const [target, ...others] = this.targets
     this.targets = others
     if (this.isCancelled) this.fail('cancelled', 'taken back')
-    else if (!target) this.fail(why, reason)
+    else if (!target || this.now >= this.deadline) this.fail(why, reason)
     else await this.attempt(target)
   }
 
+  private get patientUntil(): number {
+    return this.now + (this.options.patienceMs ?? Number.POSITIVE_INFINITY)
+  }
+
+  private get now(): number {
+    return this.transactions.timers.now()
+  }
+
   private async attempt(target: Flow | Target): Promise<void> {
+    this.until = this.now + Math.max(leastShare, (this.deadline - this.now) / (this.targets.length + 1))
     try {
-      this.flow = 'send' in target ? target : await this.transport.flow(target)
+      this.flow = 'send' in target ? target : await this.connected(target)
     } catch (error) {
       await this.next(error instanceof Error ? error.message : String(error))
       return
@@ -106,8 +123,24 @@ export class Exchange {
     else this.send(this.flow)
   }
 
+  private async connected(target: Target): Promise<Flow> {
+    if (this.options.patienceMs === undefined) return this.transport.flow(target)
+    let stop = () => {}
+    const isLate = new Promise<never>((_, reject) => {
+      const give = () => reject(new Error(`${target.protocol} ${target.address}:${target.port}: no connection in time`))
+      stop = this.transactions.timers.after(this.until - this.now, give)
+    })
+    try {
+      return await Promise.race([this.transport.flow(target), isLate])
+    } finally {
+      stop()
+    }
+  }
+
   private send(flow: Flow): void {
-    const { contact, patienceMs } = this.options
+    const { contact, patienceMs: whole } = this.options
+    // Whoever has asked for a password is there.
+    const patienceMs = whole === undefined || this.isHeard ? whole : Math.max(0, this.until - this.now)
     if (contact) this.request = withHeader(this.request, 'Contact', contact(flow))
     const events = {
       response: (response: SipResponse, transaction: ClientTransaction) => this.receive(response, transaction, flow),
@@ -119,6 +152,7 @@ export class Exchange {
 
   private receive(response: SipResponse, transaction: ClientTransaction, flow: Flow): void {
     const { request } = transaction
+    this.isHeard = true
     if (response.status < 200) {
       if (this.isCancelled) this.sendCancel()
       else if (this.options.ringMs !== undefined) transaction.limit(this.options.ringMs)
@@ -131,8 +165,11 @@ export class Exchange {
       this.request = renumbered(again, this.options.nextSeq?.() ?? cseqOf(request).number + 1)
       this.attempts++
       this.send(flow)
-    } else if (response.status === 503 && this.targets.length > 0 && !this.isCancelled) void this.next('503')
-    else this.settle({ outcome: 'answered', response, request, flow })
+    } else if (response.status === 503 && this.targets.length > 0 && !this.isCancelled) {
+      this.isHeard = false
+      this.deadline = this.patientUntil
+      void this.next('503')
+    } else this.settle({ outcome: 'answered', response, request, flow })
   }
 
   /** The request as it may succeed now; null when the answer is the last word. */

@@ -51,7 +51,7 @@ const isEnding = (request: SipRequest): boolean => request.method === 'BYE'
 /** The transaction layer (RFC 3261, 17): matches what comes in with what is under way, and bounds how much that is. */
 export class TransactionLayer {
   private readonly transport: TransportLayer
-  private readonly timers: Timers
+  readonly timers: Timers
   private readonly events: TransactionEvents
   private readonly limits: TransactionLimits
   private readonly servers = new Map<string, ServerTransaction>()
