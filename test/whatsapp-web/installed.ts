@@ -10,16 +10,21 @@ const cache = join(root, 'node_modules/.cache/whatsapp-web-7.0.0-rc14')
 const install = (): void => {
   const home = `${cache}.${process.pid}`
   mkdirSync(home, { recursive: true })
-  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TRUNKLINE_HOME: home }
+  // With what the machine tells npm: its registry, its proxy.
+  const env = { ...process.env, TRUNKLINE_HOME: home }
   execFileSync(process.execPath, [join(root, 'scripts/whatsapp-web.ts'), '--accept'], {
     cwd: home,
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
     timeout: 300_000,
   })
-  // Another test file may have been faster.
-  if (existsSync(cache)) rmSync(home, { recursive: true })
-  else renameSync(home, cache)
+  try {
+    renameSync(home, cache)
+  } catch (error) {
+    rmSync(home, { recursive: true })
+    // Another test file was faster.
+    if (!existsSync(cache)) throw error
+  }
 }
 
 /** Where the library is, or why it could not be installed. @throws with CI=true, where packages were installed a moment ago */
