@@ -9,7 +9,7 @@ const rate = 8_000
 const mostSeconds = 60
 const mostTones = 200
 /** A packet that comes later than this behind what was heard so far left a gap of silence, ms. */
-const patienceMs = 200
+const patienceMs = 1_000
 /** What belongs to a tone. */
 const leastShare = 0.8
 const sameHertz = 8

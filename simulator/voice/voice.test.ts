@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { share } from '../../src/connectors/media/testing.ts'
+import { clearest, share } from '../../src/connectors/media/testing.ts'
 import { Registration } from '../../src/connectors/sip/codec/agent/registration.ts'
 import type { IncomingCall } from '../../src/connectors/sip/codec/dialog/incoming.ts'
 import type { Session } from '../../src/connectors/sip/codec/dialog/session.ts'
@@ -86,7 +86,7 @@ describe('the sandbox trunk', { concurrency: true }, () => {
       const peer = await customer.telephone()
       const { dialled } = await customer.dial('+33612345678', peer)
       const session = await until(async () => dialled.session)
-      assert.deepEqual([dialled.progress, dialled.status], [[180], 200])
+      assert.deepEqual([[...new Set(dialled.progress)], dialled.status], [[180], 200])
       peer.say(1_000)
       await hears(peer, 620)
       const now = async () => (await seen(simulator, '+33612345678'))[0]
@@ -110,7 +110,7 @@ describe('the sandbox trunk', { concurrency: true }, () => {
       const file = readFileSync(join(path, 'heard', `${call.call_id}.wav`))
       const samples = new Int16Array(file.buffer, file.byteOffset + 44, (file.length - 44) / 2)
       assert.equal(file.readUInt32LE(40), file.length - 44)
-      assert.ok(share(samples.subarray(4_000, 8_000), 1_000) > 0.95)
+      assert.ok(clearest(samples, 1_000) > 0.95)
     })
 
   test('handsets are busy, reject, let it ring and echo as their last digits or a PUT say', async (t) => {
@@ -128,8 +128,8 @@ describe('the sandbox trunk', { concurrency: true }, () => {
     assert.ok(busy && rejecting && ringing && echoing)
     await until(async () => [busy, rejecting].every(({ dialled }) => dialled.status > 0))
     assert.deepEqual([busy.dialled.status, busy.dialled.progress], [486, []])
-    assert.deepEqual([rejecting.dialled.status, rejecting.dialled.progress], [603, [180]])
-    assert.deepEqual([ringing.dialled.status, ringing.dialled.progress], [0, [180]])
+    assert.deepEqual([rejecting.dialled.status, rejecting.dialled.progress[0]], [603, 180])
+    assert.deepEqual([ringing.dialled.status, ringing.dialled.progress[0]], [0, 180])
     ringing.call.cancel()
     await until(async () => echoing.dialled.session)
     echoing.peer.say(1_000)

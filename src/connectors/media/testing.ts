@@ -22,3 +22,11 @@ export const share = (samples: ArrayLike<number>, hertz: number): number => {
   const power = before * before + last * last - turn * before * last
   return energy === 0 ? 0 : (2 * power) / (samples.length * energy)
 }
+
+/** The most that a frequency has of any quarter of a second: a busy machine leaves gaps elsewhere. */
+export const clearest = (samples: Int16Array, hertz: number): number => {
+  let most = 0
+  for (let from = 0; from + 2_000 <= samples.length; from += 500)
+    most = Math.max(most, share(samples.subarray(from, from + 2_000), hertz))
+  return most
+}
