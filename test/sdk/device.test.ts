@@ -137,8 +137,9 @@ describe('the Device of the SDK', needs('chromium'), () => {
     const { dialled } = await dial(ground.carrier, { uri, from: '<sip:+33612345678@carrier.test>' }, caller)
     await until(async () => dialled.refused.length === 1)
     await ann.run('device.register()')
-    await ann.run('device.destroy()')
+    const both = '(() => { const over = attempt(device.unregister()); device.destroy(); return over })()'
+    assert.equal(await ann.run(both), 'done')
     assert.equal(await ann.run('attempt(device.register())'), 'VoiceError NOT_REGISTERED')
-    assert.equal((await ann.seen('unregistered')).length, 2)
+    assert.equal((await ann.seen('unregistered')).length, 3)
   })
 })

@@ -39,6 +39,10 @@ export class Device extends Emitter<DeviceEvents> {
         for (const call of this.calls) call.connectionLost()
       },
       left: (reason) => this.left(reason),
+      refused: (error) => {
+        this.log('warn', error.message)
+        this.emit('error', error)
+      },
       invited: (session, headers) => this.invited(session, headers),
       said: (line) => this.log('debug', line),
       isBusy: () => this.calls.size > 0,

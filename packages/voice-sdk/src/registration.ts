@@ -11,6 +11,8 @@ export type RegistrationEvents = Pick<LineEvents, 'invited' | 'said'> & {
   /** The connection broke, whether or not anybody was registered. */
   broken(): void
   left(reason: UnregisterReason): void
+  /** A registration that stood was not taken again; it is tried once more by itself. */
+  refused(error: VoiceError): void
   /** A call is under way: the line is kept for it. */
   isBusy(): boolean
 }
@@ -151,6 +153,8 @@ export class Registration {
   private stopLine(): void {
     this.line?.stop()
     this.line = null
+    // Without the line there is nobody left who could confirm it, nor anything to confirm.
+    this.withdrawn(200)
   }
 
   private take(credentials: Credentials): void {
@@ -184,6 +188,7 @@ export class Registration {
     else if (this.standing === 'away') return
     else if (status === 401 || status === 403) void this.learnWhy()
     else {
+      this.events.refused(refusal(status, reason))
       if (this.standing === 'here') this.wait()
       this.retry()
     }
