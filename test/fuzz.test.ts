@@ -117,7 +117,7 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
   pool.pin('any', (await scene.reservation()).uuid)
 }
 
-/** They want things that belong together, such as a message and the handset that wrote it, or that last a moment. The fuzzer
+/** They want things that belong together, such as a message and the handset that wrote it, that last a moment, or a name. The fuzzer
  *  meets their refusals; that they are fulfilled as well, after all that, is seen by their recipes. */
 const together = new Set([
   'getCallTimelineOfAccount',
@@ -134,6 +134,7 @@ const together = new Set([
   'promoteParticipant',
   'demoteParticipant',
   'setGroupDescription',
+  'checkTrunk',
 ])
 
 const hasInput = ({ params, query, body }: Contract) => params || query || body
