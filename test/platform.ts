@@ -46,6 +46,7 @@ export const startPlatform = async (home = temporaryFolder(), env: Record<string
       ...inherited,
       TRUNKLINE_HOME: home,
       TRUNKLINE_PORT: '0',
+      TRUNKLINE_SIP_PORT: '0',
       TRUNKLINE_API_KEY: apiKey,
       TRUNKLINE_OPERATOR_KEY: operatorKey,
       TRUNKLINE_READY_FILE: readyFile,
