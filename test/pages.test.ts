@@ -22,7 +22,7 @@ describe('pages', needs('chromium'), () => {
 
   const open = async (path: string, height = 900): Promise<Page> => {
     const page = await browser.newPage({ viewport: { width: 1280, height }, colorScheme: 'light' })
-    page.setDefaultTimeout(20_000)
+    page.setDefaultTimeout(60_000)
     page.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) faults.push(message.text())
     })
