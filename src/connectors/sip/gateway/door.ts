@@ -31,6 +31,18 @@ type Guest = {
 /** Proxies in between close what is silent for a minute. */
 const pingMs = 25_000
 
+/** Connections of one address over which nobody has registered yet: an office comes back after a restart at once. */
+const mostNewcomers = 200
+
+const ownNetwork = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^(::1$|f[cd])/i
+
+/** Who asks. Of a proxy in our own network, what that proxy has seen: the last of X-Forwarded-For. */
+const askerOf = ({ socket, headers }: IncomingMessage): string => {
+  const address = socket.remoteAddress ?? ''
+  const forwarded = [headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim()
+  return forwarded && ownNetwork.test(address) ? forwarded : address
+}
+
 const refuse = (socket: Duplex, status: string): void => {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
@@ -45,6 +57,8 @@ export class Door {
     handleProtocols: () => 'sip',
   })
   private readonly guests = new Map<string, Guest>()
+  /** Over whose connection nobody has registered yet, by address. */
+  private readonly newcomers = new Map<string, Set<Guest>>()
   private stopRound = () => {}
 
   constructor(settings: DoorSettings) {
@@ -56,6 +70,7 @@ export class Door {
     const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
     if (!offered.includes('sip')) refuse(socket, '400 Bad Request')
     else if (this.guests.size >= this.settings.mostBrowsers) refuse(socket, '503 Service Unavailable')
+    else if (this.newcomersOf(askerOf(request)) >= mostNewcomers) refuse(socket, '429 Too Many Requests')
     else this.server.handleUpgrade(request, socket, head, (opened) => this.welcome(opened, request))
   }
 
@@ -82,7 +97,15 @@ export class Door {
     this.server.close()
   }
 
-  private welcome(socket: WebSocket, { socket: under }: IncomingMessage): void {
+  private newcomersOf(asker: string): number {
+    const found = this.newcomers.get(asker) ?? new Set()
+    for (const guest of found) if (this.settings.isUsed(guest.flow)) found.delete(guest)
+    if (found.size === 0) this.newcomers.delete(asker)
+    return found.size
+  }
+
+  private welcome(socket: WebSocket, request: IncomingMessage): void {
+    const { socket: under } = request
     const flow = this.settings.transport.attach(socket, under.remoteAddress ?? '', under.remotePort ?? 0)
     const guest: Guest = {
       ...{ flow, socket, isAlive: true, farewell: null },
@@ -92,7 +115,14 @@ export class Door {
     socket.on('pong', () => {
       guest.isAlive = true
     })
-    socket.on('close', () => this.guests.delete(flow.id))
+    const asker = askerOf(request)
+    const newcomers = this.newcomers.get(asker) ?? new Set()
+    this.newcomers.set(asker, newcomers.add(guest))
+    socket.on('close', () => {
+      this.guests.delete(flow.id)
+      this.newcomers.get(asker)?.delete(guest)
+      this.newcomersOf(asker)
+    })
   }
 
   private round(): void {

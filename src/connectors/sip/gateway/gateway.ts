@@ -40,7 +40,11 @@ export type GatewaySettings = {
   fault(error: unknown): void
 }
 
-const openTransports = async (agent: Agent, settings: GatewaySettings): Promise<number> => {
+const openTransports = async (
+  agent: Agent,
+  settings: GatewaySettings,
+  isKnown: (address: string) => boolean,
+): Promise<number> => {
   const { bind: address, port, advertised, tls } = settings
   const { transports, timers } = agent
   const known = (at: number): { advertised?: SentBy } =>
@@ -49,7 +53,7 @@ const openTransports = async (agent: Agent, settings: GatewaySettings): Promise<
     const udp = await openUdp({ address, port, ...known(port) }, transports)
     const bound = udp.sentBy.port ?? port
     try {
-      transports.add(await openTcp({ address, port: bound, ...known(bound) }, transports, timers))
+      transports.add(await openTcp({ address, port: bound, isKnown, ...known(bound) }, transports, timers))
     } catch (error) {
       await udp.close()
       // A port of the system's choice is free for UDP, and may be taken for TCP.
@@ -60,7 +64,8 @@ const openTransports = async (agent: Agent, settings: GatewaySettings): Promise<
     return bound
   }
   const bound = await open(10)
-  if (tls) transports.add(await openTcp({ address, port: tls.port, tls, ...known(tls.port) }, transports, timers))
+  if (tls)
+    transports.add(await openTcp({ address, port: tls.port, tls, isKnown, ...known(tls.port) }, transports, timers))
   return bound
 }
 
@@ -104,7 +109,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     hasCalls: (flow) => calls.over(flow),
     isUsed: (flow) => registrar.of(flow) !== null || calls.over(flow),
   })
-  const port = await openTransports(agent, settings)
+  const port = await openTransports(agent, settings, (address) => trunks.from(address) !== null)
 
   return {
     port,

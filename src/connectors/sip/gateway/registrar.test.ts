@@ -118,6 +118,26 @@ test('a connection over which nobody registers is closed, and so is one that doe
   assert.match(String(error), /400/)
 })
 
+test('one address cannot take all places without registering, and does not keep out those who come by another', async (t) => {
+  const { url } = await open(t)
+  const dial = async (headers: Record<string, string> = {}): Promise<string> => {
+    const socket = new WebSocket(url, 'sip', { headers })
+    t.after(() => socket.terminate())
+    socket.on('error', () => {})
+    const [answer] = await Promise.race([
+      once(socket, 'open').then(() => ['open']),
+      once(socket, 'unexpected-response'),
+    ])
+    return answer === 'open' ? 'open' : 'refused'
+  }
+  const browser = await openBrowser(t, url, 'ANN')
+  assert.match(await browser.register(), /^200/)
+  const first = await Promise.all(Array.from({ length: 200 }, () => dial()))
+  assert.ok(first.every((answer) => answer === 'open'))
+  assert.equal(await dial(), 'refused')
+  assert.equal(await dial({ 'x-forwarded-for': '127.0.0.1, 198.51.100.7' }), 'open')
+})
+
 test('a stranger hears nothing, whatever is asked', async (t) => {
   const { gateway } = await open(t)
   const peer = await openPeer(t)

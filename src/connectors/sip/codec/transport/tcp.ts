@@ -12,12 +12,21 @@ export type TcpSettings = {
   readonly advertised?: SentBy
   /** PEM: makes it TLS. Peers that we connect to must show a certificate of a known authority, or of `ca`. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly ca?: string }
-  /** Connections at a time, ours and theirs. */
+  /** Connections at a time: ours, and as many of theirs. */
   readonly mostConnections?: number
+  /** Whose connections stay; those of others are few and end soon. Everybody's unless told. */
+  readonly isKnown?: (address: string) => boolean
   /** Silence after which a connection is closed, ms. */
   readonly idleMs?: number
   readonly connectMs?: number
 }
+
+/**
+ * Connections of addresses that are not known, at a time, and how long one lasts, ms. Another proxy of a carrier may bring the
+ * BYE of a call, and needs no longer for it; what else comes there is whoever scans the Internet, and takes nobody's place.
+ */
+const mostStrangers = 100
+const strangerMs = 30_000
 
 const keyOf = (address: string, port: number): string => `${address} ${port}`
 
@@ -31,6 +40,10 @@ class Tcp implements Transport {
   private readonly server: Server
   private readonly open = new Map<string, Connection>()
   private readonly opening = new Map<string, Promise<Flow>>()
+  /** Those that we accepted: of peers that are known, and of others. */
+  private readonly accepted = { known: new Set<Socket>(), strange: new Set<Socket>() }
+  /** Those that we opened, or are about to. */
+  private ours = 0
   private isClosed = false
 
   constructor(server: Server, settings: TcpSettings, receiver: Receiver, timers: Timers) {
@@ -42,7 +55,9 @@ class Tcp implements Transport {
     this.settings = settings
     this.receiver = receiver
     this.timers = timers
-    server.on(settings.tls ? 'secureConnection' : 'connection', (socket: Socket) => this.accept(socket))
+    // Counted before the handshake of TLS: that alone takes ten seconds of whoever says nothing.
+    server.on('connection', (socket: Socket) => this.accept(socket))
+    if (settings.tls) server.on('secureConnection', (socket: Socket) => this.keep(socket))
   }
 
   flow(target: Target): Promise<Flow> {
@@ -61,16 +76,29 @@ class Tcp implements Transport {
     const closed = once(this.server, 'close')
     this.server.close()
     for (const connection of this.open.values()) connection.close('closed')
+    // Those in the midst of a handshake.
+    for (const peers of Object.values(this.accepted)) for (const socket of peers) socket.destroy()
     await closed
   }
 
-  private get isFull(): boolean {
-    return this.open.size + this.opening.size >= (this.settings.mostConnections ?? 2_000)
+  private get most(): number {
+    return this.settings.mostConnections ?? 2_000
   }
 
   private accept(socket: Socket): void {
-    if (this.isFull || this.isClosed) socket.destroy()
-    else this.keep(socket)
+    const isKnown = this.settings.isKnown?.(socket.remoteAddress ?? '') ?? true
+    const peers = isKnown ? this.accepted.known : this.accepted.strange
+    if (this.isClosed || peers.size >= (isKnown ? this.most : mostStrangers)) {
+      socket.destroy()
+      return
+    }
+    peers.add(socket)
+    const stop = isKnown ? () => {} : this.timers.after(strangerMs, () => socket.destroy())
+    socket.on('close', () => {
+      stop()
+      peers.delete(socket)
+    })
+    if (!this.settings.tls) this.keep(socket)
   }
 
   private keep(socket: Socket): Connection {
@@ -87,13 +115,15 @@ class Tcp implements Transport {
   }
 
   private async connect(target: Target): Promise<Flow> {
-    if (this.isFull) throw new Error('too many connections')
+    if (this.ours >= this.most) throw new Error('too many connections')
     const { address: host, port, serverName } = target
     const { tls, connectMs = 4_000 } = this.settings
     const name = serverName ?? host
     const socket = tls
       ? connectTls({ host, port, ...(tls.ca ? { ca: tls.ca } : {}), ...(isIP(name) ? {} : { servername: name }) })
       : connectTcp({ host, port })
+    this.ours++
+    socket.on('close', () => this.ours--)
     const giveUp = this.timers.after(connectMs, () => socket.destroy(new Error('no connection in time')))
     try {
       await once(socket, tls ? 'secureConnect' : 'connect')

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { certificate } from '../../../../../test/certificate.ts'
+import { needs } from '../../../../../test/needs.ts'
+import { ask, ManualTimers, nothing, octets, until } from '../../testing.ts'
+import { Agent } from '../agent/agent.ts'
+import { openTcp } from './tcp.ts'
+
+// Who is known here comes from 127.0.0.2.
+
+const dial = async (t: TestContext, port: number, localAddress: string, secure: string | null) => {
+  const where = { port, host: '127.0.0.1', localAddress }
+  const socket: Socket = secure === null ? connect(where) : connectTls({ ...where, ca: secure })
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, secure === null ? 'connect' : 'secureConnect')
+  return socket
+}
+
+for (const protocol of ['TCP', 'TLS'] as const)
+  test(
+    `strangers over ${protocol} are few, end soon, and take no place of those who are known`,
+    needs('openssl'),
+    async (t) => {
+      const timers = new ManualTimers()
+      const pair = protocol === 'TLS' ? certificate() : null
+      const open = async () => {
+        const agent = new Agent({ handlers: nothing, timers })
+        t.after(() => agent.close())
+        const settings = {
+          ...{ address: '127.0.0.1', port: 0, mostConnections: 2 },
+          ...(pair ? { tls: { ...pair, ca: pair.cert } } : {}),
+          isKnown: (address: string) => address === '127.0.0.2',
+        }
+        const { sentBy } = agent.transports.add(await openTcp(settings, agent.transports, agent.timers))
+        return { agent, port: sentBy.port ?? 0 }
+      }
+      const [us, them] = [await open(), await open()]
+
+      let closed = 0
+      const strangers = await Promise.all(
+        Array.from({ length: 110 }, async () => {
+          const socket = await dial(t, us.port, '127.0.0.3', null)
+          socket.on('close', () => closed++)
+          socket.resume()
+          return socket
+        }),
+      )
+      await until(() => closed === 10)
+
+      const known = await dial(t, us.port, '127.0.0.2', pair?.cert ?? null)
+      let answer = ''
+      known.on('data', (chunk: Buffer) => {
+        answer += chunk.toString('latin1')
+      })
+      known.write(octets(ask('OPTIONS', us.port).replace('SIP/2.0/UDP', `SIP/2.0/${protocol}`)))
+      await until(() => answer.startsWith('SIP/2.0 200'))
+      const uri = `${pair ? 'sips' : 'sip'}:them@127.0.0.1:${them.port};transport=tcp`
+      const outcome = await us.agent.request('OPTIONS', { uri, from: '<sip:us@127.0.0.1>' })
+      assert.equal(outcome.outcome, 'answered')
+
+      timers.advance(30_000)
+      await until(() => closed === strangers.length)
+      assert.equal(known.destroyed, false)
+      const fresh = await dial(t, us.port, '127.0.0.3', null)
+      assert.equal(fresh.destroyed, false)
+    },
+  )
