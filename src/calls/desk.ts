@@ -207,6 +207,10 @@ export const makeDesk = (ground: DeskGround): Desk => {
       const newest = await newestGeneration(db, account, user)
       if (generation !== null && newest !== null && generation < newest)
         return refused(refuse(403, '', 'A newer device has registered'))
+      // The password does not prove the generation: one of the future would lock out every device to come, and none at all would
+      // let an old device in.
+      if (generation !== newest)
+        return refused(refuse(403, '', 'X-Device-Gen is not what was given out with the credentials'))
       return { value: { ...person, generation: generation ?? 0, until: until.getTime() } }
     },
 

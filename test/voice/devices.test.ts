@@ -47,6 +47,11 @@ test('credentials of one user with the identity of another, a wrong password, an
   const others = await credentialsOf(platform, grace)
   assert.match(await person.register({ ...person.sip, ...others, uri: person.sip.uri }), /^403/)
   assert.match(await person.register({ ...person.sip, password: 'guess' }), /^40[13]/)
+  // A generation that nobody was given would lock out every device to come.
+  const forged = { ...person.sip, generation: 999_999_999_999_999 }
+  assert.match(await person.register(forged), /^403 X-Device-Gen/)
+  assert.match(await person.register({ ...person.sip, generation: null }), /^403 X-Device-Gen/)
+  assert.match(await person.register(), /^200/)
   const answer = await fetch(`${platform.url}/open/sdk/credentials`, {
     method: 'POST',
     headers: { authorization: 'Bearer junk' },
