@@ -219,6 +219,7 @@ export const mapped = async (
       delete from msgapp_chats where account_id = ${account} and channel_id = ${channel} and peer = ${remote} returning *
     )
     update msgapp_chats c set unread = c.unread + old.unread, pushname = coalesce(c.pushname, old.pushname),
+      read_to = case when c.read_to is not null and old.read_to is not null then least(c.read_to, old.read_to) end,
       last_message_id = case when old.last_at > c.last_at then old.last_message_id else c.last_message_id end,
       last_at = greatest(c.last_at, old.last_at), last_inbound_at = greatest(c.last_inbound_at, old.last_inbound_at)
     from old where c.account_id = old.account_id and c.channel_id = old.channel_id and c.peer = ${peer}`

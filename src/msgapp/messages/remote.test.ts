@@ -35,6 +35,34 @@ test('who hides the number is answered by the id that the network gives, and by 
   assert.equal((await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body.total, 1)
 })
 
+test('what was unread of who hid the number is read with the conversation that it goes on in', async () => {
+  const tenant = await world.tenant()
+  const { line, intake } = await makeChat(world, tenant.id)
+  const session = async () =>
+    (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body.sessions[0]
+  const read = async () => {
+    const key = encodeURIComponent((await session()).session_key)
+    assert.equal((await call(tenant, 'POST', `/open/msgapp/conversation/${key}/read`)).status, 200)
+  }
+  await intake.inbound(line, inbound({ number: null, text: 'Before' }))
+  await world.db.run`
+    update msgapp_messages set created_at = created_at - interval '1 hour' where channel_id = ${line.channel}`
+  await world.db.run`update msgapp_chats set last_at = last_at - interval '1 hour' where channel_id = ${line.channel}`
+  await intake.inbound(line, inbound({ text: 'After' }))
+  await read()
+  await intake.mapped(line, '77@lid', '+447700900123')
+  assert.equal((await session()).unread_count, 1)
+  await read()
+  const { messages } = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body
+  assert.deepEqual(
+    messages.map((one: { read: boolean; message: { text: string } }) => [one.message.text, one.read]),
+    [
+      ['After', true],
+      ['Before', true],
+    ],
+  )
+})
+
 test('nobody is named twice, and an id that another account knows is nobody', async () => {
   const [tenant, other] = [await world.tenant(), await world.tenant()]
   const [chat, theirs] = [await makeChat(world, tenant.id), await makeChat(world, other.id)]
