@@ -84,6 +84,29 @@ test('a network that cannot tell is asked nothing', async () => {
   assert.equal(marked.length, 0)
 })
 
+test('what is deleted unread is counted no longer, and what was answered or read before it was not counted', async () => {
+  const { tenant, list, unread, read, come, key, chat } = await furnish()
+  const remove = async (text: string) => {
+    const one = (await list()).find((found: { message: { text: string } }) => found.message.text === text)
+    const path = `/open/msgapp/message/${encodeURIComponent(key)}/${one.uuid}`
+    assert.equal((await call(tenant, 'DELETE', path)).status, 200)
+  }
+  await remove('three')
+  assert.equal(await unread(), 2)
+  const body = { from_number: chat.line.number, to_number: them, text: 'An answer' }
+  assert.equal((await call(tenant, 'POST', '/open/msgapp/send-message', body)).status, 202)
+  await come('four')
+  await come('five')
+  await remove('two')
+  assert.equal(await unread(), 2)
+  await remove('four')
+  assert.equal(await unread(), 1)
+  await read()
+  await come('six')
+  await remove('five')
+  assert.equal(await unread(), 1)
+})
+
 test('a conversation whose last message is deleted ends with the one before it, and keeps its contact', async () => {
   const { tenant, chat, list, key } = await furnish()
   const details = [{ type: 'PH', value: them }]

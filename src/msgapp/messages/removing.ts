@@ -13,13 +13,24 @@ export type Removal = {
 
 type Reach = 'everyone' | 'us'
 
-/** Forgets a message here: what it said, and the bytes of its file. @returns whether it was still there */
-export const forget = async (tx: Tx, account: string, id: string, reach: Reach): Promise<boolean> => {
-  // First, as who reads it does.
-  await store.holdChat(tx, account, id)
-  const gone = await store.remove(tx, account, id, reach)
-  if (gone?.digest) await askToDiscard(tx, account, gone.digest)
-  return gone !== null
+export type Forgotten = { readonly account: string; readonly id: string; readonly reach: Reach }
+
+const order = ({ account, id }: Forgotten): string => `${account} ${id}`
+
+/**
+ * Forgets messages here: what they said, and the bytes of their files. Their conversations are held first, and all is written in
+ * one order, so that nobody who reads, writes or acknowledges them waits for this while this waits for them.
+ * @returns how many were still there
+ */
+export const forget = async (tx: Tx, messages: readonly Forgotten[]): Promise<number> => {
+  await store.holdChats(tx, messages)
+  let count = 0
+  for (const { account, id, reach } of messages.toSorted((a, b) => (order(a) < order(b) ? -1 : 1))) {
+    const gone = await store.remove(tx, account, id, reach)
+    if (gone) count++
+    if (gone?.digest) await askToDiscard(tx, account, gone.digest)
+  }
+  return count
 }
 
 /** Takes a message back from everyone, where the network still does that; it is gone here in any case. */
@@ -29,7 +40,10 @@ export const makeRemove = (): Act<Removal, Reach> => ({
     return told?.outcome === 'done' ? told.value : 'us'
   },
   settle: async (tx, done) => {
-    for (const { job, result } of done) await forget(tx, job.account ?? '', job.payload.message, result)
+    await forget(
+      tx,
+      done.map(({ job, result }) => ({ account: job.account ?? '', id: job.payload.message, reach: result })),
+    )
     await answer(
       tx,
       done.map(({ job, result }) => ({ id: job.id, answer: { outcome: 'done', value: result } })),

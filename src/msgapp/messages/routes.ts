@@ -176,7 +176,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       const { network_id: networkId } = row
       const channel = await rows.channelById(db, account.id, row.channel_id)
       const forgotten = async (tx: Tx, reach: 'everyone' | 'us') =>
-        (await forget(tx, account.id, row.id, reach)) ? reach : unknown(params.message_uuid)
+        (await forget(tx, [{ account: account.id, id: row.id, reach }])) ? reach : unknown(params.message_uuid)
       const begun = await db.begin(async (tx) => {
         if (await isUnsent(tx, row)) return { reach: await forgotten(tx, 'everyone') }
         if (!channel || networkId === null || row.direction === 'inbound') return { reach: await forgotten(tx, 'us') }
@@ -192,7 +192,9 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       if (answer?.outcome === 'done') return ok({ deleted_for: answer.value })
       // The network was not to be had: it is gone here, unless its answer has come at this moment.
       const reach = await db.begin(async (tx) =>
-        (await forget(tx, account.id, row.id, 'us')) ? 'us' : store.reachOf(tx, account.id, row.id),
+        (await forget(tx, [{ account: account.id, id: row.id, reach: 'us' }]))
+          ? 'us'
+          : store.reachOf(tx, account.id, row.id),
       )
       return ok({ deleted_for: reach ?? unknown(params.message_uuid) })
     }),

@@ -87,14 +87,22 @@ export const alone = (tx: Tx, channels: readonly string[]) => tx.run`
   from (select c from unnest(${channels}::text[]) c order by c) as ordered`
 
 /** Takes away what a network echoed as another device's before its answer said that it is ours; a conversation that ended with
- *  the echo ends with the message itself. */
+ *  the echo ends with the message itself. Each conversation is held before its messages, as by all who write to both. */
 export const dropEchoes = (tx: Tx, sent: readonly SentRow[]) => tx.run`
-  with dropped as (
-    delete from msgapp_messages m
-    using unnest(${sent.map((s) => s.channel)}::uuid[], ${sent.map((s) => s.networkId)}::text[], ${sent.map((s) => s.id)}::uuid[])
+  with echo as materialized (
+    select m.account_id, m.channel_id, m.peer, m.id, g.id as kept
+    from unnest(${sent.map((s) => s.channel)}::uuid[], ${sent.map((s) => s.networkId)}::text[], ${sent.map((s) => s.id)}::uuid[])
       as g (channel_id, network_id, id)
-    where m.channel_id = g.channel_id and m.network_id = g.network_id and m.id <> g.id and m.sent_by = 'agent'
-    returning m.account_id, m.channel_id, m.peer, m.id, g.id as kept
+    join msgapp_messages m using (channel_id, network_id)
+    where m.id <> g.id and m.sent_by = 'agent'
+  ), held as materialized (
+    select c.account_id, c.channel_id, c.peer from msgapp_chats c
+    where (c.account_id, c.channel_id, c.peer) in (select account_id, channel_id, peer from echo)
+    order by c.account_id, c.channel_id, c.peer for update
+  ), dropped as (
+    delete from msgapp_messages m using echo e join held using (account_id, channel_id, peer)
+    where m.account_id = e.account_id and m.id = e.id
+    returning m.account_id, m.channel_id, m.peer, m.id, e.kept
   )
   update msgapp_chats c set last_message_id = d.kept from dropped d
   where c.account_id = d.account_id and c.channel_id = d.channel_id and c.peer = d.peer and c.last_message_id = d.id`
@@ -212,27 +220,45 @@ export const forgetEarly = (sql: Sql) => sql.run`
     select channel_id, network_id from msgapp_early
     where created_at < app_now() - interval '7 days' order by created_at limit 5000)`
 
-/** Holds the conversation of a message until the transaction ends. */
-export const holdChat = (tx: Tx, account: string, id: string) => tx.run`
-  select from msgapp_chats c join msgapp_messages m using (account_id, channel_id, peer)
-  where m.account_id = ${account} and m.id = ${id} for update of c`
+/** Holds the conversations of messages until the transaction ends; in one order, as messages are written to them. */
+export const holdChats = (tx: Tx, messages: readonly { account: string; id: string }[]) => tx.run`
+  select from msgapp_chats c
+  where (c.account_id, c.channel_id, c.peer) in (
+    select m.account_id, m.channel_id, m.peer from msgapp_messages m
+    join unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
+      using (account_id, id))
+  order by c.account_id, c.channel_id, c.peer for update`
 
-/** Forgets what a message said, and its file can be had no more; the row stays, so that the network's telling it again brings
- *  nothing back. Its conversation ends with the one before it. @returns null when that was done before; `digest` is that of its file */
+/**
+ * Forgets what a message said, and its file can be had no more; the row stays, so that the network's telling it again brings
+ * nothing back. Its conversation, which is held, ends with the one before it, and counts it no longer where it was unread: one
+ * of the newest that came in, as many as are counted.
+ * @returns null when that was done before; `digest` is that of its file
+ */
 export const remove = (tx: Tx, account: string, id: string, removed: 'everyone' | 'us') => tx.maybe<{
   digest: Buffer | null
 }>`
   with gone as (
     update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, reactions = null,
       updated_at = app_now()
-    where account_id = ${account} and id = ${id} and removed is null returning id, channel_id, peer, media_id
+    where account_id = ${account} and id = ${id} and removed is null
+    returning id, channel_id, peer, media_id, created_at, direction = 'inbound' and ack < 3 as unread
   ), chat as (
-    update msgapp_chats c set last_message_id = n.id
-    from gone g cross join lateral (
+    update msgapp_chats c set last_message_id = case when c.last_message_id = g.id then coalesce(n.id, g.id) else c.last_message_id end,
+      unread = c.unread - case when g.unread and newer.n < c.unread then 1 else 0 end
+    from gone g
+    join msgapp_chats b on b.account_id = ${account} and b.channel_id = g.channel_id and b.peer = g.peer
+    left join lateral (
       select id from msgapp_messages
       where account_id = ${account} and channel_id = g.channel_id and peer = g.peer and removed is null and id <> g.id
-      order by created_at desc, id desc limit 1) n
-    where c.account_id = ${account} and c.channel_id = g.channel_id and c.peer = g.peer and c.last_message_id = g.id
+      order by created_at desc, id desc limit 1) n on true
+    cross join lateral (
+      select count(*) as n from (
+        select from msgapp_messages
+        where account_id = ${account} and channel_id = g.channel_id and peer = g.peer and (created_at, id) > (g.created_at, g.id)
+          and direction = 'inbound' and ack < 3 and removed is null
+        order by created_at desc, id desc limit b.unread) as m) newer
+    where c.account_id = ${account} and c.channel_id = g.channel_id and c.peer = g.peer
   ), ended as (
     update msgapp_media f set key = null, error = 'the message was deleted' from gone g
     where f.account_id = ${account} and f.id = g.media_id
