@@ -74,6 +74,8 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     const qr = await until(async () => (await statusOf(platform, channel)).qr_code, 60)
     await network.control('scan', { number: other, qr })
     assert.match((await comes(channel, 'failed')).reason, new RegExp(`linked with \\${other} instead`))
+    // It is not left behind on that phone.
+    await until(async () => (await network.control('devices', { number: other })).count === 0)
   })
 
   test('a number that its phone unlinks is failed, and is linked anew when somebody asks for it', async () => {

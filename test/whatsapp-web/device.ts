@@ -8,9 +8,19 @@ import { connectWhatsappWeb } from '../../src/connectors/whatsapp-web/network.ts
  * The connector alone, as a process that ends itself with SIGKILL at a write of its keys that is told. What it must not lose lies in
  * files of a folder: the keys, and what came in. Takes `{id, to, text}` to send, a line each; says how it stands and what it did.
  */
-const { FOLDER: folder = '', HOME_FOLDER: home = '', SETTINGS = '{}', NUMBER: number = '', KILL = '' } = process.env
+const {
+  FOLDER: folder = '',
+  HOME_FOLDER: home = '',
+  SETTINGS = '{}',
+  NUMBER: number = '',
+  KILL = '',
+  REFUSALS = '0',
+} = process.env
 /** `before 3` or `after 3`: of the writes since it was connected. */
 const [side, at] = [KILL.split(' ')[0], Number(KILL.split(' ')[1])]
+
+/** How often it refuses to keep what came in. */
+let refusals = Number(REFUSALS)
 
 const say = (told: object) => process.stdout.write(`${JSON.stringify(told)}\n`)
 const die = () => process.kill(process.pid, 'SIGKILL')
@@ -59,6 +69,7 @@ const network = connectWhatsappWeb(JSON.parse(SETTINGS), {
       say({ phase, qr, reason })
     },
     inbound: async (_channel, { id, text }) => {
+      if (refusals-- > 0) throw new Error('kept by nobody')
       appendFileSync(join(folder, 'inbound'), `${JSON.stringify({ id, text })}\n`)
       say({ inbound: text })
     },

@@ -1,12 +1,17 @@
 import type { ChatLine, ChatLineState, ChatTools } from '../chat-port.ts'
 import { numberOf } from './codec/jid.ts'
-import { type DeviceKeys, openKeys } from './keys.ts'
+import { insist } from './insist.ts'
+import { type DeviceKeys, type LentKeys, openKeys } from './keys.ts'
 import type { Library, Message, Node, Socket } from './library.ts'
 import type { WhatsappWebSettings } from './settings.ts'
 import { makeSignal } from './signal.ts'
 
 /** The first wait before another attempt, and the longest, milliseconds; each is taken half to whole, by chance. */
 const [shortest, longest] = [500, 60_000]
+/** How long a link stands before the next wait is the shortest again, milliseconds. */
+const steadyMs = 60_000
+/** Attempts that count as made when another program has taken the link: the two would take it from each other without end. */
+const takenAttempts = 7
 const proofMs = 4_000
 /** Round trips that may fail in a row before the socket is given up. */
 const mostMisses = 3
@@ -45,11 +50,16 @@ export class Device {
   private readonly given: Given
   private keys: DeviceKeys | null = null
   private socket: Socket | null = null
+  private lent: LentKeys | null = null
+  /** When the last socket has written all that it ever will. */
+  private written: Promise<void> = Promise.resolve()
   private timer: NodeJS.Timeout | null = null
   private attempts = 0
   private rounds = 0
   private misses = 0
   private isUp = false
+  /** Milliseconds of `performance.now()`. */
+  private upSince = 0
   private isClosed = false
 
   constructor(given: Given) {
@@ -106,30 +116,56 @@ export class Device {
 
   private drop(): Socket | null {
     const { socket } = this
+    if (this.isUp && performance.now() - this.upSince >= steadyMs) this.attempts = 0
+    if (this.lent) this.written = this.lent.giveBack()
+    this.lent = null
     this.socket = null
     this.isUp = false
     this.misses = 0
     return socket
   }
 
+  /** A socket after another one, once that writes nothing any more. */
+  private async reopen(device: DeviceKeys): Promise<void> {
+    await this.written
+    if (!this.isClosed) this.open(device)
+  }
+
   private open(device: DeviceKeys): void {
     const { library, settings, handlers } = this.given
+    this.codes = 0
+    // To the library it looks like a message that cannot be opened: over an open socket it would say so, and the network forget it.
+    const unkept = (error: unknown) => {
+      if (this.socket === socket)
+        this.lost(`nothing can be kept now: ${error instanceof Error ? error.message : error}`, false)
+      else void socket.end(undefined).catch(() => {})
+    }
+    const lent = device.lend(unkept)
+    this.lent = lent
     // Left by a code that nobody typed in: with it the library would log in instead of asking to be linked.
     if (!device.creds.account) delete device.creds.me
     const nodes = new WeakMap<Uint8Array, Node>()
     const version = settings.client_version?.split('.').map(Number)
-    const socket = library.makeWASocket({
-      auth: { creds: device.creds, keys: library.makeCacheableSignalKeyStore(device.keys, quiet) },
+    const take = async (message: Message) => {
+      try {
+        await insist(() => handlers.take(message))
+      } catch (error) {
+        unkept(error)
+        throw error
+      }
+    }
+    const socket: Socket = library.makeWASocket({
+      auth: { creds: device.creds, keys: library.makeCacheableSignalKeyStore(lent.keys, quiet) },
       logger: quiet,
       ...(version ? { version } : {}),
       ...(settings.websocket_url ? { waWebSocketUrl: settings.websocket_url } : {}),
-      makeSignalRepository: makeSignal(library, { nodeOf: (bytes) => nodes.get(bytes), take: handlers.take }),
+      makeSignalRepository: makeSignal(library, { nodeOf: (bytes) => nodes.get(bytes), take }),
       // Conversations of before the link are none of ours: only what tells who is who is read.
       syncFullHistory: false,
       shouldSyncHistoryMessage: ({ syncType }: { syncType: number }) => syncType !== 2 && syncType !== 3,
       emitOwnEvents: false,
       markOnlineOnConnect: false,
-      transactionOpts: { maxCommitRetries: 3, delayBetweenTriesMs: 300 },
+      transactionOpts: { maxCommitRetries: 1, delayBetweenTriesMs: 0 },
     })
     this.socket = socket
     socket.ws.prependListener('frame', (node) => {
@@ -175,14 +211,12 @@ export class Device {
     const number = numberOf(user?.id ?? '')
     if (number !== line.number) {
       const whose = number ?? 'another number'
-      this.fail(`it was linked with ${whose} instead of ${line.number}`)
-      void socket.logout().catch(() => {})
+      this.fail(`it was linked with ${whose} instead of ${line.number}`, { logout: true })
       return
     }
     this.isUp = true
-    this.attempts = 0
+    this.upSince = performance.now()
     this.rounds = 0
-    this.codes = 0
     const { platform = '' } = socket.authState.creds
     this.tell({
       phase: 'connected',
@@ -196,31 +230,33 @@ export class Device {
   }
 
   private closed(code: number | null, reason: string): void {
-    if (code === said.restart) {
+    if (code === said.restart && this.codes > 0) {
       // As it always is after pairing.
       this.drop()
-      if (this.keys && !this.isClosed) this.open(this.keys)
+      if (this.keys) void this.reopen(this.keys)
       return
     }
     // The code is also that of a network that cannot be reached.
     const isUnscanned = code === said.codesOver && this.codes > 0 && /QR refs/.test(reason)
-    this.codes = 0
     if (code === said.loggedOut) this.fail('the phone has unlinked it')
     else if (code === said.banned) this.fail('the network has banned the number')
-    else if (isUnscanned && ++this.rounds >= mostRounds) this.fail('nobody has scanned the code', false)
-    else this.lost(reasons.get(code) ?? reason, isUnscanned)
+    else if (isUnscanned && ++this.rounds >= mostRounds) this.fail('nobody has scanned the code', { forget: false })
+    else {
+      this.drop()
+      if (code === said.replaced) this.attempts = Math.max(this.attempts, takenAttempts)
+      this.again(reasons.get(code) ?? reason, isUnscanned)
+    }
   }
 
-  /** It does not come back by itself. @param forget the link is worth nothing any more */
-  private fail(reason: string, forget = true): void {
+  /** It does not come back by itself. @param how whether the link is worth nothing any more, and is ended at the network too */
+  private fail(reason: string, { forget = true, logout = false } = {}): void {
     const { tools, line } = this.given
-    const socket = this.drop()
-    this.isClosed = true
-    void socket?.end(undefined).catch(() => {})
+    const over = async () => {
+      await this.close(logout)
+      if (forget) await tools.vault.forget(line.channel)
+    }
     const told = () => this.tell({ phase: 'failed', reason, fatal: true })
-    const ended = this.keys?.end() ?? Promise.resolve()
-    if (forget) void ended.then(() => tools.vault.forget(line.channel)).then(told, told)
-    else told()
+    void over().then(told, told)
   }
 
   private lost(reason: string, isPairing: boolean): void {
@@ -234,7 +270,7 @@ export class Device {
     const wait = Math.min(longest, shortest * 2 ** this.attempts++) * (0.5 + Math.random() / 2)
     if (!isPairing) this.tell({ phase: 'disconnected', reason })
     this.timer = setTimeout(() => {
-      if (this.keys) this.open(this.keys)
+      if (this.keys) void this.reopen(this.keys)
       else void this.start()
     }, wait)
   }

@@ -1,14 +1,23 @@
 import type { ChatVault } from '../chat-port.ts'
+import { insist } from './insist.ts'
 import type { Creds, Keys, Library } from './library.ts'
 
 /** What a linked device is: who it is, and the keys that it shares with others. */
 export type DeviceKeys = {
   readonly creds: Creds
-  readonly keys: Keys
+  /** The keys as one socket sees them. @param fault they cannot be read or written: what the socket does next cannot be right */
+  lend(fault: (error: unknown) => void): LentKeys
   /** The credentials were changed: they are written with the next keys, or at once. */
   changed(): void
   /** Resolves once all that was changed is written; nothing is from now on. */
   end(): Promise<void>
+}
+
+/** What a socket does with the keys while it has them. */
+export type LentKeys = {
+  readonly keys: Keys
+  /** Resolves once all that the socket changed is written; nothing of it is from now on: another socket may have moved the keys on. */
+  giveBack(): Promise<void>
 }
 
 type Entry = { type: string; id: string; value: Buffer | null }
@@ -43,7 +52,7 @@ export const openKeys = async (library: Library, vault: ChatVault, channel: stri
       isChanged = false
       if (entries.length + mine.length === 0) return
       try {
-        await vault.write(channel, [...entries, ...mine])
+        await insist(() => vault.write(channel, [...entries, ...mine]))
       } catch (error) {
         isChanged ||= mine.length > 0
         throw error
@@ -55,24 +64,43 @@ export const openKeys = async (library: Library, vault: ChatVault, channel: stri
   }
 
   await write([])
+  const get: Keys['get'] = async (type, ids) => {
+    const found = await insist(() => vault.read(channel, type, ids))
+    return Object.fromEntries([...found].map(([id, bytes]) => [id, unpacked(type, bytes)]))
+  }
+  const set: Keys['set'] = (data) =>
+    write(
+      Object.entries(data).flatMap(([type, values]) =>
+        Object.entries(values).map(([id, value]) => ({
+          type,
+          id,
+          value: value === null || value === undefined ? null : packed(value),
+        })),
+      ),
+    )
+  const lend = (fault: (error: unknown) => void): LentKeys => {
+    let isOver = false
+    const sound = async <T>(work: () => Promise<T>): Promise<T> => {
+      if (isOver) throw new Error('the socket is let go')
+      try {
+        return await work()
+      } catch (error) {
+        fault(error)
+        throw error
+      }
+    }
+    return {
+      keys: { get: (type, ids) => sound(() => get(type, ids)), set: (data) => sound(() => set(data)) },
+      giveBack: () => {
+        isOver = true
+        return writing
+      },
+    }
+  }
+
   return {
     creds,
-    keys: {
-      get: async (type, ids) => {
-        const found = await vault.read(channel, type, ids)
-        return Object.fromEntries([...found].map(([id, bytes]) => [id, unpacked(type, bytes)]))
-      },
-      set: (data) =>
-        write(
-          Object.entries(data).flatMap(([type, values]) =>
-            Object.entries(values).map(([id, value]) => ({
-              type,
-              id,
-              value: value === null || value === undefined ? null : packed(value),
-            })),
-          ),
-        ),
-    },
+    lend,
     changed: () => {
       isChanged = true
       void write([]).catch(() => {})

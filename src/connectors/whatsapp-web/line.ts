@@ -6,6 +6,7 @@ import { locate } from './checks.ts'
 import { bareOf, numberOf } from './codec/jid.ts'
 import { Device } from './device.ts'
 import { readMessage } from './incoming.ts'
+import { insist } from './insist.ts'
 import type { Library, Message, Node, Socket } from './library.ts'
 import { tellCall, tellGroup } from './notices.ts'
 import { addressOf, contentOf, faultOf, networkId } from './outgoing.ts'
@@ -39,8 +40,11 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
   /** By the number that was asked for: where it is. */
   const known = new Map<string, string>()
 
-  const noted = (what: string) => (error: unknown) =>
-    log('could not keep what it was told', { what, error: error instanceof Error ? error.message : String(error) })
+  /** Keeps what the network has told already and tells no second time. */
+  const keep = (what: string, work: () => Promise<void>): void =>
+    void insist(work).catch((error) =>
+      log('could not keep what it was told', { what, error: error instanceof Error ? error.message : String(error) }),
+    )
 
   const numberOfLid = async (lid: string): Promise<string | null> => {
     const found = await device.connected?.signalRepository.lidMapping.getPNForLID(lid).catch(() => null)
@@ -59,19 +63,18 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
     const { ev, ws } = socket
     // What the phone was asked for again, since it came in without its content.
     ev.on('messages.upsert', ({ messages, requestId }) => {
-      if (requestId) for (const message of messages) take(message).catch(noted('message'))
+      if (requestId) for (const message of messages) keep('message', () => take(message))
     })
-    ev.on('messages.update', (updates) => void tellUpdates(events, channel, updates).catch(noted('receipt')))
-    ev.on(
-      'message-receipt.update',
-      (updates) => void tellGroupReceipts(events, channel, updates, numberOfLid).catch(noted('receipt')),
+    ev.on('messages.update', (updates) => keep('receipt', () => tellUpdates(events, channel, updates)))
+    ev.on('message-receipt.update', (updates) =>
+      keep('receipt', () => tellGroupReceipts(events, channel, updates, numberOfLid)),
     )
     ev.on('lid-mapping.update', ({ lid, pn }) => {
       const number = numberOf(pn)
-      if (number) events.mapped(channel, bareOf(lid), number).catch(noted('mapping'))
+      if (number) keep('mapping', () => events.mapped(channel, bareOf(lid), number))
     })
-    ws.on('CB:call', (node) => void tellCall(events, channel, node, numberOfLid).catch(noted('call')))
-    ws.on('CB:notification', (node) => void tellGroup(events, channel, node, numberOfLid).catch(noted('group')))
+    ws.on('CB:call', (node) => keep('call', () => tellCall(events, channel, node, numberOfLid)))
+    ws.on('CB:notification', (node) => keep('group', () => tellGroup(events, channel, node, numberOfLid)))
     ws.on('CB:ack,class:message', (node) => acks.get(node.attrs.id ?? '')?.(node))
   }
 
