@@ -140,6 +140,19 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await until(async () => (await network.control('invited', { number: shy })).groups.includes(group.wa_group_id))
   })
 
+  test('a group is made, and once, though the network fails over one of its members', async () => {
+    const number = newNumber()
+    await linkChannel(platform, network, number)
+    const [open, failing] = [await newPerson(), await newPerson(5)]
+    const { group } = await must('POST', '/open/msgapp/group/create', {
+      from_number: number,
+      group: { name: 'Band', participants: [open, failing] },
+    })
+    assert.equal(group.participants[open].statusCode, 200)
+    assert.equal(group.participants[failing].statusCode, 500)
+    assert.equal((await must('GET', `/open/msgapp/groups/${number}`)).total, 1)
+  })
+
   test('a linked number comes back after a restart without its phone, and a deleted one is unlinked', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)

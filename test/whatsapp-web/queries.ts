@@ -93,6 +93,7 @@ const join = (world: World, group: Group, jid: string, told: (code: string, more
   const person = world.find(jid)
   if (!person) return told('404')
   if (group.members.has(person)) return told('409')
+  if (person.number.endsWith('5')) throw new Refusal(500, 'internal-server-error')
   if (isShy(person)) return told('403', [node('add_request', { code: 'CODE', expiration: '1893456000' })])
   group.members.set(person, { admin: false, creator: false })
   return told('200')
@@ -103,8 +104,11 @@ const groups: Query = (world, device, iq) => {
   const { account } = device
   if (asked?.tag === 'create') {
     const group = world.group(asked.attrs.subject ?? '', account)
-    for (const { attrs } of childrenOf(asked))
-      join(world, group, attrs.jid ?? '', (code) => node('participant', { code }))
+    for (const { attrs } of childrenOf(asked)) {
+      // Numbers that end in 5 are left out of a new group, and when they are added the network fails.
+      if (!world.find(attrs.jid ?? '')?.number.endsWith('5'))
+        join(world, group, attrs.jid ?? '', (code) => node('participant', { code }))
+    }
     return [shownGroup(group)]
   }
   if (asked?.tag === 'participating') {

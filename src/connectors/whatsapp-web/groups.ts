@@ -12,6 +12,7 @@ const messages: { readonly [code: number]: string } = {
   404: 'not on the network',
   408: 'left the group a short while ago',
   409: 'in the group already',
+  500: 'the network does not say what became of it',
 }
 
 const participant = (number: string, code: number, invited = false): ChatParticipant => ({
@@ -74,7 +75,10 @@ export const createGroup = (
     const members = new Set(made.participants.map(numberOfMember))
     // The answer leaves out whom the network did not add; why is told when they are added one by one.
     const missing = new Map([...there].filter(([number, jid]) => !members.has(number) && !members.has(numberOf(jid))))
-    const later = await add(socket, { id: made.id, name }, missing)
+    // The group is there whatever becomes of these: asked for again, it would be made a second time.
+    const later = await add(socket, { id: made.id, name }, missing).catch(() =>
+      [...missing.keys()].map((number) => participant(number, 500)),
+    )
     const codes = new Map(
       [...later, ...absent.map((number) => participant(number, 404))].map((one) => [one.number, one]),
     )
