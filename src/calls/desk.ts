@@ -4,7 +4,6 @@ import type { Config } from '../config.ts'
 import type {
   VoiceAsked,
   VoiceDesk,
-  VoiceEnd,
   VoicePerson,
   VoicePlaced,
   VoicePlan,
@@ -23,8 +22,9 @@ import type { Prices } from '../prices/ops.ts'
 import { standingOf } from '../users/ops.ts'
 import { findDestination, type Refused, refuse } from './destination.ts'
 import * as dialogs from './dialogs.ts'
+import { endOf, type Running } from './ending.ts'
 import { countAttempt, type LimitSettings, limitsOf, mayBegin, mayCall, mayStillSpend } from './limits.ts'
-import { beatCall, beginCall, type CallEnd, callAnswered, callEnded, refuseCall } from './ops.ts'
+import { beatCall, beginCall, callAnswered, callEnded, type Lack, refuseCall } from './ops.ts'
 import * as recordings from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
 import type { NewCall } from './store.ts'
@@ -38,13 +38,14 @@ export type DeskGround = {
   readonly log: Logger
   readonly config: Pick<Config, 'home' | 'mediaStore'> & LimitSettings
   readonly linkOf: RecordingLink
+  /** Ends a call of this process. */
+  hangUp(call: string, reason: string): void
   trunks(): readonly TrunkConnection[]
 }
 
 export type Desk = VoiceDesk & {
   /** Those who may be here, or on the telephone. */
   present(): readonly VoicePerson[]
-  forget(person: VoicePerson): void
   /** Writes down what calls told since the last time. */
   flush(): Promise<void>
 }
@@ -52,41 +53,16 @@ export type Desk = VoiceDesk & {
 /** How long browsers ring, and telephones, in seconds. */
 const ringSeconds = { people: 30, trunk: 60 }
 
-type Running = {
-  readonly account: string
-  readonly direction: 'I' | 'O'
-  readonly isRecorded: boolean
-  isAnswered: boolean
-  /** Why we cut it, where that is more than the gateway knows. */
-  cut?: string
-}
-
-const words: Partial<Record<VoiceEnd['how'], string>> = {
-  media_timeout: 'media_timeout',
-  balance: 'balance',
-  suspended: 'suspended',
-  operator: 'operator',
-  interrupted: 'interrupted',
-}
-
-const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
-  canceled: 'CANCELED',
-  busy: 'BUSY',
-  no_answer: 'NO_ANSWER',
-}
-
-/** Of what rings in vain at ours, whoever gave up, `MISSED` is what its user wants to see. */
-const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered, cut }: Running): CallEnd => {
-  const reason = cut ?? words[how] ?? String(status)
-  if (isAnswered) return { status: 'COMPLETED', reason }
-  if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
-    return { status: 'MISSED', reason }
-  return { status: statuses[how] ?? 'FAILED', reason }
-}
-
 /** The switch of one call: a header of the SDK's connect. */
 const wantsRecord = (headers: VoicePlaced['headers']): boolean =>
   Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'x-record' && value.toLowerCase() === 'true')
+
+/** How long a call goes on that cannot be written down, ms: shorter than it takes until others close it. */
+const longestUnwritten = 60_000
+/** How often a call's life is written down, ms: what is talked out before the next time is cut by a timer. */
+const beatMs = 5_000
+
+const spent = { balance: 'The balance has come to its end', spend_limit: 'No more may be spent today' }
 
 const closed = refuse(503, '', 'The call was closed')
 
@@ -97,7 +73,7 @@ export const makeDesk = (ground: DeskGround): Desk => {
   const { db, seal } = ground
   const secret = sipSecret(seal)
   const running = new Map<string, Running>()
-  const people = new Map<string, VoicePerson>()
+  const people = new Map<string, VoicePerson & { readonly until: number }>()
 
   const stories = makeStories(db)
 
@@ -130,7 +106,13 @@ export const makeDesk = (ground: DeskGround): Desk => {
       if (error instanceof Problem) return await decline(call, refusal)
       throw error
     }
-    running.set(call.id, { account: call.account_id, direction: call.direction, isRecorded, isAnswered: false })
+    running.set(call.id, {
+      account: call.account_id,
+      direction: call.direction,
+      isRecorded,
+      isAnswered: false,
+      writtenAt: performance.now(),
+    })
     stories.begin(call.id, call.account_id)
     const seconds = call.is_trunk && call.direction === 'O' ? ringSeconds.trunk : ringSeconds.people
     return { value: { call: call.id, ...way, ringSeconds: seconds, record, mostSeconds: null } }
@@ -191,6 +173,15 @@ export const makeDesk = (ground: DeskGround): Desk => {
   /** What this process runs of a call; null when it is over. */
   const of = (call: string) => running.get(call) ?? null
 
+  /** At the second at which what was set aside is talked out, not at the next beat. */
+  const cutLater = (call: string, known: Running, { seconds, why }: Lack) => {
+    clearTimeout(known.timer)
+    known.timer = setTimeout(() => {
+      known.cut = why
+      ground.hangUp(call, spent[why])
+    }, seconds * 1_000).unref()
+  }
+
   return {
     password: (username) => (expiryOf(username) ? passwordOf(secret, username) : null),
 
@@ -200,10 +191,8 @@ export const makeDesk = (ground: DeskGround): Desk => {
       const account = user && (await standingOf(db, user))?.account
       if (!user || !account || !until) return refused(refuse(403, '', 'The credentials are unknown or have ended'))
       const person = { account, user }
-      // Noted before its standing is read, so that whoever is suspended meanwhile is found.
-      people.set(user, person)
-      const standing = await standingOf(db, user)
-      if (!standing?.may) return refused(refuse(403, '', 'The user is not active, or the account is blocked'))
+      // Noted before its standing is read, and kept: whoever is suspended meanwhile is found, now or at the next look.
+      people.set(user, { ...person, until: Math.max(until.getTime(), people.get(user)?.until ?? 0) })
       const newest = await newestGeneration(db, account, user)
       if (generation !== null && newest !== null && generation < newest)
         return refused(refuse(403, '', 'A newer device has registered'))
@@ -211,13 +200,20 @@ export const makeDesk = (ground: DeskGround): Desk => {
       // let an old device in.
       if (generation !== newest)
         return refused(refuse(403, '', 'X-Device-Gen is not what was given out with the credentials'))
+      const standing = await standingOf(db, user)
+      if (!standing?.may) return refused(refuse(403, '', 'The user is not active, or the account is blocked'))
       return { value: { ...person, generation: generation ?? 0, until: until.getTime() } }
     },
 
     // A newer device of the same user is here instead; the others may still be on the telephone.
     left: () => {},
-    present: () => [...people.values()],
-    forget: ({ user }) => void people.delete(user),
+    present: () => {
+      // No registration outlives its credentials, but a call may.
+      const talking = new Set([...running.values()].map(({ account }) => account))
+      for (const [user, { account, until }] of people)
+        if (until < Date.now() && !talking.has(account)) people.delete(user)
+      return [...people.values()]
+    },
 
     place,
     receive,
@@ -240,15 +236,23 @@ export const makeDesk = (ground: DeskGround): Desk => {
       const known = of(call)
       if (!known) return refused(closed)
       const { account } = known
-      const why = await db.begin((tx) =>
-        beatCall(tx, account, call, (more) => mayStillSpend(tx, account, more, ground.config)),
-      )
-      if (why === 'ended') return refused(closed)
-      if (why === null) return { value: null }
-      known.cut = why
-      return refused(
-        refuse(402, why, why === 'balance' ? 'The balance has come to its end' : 'No more may be spent today'),
-      )
+      try {
+        const { cut, lack } = await db.begin((tx) =>
+          beatCall(tx, account, call, (more) => mayStillSpend(tx, account, more, ground.config)),
+        )
+        known.writtenAt = performance.now()
+        if (cut === 'ended') return refused(closed)
+        if (cut !== null) {
+          known.cut = cut
+          return refused(refuse(402, cut, spent[cut]))
+        }
+        if (lack && lack.seconds * 1_000 < beatMs) cutLater(call, known, lack)
+        return { value: null }
+      } catch (error) {
+        if (performance.now() - known.writtenAt < longestUnwritten) throw error
+        ground.log.error({ call, err: error }, 'a call is cut that could not be written down for a minute')
+        return refused(refuse(503, '', 'The call could not be written down'))
+      }
     },
 
     ended: async (call, end) => {
@@ -261,6 +265,7 @@ export const makeDesk = (ground: DeskGround): Desk => {
         await callEnded(tx, known.account, call, endOf(end, known), ground.linkOf)
         await dialogs.forget(tx, known.account, call)
       })
+      clearTimeout(known.timer)
       stories.tell(call, epilogue(end))
       running.delete(call)
     },

@@ -22,13 +22,14 @@ const begin = async (who: Tenant, rate = '0.5') => {
   return id
 }
 const answered = (who: Tenant, id: string) => db.begin((tx) => callAnswered(tx, who.id, id, null))
-const beat = (who: Tenant, id: string) => db.begin((tx) => beatCall(tx, who.id, id))
+const beat = async (who: Tenant, id: string) => (await db.begin((tx) => beatCall(tx, who.id, id))).cut
 const ended = (who: Tenant, id: string) =>
   db.begin((tx) => callEnded(tx, who.id, id, { status: 'COMPLETED', reason: '200' }))
 const close = () => db.begin((tx) => closeAbandoned(tx))
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
 /** As if the process that ran the call had been gone for so long. */
-const orphan = (id: string) => db.run`update calls set alive_at = alive_at - interval '10 minutes' where id = ${id}`
+const orphan = (id: string, seconds = 600) =>
+  db.run`update calls set alive_at = alive_at - make_interval(secs => ${seconds}) where id = ${id}`
 const cdr = async (who: Tenant, id: string) => (await call(who, 'GET', `/open/voip/call/CDR${id}`)).body.cdr
 const money = async (who: Tenant) => {
   const { body } = await call('operator', 'GET', `/operator/accounts/${who.uuid}/ledger`)
@@ -113,6 +114,16 @@ test('after a crash a call is closed as of its last beat, by one of those who lo
   assert.ok(one.duration >= 30 && one.duration <= 32, `${one.duration}`)
   assert.equal((await cdr(who, rang)).status, 'FAILED')
   assert.deepEqual(await money(who), { balance: 9.5, held: 0 })
+})
+
+test('a call whose process was without the database for longer than a minute is still open when it is back', async () => {
+  const who = await tenant({ balance: '10' })
+  const id = await begin(who)
+  await answered(who, id)
+  await orphan(id, 100)
+  assert.equal(await close(), 0)
+  assert.equal(await beat(who, id), null)
+  await ended(who, id)
 })
 
 type Step = { what: 'answered' | 'beat' | 'ended' | 'close' | 'pass' | 'orphan' | 'begin'; which: number; by: number }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
+import { until } from '../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
 import type { VoicePlan } from '../connectors/voice-port.ts'
 import { makeDesk } from './desk.ts'
@@ -10,9 +11,11 @@ const world = await makeWorld({ TRUNKLINE_CALLS_PER_MINUTE: '8', TRUNKLINE_CALL_
 const { db, call, tenant, parts } = world
 await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'call_out', prefix: '', price: '0.5' }] })
 await parts.prices.ready()
+const cut: string[] = []
 const desk = makeDesk({
   ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), config: parts.config },
   linkOf: () => '',
+  hangUp: (call, reason) => void cut.push(`${call} ${reason}`),
   trunks: () => [{ id: 'trunk', kind: 'sip-trunk', name: 'trunk', settings: { host: '127.0.0.1' }, revision: '' }],
 })
 
@@ -71,8 +74,10 @@ test('a day costs no more than allowed: calls that would are not begun, and thos
   const [first] = plans
   const name = typeof first === 'object' ? first.call : ''
   await desk.answered(name, { trunk: 'trunk', number: '+447911987654' }, [])
-  await pass(55)
+  await pass(57)
   assert.ok('value' in (await desk.beat(name, [])), 'the minute that is held is talked out')
+  await until(async () => cut.length > 0)
+  assert.deepEqual(cut, [`${name} No more may be spent today`], 'and not a second more, whenever the next beat is')
   await pass(10)
   assert.deepEqual(await desk.beat(name, []), { refused: { status: 402, reason: 'No more may be spent today' } })
   const end = { how: 'balance', status: 402, reason: '', by: null, stats: [], recording: null } as const

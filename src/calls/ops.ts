@@ -71,7 +71,7 @@ const setAside = async (
   row: store.CallRow,
   amount: Micros,
   maySpend: (more: Micros) => Promise<boolean>,
-): Promise<'balance' | 'spend_limit' | null> => {
+): Promise<Lack['why'] | null> => {
   if (row.direction === 'O' && !(await maySpend(amount))) return 'spend_limit'
   try {
     await extend(tx, row.account_id, row.hold_id ?? '', amount)
@@ -83,30 +83,36 @@ const setAside = async (
   }
 }
 
+/** No more is set aside: why, and for how many seconds what was set aside lasts. */
+export type Lack = { readonly why: 'balance' | 'spend_limit'; readonly seconds: number }
+
+export type Beat = { readonly cut: 'ended' | Lack['why'] | null; readonly lack: Lack | null }
+
 /**
  * It lives: what it may come to until the next beat is set aside.
  * @param maySpend whether the account may spend so much more on calls
- * @returns why it must be cut, or null
+ * @returns why it must be cut now, and whether it will have to be
  */
 export const beatCall = async (
   tx: Tx,
   account: string,
   id: string,
   maySpend: (more: Micros) => Promise<boolean> = async () => true,
-): Promise<'ended' | 'balance' | 'spend_limit' | null> => {
+): Promise<Beat> => {
   const row = await store.lock(tx, account, id)
-  if (!row) return 'ended'
+  if (!row) return { cut: 'ended', lack: null }
   const wanted = row.answered_at ? Math.ceil((secondsFrom(row.answered_at, row.now) + aheadSeconds) / 60) : 1
   const more = wanted - row.held_minutes
-  const uncovered = row.hold_id && more > 0 ? await setAside(tx, row, more * rateOf(row), maySpend) : null
-  if (uncovered) {
+  const why = row.hold_id && more > 0 ? await setAside(tx, row, more * rateOf(row), maySpend) : null
+  if (why) {
     // What was set aside is talked out.
-    const isSpent = row.answered_at && secondsFrom(row.answered_at, row.now) >= row.held_minutes * 60
+    const talked = row.answered_at ? (row.now.getTime() - row.answered_at.getTime()) / 1_000 : 0
+    const lack = { why, seconds: Math.max(0, row.held_minutes * 60 - talked) }
     await store.beat(tx, account, id, row.held_minutes)
-    return isSpent ? uncovered : null
+    return { cut: row.answered_at && lack.seconds === 0 ? why : null, lack }
   }
   await store.beat(tx, account, id, row.hold_id ? Math.max(wanted, row.held_minutes) : 0)
-  return null
+  return { cut: null, lack: null }
 }
 
 const end = async (
@@ -167,10 +173,13 @@ export const refuseCall = async (tx: Tx, call: store.NewCall, reason: string): P
   if (row) await end(tx, row, row.now, { status: 'FAILED', reason })
 }
 
+/** How long an answered call may have no beat until nobody runs it, in seconds: its own process gives it up after 60. */
+const abandonedSeconds = 120
+
 /** Closes calls that no process runs any more, as of their last beat.
- *  @param isAlone no other process lives: all open ones of voice are meant @returns how many */
-export const closeAbandoned = async (tx: Tx, limit = 100, isAlone = false): Promise<number> => {
-  const found = await store.abandoned(tx, limit, isAlone)
+ *  @param silent seconds without a beat; 0: no other process lives, and all open ones of voice are meant @returns how many */
+export const closeAbandoned = async (tx: Tx, limit = 100, silent = abandonedSeconds): Promise<number> => {
+  const found = await store.abandoned(tx, limit, silent)
   for (const { account_id, id } of found) {
     const row = await store.lock(tx, account_id, id)
     if (!row) continue
@@ -182,5 +191,5 @@ export const closeAbandoned = async (tx: Tx, limit = 100, isAlone = false): Prom
 
 /** For a start that knows that no other process lives: what a killed one left open need not wait to be missed. */
 export const closeLeft = async (db: Db): Promise<void> => {
-  while ((await db.begin((tx) => closeAbandoned(tx, 100, true))) > 0);
+  while ((await db.begin((tx) => closeAbandoned(tx, 100, 0))) > 0);
 }

@@ -88,10 +88,10 @@ export const end = (tx: Tx, account: string, id: string, e: Ending) => tx.one<Ca
   where account_id = ${account} and id = ${id}
   returning *`
 
-/** Open calls that no process has beaten for so long: 30 s of an answered one, 5 minutes of one that rings. */
-export const abandoned = (tx: Tx, limit: number, isAlone: boolean) => tx.many<Pick<CallRow, 'account_id' | 'id'>>`
+/** Open calls that no process has beaten for so many seconds if they are answered, for 5 minutes if they ring. 0: all of voice. */
+export const abandoned = (tx: Tx, limit: number, silent: number) => tx.many<Pick<CallRow, 'account_id' | 'id'>>`
   select account_id, id from calls
-  where ended_at is null and ((${isAlone} and not is_msgapp) or (alive_at < now() - interval '30 seconds'
+  where ended_at is null and ((${silent === 0} and not is_msgapp) or (alive_at < now() - make_interval(secs => ${silent})
     and (answered_at is not null or alive_at < now() - interval '5 minutes')))
   order by alive_at limit ${limit} for update skip locked`
 

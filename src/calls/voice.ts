@@ -15,6 +15,7 @@ import { makeDesk } from './desk.ts'
 import * as dialogs from './dialogs.ts'
 import { type Drivers, startDrivers } from './drivers.ts'
 import { makeLinks } from './links.ts'
+import { closeAbandoned } from './ops.ts'
 import * as recordings from './recordings.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
 
@@ -64,6 +65,11 @@ const recoverMs = 5_000
 /** How often the stories of calls are written down, ms. */
 const writeMs = 1_000
 const mostLeft = 50
+/** How often those are looked for who may not be here any more, ms, beside when they change. */
+const lookMs = 5_000
+/** How long a process looks for calls of the one before, and how long those have no beat then: four of them. Seconds. */
+const youngSeconds = 60
+const silentSeconds = 20
 
 const elsewhere: VoiceFinding = {
   what: 'reach',
@@ -75,10 +81,12 @@ const elsewhere: VoiceFinding = {
 export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock }: Given): Voice => {
   let trunks: readonly TrunkConnection[] = []
   let drivers: Drivers | null = null
+  let startedAt = 0
   let ticks: { end(): Promise<void> }[] = []
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
   const desk = makeDesk({
     ...{ db, seal, prices, log, config, trunks: () => trunks },
+    hangUp: (call, reason) => void drivers?.gateway.hangUp(call, reason).catch(onError),
     linkOf: makeLinks({ seal, clock, publicUrl }).of,
   })
 
@@ -96,7 +104,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   }
   changes.on('connections', () => void refresh())
 
-  /** Sends away who may not be here any more. */
+  /** Sends away who may not be here any more: when something changed, and every so often, as one may come while another look is under way. */
   const look = async () => {
     if (!drivers) return
     const people = desk.present()
@@ -109,13 +117,15 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     )
     const gone = people.filter(({ user }) => barred.has(user))
     await drivers.gateway.drop(gone, 'suspended', true)
-    for (const person of gone) desk.forget(person)
   }
   for (const topic of ['accounts', 'users'] as const) changes.on(topic, () => void look().catch(onError))
 
   /** Says goodbye to the other sides of calls that a killed process ran. */
   const recover = async () => {
     if (!drivers) return
+    // One process alone runs voice: what had its last beat before this one began was run by the one before.
+    const age = Math.ceil((performance.now() - startedAt) / 1_000) + 1
+    if (age < youngSeconds) await db.begin((tx) => closeAbandoned(tx, mostLeft, Math.max(age, silentSeconds)))
     for (const { account_id, call_id, dialogs: kept } of await dialogs.left(db, mostLeft)) {
       const told = await drivers.gateway.release(kept.list)
       log.info({ call: call_id, told }, 'a call that a crash had left open was hung up')
@@ -167,9 +177,10 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
       const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')
       const secret = seal.derive('sip nonces').toString('base64')
       drivers = await startDrivers(config, { desk, secret, fault }, new URL(publicUrl()).hostname)
+      startedAt = performance.now()
       await refresh()
       void recover().catch(onError)
-      ticks = [tick(recoverMs, recover, onError), tick(writeMs, desk.flush, onError)]
+      ticks = [tick(recoverMs, recover, onError), tick(lookMs, look, onError), tick(writeMs, desk.flush, onError)]
     },
     close: async () => {
       const ending = drivers

@@ -1,0 +1,39 @@
+import type { VoiceEnd } from '../connectors/voice-port.ts'
+import type { CallEnd } from './ops.ts'
+
+/** A call that this process runs. */
+export type Running = {
+  readonly account: string
+  readonly direction: 'I' | 'O'
+  readonly isRecorded: boolean
+  isAnswered: boolean
+  /** When its life was written down last, by `performance.now()`. */
+  writtenAt: number
+  /** Why we cut it, where that is more than the gateway knows. */
+  cut?: string
+  /** Cuts it when what was set aside is talked out. */
+  timer?: NodeJS.Timeout
+}
+
+const words: Partial<Record<VoiceEnd['how'], string>> = {
+  media_timeout: 'media_timeout',
+  balance: 'balance',
+  suspended: 'suspended',
+  operator: 'operator',
+  interrupted: 'interrupted',
+}
+
+const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
+  canceled: 'CANCELED',
+  busy: 'BUSY',
+  no_answer: 'NO_ANSWER',
+}
+
+/** Of what rings in vain at ours, whoever gave up, `MISSED` is what its user wants to see. */
+export const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered, cut }: Running): CallEnd => {
+  const reason = cut ?? words[how] ?? String(status)
+  if (isAnswered) return { status: 'COMPLETED', reason }
+  if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
+    return { status: 'MISSED', reason }
+  return { status: statuses[how] ?? 'FAILED', reason }
+}
