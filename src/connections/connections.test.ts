@@ -16,6 +16,13 @@ test('each kind wants its own settings, and the refusal names the field', async 
   assert.deepEqual([wrong.status, wrong.body.error_message], [400, 'settings.requests_per_second must be at most 19'])
   const smpp = await create({ kind: 'smpp', name: 'a', settings: { host: 'h', system_id: 's', password: 'p' } })
   assert.deepEqual([smpp.status, smpp.body.error_message], [400, 'settings.port is required'])
+  const trunk = { host: 'carrier.test', allowed_addresses: ['203.0.113.0/28', '10.0.0.0/99'] }
+  const network = await create({ kind: 'sip-trunk', name: 'a', settings: trunk })
+  assert.equal(network.status, 400)
+  assert.match(
+    network.body.error_message,
+    /^settings.allowed_addresses: 10.0.0.0\/99 is neither an address nor a network/,
+  )
   const none = await create({ kind: 'pigeon', name: 'a', settings: {} })
   assert.match(none.body.error_message, /^kind must be one of smpp, didww/)
 })

@@ -2,10 +2,11 @@ import type { CarrierState, LinkState } from '../connectors/port.ts'
 import type { VoiceTrunkState } from '../connectors/voice-port.ts'
 import type { Tx } from '../db/sql.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
-import { conflict, notFound } from '../http/problem.ts'
+import { conflict, invalid, notFound } from '../http/problem.ts'
 import { checkPart } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
+import { readNetwork } from '../lib/outbound-address.ts'
 import { isCarrying } from '../msgapp/channels/ops.ts'
 import { askForSync, openOrders } from '../numbers/ops.ts'
 import type { Parts } from '../parts.ts'
@@ -42,6 +43,13 @@ const shownState = (state: Life) => ({
 const unknown = (printed: string) => notFound(`No connection ${printed}`)
 const idOf = (printed: string) => parse('CNX', printed) ?? unknown(printed)
 const taken = (name: string) => conflict(`There is a connection named ${name} already`)
+
+/** What no schema can tell of the settings of a trunk. @throws Problem */
+const checkNetworks = ({ allowed_addresses: networks }: { readonly allowed_addresses?: readonly string[] }) => {
+  const wrong = networks?.find((text) => readNetwork(text) === null)
+  if (wrong !== undefined)
+    invalid(`settings.allowed_addresses: ${wrong} is neither an address nor a network such as 203.0.113.0/28`)
+}
 
 type Links = {
   state(id: string): Life | null
@@ -90,6 +98,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
   return [
     serve(c.createConnection, async ({ body, tx }) => {
       const { kind, name, settings, enabled = true } = body
+      if (kind === 'sip-trunk') checkNetworks(settings)
       const content = { name, enabled, ...sealed(kind, settings, seal) }
       const row = (await store.create(tx, uuid(), kind, content)) ?? taken(name)
       await changed(tx, row)
@@ -108,6 +117,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       const { name = row.name, enabled = row.enabled } = body
       if (await store.isTaken(tx, name, row.id)) taken(name)
       checkPart(request, changesOf[row.kind], body.settings ?? {}, 'settings')
+      if (row.kind === 'sip-trunk') checkNetworks(body.settings ?? {})
       const content = sealed(row.kind, { ...opened(row, seal), ...body.settings }, seal)
       const after = await store.change(tx, row.id, { name, enabled, ...content })
       await changed(tx, after)

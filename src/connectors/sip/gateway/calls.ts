@@ -113,7 +113,7 @@ export class Calls {
   private async receive(incoming: IncomingCall): Promise<void> {
     const { invite, flow } = incoming
     const { trunks, parts } = this.ground
-    const trunk = trunks.from(flow.address)
+    const trunk = trunks.of(invite, flow)
     if (!trunk) incoming.refuse({ status: 403 })
     else if (trunk.room <= 0) incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
     else {

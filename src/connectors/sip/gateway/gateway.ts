@@ -81,7 +81,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     ...(settings.names ? { names: settings.names } : {}),
     handlers: {
       // Strangers hear nothing: the port is scanned within minutes.
-      admits: (flow) => isBrowser(flow) || trunks.from(flow.address) !== null,
+      admits: (flow) => isBrowser(flow) || trunks.isKnown(flow.address),
       onInvite: (incoming) => calls.take(incoming),
       onRegister: (request, flow) => registrar.register(request, flow),
       seen: (direction, message) => timelines.seen(direction, message),
@@ -109,7 +109,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     hasCalls: (flow) => calls.over(flow),
     isUsed: (flow) => registrar.of(flow) !== null || calls.over(flow),
   })
-  const port = await openTransports(agent, settings, (address) => trunks.from(address) !== null)
+  const port = await openTransports(agent, settings, (address) => trunks.isKnown(address))
 
   return {
     port,

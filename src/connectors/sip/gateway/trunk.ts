@@ -1,13 +1,16 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
+import { readNetwork } from '../../../lib/outbound-address.ts'
 import type { VoiceTrunk, VoiceTrunkState } from '../../voice-port.ts'
 import type { Agent } from '../codec/agent/agent.ts'
 import type { Ask } from '../codec/agent/ask.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
 import { Registration, type RegistrationState } from '../codec/agent/registration.ts'
 import { DigestClient } from '../codec/digest/client.ts'
-import { hostOf } from '../codec/transport/flow.ts'
-import { escapeUser } from '../codec/uri.ts'
+import { fromOf, toOf } from '../codec/fields.ts'
+import type { SipRequest } from '../codec/message.ts'
+import { type Flow, hostOf } from '../codec/transport/flow.ts'
+import { escapeUser, uriOf, userOf } from '../codec/uri.ts'
 import { toTrunk } from './numbers.ts'
 
 /** A trunk that does not say a word for so long is passed over, ms. */
@@ -15,16 +18,6 @@ const patienceMs = 4_000
 
 /** How long it may take to sign off, ms. */
 const farewellMs = 2_000
-
-/** Null for a text that is neither an address nor a network. */
-const networkOf = (text: string): { base: string; bits: number; family: 'ipv4' | 'ipv6' } | null => {
-  const [base = '', length] = text.split('/')
-  if (isIP(base) === 0) return null
-  const family = isIPv4(base) ? 'ipv4' : 'ipv6'
-  const most = family === 'ipv4' ? 32 : 128
-  const bits = length === undefined ? most : Number(length)
-  return Number.isInteger(bits) && bits >= 0 && bits <= most ? { base, bits, family } : null
-}
 
 /** What a registration depends on. */
 const registrationOf = ({ host, port, transport, username, password, register, domain }: VoiceTrunk) =>
@@ -76,7 +69,7 @@ export class Trunk {
     this.domain = settings.domain ?? domain
     this.digest = username !== null && password !== null ? new DigestClient({ username, password }) : null
     this.state = { state: 'connecting', since: now(), lastError: null, pingMs: null, pingedAt: null }
-    for (const network of addresses.flatMap((text) => networkOf(text) ?? []))
+    for (const network of addresses.flatMap((text) => readNetwork(text) ?? []))
       this.named.addSubnet(network.base, network.bits, network.family)
     // It is found there until its name has been asked for again.
     if (before?.settings.host === settings.host) this.found = before.found
@@ -95,6 +88,18 @@ export class Trunk {
 
   isFrom(address: string): boolean {
     return this.found.has(address) || this.named.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+  }
+
+  /** How much a request looks like one of this trunk rather than of another one at the same address. */
+  likeness(request: SipRequest, { port }: Flow): number {
+    const { host, domain, username } = this.settings
+    const [from, ...to] = [fromOf(request).uri, toOf(request).uri, request.uri].map((uri) => uriOf(uri))
+    const isNamed = to.some((uri) => uri && domain !== null && uri.host === domain.toLowerCase())
+    const isCalled = to.some((uri) => uri && username !== null && userOf(uri) === username)
+    const isSelf = from?.host === host.toLowerCase() && !isIP(host)
+    return (
+      Number(isNamed) * 8 + Number(isCalled) * 4 + Number(isSelf) * 2 + Number(port === (this.settings.port ?? 5060))
+    )
   }
 
   /** An INVITE to a number behind it, with what the callee is shown; both of E.164. */

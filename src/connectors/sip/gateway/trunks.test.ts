@@ -5,9 +5,9 @@ import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { DigestServer } from '../codec/digest/server.ts'
 import { header, type SipRequest } from '../codec/message.ts'
 import type { Answer } from '../codec/reply.ts'
-import { nothing, openAgent, until } from '../testing.ts'
+import { nothing, openAgent, quiet, until } from '../testing.ts'
 import { fromTrunk, toTrunk } from './numbers.ts'
-import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, trunkOf } from './testing.ts'
+import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, told, trunkOf } from './testing.ts'
 
 const media = await openMedia()
 after(() => media.close())
@@ -70,6 +70,32 @@ test('a trunk that is unchanged keeps running, and one that is gone is a strange
   const ask = { uri: `sip:33187654321@127.0.0.1:${gateway.port}`, from: '<sip:1@carrier.test>', patienceMs: 300 }
   const outcome = await carrier.agent.request('OPTIONS', ask)
   assert.deepEqual(outcome.outcome === 'failed' && outcome.why, 'timeout')
+})
+
+test('of several trunks at one address, the names and the port tell whose call it is', async (t) => {
+  const { gateway, carrier, desk } = await openWorld(t, () => ({ refused: { status: 404, reason: 'No' } }), { media })
+  const other = await openAgent(t)
+  await gateway.apply([
+    trunkOf(carrier.port, { id: 'first' }),
+    trunkOf(other.udp, { id: 'by port' }),
+    trunkOf(carrier.port, { id: 'by domain', domain: 'acme.test' }),
+    trunkOf(carrier.port, { id: 'by user', username: 'acme', password: 'p' }),
+  ])
+  await until(() => gateway.trunk('first')?.state === 'up' && gateway.trunk('by port')?.state === 'up')
+  const call = async (agent: typeof other.agent, to: string) => {
+    const uri = `sip:33187654321@127.0.0.1:${gateway.port}`
+    const outcomes: string[] = []
+    agent.invite(
+      { uri, to, from: '<sip:1@carrier.test>' },
+      { progress: () => {}, accepted: () => {}, refused: (outcome) => outcomes.push(told(outcome)), session: quiet },
+    )
+    await until(() => outcomes.length > 0)
+    return Object(desk.of('receive').at(-1)?.about).trunk
+  }
+  assert.equal(await call(carrier.agent, '<sip:33187654321@us.test>'), 'first')
+  assert.equal(await call(other.agent, '<sip:33187654321@us.test>'), 'by port')
+  assert.equal(await call(other.agent, '<sip:33187654321@acme.test>'), 'by domain')
+  assert.equal(await call(carrier.agent, '<sip:acme@us.test>'), 'by user')
 })
 
 test('numbers are written as the trunk wants them, and read back as E.164', () => {

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { VoiceTrunk } from '../../voice-port.ts'
 import type { Agent } from '../codec/agent/agent.ts'
+import type { SipRequest } from '../codec/message.ts'
+import type { Flow } from '../codec/transport/flow.ts'
 import { Load, Trunk, type TrunkGround } from './trunk.ts'
 
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
@@ -37,10 +39,19 @@ export class Trunks {
     return this.running.get(id) ?? null
   }
 
-  /** Whose address it is; null for a stranger's. */
-  from(address: string): Trunk | null {
+  isKnown(address: string): boolean {
     const bare = plain(address)
-    return [...this.running.values()].find((trunk) => trunk.isFrom(bare)) ?? null
+    return [...this.running.values()].some((trunk) => trunk.isFrom(bare))
+  }
+
+  /** Whose request it is; null for a stranger's. Several accounts at one carrier share its addresses: then the names and the port tell. */
+  of(request: SipRequest, flow: Flow): Trunk | null {
+    const bare = plain(flow.address)
+    const [first] = [...this.running.values()]
+      .filter((trunk) => trunk.isFrom(bare))
+      .map((trunk) => ({ trunk, likeness: trunk.likeness(request, flow) }))
+      .toSorted((a, b) => b.likeness - a.likeness)
+    return first?.trunk ?? null
   }
 
   close(): Promise<void> {
