@@ -23,6 +23,10 @@ const reasons: Readonly<Record<number, string>> = {
   ...{ 603: 'Decline', 604: 'Does Not Exist Anywhere', 606: 'Not Acceptable' },
 }
 
+/** The phrase of a status; that of its class for one that is not known (8.1.3.2). */
+export const phraseOf = (status: number): string =>
+  reasons[status] ?? reasons[Math.floor(status / 100) * 100] ?? 'Failed'
+
 /** What an answer carries beside what it takes from the request. */
 export type Answer = {
   readonly status: number

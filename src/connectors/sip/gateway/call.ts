@@ -3,8 +3,9 @@ import type { VoiceAsked, VoicePerson, VoicePlan, VoiceTarget } from '../../voic
 import type { IncomingCall } from '../codec/dialog/incoming.ts'
 import { callIdOf } from '../codec/fields.ts'
 import type { Header } from '../codec/message.ts'
+import { phraseOf } from '../codec/reply.ts'
 import type { Flow } from '../codec/transport/flow.ts'
-import { type Ending, failed, ofDesk, ofMedia } from './ending.ts'
+import { type Ending, failed, ofDesk, ofMedia, veiled } from './ending.ts'
 import { type Found, Hunt } from './hunt.ts'
 import { Meter } from './meter.ts'
 import { type Parts, returnMs } from './parts.ts'
@@ -104,9 +105,10 @@ export class Call {
     for (const stop of this.timers.values()) stop()
     this.hunt?.cancel()
     const { incoming } = this.caller
-    // It may quote a peer: a quotation mark or a line feed of its would end the header.
-    const reason = ending.reason.replace(/[^\w .,:;()'-]/g, ' ').slice(0, 120)
-    incoming.refuse({ status: ending.status >= 400 ? ending.status : 480, reason })
+    const status = ending.status >= 400 ? ending.status : 480
+    // A quotation mark or a line feed would end the header.
+    const reason = (ending.isVeiled ? phraseOf(status) : ending.reason).replace(/[^\w .,:;()'-]/g, ' ').slice(0, 120)
+    incoming.refuse({ status, reason })
     const why = [['Reason', `SIP;cause=${ending.status || 200};text="${reason}"`]] as const
     for (const { session } of this.sides) void session?.bye({ headers: why })
     this.meter?.stop()
@@ -260,7 +262,7 @@ export class Call {
       failed: (leg, reason) => {
         note(`${leg ?? 'media'} failed: ${reason}`)
         const isTheirs = leg === null || leg === 'caller' || this.sides.some(({ media }) => media.id === leg)
-        if (isTheirs) this.end(failed(500, reason))
+        if (isTheirs) this.end(veiled(500, reason))
       },
     }
   }

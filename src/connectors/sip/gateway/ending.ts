@@ -3,7 +3,10 @@ import type { VoiceEnd, VoiceLeg, VoiceRefusal } from '../../voice-port.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
 
 /** Why a call ends, without what was counted. */
-export type Ending = Pick<VoiceEnd, 'how' | 'status' | 'reason' | 'by'>
+export type Ending = Pick<VoiceEnd, 'how' | 'status' | 'reason' | 'by'> & {
+  /** The reason is the operator's own matter, as it may quote a carrier or name an address: the sides are told the status alone. */
+  readonly isVeiled?: boolean
+}
 
 type Refused = Extract<MediaAnswer<unknown>, { outcome: 'refused' }>
 
@@ -13,7 +16,12 @@ export const failed = (status: number, reason: string, by: VoiceLeg | null = nul
   ...{ how: 'failed', status, reason, by },
 })
 
-export const ofMedia = ({ cause, reason }: Refused): Ending => failed(statuses[cause], reason)
+/** As `failed`, for the operator's eyes. */
+export const veiled = (status: number, reason: string, by: VoiceLeg | null = null): Ending => ({
+  ...{ ...failed(status, reason, by), isVeiled: true },
+})
+
+export const ofMedia = ({ cause, reason }: Refused): Ending => veiled(statuses[cause], reason)
 
 /** A call that the desk does not let go on. */
 export const ofDesk = ({ status, reason }: VoiceRefusal): Ending => ({
@@ -23,16 +31,16 @@ export const ofDesk = ({ status, reason }: VoiceRefusal): Ending => ({
 
 /** What became of an INVITE of ours that was not accepted. */
 export const ofOutcome = (outcome: Outcome): Ending => {
-  if (outcome.outcome === 'failed') return failed(outcome.why === 'timeout' ? 408 : 503, outcome.reason)
+  if (outcome.outcome === 'failed') return veiled(outcome.why === 'timeout' ? 408 : 503, outcome.reason)
   const { status, reason } = outcome.response
   const by = 'callee'
-  if (status === 486 || status === 600) return { how: 'busy', status, reason, by }
-  if (status === 603 || status === 607) return { how: 'rejected', status, reason, by }
-  if (status === 408 || status === 480) return { how: 'no_answer', status, reason, by }
+  if (status === 486 || status === 600) return { how: 'busy', status, reason, by, isVeiled: true }
+  if (status === 603 || status === 607) return { how: 'rejected', status, reason, by, isVeiled: true }
+  if (status === 408 || status === 480) return { how: 'no_answer', status, reason, by, isVeiled: true }
   // What it wants is between us and it: the caller has no password for it, and follows no redirection of it.
-  if (status === 401 || status === 407) return failed(503, 'The trunk does not take our credentials', by)
-  if (status < 400) return failed(502, `The trunk redirects us: ${status} ${reason}`, by)
-  return failed(status, reason, by)
+  if (status === 401 || status === 407) return veiled(503, 'The trunk does not take our credentials', by)
+  if (status < 400) return veiled(502, `The trunk redirects us: ${status} ${reason}`, by)
+  return veiled(status, reason, by)
 }
 
 /** True when somebody else may still be asked: nobody has heard it ring. */

@@ -68,6 +68,16 @@ test('a trunk that is silent, and one that has no room, are passed over for the 
   await dialled.session?.bye()
 })
 
+test('what a carrier says of itself is kept from browsers, and told to the desk', async (t) => {
+  const { carrier, browser, ended } = await openWorld(t, toCarrier, { media })
+  const caller = await browser('ANN')
+  const { dialled } = await dial(caller, fromBrowser(caller), await kept(t, makeSoftphone()))
+  const call = await carrier.call()
+  call.refuse({ status: 503, reason: 'No route from 192.0.2.7 at sbc3.carrier.test' })
+  await until(() => dialled.refused[0] === '503 Service Unavailable')
+  assert.equal((await ended()).reason, 'No route from 192.0.2.7 at sbc3.carrier.test')
+})
+
 test('who does not answer in time is not rung any longer', async (t) => {
   const timers = new ManualTimers()
   const { carrier, browser, ended } = await openWorld(t, toCarrier, { media, timers })

@@ -7,7 +7,7 @@ import type { Header, SipResponse } from '../codec/message.ts'
 import type { Flow } from '../codec/transport/flow.ts'
 import { escapeUser } from '../codec/uri.ts'
 import { Attempt } from './attempt.ts'
-import { type Ending, failed, mayFailOver, ofMedia, ofOutcome, weightiest } from './ending.ts'
+import { type Ending, mayFailOver, ofMedia, ofOutcome, veiled, weightiest } from './ending.ts'
 import type { Parts } from './parts.ts'
 import type { Registrar } from './registrar.ts'
 import { Side, type SideEvents } from './side.ts'
@@ -106,9 +106,9 @@ export class Hunt {
   }
 
   private async toTrunk(trunk: Trunk | null, number: string): Promise<(Attempt | Ending)[]> {
-    if (!trunk) return [failed(503, 'There is no such trunk')]
+    if (!trunk) return [veiled(503, 'There is no such trunk')]
     // This call is counted already.
-    if (trunk.room < 0) return [failed(503, `All channels of the trunk ${trunk.settings.name} are taken`)]
+    if (trunk.room < 0) return [veiled(503, `All channels of the trunk ${trunk.settings.name} are taken`)]
     const where = { trunk: trunk.settings.id, person: null, flow: null }
     return [await this.prepare(where, 'rtp', trunk.settings.codecs, trunk.ask(number, this.settings.plan.callerId))]
   }

@@ -54,13 +54,13 @@ export class Meter {
   }
 
   /** Ends the media, and tells the desk until it knows. */
-  async conclude(ending: Ending): Promise<void> {
+  async conclude({ how, status, reason, by }: Ending): Promise<void> {
     const { desk, agent, fault } = this.parts
     const stats = await this.stats()
     const stopped = this.isRecorded ? await this.media?.stopRecording() : null
     await this.media?.close()
     const recording = stopped?.outcome === 'done' ? stopped.value : null
-    await settle(agent.timers, fault, () => desk.ended(this.plan.call, { ...ending, stats, recording }))
+    await settle(agent.timers, fault, () => desk.ended(this.plan.call, { how, status, reason, by, stats, recording }))
   }
 
   private again(): void {

@@ -14,7 +14,7 @@ after(() => media.close())
 
 for (const transport of ['udp', 'tcp'] as const)
   test(`over ${transport}, a trunk that wants a password gets it, for registrations and for calls`, async (t) => {
-    const { gateway, browser } = await openWorld(t, toCarrier, { media })
+    const { gateway, browser, desk } = await openWorld(t, toCarrier, { media })
     const digest = new DigestServer({ realm: 'carrier.test', secret: 's', now: Date.now })
     const isKnown = (request: SipRequest): boolean => {
       const claim = digest.claim(request)
@@ -56,7 +56,9 @@ for (const transport of ['udp', 'tcp'] as const)
     await until(() => gateway.trunk('carrier')?.lastError)
     assert.equal(gateway.trunk('carrier')?.registered, false)
     const { dialled: refused } = await dial(caller, fromBrowser(caller), await kept(t, makeSoftphone()))
-    await until(() => refused.refused[0] === '503 The trunk does not take our credentials')
+    // What is between us and the carrier, the desk hears; the caller does not.
+    await until(() => refused.refused[0] === '503 Service Unavailable')
+    await until(() => Object(desk.of('ended').at(-1)?.about).reason === 'The trunk does not take our credentials')
   })
 
 test('a trunk that is unchanged keeps running, and one that is gone is a stranger', async (t) => {
