@@ -7,31 +7,64 @@ import { after, test } from 'node:test'
 import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { Retry } from '../../jobs/kind.ts'
 import { startWorker } from '../../jobs/worker.ts'
 import { inbound, makeChat } from '../messages/testing.ts'
 import { discarding } from './discarding.ts'
+import { makeMedia } from './ops.ts'
+import { makeFolder } from './place.ts'
 
 const home = temporaryFolder()
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_HOME: home })
-const { call, db, parts } = world
-const worker = startWorker({ db, kinds: [discarding(parts.chat.media)], log: parts.log })
+const { call, db } = world
+const folder = makeFolder(join(home, 'media'))
+type Put = typeof folder.put
+/** How files are put into the store of these tests: as a test says. */
+const store: { put: Put } = { put: folder.put }
+const media = makeMedia(world.parts, { ...folder, put: (...given) => store.put(...given) })
+const parts = { ...world.parts, chat: { ...world.parts.chat, media } }
+const worker = startWorker({ db, kinds: [discarding(media)], log: parts.log })
 after(() => worker.stop())
 
 type Shown = { uuid: string; session_key: string; message: { media: { url?: string; error?: string; size?: number } } }
 
-/** A number to which pictures come; `hold` stops their fetching until its promise ends. */
+/** Puts files as usual, once it is let go; then `work` says how the attempt ends. */
+const holdPut = (work = async () => {}) => {
+  const begun = Promise.withResolvers<void>()
+  const free = Promise.withResolvers<void>()
+  const there = Promise.withResolvers<void>()
+  store.put = async (...given) => {
+    begun.resolve()
+    await free.promise
+    await folder.put(...given)
+    there.resolve()
+    await work()
+  }
+  return { begun: begun.promise, free: free.resolve, there: there.promise }
+}
+
+/** As when the process ends there: nothing more is written down of the attempt. */
+const crash = async () => {
+  store.put = folder.put
+  throw new Retry('it ended here', 0.1)
+}
+
+/** A number to which pictures come. */
 const furnish = async () => {
   const tenant = await world.tenant()
-  const chat = await makeChat(world, tenant.id)
+  store.put = folder.put
+  const chat = await makeChat({ ...world, parts }, tenant.id)
   const bytes = randomBytes(1_000)
-  const digest = createHash('sha256').update(bytes).digest('hex')
-  const path = join(home, 'media', tenant.id, digest.slice(0, 2), digest)
-  const given = { hold: Promise.resolve(), asked: 0 }
-  chat.network.media = async () => {
-    given.asked++
-    await given.hold
-    return { outcome: 'done', value: { mimeType: null, body: Readable.from([bytes]) } }
+  const pathOf = (content: Buffer): string => {
+    const digest = createHash('sha256').update(content).digest('hex')
+    return join(home, 'media', tenant.id, digest.slice(0, 2), digest)
   }
+  const path = pathOf(bytes)
+  const given = { bytes }
+  chat.network.media = async () => ({
+    outcome: 'done',
+    value: { mimeType: null, body: Readable.from([given.bytes]) },
+  })
   const come = (number: string) =>
     chat.intake.inbound(
       chat.line,
@@ -50,7 +83,7 @@ const furnish = async () => {
     until(
       async () => (await list()).filter(({ message }) => message.media.size === bytes.length).length === n && list(),
     )
-  return { tenant, chat, path, given, come, list, remove, settled, kept }
+  return { tenant, path, pathOf, given, come, list, remove, settled, kept }
 }
 
 test('the bytes of a file leave the store with the last message that has them', async () => {
@@ -76,27 +109,44 @@ test('another account’s bytes are its own, though they are the same', async ()
   assert.ok(one)
   const other = await world.tenant()
   assert.notEqual(other.id, tenant.id)
-  await parts.chat.media.discard(other.id, Buffer.from(path.slice(-64), 'hex'))
+  await media.discard(other.id, Buffer.from(path.slice(-64), 'hex'))
   assert.ok(existsSync(path))
   await remove(one)
   await settled()
   assert.ok(!existsSync(path))
 })
 
-test('what was deleted while it was fetched is not left in the store', async () => {
-  const { path, come, remove, settled, list, given, tenant } = await furnish()
-  const { promise, resolve } = Promise.withResolvers<void>()
-  given.hold = promise
+for (const [how, end] of [
+  ['while it was put into the store', undefined],
+  ['just before a crash', crash],
+] as const)
+  test(`what was deleted ${how} is not left there`, async () => {
+    const { path, come, remove, settled, list, tenant } = await furnish()
+    const { begun, free, there } = holdPut(end)
+    await come('+447700900123')
+    await begun
+    const [one] = await list()
+    assert.ok(one)
+    await remove(one)
+    // Too early: there is nothing yet.
+    await settled()
+    free()
+    await there
+    await until(async () => !(await db.maybe`select 1 from jobs where account_id = ${tenant.id} limit 1`))
+    assert.ok(!existsSync(path))
+  })
+
+test('what a crash left in the store goes when the same file comes with other bytes', async () => {
+  const { path, pathOf, given, come, settled, kept } = await furnish()
+  const { begun, free } = holdPut(crash)
   await come('+447700900123')
-  await until(async () => given.asked === 1)
-  const [one] = await list()
-  assert.ok(one)
-  await remove(one)
-  resolve()
-  // The fetch ends, one way or the other.
-  await until(async () => !(await db.maybe`select 1 from jobs where account_id = ${tenant.id} limit 1`))
+  await begun
+  given.bytes = randomBytes(1_000)
+  free()
+  await kept(1)
   await settled()
   assert.ok(!existsSync(path))
+  assert.ok(existsSync(pathOf(given.bytes)))
 })
 
 test('a file that comes while the same one is taken away is there in the end', async () => {

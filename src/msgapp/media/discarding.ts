@@ -16,7 +16,8 @@ export const askToDiscard = (tx: Tx, account: string, digest: Buffer) =>
 export const discarding = (media: Pick<Media, 'discard'>): Kind => {
   const made: Kind<Payload, void> = {
     kind,
-    concurrency: 4,
+    // Each holds a connection of the database while the store answers, 20 s at most.
+    concurrency: 1,
     leaseSeconds: 60,
     maxAttempts: 30,
     fair: true,

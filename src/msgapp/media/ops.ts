@@ -59,7 +59,8 @@ type FetchJob = Aged & Pick<Job, 'account'>
 
 type Opened = { readonly body: Readable; readonly type: string | null; readonly length: number | null }
 
-const deleted = 'the message was deleted'
+/** Whoever tries again sees what became of it. */
+const overtaken = () => new Retry('the file was fetched or given up meanwhile', 1)
 
 /** It never can be had. */
 class Gone extends Error {}
@@ -108,12 +109,16 @@ const keyOf = (account: string, digest: Buffer): string => {
   return `${account}/${hex.slice(0, 2)}/${hex}`
 }
 
-export const makeMedia = (parts: MediaParts): Media => {
-  const { db, config, outbound } = parts
-  const home = join(resolve(config.home), 'media')
-  const place: Place = config.mediaStore?.startsWith('s3://')
+const homeOf = ({ home }: MediaParts['config']): string => join(resolve(home), 'media')
+
+const placeOf = (config: MediaParts['config']): Place =>
+  config.mediaStore?.startsWith('s3://')
     ? makeBucket(config.mediaStore)
-    : makeFolder(config.mediaStore ?? home)
+    : makeFolder(config.mediaStore ?? homeOf(config))
+
+export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Media => {
+  const { db, outbound } = parts
+  const home = homeOf(parts.config)
   const arriving = join(home, 'arriving')
   const spooled = join(arriving, ownName)
   const links = makeLinks(parts)
@@ -158,8 +163,7 @@ export const makeMedia = (parts: MediaParts): Media => {
     const { path, digest } = file
     const key = keyOf(account, digest)
     try {
-      // Before it is there, so that nobody takes it away for being nobody's.
-      if (!(await claim(account, id, digest))) throw new Gone(deleted)
+      if (!(await claim(account, id, digest))) throw overtaken()
       await place.put(key, file, mime)
     } finally {
       await rm(path, { force: true })
@@ -169,14 +173,19 @@ export const makeMedia = (parts: MediaParts): Media => {
       if (!kept) await askToDiscard(tx, account, digest)
       return kept
     })
-    if (!kept) throw new Gone(deleted)
+    if (!kept) throw overtaken()
     return fileOf(kept, key)
   }
 
+  /** Before it is in the store, so that nobody takes it away for being nobody's; other bytes of an earlier attempt go. */
   const claim = (account: string, id: string, digest: Buffer) =>
     db.begin(async (tx) => {
       await store.amongKeepers(tx, account, digest)
-      return store.claim(tx, account, id, digest)
+      const held = await store.hold(tx, account, id)
+      if (!held) return false
+      await store.claim(tx, account, id, digest)
+      if (held.digest && !held.digest.equals(digest)) await askToDiscard(tx, account, held.digest)
+      return true
     })
 
   const giveUp: Media['giveUp'] = async (tx, account, id, reason) => {
@@ -194,7 +203,12 @@ export const makeMedia = (parts: MediaParts): Media => {
       const row = await store.find(db, account, id)
       const failure = (reason: string) => ({ failure: { code: 'media_unavailable', reason } })
       if (!row) return failure('the file is not known')
-      if (row.error !== null) return failure(row.error)
+      if (row.error !== null) {
+        // An attempt that a crash ended may have put its bytes there after they were looked for.
+        const { digest } = row
+        if (digest) await db.begin((tx) => askToDiscard(tx, account, digest))
+        return failure(row.error)
+      }
       if (row.key !== null) return { file: fileOf(row, row.key) }
       try {
         return { file: await turns.take(job, signal, (until) => bring(job, row, network, until)) }

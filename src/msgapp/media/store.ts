@@ -13,6 +13,8 @@ export type MediaRow = {
   source: { url: string } | { id: string }
   /** In the store; null until it is there. */
   key: string | null
+  /** Of what is in the store, or was on its way there. */
+  digest: Buffer | null
   error: string | null
 }
 
@@ -29,20 +31,23 @@ export const amongKeepers = (tx: Tx, account: string, digest: Buffer) => tx.run`
 export const alone = (tx: Tx, account: string, digest: Buffer) => tx.run`
   select pg_advisory_xact_lock(hashtextextended('msgapp media ' || ${account} || ${digest.toString('hex')}, 0))`
 
-/** What the file holds, before it is in the store. Null when its message was deleted meanwhile. */
-export const claim = (tx: Tx, account: string, id: string, digest: Buffer) => tx.maybe<{ id: string }>`
-  update msgapp_media set digest = ${digest} where account_id = ${account} and id = ${id} and error is null returning id`
+/** Holds a file that is to be fetched until the transaction ends. Null when it was fetched or given up meanwhile. */
+export const hold = (tx: Tx, account: string, id: string) => tx.maybe<{ digest: Buffer | null }>`
+  select digest from msgapp_media where account_id = ${account} and id = ${id} and key is null and error is null for update`
+
+/** What the file holds, before it is in the store. */
+export const claim = (tx: Tx, account: string, id: string, digest: Buffer) =>
+  tx.run`update msgapp_media set digest = ${digest} where account_id = ${account} and id = ${id}`
 
 /** Whether a file that is to be had holds this, or is about to. */
 export const isWanted = async (tx: Tx, account: string, digest: Buffer): Promise<boolean> =>
   (await tx.maybe`
     select from msgapp_media where account_id = ${account} and digest = ${digest} and error is null limit 1`) !== null
 
-/** The file is in the store. Null when its message was deleted meanwhile. */
+/** The file is in the store. Null when it was given up, or claimed for other bytes, meanwhile. */
 export const keep = (sql: Sql, account: string, id: string, file: Kept) => sql.maybe<MediaRow>`
-  update msgapp_media set type = ${file.type}, mime_type = ${file.mime}, size = ${file.size}, digest = ${file.digest},
-    key = ${file.key}
-  where account_id = ${account} and id = ${id} and error is null returning *`
+  update msgapp_media set type = ${file.type}, mime_type = ${file.mime}, size = ${file.size}, key = ${file.key}
+  where account_id = ${account} and id = ${id} and digest = ${file.digest} and error is null returning *`
 
 /** It never will be. @returns null when it is there; the digest is that of what may be on its way into the store */
 export const giveUp = (sql: Sql, account: string, id: string, reason: string) => sql.maybe<{ digest: Buffer | null }>`
