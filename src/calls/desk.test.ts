@@ -2,19 +2,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { until } from '../../test/platform.ts'
-import { makeWorld } from '../../test/world.ts'
+import { makeWorld, type Tenant } from '../../test/world.ts'
 import { makeDesk } from './desk.ts'
 
 const world = await makeWorld()
 const { db, call, tenant, parts } = world
-const desk = makeDesk({
-  ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), config: parts.config },
-  linkOf: () => '',
-  hangUp: () => {},
-  trunks: () => [],
-})
+const deskAt = (mediaStore: string | null) =>
+  makeDesk({
+    ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), linkOf: () => '' },
+    config: { ...parts.config, mediaStore },
+    hangUp: () => {},
+    trunks: () => [],
+  })
+const desk = deskAt(null)
 
-const addUser = async (who: Awaited<ReturnType<typeof tenant>>): Promise<string> => {
+const addUser = async (who: Tenant): Promise<string> => {
   const names = { first_name: 'Ada', last_name: 'L', email: 'ada@example.com' }
   return (await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)).body.user.uuid
 }
@@ -29,4 +31,40 @@ test('whoever registers is looked after until the credentials end, also while su
   assert.ok('refused' in (await arrive(2)))
   assert.ok(isPresent())
   await until(async () => !isPresent())
+})
+
+const colleagues = async () => {
+  const who = await tenant({ balance: '10' })
+  const [ada, grace] = [await addUser(who), await addUser(who)]
+  const newest = async () => (await call(who, 'GET', '/open/voip/call-history')).body.cdrs[0]
+  const asked = { person: { account: who.id, user: ada.slice(3) }, to: grace, from: null, headers: {} }
+  return { who, ada, grace, newest, asked }
+}
+
+test('a colleague sees who calls, unless the caller wishes to show a number of the account', async () => {
+  const { who, ada, asked } = await colleagues()
+  await db.run`
+    insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
+    values (${who.id}, gen_random_uuid(), '+447911123456', 'x', 'GB', 'CI', true)`
+  const shown = async (from: string | null) => {
+    const placed = await desk.place({ ...asked, callId: String(from), from })
+    return 'value' in placed && placed.value.callerId
+  }
+  assert.deepEqual([await shown(null), await shown('+447911123456')], [ada, '+447911123456'])
+})
+
+test('whatever strangers write, the attempt is written down, and no more of it than has a use', async () => {
+  const { asked, newest } = await colleagues()
+  const placed = await desk.place({ ...asked, callId: `a\0${'b'.repeat(70_000)}`, to: '+44\0\ud800' })
+  assert.ok('refused' in placed)
+  const { callid, to_number, end_reason } = await newest()
+  assert.deepEqual([callid.length, to_number, end_reason], [254, '+44\ufffd', 'not_e164'])
+})
+
+test('a call whose recording cannot be made is not refused for that', async () => {
+  const { asked, newest } = await colleagues()
+  const record = { 'X-Record': 'true' }
+  const placed = await deskAt('/dev/null').place({ ...asked, callId: 'recorded', headers: record })
+  assert.ok('value' in placed && placed.value.record === null)
+  assert.equal((await newest()).status, 'RINGING')
 })

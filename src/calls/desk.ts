@@ -22,13 +22,13 @@ import type { Prices } from '../prices/ops.ts'
 import { standingOf } from '../users/ops.ts'
 import { findDestination, type Refused, refuse } from './destination.ts'
 import * as dialogs from './dialogs.ts'
-import { endOf, type Running } from './ending.ts'
+import { endOf, longestUnwritten, type Running, spent } from './ending.ts'
 import { countAttempt, type LimitSettings, limitsOf, mayBegin, mayCall, mayStillSpend } from './limits.ts'
 import { beatCall, beginCall, callAnswered, callEnded, type Lack, refuseCall } from './ops.ts'
 import * as recordings from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
 import type { NewCall } from './store.ts'
-import { epilogue, makeStories } from './story.ts'
+import { epilogue, makeStories, plain } from './story.ts'
 import type { TrunkConnection } from './trunks.ts'
 
 export type DeskGround = {
@@ -53,16 +53,11 @@ export type Desk = VoiceDesk & {
 /** How long browsers ring, and telephones, in seconds. */
 const ringSeconds = { people: 30, trunk: 60 }
 
-/** The switch of one call: a header of the SDK's connect. */
-const wantsRecord = (headers: VoicePlaced['headers']): boolean =>
-  Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'x-record' && value.toLowerCase() === 'true')
-
-/** How long a call goes on that cannot be written down, ms: shorter than it takes until others close it. */
-const longestUnwritten = 60_000
 /** How often a call's life is written down, ms: what is talked out before the next time is cut by a timer. */
 const beatMs = 5_000
 
-const spent = { balance: 'The balance has come to its end', spend_limit: 'No more may be spent today' }
+/** Strangers write Call-IDs and names of callers: how much of them is kept, in characters. */
+const [longestId, longestName] = [255, 64]
 
 const closed = refuse(503, '', 'The call was closed')
 
@@ -91,14 +86,16 @@ export const makeDesk = (ground: DeskGround): Desk => {
     refusal: Refused,
   ): Promise<VoiceAsked<VoicePlan>> => {
     const { isRecorded, ...way } = plan
-    const record = isRecorded ? recordings.fileOf(ground.config, call.account_id, call.id) : null
+    const file = isRecorded ? recordings.fileOf(ground.config, call.account_id, call.id) : null
+    const unready = file && (await recordings.prepare(file))
+    const record = unready === null ? file : null
     try {
       const limited = await db.begin(async (tx) => {
         const rate = call.direction === 'O' ? (micros(call.rate) ?? 0) : 0
         const limited = await mayBegin(tx, call.account_id, rate, ground.config)
         if (limited) return limited
         await beginCall(tx, call)
-        if (record !== null) await recordings.begin(tx, call.account_id, call.id, record)
+        if (record !== null) await recordings.begin(tx, call.account_id, call.id)
         return null
       })
       if (limited) return await decline(call, limited)
@@ -114,6 +111,12 @@ export const makeDesk = (ground: DeskGround): Desk => {
       writtenAt: performance.now(),
     })
     stories.begin(call.id, call.account_id)
+    if (unready !== null) {
+      ground.log.error({ call: call.id, err: unready }, 'a call is not recorded: its folder cannot be made')
+      stories.tell(call.id, [
+        { at: Date.now(), leg: null, what: 'note', text: 'not recorded: there is no folder for it' },
+      ])
+    }
     const seconds = call.is_trunk && call.direction === 'O' ? ringSeconds.trunk : ringSeconds.people
     return { value: { call: call.id, ...way, ringSeconds: seconds, record, mostSeconds: null } }
   }
@@ -127,11 +130,23 @@ export const makeDesk = (ground: DeskGround): Desk => {
     const found = await findDestination(ground, account, to)
     const country = 'targets' in found ? found.country : ''
     const isInside = 'targets' in found && !found.isTrunk
-    const shown = await callerIdOf(db, account, from, country)
+    // A colleague sees who calls, not a number that all of them share.
+    const shown = isInside && from === null ? null : await callerIdOf(db, account, from, country)
     const callerId = shown?.number ?? (isInside ? print('USR', user) : '')
     const call: NewCall = {
-      ...{ account_id: account, id: uuid(), callid: callId, direction: 'O', user_id: user, from_number: null },
-      ...{ to_number: 'targets' in found ? found.to : to.slice(0, 64), iso_country_code: country, is_msgapp: false },
+      ...{
+        account_id: account,
+        id: uuid(),
+        callid: plain(callId, longestId),
+        direction: 'O',
+        user_id: user,
+        from_number: null,
+      },
+      ...{
+        to_number: 'targets' in found ? found.to : plain(to, longestName),
+        iso_country_code: country,
+        is_msgapp: false,
+      },
       ...{ is_trunk: 'targets' in found && found.isTrunk, caller_id: shown?.id ?? null, caller_id_used: callerId },
       ...{ virtual_number_id: shown?.virtual_number_id ?? null },
       ...{ toll_free: 'targets' in found && found.isTollFree, rate: 'targets' in found ? found.rate : '0' },
@@ -147,17 +162,25 @@ export const makeDesk = (ground: DeskGround): Desk => {
       return await decline(call, refuse(403, 'caller_id', why))
     }
     const uncovered = refuse(402, 'balance', 'The balance does not cover a minute of this call')
-    const isRecorded = found.isRecorded || wantsRecord(headers)
+    const isRecorded = found.isRecorded || recordings.isWished(headers)
     return await begin(call, { callerId, targets: found.targets, isRecorded }, uncovered)
   }
 
-  const receive = async ({ trunk, callId, from, to }: VoiceReceived): Promise<VoiceAsked<VoicePlan>> => {
+  const receive = async ({ trunk, callId, to, ...shown }: VoiceReceived): Promise<VoiceAsked<VoicePlan>> => {
+    const from = plain(shown.from, longestName)
     const number = e164(to)
     const called = number && (await calledNumber(db, number))
     if (!called) return refused(refuse(404, 'unknown_number', 'The number is not in use here'))
     const { account_id: account, inbound_user_id: user } = called
     const call: NewCall = {
-      ...{ account_id: account, id: uuid(), callid: callId, direction: 'I', user_id: null, from_number: from },
+      ...{
+        account_id: account,
+        id: uuid(),
+        callid: plain(callId, longestId),
+        direction: 'I',
+        user_id: null,
+        from_number: from,
+      },
       ...{ to_number: called.number, iso_country_code: called.iso_country_code, is_msgapp: false, is_trunk: true },
       ...{ caller_id: null, caller_id_used: from, virtual_number_id: called.id },
       ...{ toll_free: called.type === 'tollfree', rate: called.ppm },

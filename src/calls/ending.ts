@@ -15,6 +15,12 @@ export type Running = {
   timer?: NodeJS.Timeout
 }
 
+/** How long a call goes on that cannot be written down, ms: shorter than it takes until others close it. */
+export const longestUnwritten = 60_000
+
+/** What the two sides are told of a call that is cut. */
+export const spent = { balance: 'The balance has come to its end', spend_limit: 'No more may be spent today' }
+
 const words: Partial<Record<VoiceEnd['how'], string>> = {
   media_timeout: 'media_timeout',
   balance: 'balance',

@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import type { MediaEngine, MediaRecording } from '../connectors/port.ts'
+import type { VoicePlaced } from '../connectors/voice-port.ts'
 import type { Db, Sql, Tx } from '../db/sql.ts'
 import type { Schedule } from '../jobs/schedule.ts'
 
@@ -15,11 +16,23 @@ export const fileOf = (
   return join(resolve(folder), 'recordings', account, `${call}.wav`)
 }
 
-/** Notes that a call is being recorded, before it is. */
-export const begin = async (tx: Tx, account: string, call: string, file: string): Promise<void> => {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  await tx.run`insert into call_recordings (account_id, call_id) values (${account}, ${call}) on conflict do nothing`
+/** The switch of one call: a header of the SDK's connect. */
+export const isWished = (headers: VoicePlaced['headers']): boolean =>
+  Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'x-record' && value.toLowerCase() === 'true')
+
+/** Makes the folder of a recording. @returns why there is none: a call need not fail for that */
+export const prepare = async (file: string): Promise<Error | null> => {
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    return null
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
 }
+
+/** Notes that a call is being recorded, before it is. */
+export const begin = (tx: Tx, account: string, call: string) => tx.run`
+  insert into call_recordings (account_id, call_id) values (${account}, ${call}) on conflict do nothing`
 
 /** It can be heard from now on. @param recording null: there is none */
 export const finish = async (

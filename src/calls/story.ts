@@ -20,6 +20,9 @@ const insert = async (db: Db, rows: readonly (VoiceTrace & { account: string; ca
     on conflict do nothing`
 }
 
+/** What strangers wrote, as PostgreSQL takes it: no NUL, no half of a pair, and not of any length. */
+export const plain = (text: string, most: number): string => text.slice(0, most).replaceAll('\0', '').toWellFormed()
+
 /** The story of each call of this process, written down a moment later: it is for people who look, and holds nothing up. */
 export const makeStories = (db: Db) => {
   const stories = new Map<string, Kept>()
@@ -38,7 +41,7 @@ export const makeStories = (db: Db) => {
         const lines = story.lines.splice(0)
         return lines.map((line) => ({
           ...line,
-          text: line.text.replaceAll('\0', '').toWellFormed().slice(0, longest),
+          text: plain(line.text, longest),
           ...{ call, account: story.account, place: story.place++ },
         }))
       })
