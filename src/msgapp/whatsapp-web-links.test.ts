@@ -78,6 +78,15 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await until(async () => (await network.control('devices', { number: other })).count === 0)
   })
 
+  test('a number that the network writes otherwise is linked all the same', async () => {
+    const channel = await makeChannel(platform, network, '+5511987654321')
+    const other = '+551187654321'
+    await network.control('people', { number: other })
+    const qr = await until(async () => (await statusOf(platform, channel)).qr_code, 60)
+    await network.control('scan', { number: other, qr })
+    await connected(platform, channel)
+  })
+
   test('a number that its phone unlinks is failed, and is linked anew when somebody asks for it', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)

@@ -38,12 +38,15 @@ const keys: Query = async (world, device, iq) => {
   return [node('list', {}, await Promise.all(users))]
 }
 
+/** As the network writes a number: those of Brazil without the 9 that was put before them in 2012. */
+const written = (digits: string): string => digits.replace(/^(55\d\d)9(\d{8})$/, '$1$2')
+
 const usync: Query = (world, _device, iq) => {
   const sync = childOf(iq, 'usync')
   const wanted = childrenOf(childOf(sync, 'query')).map(({ tag }) => tag)
   const users = childrenOf(childOf(sync, 'list')).map((user) => {
     const phone = bytesOf(childOf(user, 'contact')).toString().replace('+', '')
-    const jid = user.attrs.jid ?? `${phone}@s.whatsapp.net`
+    const jid = user.attrs.jid ?? `${written(phone)}@s.whatsapp.net`
     const person = world.find(jid)
     const about = wanted.flatMap((what) => {
       if (what === 'contact') return [node('contact', { type: person ? 'in' : 'out' }, phone)]

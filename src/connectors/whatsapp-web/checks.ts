@@ -57,6 +57,14 @@ export const locate = async (socket: Socket, numbers: readonly string[]): Promis
   return places
 }
 
+/** Whether a number is this one as the network writes it; null when it does not answer. */
+export const isWritten = async (socket: Socket, number: string, written: string): Promise<boolean | null> => {
+  if (number === written) return true
+  const places = await locate(socket, [number]).catch(() => new Map<string, string | null>())
+  const place = places.get(number)
+  return place === undefined ? null : place !== null && numberOf(place) === written
+}
+
 /** What somebody shows of themselves; each of it may be hidden, and is null then. */
 const look = async (socket: Socket, jid: string, extra: boolean) => {
   const soon = <T>(work: Promise<T>) =>

@@ -1,4 +1,5 @@
 import type { ChatLine, ChatLineState, ChatTools } from '../chat-port.ts'
+import { isWritten } from './checks.ts'
 import { numberOf } from './codec/jid.ts'
 import { insist } from './insist.ts'
 import { type DeviceKeys, type LentKeys, openKeys } from './keys.ts'
@@ -51,6 +52,8 @@ export class Device {
   private keys: DeviceKeys | null = null
   private socket: Socket | null = null
   private lent: LentKeys | null = null
+  /** Settled once it is known whose number the socket is: nothing of another one's is kept. */
+  private admitted: PromiseWithResolvers<void> | null = null
   /** When the last socket has written all that it ever will. */
   private written: Promise<void> = Promise.resolve()
   private timer: NodeJS.Timeout | null = null
@@ -117,6 +120,7 @@ export class Device {
   private drop(): Socket | null {
     const { socket } = this
     if (this.isUp && performance.now() - this.upSince >= steadyMs) this.attempts = 0
+    this.admitted?.reject(new Error('the socket is let go'))
     if (this.lent) this.written = this.lent.giveBack()
     this.lent = null
     this.socket = null
@@ -140,6 +144,9 @@ export class Device {
         this.lost(`nothing can be kept now: ${error instanceof Error ? error.message : error}`, false)
       else void socket.end(undefined).catch(() => {})
     }
+    const admitted = Promise.withResolvers<void>()
+    admitted.promise.catch(() => {})
+    this.admitted = admitted
     const lent = device.lend(unkept)
     this.lent = lent
     // Left by a code that nobody typed in: with it the library would log in instead of asking to be linked.
@@ -148,6 +155,7 @@ export class Device {
     const version = settings.client_version?.split('.').map(Number)
     const take = async (message: Message) => {
       try {
+        await admitted.promise
         await insist(() => handlers.take(message))
       } catch (error) {
         unkept(error)
@@ -176,7 +184,7 @@ export class Device {
     socket.ev.on('connection.update', ({ connection, qr, lastDisconnect }) => {
       if (this.socket !== socket) return
       if (qr) void this.pair(socket, qr)
-      if (connection === 'open') this.entered(socket)
+      if (connection === 'open') void this.entered(socket)
       if (connection === 'close') {
         const { error } = lastDisconnect ?? {}
         this.closed(error?.output?.statusCode ?? null, error?.message ?? 'the network closed the connection')
@@ -205,15 +213,18 @@ export class Device {
     }
   }
 
-  private entered(socket: Socket): void {
+  private async entered(socket: Socket): Promise<void> {
     const { line } = this.given
     const { user } = socket
     const number = numberOf(user?.id ?? '')
-    if (number !== line.number) {
+    const isOurs = number !== null && (await isWritten(socket, line.number, number))
+    if (this.socket !== socket) return
+    if (isOurs === null) return this.lost('the network does not say whose number was linked', false)
+    if (!isOurs) {
       const whose = number ?? 'another number'
-      this.fail(`it was linked with ${whose} instead of ${line.number}`, { logout: true })
-      return
+      return this.fail(`it was linked with ${whose} instead of ${line.number}`, { logout: true })
     }
+    this.admitted?.resolve()
     this.isUp = true
     this.upSince = performance.now()
     this.rounds = 0
