@@ -41,6 +41,7 @@ export const remoteOf = async (
 const kinds = [
   ['imageMessage', 'image', 'image'],
   ['videoMessage', 'video', 'video'],
+  ['ptvMessage', 'video', 'video'],
   ['audioMessage', 'audio', 'audio'],
   ['documentMessage', 'document', 'document'],
   ['stickerMessage', 'image', 'sticker'],
@@ -73,6 +74,37 @@ const pinOf = ({ locationMessage, liveLocationMessage }: Content): ChatPin | nul
 
 const textOf = ({ conversation, extendedTextMessage }: Content): string | null =>
   conversation || extendedTextMessage?.text || null
+
+/** Of a card: the name and the numbers (vCard, RFC 6350, 6.4.1). */
+const cardOf = ({ displayName, vcard }: NonNullable<Content['contactMessage']>): string => {
+  const numbers = [...(vcard ?? '').matchAll(/^(?:\w+\.)?TEL[^:\r\n]*:(?:tel:)?(.+)$/gim)].map(([, told = '']) =>
+    told.trim(),
+  )
+  return [displayName, ...numbers].filter(Boolean).join(', ')
+}
+
+/** What has no place of its own is told as a text, its kind before it; the choice of a button or a list is what it says. */
+const wordsOf = (content: Content): string | null => {
+  const { contactMessage, contactsArrayMessage } = content
+  const cards = contactMessage ? [contactMessage] : (contactsArrayMessage?.contacts ?? [])
+  if (cards.length > 0) return ['[contact]', ...cards.map(cardOf)].join('\n')
+  const poll =
+    content.pollCreationMessage ??
+    content.pollCreationMessageV2 ??
+    content.pollCreationMessageV3 ??
+    content.pollCreationMessageV5
+  if (poll) {
+    const options = (poll.options ?? []).map(({ optionName }) => `- ${optionName ?? ''}`)
+    return [`[poll] ${poll.name ?? ''}`, ...options].join('\n')
+  }
+  return (
+    content.buttonsResponseMessage?.selectedDisplayText ||
+    content.templateButtonReplyMessage?.selectedDisplayText ||
+    content.listResponseMessage?.title ||
+    content.interactiveResponseMessage?.body?.text ||
+    null
+  )
+}
 
 /**
  * What a message says, or null when it is none for people: keys, states of the application, channels, statuses.
@@ -108,7 +140,7 @@ export const readMessage = async (
   }
 
   const found = mediaOf(content)
-  const text = textOf(content) ?? found?.file.caption ?? null
+  const text = textOf(content) ?? found?.file.caption ?? wordsOf(content)
   const pin = pinOf(content)
   if (text === null && !found && !pin) return null
   return {

@@ -42,6 +42,13 @@ type Place = {
   readonly url?: string | null
 }
 
+type Card = { readonly displayName?: string | null; readonly vcard?: string | null }
+
+type Poll = {
+  readonly name?: string | null
+  readonly options?: readonly { readonly optionName?: string | null }[] | null
+}
+
 /** A message as it is encrypted (WAProto, `Message`). */
 export type Content = {
   readonly conversation?: string | null
@@ -51,6 +58,18 @@ export type Content = {
   readonly audioMessage?: FileContent | null
   readonly documentMessage?: FileContent | null
   readonly stickerMessage?: FileContent | null
+  /** A round video note. */
+  readonly ptvMessage?: FileContent | null
+  readonly contactMessage?: Card | null
+  readonly contactsArrayMessage?: { readonly contacts?: readonly Card[] | null } | null
+  readonly pollCreationMessage?: Poll | null
+  readonly pollCreationMessageV2?: Poll | null
+  readonly pollCreationMessageV3?: Poll | null
+  readonly pollCreationMessageV5?: Poll | null
+  readonly buttonsResponseMessage?: { readonly selectedDisplayText?: string | null } | null
+  readonly templateButtonReplyMessage?: { readonly selectedDisplayText?: string | null } | null
+  readonly listResponseMessage?: { readonly title?: string | null } | null
+  readonly interactiveResponseMessage?: { readonly body?: { readonly text?: string | null } | null } | null
   readonly locationMessage?: Place | null
   readonly liveLocationMessage?: Place | null
   readonly reactionMessage?: { readonly key?: Key | null; readonly text?: string | null } | null
