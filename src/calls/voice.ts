@@ -71,6 +71,10 @@ const lookMs = 5_000
 const youngSeconds = 60
 const silentSeconds = 20
 
+const portTaken =
+  'another program has the port of SIP; end it, or give TRUNKLINE_SIP_PORT (or TRUNKLINE_SIP_TLS_PORT) another one'
+const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+
 const elsewhere: VoiceFinding = {
   what: 'reach',
   well: false,
@@ -82,7 +86,10 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   let trunks: readonly TrunkConnection[] = []
   let drivers: Drivers | null = null
   let startedAt = 0
-  let ticks: { end(): Promise<void> }[] = []
+  /** Why it does not run though it should. */
+  let hindered: string | null = null
+  const ticks: { end(): Promise<void> }[] = []
+  let isClosed = false
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
   const desk = makeDesk({
     ...{ db, seal, prices, log, config, trunks: () => trunks },
@@ -146,11 +153,36 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     return state(connection)
   }
 
+  /** @returns false while another program has a port of ours: all but voice goes on, and voice tries again */
+  const begin = async (): Promise<boolean> => {
+    const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')
+    const secret = seal.derive('sip nonces').toString('base64')
+    try {
+      const made = await startDrivers(config, { desk, secret, fault }, new URL(publicUrl()).hostname)
+      if (isClosed) await Promise.all([made.gateway.close(0), made.media.close()])
+      else drivers = made
+    } catch (error) {
+      if (!isTaken(error)) throw error
+      if (hindered === null) log.error({ err: error }, `there are no calls for now: ${portTaken}`)
+      hindered = portTaken
+      return false
+    }
+    if (!drivers) return true
+    if (hindered !== null) log.info('calls are possible now')
+    hindered = null
+    startedAt = performance.now()
+    await refresh()
+    void recover().catch(onError)
+    ticks.push(tick(recoverMs, recover, onError), tick(lookMs, look, onError), tick(writeMs, desk.flush, onError))
+    return true
+  }
+
   return {
     upgrade: {
       path: '/voice',
       open: async (...asked) => {
-        if (!drivers) throw new Problem('unavailable', 'No voice runs in this process: it lacks the role voice')
+        if (!drivers)
+          throw new Problem('unavailable', `No voice runs in this process: ${hindered ?? 'it lacks the role voice'}`)
         await drivers.gateway.open(...asked)
       },
     },
@@ -174,15 +206,11 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     },
     port: () => drivers?.gateway.port ?? null,
     start: async () => {
-      const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')
-      const secret = seal.derive('sip nonces').toString('base64')
-      drivers = await startDrivers(config, { desk, secret, fault }, new URL(publicUrl()).hostname)
-      startedAt = performance.now()
-      await refresh()
-      void recover().catch(onError)
-      ticks = [tick(recoverMs, recover, onError), tick(lookMs, look, onError), tick(writeMs, desk.flush, onError)]
+      if (!(await begin()))
+        ticks.push(tick(recoverMs, async () => void (isClosed || drivers || (await begin())), onError))
     },
     close: async () => {
+      isClosed = true
       const ending = drivers
       await ending?.gateway.close(farewellMs)
       drivers = null
