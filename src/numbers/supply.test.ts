@@ -142,8 +142,10 @@ test('what the supplier does not hold is not reserved, and can be bought all the
     const reserve = () => call(by, 'POST', '/open/numbers/reservations', { group_id: group })
     const before = held.length
     let answer = await reserve()
-    for (; answer.status === 201; answer = await reserve())
-      held.push({ path: `/open/numbers/reservations/${answer.body.data.reservation_details.uuid}`, by })
+    // 503: a busy machine takes longer than a request may wait for its turn at the supplier.
+    for (; answer.status === 201 || answer.status === 503; answer = await reserve())
+      if (answer.status === 201)
+        held.push({ path: `/open/numbers/reservations/${answer.body.data.reservation_details.uuid}`, by })
     assert.deepEqual([answer.status, answer.body.error_code], [409, 'holds_used_up'])
     assert.ok(held.length - before <= 5, 'an account holds a few of what the supplier holds for all')
   }
