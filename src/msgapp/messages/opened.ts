@@ -19,7 +19,8 @@ export const hold = (tx: Tx, account: string, channel: string, peer: string) => 
  * Notes that a conversation, which is held, was read: up to a message, or all of it. Of what came in, the newest 5,000 are read
  * now; the network's ids of the newest 100 of them are given, oldest first.
  *
- * Two that came at one moment may have become visible in either order: it is looked a minute further back than was read.
+ * Two that came at one moment may have become visible in either order: it is looked a minute further back than was read. What
+ * was sent is read too: however much it is, it is looked through once.
  */
 export const open = (tx: Tx, account: string, channel: string, peer: string, last: string | null) => tx.one<Opened>`
   with chat as materialized (
@@ -27,6 +28,11 @@ export const open = (tx: Tx, account: string, channel: string, peer: string, las
       coalesce(m.id, 'ffffffff-ffff-ffff-ffff-ffffffffffff') as last_id
     from msgapp_chats c left join msgapp_messages m on m.account_id = c.account_id and m.id = ${last}
     where c.account_id = ${account} and c.channel_id = ${channel} and c.peer = ${peer}
+  ), seen as materialized (
+    select m.created_at from chat c cross join lateral (
+      select created_at from msgapp_messages
+      where account_id = ${account} and channel_id = ${channel} and peer = ${peer} and (created_at, id) <= (c.until, c.last_id)
+      order by created_at desc, id desc limit 1) m
   ), opened as materialized (
     select m.id, m.network_id, m.created_at from chat c cross join lateral (
       select * from msgapp_messages
@@ -44,7 +50,7 @@ export const open = (tx: Tx, account: string, channel: string, peer: string, las
         and (created_at, id) > (c.until, c.last_id) and direction = 'inbound' and removed is null
       limit 10000) m
   )
-  update msgapp_chats set read_to = greatest(read_to, (select max(created_at) from opened)),
+  update msgapp_chats set read_to = greatest(read_to, (select created_at from seen)),
     unread = least(unread, (select n from newer))
   where account_id = ${account} and channel_id = ${channel} and peer = ${peer}
   returning unread, (
