@@ -39,6 +39,7 @@ export type ChatAbility =
   | 'calls'
   /** To take a message back from everyone who got it. */
   | 'remove'
+  /** To tell who wrote that it was read. Emulated: between two alone. */
   | 'mark_read'
 
 /** `emulated`: made of other means of the network, or only in part; `note` of the driver says how. */

@@ -84,6 +84,33 @@ test('a network that cannot tell is asked nothing', async () => {
   assert.equal(marked.length, 0)
 })
 
+test('a group is read, and its network told only where it takes that of groups', async () => {
+  const { tenant, chat, marked } = await furnish()
+  const say = () => chat.intake.inbound(chat.line, inbound({ group: { id: 'book-club', name: 'Book club' } }))
+  await say()
+  const { sessions } = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${chat.line.channel}`)).body
+  const key = sessions.find(({ name }: { name: string }) => name === 'Book club').session_key
+  const read = async () =>
+    (await call(tenant, 'POST', `/open/msgapp/conversation/${encodeURIComponent(key)}/read`)).body.batched
+  assert.equal(await read(), true)
+  await until(async () => marked.length > 0)
+  assert.deepEqual(marked[0]?.from, { group: 'book-club' })
+  await say()
+  await world.db.run`update connections set kind = 'whatsapp-web' where id = ${chat.line.connection}`
+  assert.equal(await read(), false)
+})
+
+test('what was sent before a conversation was read is not looked through again', async () => {
+  const { tenant, chat, read } = await furnish()
+  const body = { from_number: chat.line.number, to_number: them, text: 'An answer' }
+  assert.equal((await call(tenant, 'POST', '/open/msgapp/send-message', body)).status, 202)
+  await read()
+  const { is_all } = await world.db.one<{ is_all: boolean }>`
+    select read_to = (select max(created_at) from msgapp_messages where channel_id = ${chat.line.channel}) as is_all
+    from msgapp_chats where channel_id = ${chat.line.channel}`
+  assert.ok(is_all)
+})
+
 test('what is deleted unread is counted no longer, and what was answered or read before it was not counted', async () => {
   const { tenant, list, unread, read, come, key, chat } = await furnish()
   const remove = async (text: string) => {

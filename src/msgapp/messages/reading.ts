@@ -37,9 +37,11 @@ export const read = async (
   if (!chat) return null
   const { unread, ids } = await opened.open(tx, account, channel, peer, last)
   const line = ids && (await rows.channelById(tx, account, channel))
-  if (!line || !(await ableOf(tx, line.connection)).can('mark_read')) return { unread, isTold: false }
+  const ability = line && (await ableOf(tx, line.connection)).abilities?.mark_read
+  if (!line || !ability || ability === 'no') return { unread, isTold: false }
   const { number, remote_id: remote, group_id, group_network_id: group } = chat
-  if (group_id !== null && group === null) return { unread, isTold: false }
+  // Where it is emulated, it is so between two alone.
+  if (group_id !== null && (group === null || ability === 'emulated')) return { unread, isTold: false }
   const from: ChatPeer = group === null ? { number: number ?? '', remote } : { group }
   await ask(tx, { account, connection: line.connection, channel, act: readAct, payload: { from, ids } })
   return { unread, isTold: true }
