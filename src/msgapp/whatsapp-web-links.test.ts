@@ -101,6 +101,21 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await until(async () => (await seen(person)).some(({ text }) => text === 'Linked anew'))
   })
 
+  test('a banned number is failed; one whose link was taken, or that is to come again, is only disconnected', async () => {
+    const [banned, taken, again] = [newNumber(), newNumber(), newNumber()]
+    const link = (number: string) => linkChannel(platform, network, number)
+    const [ofBanned, ofTaken, ofAgain] = [await link(banned), await link(taken), await link(again)]
+    await network.control('end', { number: banned, code: '403' })
+    assert.match((await comes(ofBanned, 'failed')).reason, /banned/)
+    await network.control('end', { number: taken, code: '440' })
+    assert.match((await comes(ofTaken, 'disconnected')).reason, /another program uses this link/)
+    await network.control('end', { number: again, code: '515' })
+    await until(async () => {
+      const { events } = await statusOf(platform, ofAgain)
+      return events.filter(({ event }: { event: string }) => event === 'ready').length > 1
+    }, 60)
+  })
+
   test('digits of an identity are never a number; the number is shown once the network has told it', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)

@@ -59,6 +59,13 @@ const acts: { [what: string]: (body: Body) => unknown } = {
       })
     }
   },
+  /** The network ends the sockets of a number, and says why: a code, or 440 for another program that has taken the link. */
+  end: ({ number, code }) => {
+    const [told, content] =
+      code === '440' ? [{}, [{ tag: 'conflict', attrs: { type: 'replaced' } }]] : [{ code }, undefined]
+    for (const { send } of world.devicesOf(world.person(digits(number))))
+      send?.({ tag: 'stream:error', attrs: told, content })
+  },
   seen: ({ number }) => {
     const { received, picture, status, lid, wereRead } = world.person(digits(number))
     const shown = picture && createHash('sha256').update(picture).digest('hex')
