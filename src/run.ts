@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { closeCalls } from './calls/jobs.ts'
 import { installVoiceMetrics } from './calls/metrics.ts'
-import { forgetRecordings } from './calls/recordings.ts'
 import { installRecordings } from './calls/serving.ts'
 import { forgetStories } from './calls/story.ts'
 import { forgetContactImports } from './contacts/jobs.ts'
@@ -126,7 +125,6 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         syncSchedule(parts),
         lowBalances,
         closeCalls,
-        forgetRecordings(config),
         forgetStories(config.timelineDays),
         forgetContactImports,
         forgetDeliveries,

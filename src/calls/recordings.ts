@@ -4,14 +4,11 @@ import type { Config } from '../config.ts'
 import type { MediaEngine, MediaRecording } from '../connectors/port.ts'
 import type { VoicePlaced } from '../connectors/voice-port.ts'
 import type { Db, Sql, Tx } from '../db/sql.ts'
-import type { Schedule } from '../jobs/schedule.ts'
+
+type Place = Pick<Config, 'home' | 'mediaStore'>
 
 /** The file of a recording: in the folder of files of messages where that is one, else in the home of the platform. */
-export const fileOf = (
-  { home, mediaStore }: Pick<Config, 'home' | 'mediaStore'>,
-  account: string,
-  call: string,
-): string => {
+export const fileOf = ({ home, mediaStore }: Place, account: string, call: string): string => {
   const folder = mediaStore === null || mediaStore.startsWith('s3://') ? home : mediaStore
   return join(resolve(folder), 'recordings', account, `${call}.wav`)
 }
@@ -60,15 +57,18 @@ export const find = (db: Sql, account: string, call: string) => db.maybe<{ bytes
 
 type Open = { account_id: string; call_id: string; is_old: boolean }
 
-/** Of calls that have ended, and whose process could not finish them. */
+/** Of calls that have ended, and whose process could not finish them: those first that were tried least lately. */
 const left = (db: Db) => db.many<Open>`
-  select r.account_id, r.call_id, r.created_at < app_now() - interval '1 day' as is_old
-  from call_recordings r join calls c on c.account_id = r.account_id and c.id = r.call_id
-  where r.ready_at is null and c.ended_at < app_now() - interval '5 seconds'
-  order by r.created_at limit 20`
+  update call_recordings set tried_at = now()
+  where (account_id, call_id) in (
+    select r.account_id, r.call_id
+    from call_recordings r join calls c on c.account_id = r.account_id and c.id = r.call_id
+    where r.ready_at is null and c.ended_at < app_now() - interval '5 seconds'
+    order by r.tried_at nulls first, r.created_at limit 20)
+  returning account_id, call_id, created_at < app_now() - interval '1 day' as is_old`
 
 /** Makes what killed processes have left whole. One whose file is not here may be another machine's: it is given up after a day. */
-export const repairLeft = async (db: Db, config: Config, media: MediaEngine): Promise<void> => {
+export const repairLeft = async (db: Db, config: Place, media: Pick<MediaEngine, 'repair'>): Promise<void> => {
   for (const { account_id, call_id, is_old } of await left(db)) {
     const repaired = await media.repair(fileOf(config, account_id, call_id))
     if (repaired.outcome === 'done' || is_old)
@@ -76,20 +76,27 @@ export const repairLeft = async (db: Db, config: Config, media: MediaEngine): Pr
   }
 }
 
-/** Deletes recordings that are older than the setting says. */
-export const forgetRecordings = (config: Pick<Config, 'home' | 'mediaStore' | 'recordingDays'>): Schedule => ({
-  name: 'forget-recordings',
-  every: 600,
-  run: async (tx) => {
-    const old = await tx.many<{ account_id: string; call_id: string }>`
+const forget = async (db: Db, config: Place, account: string, call: string): Promise<void> => {
+  // The file first: a row without a file is tried again, a file without a row would stay for ever.
+  await rm(fileOf(config, account, call), { force: true })
+  await db.begin(async (tx) => {
+    await tx.run`update calls set recorded_at = null where account_id = ${account} and id = ${call}`
+    await tx.run`delete from call_recordings where account_id = ${account} and call_id = ${call}`
+  })
+}
+
+/** Deletes recordings that are older than the setting says, on the machine that has them. @param failed is told of each that stays */
+export const forgetOld = async (
+  db: Db,
+  config: Place & Pick<Config, 'recordingDays'>,
+  failed: (error: unknown) => void,
+): Promise<void> => {
+  const old = await db.many<{ account_id: string; call_id: string }>`
+    update call_recordings set tried_at = now()
+    where (account_id, call_id) in (
       select account_id, call_id from call_recordings
       where ready_at < app_now() - make_interval(days => ${config.recordingDays})
-      order by ready_at limit 500 for update skip locked`
-    for (const { account_id, call_id } of old) {
-      // The file first: a row without a file is tried again, a file without a row would stay for ever.
-      await rm(fileOf(config, account_id, call_id), { force: true })
-      await tx.run`update calls set recorded_at = null where account_id = ${account_id} and id = ${call_id}`
-      await tx.run`delete from call_recordings where account_id = ${account_id} and call_id = ${call_id}`
-    }
-  },
-})
+      order by tried_at nulls first, ready_at limit 500)
+    returning account_id, call_id`
+  for (const { account_id, call_id } of old) await forget(db, config, account_id, call_id).catch(failed)
+}

@@ -16,16 +16,10 @@ import { makeLinks } from './links.ts'
 import { shownCall } from './shown.ts'
 import * as store from './store.ts'
 import * as story from './story.ts'
+import { veiled } from './veil.ts'
 
 const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
 const numberOf = (given: string | undefined) => (given === undefined ? null : phoneNumber(given))
-
-const isTrunkLeg = ({ is_trunk, direction }: store.CallRow, leg: story.Line['leg']) =>
-  is_trunk && leg === (direction === 'O' ? 'callee' : 'caller')
-
-/** Where carriers are is the operator's own matter. */
-const veiled = (text: string): string =>
-  text.replace(/(sips?:(?:[^@\s>]*@)?)[^\s;>]+/g, '$1…').replace(/(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?/g, '…')
 
 const shownLine = ({ at, leg, what, text }: story.Line) => ({ at: iso(at), ...(leg ? { leg } : {}), what, text })
 
@@ -97,11 +91,7 @@ export const callRoutes = (parts: Parts) => {
     serve(c.getCallTimeline, async ({ account, params }) => {
       const row = await callOf(account.id, params.call_uuid)
       const lines = await story.read(db, row.account_id, row.id)
-      const timeline = lines.map((line) => ({
-        ...line,
-        text: isTrunkLeg(row, line.leg) ? veiled(line.text) : line.text,
-      }))
-      return ok({ timeline: timeline.map(shownLine) })
+      return ok({ timeline: lines.map((line) => shownLine(veiled(row, line))) })
     }),
 
     serve(c.getCallTimelineOfAccount, async ({ params }) => {

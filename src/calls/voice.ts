@@ -60,8 +60,10 @@ type Given = {
 
 /** How long calls may go on when the process is to end, ms. */
 const farewellMs = 10_000
-/** How often dialogs are looked for that a crash has left, ms. */
+/** How often dialogs and recordings are looked for that a crash has left, ms. */
 const recoverMs = 5_000
+/** How often old recordings are deleted, ms. */
+const forgetMs = 600_000
 /** How often the stories of calls are written down, ms. */
 const writeMs = 1_000
 const mostLeft = 50
@@ -133,13 +135,21 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     // One process alone runs voice: what had its last beat before this one began was run by the one before.
     const age = Math.ceil((performance.now() - startedAt) / 1_000) + 1
     if (age < youngSeconds) await db.begin((tx) => closeAbandoned(tx, mostLeft, Math.max(age, silentSeconds)))
-    for (const { account_id, call_id, dialogs: kept } of await dialogs.left(db, mostLeft)) {
-      const told = await drivers.gateway.release(kept.list)
-      log.info({ call: call_id, told }, 'a call that a crash had left open was hung up')
-      await dialogs.forget(db, account_id, call_id)
-    }
-    await recordings.repairLeft(db, config, drivers.media)
+    const found = await dialogs.left(db, mostLeft)
+    // All at once: a carrier that is silent takes half a minute to be given up.
+    await Promise.all(found.map((one) => sayGoodbye(one).catch(onError)))
   }
+
+  const sayGoodbye = async ({ account_id, call_id, dialogs: kept }: dialogs.Left) => {
+    const told = await drivers?.gateway.release(kept.list)
+    log.info({ call: call_id, told }, 'a call that a crash had left open was hung up')
+    await dialogs.forget(db, account_id, call_id)
+  }
+
+  const mend = async () => {
+    if (drivers) await recordings.repairLeft(db, config, drivers.media)
+  }
+  const forget = () => recordings.forgetOld(db, config, onError)
 
   const state = (connection: string) => drivers?.gateway.trunk(connection) ?? null
 
@@ -173,7 +183,13 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     startedAt = performance.now()
     await refresh()
     void recover().catch(onError)
-    ticks.push(tick(recoverMs, recover, onError), tick(lookMs, look, onError), tick(writeMs, desk.flush, onError))
+    ticks.push(
+      tick(recoverMs, recover, onError),
+      tick(recoverMs, mend, onError),
+      tick(forgetMs, forget, onError),
+      tick(lookMs, look, onError),
+      tick(writeMs, desk.flush, onError),
+    )
     return true
   }
 

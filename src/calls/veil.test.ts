@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { veiled } from './veil.ts'
+
+const line = { at: new Date(), leg: null, what: 'note' as const, text: '' }
+const call = { direction: 'O' as const, is_trunk: true }
+
+test('nobody but the operator reads where a carrier is, in whatever line it stands and however it is written', () => {
+  const shown = (text: string) => veiled(call, { ...line, text }).text
+  assert.equal(shown('failed 503: connect ECONNREFUSED 192.0.2.7:5060'), 'failed 503: connect ECONNREFUSED …')
+  assert.equal(shown('no answer of [2001:db8::7]:5060'), 'no answer of …')
+  assert.equal(shown('no answer of 2001:db8:0:0:1:2:3:4'), 'no answer of …')
+  assert.equal(shown('received from ::ffff:192.0.2.7'), 'received from …')
+  assert.equal(shown('getaddrinfo ENOTFOUND sip-1.carrier.example'), 'getaddrinfo ENOTFOUND …')
+  assert.equal(
+    shown('INVITE sip:+447700900555@sip.carrier.example:5061;transport=tls'),
+    'INVITE sip:+447700900555@…;transport=tls',
+  )
+  assert.equal(shown('completed 200: OK'), 'completed 200: OK')
+  const status = { ...line, leg: 'caller' as const, what: 'sip_out' as const, text: '503 192.0.2.7 is silent (INVITE)' }
+  assert.equal(veiled(call, status).text, '503 … is silent (INVITE)')
+})
+
+test('what a browser’s audio goes by is shown to its account, and everything of calls between browsers', () => {
+  const media = {
+    ...line,
+    leg: 'caller' as const,
+    what: 'media' as const,
+    text: 'pcmu; 192.0.2.1:4000 with 198.51.100.7:9',
+  }
+  assert.equal(veiled(call, media), media)
+  assert.match(veiled({ ...call, direction: 'I' }, media).text, /… with …/)
+  assert.equal(veiled({ ...call, is_trunk: false }, { ...media, leg: 'callee' }).text, media.text)
+})
