@@ -16,6 +16,8 @@ test('nobody but the operator reads where a carrier is, in whatever line it stan
     shown('INVITE sip:+447700900555@sip.carrier.example:5061;transport=tls'),
     'INVITE sip:+447700900555@…;transport=tls',
   )
+  const full = 'failed 503: All channels of the trunk Acme London are taken'
+  assert.equal(shown(full), 'failed 503: All channels of the trunk … are taken')
   assert.equal(shown('completed 200: OK'), 'completed 200: OK')
   const status = { ...line, leg: 'caller' as const, what: 'sip_out' as const, text: '503 192.0.2.7 is silent (INVITE)' }
   assert.equal(veiled(call, status).text, '503 … is silent (INVITE)')

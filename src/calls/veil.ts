@@ -2,6 +2,8 @@ import type { CallRow } from './store.ts'
 import type { Line } from './story.ts'
 
 const hidden: readonly (readonly [RegExp, string])[] = [
+  // The name that an operator gave to a trunk (`toTrunk` of the gateway).
+  [/(channels of the trunk ).+( are taken)/, '$1…$2'],
   [/(sips?:(?:[^@\s>]*@)?)[^\s;>]+/gi, '$1…'],
   // IPv6, IPv4 and names of hosts, each with its port.
   [/\[?[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:\.\d{1,3}){0,3}(?:%\w+)?(?:\]:\d+|\])?/gi, '…'],
