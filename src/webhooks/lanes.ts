@@ -92,7 +92,7 @@ export type DeliveryRow = {
 
 export type Hungry = LaneKey & { readonly most: number; readonly inHand: readonly string[] }
 
-/** What is due in these lanes, oldest first, but for what is in hand: see migrations/0030_webhook_reading.sql. */
+/** What is due in these lanes, oldest first, but for what is in hand: see migrations/0019_webhook_writing.sql. */
 export const load = (sql: Sql, lanes: readonly Hungry[]) => sql.many<DeliveryRow>`
   select webhook_id, event_id, conversation, tries, body from webhooks_load(
     ${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[],
