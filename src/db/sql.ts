@@ -127,6 +127,9 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
     application_name: 'trunkline',
   })
   pool.on('error', onError)
+  // Whoever asks is told by the answer; but a connection may be ended in the very packet that made it ready, when nobody has it
+  // yet, and an error that nobody hears ends the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
   /** What is committed stays so, whatever becomes of an effect; and one effect does not keep the others from happening. */
   const committed = (effects: (() => void)[]) => {
     for (const effect of effects)

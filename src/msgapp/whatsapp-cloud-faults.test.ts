@@ -201,7 +201,7 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
     assert.deepEqual((await message(ada, uuid)).message, { template })
     assert.equal((await seen(ada))[0].template, template.name)
     const { requests } = await graph.control('GET', 'log')
-    const sent = JSON.parse(requests.at(-1).path.endsWith('/messages') ? requests.at(-1).body : '{}')
+    const sent = JSON.parse(requests.findLast(({ path }: { path: string }) => path.endsWith('/messages')).body)
     const parameters = template.parameters.map((text) => ({ type: 'text', text }))
     assert.deepEqual(sent.template, {
       name: template.name,

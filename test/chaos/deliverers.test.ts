@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import { type Received, Receiver } from '../../simulator/receivers/receiver.ts'
 import { openAccount } from '../../src/accounts/ops.ts'
+import type { EventName } from '../../src/events/names.ts'
 import { record } from '../../src/events/ops.ts'
 import { makeSeal } from '../../src/lib/secret.ts'
 import { subscribe } from '../../src/webhooks/subscribe.ts'
@@ -38,20 +39,18 @@ const start = async (name: string): Promise<ChildProcess> => {
 const account = await db.begin((tx) => openAccount(tx, { name: 'one', onTrial: false }))
 
 /** Subscribes a path. */
-const hook = (path: string) =>
+const hook = (path: string, event = 'contact.created') =>
   db.begin((tx) => {
-    const names = { spelt: 'contact.created', msgappName: null }
+    const names = { spelt: event, msgappName: null }
     return subscribe(tx, makeSeal(key), account, names, { hook_url: receiver.url(path) }, null)
   })
 
 let n = 0
 /** Records so many events of three conversations. */
-const happen = async (count: number) => {
+const happen = async (count: number, name: EventName = 'contact.created') => {
   for (let i = 0; i < count; i++, n++) {
     const payload = { number: n, conversation: n % 3 }
-    await db.begin((tx) =>
-      record(tx, [{ account, name: 'contact.created', channel: null, conversation: String(n % 3), payload }]),
-    )
+    await db.begin((tx) => record(tx, [{ account, name, channel: null, conversation: String(n % 3), payload }]))
   }
 }
 
@@ -79,18 +78,24 @@ const settled = () =>
 const [a, b] = await Promise.all([start('a'), start('b')])
 
 test('two processes share the webhooks of one database: each event goes to each once, in order', async () => {
-  // Who looks first has a webhook: new ones come until both have some.
-  const paths: string[] = []
-  await until(async () => {
-    paths.push(`/shared/${paths.length}`)
-    await hook(paths.at(-1) ?? '')
-    await happen(30)
+  // Who looks first has a webhook, so one of them sleeps for a moment when each is made.
+  const names: EventName[] = ['contact.created', 'contact.updated']
+  for (const [i, sleeper] of [b, a].entries()) {
+    sleeper.kill('SIGSTOP')
+    await hook(`/shared/${i}`, names[i])
+    await happen(30, names[i])
     await settled()
-    return new Set(receiver.calls.map(by)).size === 2
-  }, 30)
-  for (const [i, path] of paths.entries()) {
+    sleeper.kill('SIGCONT')
+  }
+  assert.deepEqual(
+    ['/shared/0', '/shared/1'].map((path) => by(receiver.of(path)[0] ?? assert.fail(path))),
+    ['a', 'b'],
+  )
+  for (let i = 0; i < 60; i++) await happen(1, names[i % 2])
+  await settled()
+  for (const path of ['/shared/0', '/shared/1']) {
     const calls = receiver.of(path)
-    assert.equal(calls.length, n - i * 30, `${path} heard of each once`)
+    assert.equal(calls.length, 60, `${path} heard of each once`)
     inOrder(firsts(calls))
   }
 })
