@@ -88,6 +88,8 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     await state('incoming')
     await page.getByRole('button', { name: 'Accept' }).click()
     await state('talking')
+    // Who hangs up before the caller has heard of the answer has not talked.
+    await page.locator('#quality[data-bars="4"]').waitFor()
     await page.getByRole('button', { name: 'Hang up' }).click()
     await state('idle')
     const cdr = await newest()
