@@ -33,6 +33,11 @@ const newMember = ({ number, code, message, invited }: ChatParticipant): store.N
   invited,
 })
 
+/** In the order in which groups are taken by all who write more than one of them (messages/arrivals.ts): so none waits for another
+ *  that waits for it. */
+const inOrder = <T>(list: readonly T[], placeOf: (one: T) => string): T[] =>
+  list.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+
 /** Creates a group; its answer is the group's id here. */
 export const makeCreateAct = (): Act<Creation, Final<ChatGroupMade>> => ({
   run: async (network, job) => {
@@ -46,7 +51,9 @@ export const makeCreateAct = (): Act<Creation, Final<ChatGroupMade>> => ({
     return final(job, (await network.createGroup?.(channel, { name, description, participants })) ?? unable)
   },
   settle: async (tx, done) => {
-    for (const { job, result } of done) {
+    const placeOf = ({ job, result }: (typeof done)[number]) =>
+      `${job.payload.channel} ${result.outcome === 'done' ? result.value.id : ''}`
+    for (const { job, result } of inOrder(done, placeOf)) {
       const { account, payload } = job
       const { channel, number, name, description } = payload
       let id = ''
@@ -95,7 +102,8 @@ export const makeChangeAct = (): Act<Change, Final<readonly ChatParticipant[]>> 
     return final(job, (await network.changeGroup?.(channel, networkId, change)) ?? unable)
   },
   settle: async (tx, done) => {
-    for (const { job, result } of done) {
+    const placeOf = ({ job }: (typeof done)[number]) => `${job.payload.channel} ${job.payload.networkId}`
+    for (const { job, result } of inOrder(done, placeOf)) {
       const participants = result.outcome === 'done' ? result.value : []
       if (result.outcome === 'done' && job.account !== null) await applied(tx, job.account, job.payload, participants)
       await answer(tx, [{ id: job.id, answer: answerOf(result, participants) }])
@@ -107,6 +115,27 @@ export const makeChangeAct = (): Act<Change, Final<readonly ChatParticipant[]>> 
 export const askForGroups = (tx: Tx, { account, connection, channel }: Line) =>
   ask(tx, { account, connection, channel, act: syncAct, key: channel })
 
+/** Brings a group up to date. */
+const refresh = async (tx: Tx, account: string, channel: string, told: ChatGroup): Promise<void> => {
+  const { id: networkId, name, description, readOnly } = told
+  const id = await store.keep(tx, { account, id: uuid(), channel, networkId, name, description, readOnly })
+  const members = told.members.map(({ number, remote, admin, creator }) => ({
+    member: number ?? remote,
+    code: 200,
+    message: 'is in the group',
+    isAdmin: admin,
+    isCreator: creator,
+    invited: false,
+  }))
+  await store.keepOnly(
+    tx,
+    account,
+    id,
+    members.map(({ member }) => member),
+  )
+  if (members.length > 0) await store.addMembers(tx, account, id, members)
+}
+
 /** Reads the groups of a channel from its network anew. */
 export const makeSyncAct = (): Act<object, readonly ChatGroup[] | null> => ({
   run: async (network, job) => {
@@ -114,31 +143,17 @@ export const makeSyncAct = (): Act<object, readonly ChatGroup[] | null> => ({
     return told.outcome === 'done' ? told.value : null
   },
   settle: async (tx, done) => {
-    for (const { job, result } of done) {
+    for (const { job, result } of inOrder(done, ({ job }) => job.payload.channel)) {
       const { account, payload } = job
       if (account === null || result === null) continue
       const { channel } = payload
-      const kept: string[] = []
-      for (const { id: networkId, name, description, readOnly, members } of result) {
-        const id = await store.keep(tx, { account, id: uuid(), channel, networkId, name, description, readOnly })
-        kept.push(id)
-        const there = members.map(({ number, remote, admin, creator }) => ({
-          member: number ?? remote,
-          code: 200,
-          message: 'is in the group',
-          isAdmin: admin,
-          isCreator: creator,
-          invited: false,
-        }))
-        await store.keepOnly(
-          tx,
-          account,
-          id,
-          there.map(({ member }) => member),
-        )
-        if (there.length > 0) await store.addMembers(tx, account, id, there)
+      const told = new Map(result.map((group) => [group.id, group]))
+      const joined = await store.joined(tx, account, channel)
+      for (const networkId of inOrder([...new Set([...joined, ...told.keys()])], (id) => id)) {
+        const group = told.get(networkId)
+        if (group) await refresh(tx, account, channel, group)
+        else await store.leave(tx, account, channel, networkId)
       }
-      await store.leaveOthers(tx, account, channel, kept)
     }
   },
 })

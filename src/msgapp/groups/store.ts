@@ -91,7 +91,8 @@ export const addMembers = (tx: Tx, account: string, group: string, members: read
   select ${account}::uuid, ${group}::uuid, m.*, (select app_now()) from unnest(
     ${members.map(({ member }) => member)}::text[], ${members.map(({ code }) => code)}::smallint[],
     ${members.map(({ message }) => message)}::text[], ${members.map(({ isAdmin }) => isAdmin)}::boolean[],
-    ${members.map(({ isCreator }) => isCreator)}::boolean[], ${members.map(({ invited }) => invited)}::boolean[]) m
+    ${members.map(({ isCreator }) => isCreator)}::boolean[], ${members.map(({ invited }) => invited)}::boolean[]) m (member, code, message, is_admin, is_creator, invited)
+  order by m.member
   on conflict (account_id, group_id, member) do update set status_code = excluded.status_code, message = excluded.message,
     is_admin = excluded.is_admin, is_creator = excluded.is_creator, invited = excluded.invited,
     updated_at = excluded.updated_at`
@@ -119,10 +120,18 @@ export const describe = (tx: Tx, account: string, group: string, description: st
   update msgapp_groups set description = ${description}, updated_at = app_now()
   where account_id = ${account} and id = ${group}`
 
-/** Groups of a channel that are not among these: its number is no longer in them. */
-export const leaveOthers = (tx: Tx, account: string, channel: string, groups: readonly string[]) => tx.run`
+/** The networks' ids of the groups that a channel's number is in. */
+export const joined = async (tx: Tx, account: string, channel: string): Promise<string[]> => {
+  const rows = await tx.many<{ network_id: string }>`
+    select network_id from msgapp_groups
+    where account_id = ${account} and channel_id = ${channel} and joined and network_id is not null`
+  return rows.map(({ network_id }) => network_id)
+}
+
+/** The channel's number is no longer in it. */
+export const leave = (tx: Tx, account: string, channel: string, networkId: string) => tx.run`
   update msgapp_groups set joined = false, updated_at = app_now()
-  where account_id = ${account} and channel_id = ${channel} and joined and id <> all(${groups}::uuid[])`
+  where account_id = ${account} and channel_id = ${channel} and network_id = ${networkId} and joined`
 
 /** Notes what a network told. @returns false when it told it before */
 export const heard = async (tx: Tx, channel: string, networkId: string): Promise<boolean> =>

@@ -25,7 +25,7 @@ export type Arrival = {
 
 /**
  * Keeps those that were not kept before. What a network echoes of a message that this interface is just sending, under the
- * id that we gave it, is no message of its own.
+ * id that we gave it, is no message of its own. In one order: two processes that are told the same wait for each other's.
  * @returns the ids of the new ones
  */
 export const add = (tx: Tx, rows: readonly Arrival[]) => tx.many<{ id: string }>`
@@ -44,6 +44,7 @@ export const add = (tx: Tx, rows: readonly Arrival[]) => tx.many<{ id: string }>
     select from msgapp_messages m
     where m.account_id = g.account_id and m.channel_id = g.channel_id
       and m.id = case when g.network_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then g.network_id::uuid end))
+  order by channel_id, network_id
   on conflict (channel_id, network_id) where network_id is not null do nothing
   returning id`
 
@@ -92,17 +93,17 @@ export const chatsByRemote = (
   join msgapp_chats c using (account_id, channel_id, remote_id)
   where c.group_id is null`
 
-/** Groups by their networks' ids; those that are not known yet begin to be. */
+/** Groups by their networks' ids; those that are not known yet begin to be. In the order in which all take groups (groups/acts.ts). */
 export const groups = (
   tx: Tx,
   rows: readonly { account: string; channel: string; id: string; networkId: string; name: string | null }[],
 ) => tx.many<{ channel_id: string; network_id: string; id: string }>`
   with given as materialized (
-    select distinct on (channel_id, network_id) * from unnest(
+    select distinct on (channel_id, network_id collate "C") * from unnest(
       ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
       ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.name)}::text[]
     ) as g (account_id, id, channel_id, network_id, name)
-    order by channel_id, network_id, id desc
+    order by channel_id, network_id collate "C", id desc
   )
   insert into msgapp_groups (account_id, id, channel_id, network_id, name, created_at, updated_at)
   select account_id, id, channel_id, network_id, coalesce(name, ''), (select app_now()), (select app_now()) from given
@@ -190,7 +191,11 @@ export const callOf = async (
       select id from msgapp_calls where account_id = ${account} and channel_id = ${channel} and network_id = ${networkId}`
   )?.id ?? null
 
-/** Whose number became known: the conversation under the network's id goes on under the number, one with it that is there. */
+/**
+ * Whose number became known: the conversation under the network's id goes on under the number, one with it that is there. It
+ * holds both conversations, and then messages in the order of receipts: so it stands alone in its transaction, since whoever
+ * writes messages holds others.
+ */
 export const mapped = async (
   tx: Tx,
   { account, channel }: { account: string; channel: string },
@@ -207,7 +212,11 @@ export const mapped = async (
       where account_id = ${account} and channel_id = ${channel} and peer = ${peer} and remote_id is distinct from ${remote}`
   if (!isOld || remote === peer) return
   await tx.run`
-    update msgapp_messages set peer = ${peer} where account_id = ${account} and channel_id = ${channel} and peer = ${remote}`
+    with held as materialized (
+      select id from msgapp_messages where account_id = ${account} and channel_id = ${channel} and peer = ${remote}
+      order by id for update
+    )
+    update msgapp_messages m set peer = ${peer} from held where m.account_id = ${account} and m.id = held.id`
   if (!isThere) {
     await tx.run`
       update msgapp_chats set peer = ${peer}, number = ${number}, remote_id = ${remote}

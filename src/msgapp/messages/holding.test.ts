@@ -3,12 +3,17 @@ import { test } from 'node:test'
 import { until } from '../../../test/platform.ts'
 import { makeWorld } from '../../../test/world.ts'
 import type { Tx } from '../../db/sql.ts'
+import { uuid } from '../../lib/id.ts'
+import * as arrivals from './arrivals.ts'
 import { forget } from './removing.ts'
 import * as store from './store.ts'
 import { inbound, makeChat } from './testing.ts'
 
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const { db } = world
+
+// Two transactions that want the same things wait for each other for ever only where they take them in different orders: one of
+// them holds the first thing here, and the other must not have the second one then.
 
 type Row = { id: string; peer: string; network_id: string }
 
@@ -60,4 +65,100 @@ test('an echo that is dropped is taken after its conversation, as by who deletes
   })
   await dropped
   assert.equal(await db.maybe`select from msgapp_messages where account_id = ${account} and id = ${first.id}`, null)
+})
+
+/** A number to which things come, and a look at whether one of its messages is held. */
+const furnishLine = async () => {
+  const { id: account } = await world.tenant()
+  const chat = await makeChat(world, account)
+  const holdMessage = (tx: Tx, id: string) => tx.run`
+    select from msgapp_messages where account_id = ${account} and id = ${id} for update nowait`
+  return { account, channel: chat.line.channel, holdMessage, ...chat }
+}
+
+test('what two processes are told at once, in different orders, is kept once, and neither waits for the other for ever', async () => {
+  const { account, channel } = await furnishLine()
+  const arrival = (networkId: string): arrivals.Arrival => ({
+    account,
+    id: uuid(),
+    channel,
+    peer: 'x@c.us',
+    networkId,
+    isOwn: false,
+    number: null,
+    remote: 'x@c.us',
+    pushname: null,
+    group: null,
+    author: null,
+    text: networkId,
+    pin: null,
+    media: null,
+    at: Date.now(),
+  })
+  const add = (tx: Tx, ...ids: string[]) => arrivals.add(tx, ids.map(arrival))
+  let other: Promise<{ id: string }[]> | undefined
+  await db.begin(async (tx) => {
+    assert.equal((await add(tx, 'a')).length, 1)
+    other = db.begin((second) => add(second, 'b', 'a'))
+    await waiting('%insert into msgapp_messages%')
+    assert.equal((await add(tx, 'b')).length, 1)
+  })
+  assert.equal((await other)?.length, 0)
+})
+
+test('numbers that become known with messages are written one by one', async () => {
+  const { account, channel, line, intake } = await furnishLine()
+  const say = (remote: string, number: string | null) =>
+    intake.inbound(line, inbound({ from: { number, remote, pushname: null } }))
+  await say('1@lid', null)
+  await say('2@lid', null)
+  let came: Promise<unknown> | undefined
+  await db.begin(async (tx) => {
+    const hold = (peer: string) => tx.run`
+      select from msgapp_chats where account_id = ${account} and channel_id = ${channel} and peer = ${peer} for update nowait`
+    await hold('1@lid')
+    came = Promise.all([say('2@lid', '+447400000002'), say('1@lid', '+447400000001')])
+    await waiting('%msgapp_chats%for update%')
+    await hold('2@lid').catch(() => hold('447400000002@c.us'))
+  })
+  await came
+  const chats = await db.many<{
+    peer: string
+  }>`select peer from msgapp_chats where channel_id = ${channel} order by peer`
+  assert.deepEqual(
+    chats.map(({ peer }) => peer),
+    ['447400000001@c.us', '447400000002@c.us'],
+  )
+})
+
+test('what networks took is written down in the order in which it is acknowledged', async () => {
+  const { account, channel, line, intake, holdMessage } = await furnishLine()
+  for (const number of ['+447700900123', '+447700900124']) await intake.inbound(line, inbound({ number, own: true }))
+  const [first, second] = await db.many<{ id: string }>`
+    select id from msgapp_messages where account_id = ${account} order by id`
+  assert.ok(first && second)
+  const rows = [second, first].map(({ id }) => ({ account, id, channel, networkId: uuid(), failure: null }))
+  let written: Promise<unknown[]> | undefined
+  await db.begin(async (tx) => {
+    await holdMessage(tx, first.id)
+    written = db.begin((other) => store.sent(other, rows))
+    await waiting('%msgapp_early%')
+    await holdMessage(tx, second.id)
+  })
+  assert.equal((await written)?.length, 2)
+})
+
+test('a receipt that waits for the answer to a sending holds no message meanwhile', async () => {
+  const { account, channel, line, intake, holdMessage } = await furnishLine()
+  await intake.inbound(line, inbound({ id: 'known', own: true }))
+  const message = await db.one<{ id: string }>`select id from msgapp_messages where account_id = ${account}`
+  const tell = (id: string) => intake.receipt(line, { id, level: 2, at: Date.now(), by: null })
+  let told: Promise<unknown> | undefined
+  await db.begin(async (tx) => {
+    await store.amongSettlers(tx, [channel])
+    told = Promise.all([tell('known'), tell('unknown')])
+    await waiting('%pg_advisory_xact_lock(%')
+    await holdMessage(tx, message.id)
+  })
+  await told
 })

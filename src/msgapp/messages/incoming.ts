@@ -1,7 +1,7 @@
 import { beginCall, chatCallEnded } from '../../calls/ops.ts'
 import type { ChatCall, ChatInbound, ChatRemote } from '../../connectors/message-port.ts'
 import { makeBatcher } from '../../db/batch.ts'
-import type { Db, Tx } from '../../db/sql.ts'
+import type { Db, Sql, Tx } from '../../db/sql.ts'
 import { record } from '../../events/ops.ts'
 import { enqueueAll, type NewJob } from '../../jobs/queue.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -26,8 +26,32 @@ const nameOf = ({ media }: ChatInbound): string => kept(media?.name ?? '').slice
 const byKey = <R>(rows: readonly R[], key: (row: R) => string): Map<string, R> =>
   new Map(rows.map((row) => [key(row), row]))
 
+/** Conversations by what networks call who they are with. */
+const chatsOf = async (tx: Sql, given: readonly Arrived[]) => {
+  const remotes = given
+    .filter(({ message }) => !message.group)
+    .map(({ line, message }) => ({ account: line.account, channel: line.channel, remote: message.from.remote }))
+  return byKey(
+    remotes.length > 0 ? await arrivals.chatsByRemote(tx, remotes) : [],
+    ({ channel_id, remote_id }) => `${channel_id} ${remote_id}`,
+  )
+}
+
+/** Conversations with those whose number the network tells only now. */
+const introduced = (given: readonly Arrived[], chats: Awaited<ReturnType<typeof chatsOf>>) =>
+  given.flatMap(({ line, message: { from, group } }) => {
+    const chat = group ? undefined : chats.get(`${line.channel} ${from.remote}`)
+    return chat && chat.number === null && from.number !== null
+      ? [{ line, remote: from.remote, number: from.number }]
+      : []
+  })
+
 /** Where each message belongs: its conversation, and its group. */
-const place = async (tx: Tx, given: readonly Arrived[]): Promise<arrivals.Arrival[]> => {
+const place = async (
+  tx: Tx,
+  given: readonly Arrived[],
+  chats: Awaited<ReturnType<typeof chatsOf>>,
+): Promise<arrivals.Arrival[]> => {
   const inGroups = given.flatMap(({ line, message: { group } }) =>
     group
       ? [{ account: line.account, channel: line.channel, id: uuid(), networkId: group.id, name: keptOr(group.name) }]
@@ -37,26 +61,13 @@ const place = async (tx: Tx, given: readonly Arrived[]): Promise<arrivals.Arriva
     inGroups.length > 0 ? await arrivals.groups(tx, inGroups) : [],
     ({ channel_id, network_id }) => `${channel_id} ${network_id}`,
   )
-  const remotes = given
-    .filter(({ message }) => !message.group)
-    .map(({ line, message }) => ({ account: line.account, channel: line.channel, remote: message.from.remote }))
-  const chats = byKey(
-    remotes.length > 0 ? await arrivals.chatsByRemote(tx, remotes) : [],
-    ({ channel_id, remote_id }) => `${channel_id} ${remote_id}`,
-  )
-  const places: arrivals.Arrival[] = []
-  for (const { line, message } of given) {
+  return given.map(({ line, message }) => {
     const { account, channel } = line
     const { from, group, own } = message
     const inGroup = group ? groups.get(`${channel} ${group.id}`) : undefined
     const chat = group ? undefined : chats.get(`${channel} ${from.remote}`)
-    // The network told the number only now.
-    if (chat && chat.number === null && from.number !== null) {
-      await arrivals.mapped(tx, line, { remote: from.remote, number: from.number, peer: peerOf(from.number) })
-      chats.delete(`${channel} ${from.remote}`)
-    }
     const number = group ? null : (from.number ?? chat?.number ?? null)
-    places.push({
+    return {
       account,
       channel,
       id: uuid(),
@@ -72,9 +83,8 @@ const place = async (tx: Tx, given: readonly Arrived[]): Promise<arrivals.Arriva
       pin: message.pin ? JSON.stringify(message.pin) : null,
       media: message.media ? uuid() : null,
       at: message.at,
-    })
-  }
-  return places
+    }
+  })
 }
 
 /** What is told of a new message. */
@@ -120,25 +130,47 @@ const keepFiles = async (tx: Tx, fresh: readonly (arrivals.Arrival & Arrived)[])
     )
 }
 
-const receive = async (tx: Tx, surroundings: Surroundings, given: readonly Arrived[]): Promise<void> => {
-  const placed = await place(tx, given)
+const keep = async (
+  tx: Tx,
+  surroundings: Surroundings,
+  given: readonly Arrived[],
+  chats: Awaited<ReturnType<typeof chatsOf>>,
+): Promise<void> => {
+  const placed = await place(tx, given, chats)
   const added = new Set((await arrivals.add(tx, placed)).map(({ id }) => id))
   const fresh = placed.flatMap((arrival, i) => {
     const one = given[i]
     return one && added.has(arrival.id) ? [{ ...arrival, ...one }] : []
   })
   if (fresh.length === 0) return
-  const chats = byKey(await arrivals.addToChats(tx, fresh), ({ channel_id, peer }) => `${channel_id} ${peer}`)
+  const touched = byKey(await arrivals.addToChats(tx, fresh), ({ channel_id, peer }) => `${channel_id} ${peer}`)
   await keepFiles(tx, fresh)
   const told: Told[] = []
   for (const arrival of fresh) {
     const key = `${arrival.channel} ${arrival.peer}`
-    const chat = chats.get(key)
-    chats.delete(key)
+    const chat = touched.get(key)
+    touched.delete(key)
     if (chat?.quiet) told.push(begun(arrival.account, arrival.id, chat.previous_at))
     told.push(...toldOf(arrival))
   }
   await tell(tx, surroundings, told)
+}
+
+/**
+ * Keeps messages, and tells of them. A number that became known with one of them is written first, each in a transaction of its
+ * own: messages are taken in before their conversations, and who holds a conversation meanwhile must not wait for a message.
+ */
+const receive = async (db: Db, surroundings: Surroundings, given: readonly Arrived[]): Promise<void> => {
+  const strangers = await db.begin(async (tx) => {
+    const chats = await chatsOf(tx, given)
+    const known = introduced(given, chats)
+    if (known.length === 0) await keep(tx, surroundings, given, chats)
+    return known
+  })
+  if (strangers.length === 0) return
+  for (const { line, remote, number } of strangers)
+    await db.begin((tx) => arrivals.mapped(tx, line, { remote, number, peer: peerOf(number) }))
+  await db.begin(async (tx) => keep(tx, surroundings, given, await chatsOf(tx, given)))
 }
 
 const keyOf = ({ number, remote }: ChatRemote): string => number ?? remote
@@ -212,7 +244,7 @@ export const makeIncoming = (
 ): Pick<Intake, 'inbound' | 'edited' | 'reaction' | 'call' | 'mapped'> => {
   const { db, surroundings } = parts
   const batcher = makeBatcher<Arrived, true>(async (given) => {
-    await db.begin((tx) => receive(tx, surroundings, given))
+    await receive(db, surroundings, given)
     return given.map(() => true)
   })
   return {

@@ -49,19 +49,21 @@ export type Receipts = {
 /**
  * Takes in what networks tell of messages that went out, many to a transaction. It may come before the answer to the sending
  * itself is written down: then it is kept, and applied with that answer. Both sides hold a lock of the channel while they
- * look, so that neither misses the other.
+ * look, so that neither misses the other; and both take it before any message, in a transaction that holds none yet.
  */
 export const makeReceipts = (db: Db, surroundings: Surroundings): Receipts => {
   const batcher = makeBatcher<store.ReceiptRow, true>(async (given) => {
-    await db.begin(async (tx) => {
+    const unknown = await db.begin(async (tx) => {
       const named = given.filter(({ ours }) => ours !== null)
       if (named.length > 0) await store.recognise(tx, named)
-      const unknown = await apply(tx, surroundings, fold(given))
-      if (unknown.length === 0) return
-      await store.alone(tx, [...new Set(unknown.map(({ channel }) => channel))])
-      const early = await apply(tx, surroundings, unknown)
-      if (early.length > 0) await store.keepEarly(tx, early)
+      return apply(tx, surroundings, fold(given))
     })
+    if (unknown.length > 0)
+      await db.begin(async (tx) => {
+        await store.alone(tx, [...new Set(unknown.map(({ channel }) => channel))])
+        const early = await apply(tx, surroundings, unknown)
+        if (early.length > 0) await store.keepEarly(tx, early)
+      })
     return given.map(() => true)
   })
   return {

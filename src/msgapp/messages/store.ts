@@ -79,7 +79,8 @@ export type SentRow = {
 
 /** Holds off those who keep receipts for messages that are not known by their network ids yet (`alone`). */
 export const amongSettlers = (tx: Tx, channels: readonly string[]) => tx.run`
-  select pg_advisory_xact_lock_shared(hashtextextended('msgapp receipts ' || c, 0)) from unnest(${channels}::text[]) c`
+  select pg_advisory_xact_lock_shared(hashtextextended('msgapp receipts ' || c, 0))
+  from (select c from unnest(${channels}::text[]) c order by c) as ordered`
 
 /** Waits until nobody is giving messages of these channels their network ids. */
 export const alone = (tx: Tx, channels: readonly string[]) => tx.run`
@@ -99,17 +100,20 @@ export const dropEchoes = (tx: Tx, sent: readonly SentRow[]) => tx.run`
     select c.account_id, c.channel_id, c.peer from msgapp_chats c
     where (c.account_id, c.channel_id, c.peer) in (select account_id, channel_id, peer from echo)
     order by c.account_id, c.channel_id, c.peer for update
+  ), doomed as materialized (
+    select m.account_id, m.id, e.kept from echo e join held using (account_id, channel_id, peer)
+    join msgapp_messages m on m.account_id = e.account_id and m.id = e.id
+    order by m.account_id, m.id for update of m
   ), dropped as (
-    delete from msgapp_messages m using echo e join held using (account_id, channel_id, peer)
-    where m.account_id = e.account_id and m.id = e.id
-    returning m.account_id, m.channel_id, m.peer, m.id, e.kept
+    delete from msgapp_messages m using doomed d where m.account_id = d.account_id and m.id = d.id
+    returning m.account_id, m.channel_id, m.peer, m.id, d.kept
   )
   update msgapp_chats c set last_message_id = d.kept from dropped d
   where c.account_id = d.account_id and c.channel_id = d.channel_id and c.peer = d.peer and c.last_message_id = d.id`
 
 export type Step = { account_id: string; id: string; was: number; ack: number; failed: boolean }
 
-/** Writes down that networks took messages, with the receipts that came before their answer. */
+/** Writes down that networks took messages, with the receipts that came before their answer; in one order, as `receive`. */
 export const sent = (tx: Tx, rows: readonly SentRow[]) => tx.many<Step>`
   with given as materialized (
     select * from unnest(
@@ -122,7 +126,9 @@ export const sent = (tx: Tx, rows: readonly SentRow[]) => tx.many<Step>`
     where e.channel_id = g.channel_id and e.network_id = g.network_id
     returning e.*
   ), before as materialized (
-    select m.account_id, m.id, m.ack, m.failure_code as had_failed from msgapp_messages m join given g on g.account_id = m.account_id and g.id = m.id
+    select m.account_id, m.id, m.ack, m.failure_code as had_failed
+    from msgapp_messages m join given g on g.account_id = m.account_id and g.id = m.id
+    order by m.account_id, m.id for update of m
   )
   update msgapp_messages m set network_id = coalesce(g.network_id, m.network_id),
     ack = greatest(m.ack, case when g.network_id is null then 0 else 1 end, e.level),
