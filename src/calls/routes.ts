@@ -12,7 +12,7 @@ import type { Parts } from '../parts.ts'
 import { userOf } from '../users/ops.ts'
 import * as c from './contract.ts'
 import { setLimits } from './limits.ts'
-import { makeLinks } from './links.ts'
+import { recordingLinks } from './links.ts'
 import { shownCall } from './shown.ts'
 import * as store from './store.ts'
 import * as story from './story.ts'
@@ -27,7 +27,7 @@ const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
 
 export const callRoutes = (parts: Parts) => {
   const { db, prices, voice } = parts
-  const { of: linkOf } = makeLinks(parts)
+  const { of: linkOf } = recordingLinks(parts)
   const callOf = async (account: string | null, printed: string) => {
     const id = parse('CDR', printed)
     return (account && id && (await store.find(db, account, id))) || notFound(`Call ${printed} does not exist`)

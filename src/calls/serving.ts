@@ -4,7 +4,7 @@ import { Problem } from '../http/problem.ts'
 import { spanOf } from '../http/range.ts'
 import { parse } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
-import { makeLinks } from './links.ts'
+import { recordingLinks } from './links.ts'
 import * as recordings from './recordings.ts'
 
 type Asked = {
@@ -28,7 +28,7 @@ const opened = async (path: string, span: { start: number; end: number } | null)
 
 /** Serves recordings by their links. No part of the interface for customers, who are given whole links, and so in no contract. */
 export const installRecordings = (app: FastifyInstance, parts: Parts): void => {
-  const links = makeLinks(parts)
+  const links = recordingLinks(parts)
   app.get<Asked>('/recordings/:file', async ({ params, query, headers }, reply) => {
     const call = params.file.endsWith('.wav') ? parse('CDR', params.file.slice(0, -4)) : null
     const account = parse('ACC', `ACC${query.account ?? ''}`)

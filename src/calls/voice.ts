@@ -14,7 +14,7 @@ import { barredOf } from '../users/ops.ts'
 import { makeDesk } from './desk.ts'
 import * as dialogs from './dialogs.ts'
 import { type Drivers, startDrivers } from './drivers.ts'
-import { makeLinks } from './links.ts'
+import { recordingLinks } from './links.ts'
 import { closeAbandoned } from './ops.ts'
 import * as recordings from './recordings.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
@@ -96,7 +96,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   const desk = makeDesk({
     ...{ db, seal, prices, log, config, trunks: () => trunks },
     hangUp: (call, reason) => void drivers?.gateway.hangUp(call, reason).catch(onError),
-    linkOf: makeLinks({ seal, clock, publicUrl }).of,
+    linkOf: recordingLinks({ seal, clock, publicUrl }).of,
   })
 
   // One after the other, so that an older list never comes after a newer one.

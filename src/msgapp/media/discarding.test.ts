@@ -9,10 +9,10 @@ import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld } from '../../../test/world.ts'
 import { Retry } from '../../jobs/kind.ts'
 import { startWorker } from '../../jobs/worker.ts'
+import { makeFolder } from '../../lib/files.ts'
 import { inbound, makeChat } from '../messages/testing.ts'
 import { discarding } from './discarding.ts'
 import { makeMedia } from './ops.ts'
-import { makeFolder } from './place.ts'
 
 const home = temporaryFolder()
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_HOME: home })

@@ -15,7 +15,7 @@ import { Later } from '../../jobs/kind.ts'
 import { uuid } from '../../lib/id.ts'
 import { inbound, makeChat } from '../messages/testing.ts'
 import { makeMedia } from './ops.ts'
-import { spool } from './place.ts'
+import { spool } from './spool.ts'
 import { makeTurns, within } from './turns.ts'
 
 const home = temporaryFolder()

@@ -6,17 +6,17 @@ import type { ChatNetwork } from '../../connectors/chat-port.ts'
 import type { ChatFile } from '../../connectors/message-port.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import { type Job, Retry } from '../../jobs/kind.ts'
+import { makeBucket } from '../../lib/bucket.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { makeFolder, type Place, type Span } from '../../lib/files.ts'
+import { type Links, makeLinks } from '../../lib/links.ts'
 import type { Outbound } from '../../lib/outbound.ts'
 import { OutboundError } from '../../lib/outbound-exchange.ts'
 import type { Seal } from '../../lib/secret.ts'
 import { type Aged, asTold } from '../later.ts'
 import { askToDiscard } from './discarding.ts'
 import { limits, mimeOf, typeOf } from './limits.ts'
-import { type Links, makeLinks } from './links.ts'
-import { makeFolder, type Place, type Span, spool, TooLarge } from './place.ts'
-import { makeBucket } from './s3.ts'
-import { ownName, sweep } from './spool.ts'
+import { ownName, spool, sweep, TooLarge } from './spool.ts'
 import * as store from './store.ts'
 import { makeTurns, type Turns, within } from './turns.ts'
 
@@ -121,7 +121,7 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
   const home = homeOf(parts.config)
   const arriving = join(home, 'arriving')
   const spooled = join(arriving, ownName)
-  const links = makeLinks(parts)
+  const links = makeLinks(parts, 'media', (id) => `/media/${id}`)
   const turns = makeTurns()
   // What an earlier life left half-fetched.
   const swept = sweep(arriving)

@@ -1,7 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import { readdir, rm, stat } from 'node:fs/promises'
+import { createHash, randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { flush, type LocalFile } from '../../lib/files.ts'
 
 // Files on their way into the store lie in a folder of each process. Processes of several machines may share the place.
 
@@ -38,4 +42,35 @@ export const sweep = async (folder: string): Promise<void> => {
         await rm(join(folder, name), { recursive: true, force: true }).catch(() => {})
     }),
   )
+}
+
+/** A file grew beyond what is allowed. */
+export class TooLarge extends Error {}
+
+/** Writes a stream to a temporary file of this folder. @throws TooLarge beyond so many bytes */
+export const spool = async (folder: string, body: Readable, most: number, signal: AbortSignal): Promise<LocalFile> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, randomUUID())
+  const hash = createHash('sha256')
+  let size = 0
+  try {
+    await pipeline(
+      body,
+      async function* (chunks: AsyncIterable<Buffer>) {
+        for await (const chunk of chunks) {
+          size += chunk.length
+          if (size > most) throw new TooLarge(`it has more than ${most} bytes`)
+          hash.update(chunk)
+          yield chunk
+        }
+      },
+      createWriteStream(path, { mode: 0o600 }),
+      { signal },
+    )
+    await flush(path)
+    return { path, size, digest: hash.digest() }
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
 }

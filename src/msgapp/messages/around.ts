@@ -1,5 +1,5 @@
 import { knownBy } from '../../contacts/ops.ts'
-import type { Links } from '../media/links.ts'
+import type { Links } from '../../lib/links.ts'
 import { type MessageRow, remoteNumber, type Surroundings } from './shown.ts'
 
 const wantedOf = (rows: readonly MessageRow[]) => {

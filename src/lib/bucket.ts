@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { Place } from './place.ts'
+import { Missing, type Place } from './files.ts'
 import { emptyPayload, escaped, type S3Credentials, type S3Request, signed } from './sigv4.ts'
 
 /** Milliseconds for one request, its body included; and for one without a body. */
 const longest = 300_000
 const longestToDelete = 20_000
+/** What is large may take longer: a recording of an hour has 115 MB. Bytes a millisecond. */
+const slowest = 100
 
 type Bucket = S3Credentials & { readonly base: string }
 
@@ -52,8 +53,9 @@ export const makeBucket = (address: string): Place => {
       ...(body ? { body: Readable.toWeb(body), duplex: 'half' } : {}),
     })
     if (answer.ok || (method === 'DELETE' && answer.status === 404)) return answer
-    const text = (await answer.text()).slice(0, 300)
-    throw new Error(`the media store answered ${answer.status} to ${method} (${host}): ${text}`)
+    const said = `the store answered ${answer.status} to ${method} (${host}): ${(await answer.text()).slice(0, 300)}`
+    const isMissing = method === 'GET' && answer.status === 404 && !said.includes('NoSuchBucket')
+    throw isMissing ? new Missing(said) : new Error(said)
   }
 
   return {
@@ -64,9 +66,9 @@ export const makeBucket = (address: string): Place => {
         payload: digest.toString('hex'),
         headers,
         body: createReadStream(path),
+        milliseconds: longest + Math.ceil(size / slowest),
       })
       await answer.body?.cancel()
-      await rm(path, { force: true })
     },
     get: async (key, span) => {
       const headers = span ? { range: `bytes=${span.start}-${span.end}` } : {}

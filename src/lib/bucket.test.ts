@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { after, test } from 'node:test'
-import { temporaryFolder } from '../../../test/servers.ts'
-import { spool } from './place.ts'
-import { makeBucket } from './s3.ts'
+import { test } from 'node:test'
+import { startBucket } from '../../test/bucket.ts'
+import { temporaryFolder } from '../../test/servers.ts'
+import { makeBucket } from './bucket.ts'
+import { Missing } from './files.ts'
 import { emptyPayload, type S3Request, signed } from './sigv4.ts'
 
 /** The examples of the Amazon S3 API Reference, "Signature Calculations for the Authorization Header". */
@@ -59,39 +57,20 @@ for (const [what, request, signature] of examples)
   })
 
 test('files are put into a bucket with their digest, read from it whole or in part, and taken away', async () => {
-  const objects = new Map<string, Buffer>()
-  const heard: string[] = []
-  const server = createServer(async (request, response) => {
-    const { method, url = '', headers } = request
-    const body = await buffer(request)
-    heard.push(`${method} ${url}`)
-    const digest = createHash('sha256').update(body).digest('hex')
-    assert.match(headers.authorization ?? '', /^AWS4-HMAC-SHA256 Credential=me\/\d{8}\/eu-west-1\/s3\/aws4_request,/)
-    if (headers['x-amz-content-sha256'] !== digest) return response.writeHead(400).end('XAmzContentSHA256Mismatch')
-    if (method === 'PUT') objects.set(url, body)
-    if (method === 'DELETE') return response.writeHead(objects.delete(url) ? 204 : 404).end()
-    const object = objects.get(url)
-    if (!object) return response.writeHead(404).end('NoSuchKey')
-    const [, start, end] = /bytes=(\d+)-(\d+)/.exec(headers.range ?? '') ?? []
-    if (start === undefined) return response.end(object)
-    return response.writeHead(206).end(object.subarray(Number(start), Number(end) + 1))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  after(() => server.close())
-  const { port } = server.address() as AddressInfo // it listens on TCP
-  const endpoint = encodeURIComponent(`http://127.0.0.1:${port}`)
-  const place = makeBucket(`s3://me:se%2Fcret@files/kept?region=eu-west-1&endpoint=${endpoint}`)
-  const file = await spool(
-    join(temporaryFolder(), 'x'),
-    Readable.from([Buffer.from('Hello '), Buffer.from('files')]),
-    100,
-    new AbortController().signal,
-  )
+  const { address, objects, heard, store } = await startBucket()
+  const place = makeBucket(address)
+  const path = join(temporaryFolder(), 'file')
+  writeFileSync(path, 'Hello files')
+  const digest = createHash('sha256').update('Hello files').digest()
+  const file = { path, size: 11, digest }
   await place.put('a/b c/d', file, 'text/plain')
+  assert.equal(heard[0], 'PUT /files/kept/a/b%20c/d')
   assert.equal(String(await buffer(await place.get('a/b c/d'))), 'Hello files')
   assert.equal(String(await buffer(await place.get('a/b c/d', { start: 6, end: 8 }))), 'fil')
-  await assert.rejects(place.get('a/nothing'), /404/)
+  await assert.rejects(place.get('a/nothing'), Missing)
+  await assert.rejects(place.put('a/b', { ...file, digest: Buffer.alloc(32) }, 'text/plain'), /Mismatch/)
   for (const _ of ['there', 'not there']) await place.delete('a/b c/d')
   assert.equal(objects.size, 0)
-  assert.equal(heard[0], 'PUT /files/kept/a/b%20c/d')
+  store.isAway = true
+  await assert.rejects(place.get('a/b c/d'), (error) => !(error instanceof Missing) && /503/.test(String(error)))
 })
