@@ -15,6 +15,7 @@ export const packages = {
   sipp: 'sip-tester',
   baresip: 'baresip',
   rtpengine: 'rtpengine-daemon',
+  turnserver: 'coturn',
 } as const
 
 type Program = keyof typeof packages

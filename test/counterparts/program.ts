@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
-import type { TestContext } from 'node:test'
 
 /** A port that is free at this moment, for programs that cannot choose one themselves. */
 export const freePort = async (): Promise<number> => {
@@ -37,8 +36,11 @@ export type Program = {
 const guard =
   '"$@" </dev/null & pid=$!; (read -r _; kill -9 $pid 2>/dev/null) <&3 & wait $pid; status=$?; kill $! 2>/dev/null; exit $status'
 
+/** Whoever knows when a program is to end: a test. */
+export type Ending = { after(end: () => Promise<void>): void }
+
 /** Runs a program that we did not write until it ends, or the test does. */
-export const runProgram = (t: TestContext, command: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program => {
+export const runProgram = (t: Ending, command: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program => {
   const child = spawn('/bin/sh', ['-c', guard, 'guard', ...command], {
     cwd,
     env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, ...env },

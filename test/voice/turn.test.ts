@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { usersOf } from '../../src/calls/testing.ts'
+import { ephemeral } from '../../src/devices/ops.ts'
+import { canConnect, type Ending, freePort, runProgram } from '../counterparts/program.ts'
+import { needs } from '../needs.ts'
+import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
+import { openChromium, openTab } from '../sdk/tab.ts'
+import { temporaryFolder } from '../servers.ts'
+import { endedCall, secondsOf, seenBy, voice } from './scene.ts'
+
+// A browser whose network lets it talk with a TURN server and nobody else: coturn, as docs/operating.md sets it up.
+
+const secret = 'a secret that coturn and we share'
+
+/** coturn on the loopback. @returns its port */
+const startCoturn = async (t: Ending, attempts = 5): Promise<number> => {
+  const [port, folder] = [await freePort(), temporaryFolder()]
+  const options = [
+    ...['--use-auth-secret', `--static-auth-secret=${secret}`, '--realm=turn.test', '--fingerprint', '--no-cli'],
+    // Relays to us and to nobody else, as the manual has it.
+    ...['--denied-peer-ip=0.0.0.0-255.255.255.255', '--allowed-peer-ip=127.0.0.1', '--allow-loopback-peers'],
+    ...[`--listening-port=${port}`, '--listening-ip=127.0.0.1', '--relay-ip=127.0.0.1', '--relay-threads=1'],
+    ...['-n', '--no-tls', '--no-dtls', '--log-file=stdout', `--userdb=${folder}/users`, `--pidfile=${folder}/pid`],
+  ]
+  const coturn = runProgram(t, ['turnserver', ...options], folder)
+  const begun = await Promise.race([until(() => canConnect(port)), coturn.ended.then(() => false)])
+  if (begun) return port
+  // Somebody else may have had its port first.
+  if (attempts > 1) return startCoturn(t, attempts - 1)
+  throw new Error(`coturn did not start: ${coturn.output()}`)
+}
+
+/** What a page does to be reached by relays alone. */
+const relayOnly = `
+  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+    constructor(configuration) { super({ ...configuration, iceTransportPolicy: 'relay' }) }
+  }
+`
+
+/** Asks for a relay as a call would. @returns the candidate's type, or the code with which the server refused */
+const gather = (servers: object[]) => `(async () => {
+  const connection = new RTCPeerConnection({ iceServers: ${JSON.stringify(servers)} })
+  connection.addTransceiver('audio')
+  const found = new Promise((resolve) => {
+    connection.onicecandidate = ({ candidate }) => { if (candidate?.type) resolve(candidate.type) }
+    connection.onicecandidateerror = ({ errorCode }) => resolve(errorCode)
+  })
+  await connection.setLocalDescription()
+  const told = await found
+  connection.close()
+  return told
+})()`
+
+const skip = needs('chromium').skip || needs('turnserver').skip
+
+describe('a browser that nothing but a TURN server lets out', { skip }, () => {
+  const endings: (() => Promise<void>)[] = []
+  let platform: Platform
+  let browser: Browser
+  before(async () => {
+    const port = await startCoturn({ after: (end) => void endings.push(end) })
+    const urls = ['udp', 'tcp'].map((transport) => `turn:127.0.0.1:${port}?transport=${transport}`)
+    const turn = { TRUNKLINE_TURN_URLS: urls.join(','), TRUNKLINE_TURN_SECRET: secret }
+    platform = await startPlatform(undefined, { ...voice, ...turn })
+    browser = await openChromium()
+  })
+  after(async () => {
+    await browser?.close()
+    await platform?.end()
+    for (const end of endings) await end()
+  })
+
+  test('calls over it with the credentials that it was given, and both sides hear each other', async (t) => {
+    const { url, call } = platform
+    await buyNumber(platform)
+    const [user] = await usersOf(platform)
+    const { token } = (await call('POST', '/open/sdk/access-token', { user_uuid: user })).body
+    const tab = await openTab(t, browser, `${url}/healthz`)
+    await tab.run(relayOnly)
+    await tab.page.addScriptTag({ url: `${url}/sdk/voice.js` })
+    await tab.run(`start(${JSON.stringify({ token, logLevel: 'silent' })})`)
+    await tab.run(`dial({ to: '+447700900321' })`)
+    await tab.hears(620)
+    const pair = await tab.run<{ type: string; way: string; received: number }>(`
+      call.session.connection.getStats().then((report) => {
+        const { selectedCandidatePairId } = [...report.values()].find(({ type }) => type === 'transport')
+        const { localCandidateId, packetsReceived } = report.get(selectedCandidatePairId)
+        const { candidateType, relayProtocol } = report.get(localCandidateId)
+        return { type: candidateType, way: relayProtocol, received: packetsReceived }
+      })`)
+    assert.deepEqual([pair.type, pair.way], ['relay', 'udp'])
+    assert.ok(pair.received > 0)
+    await until(async () => (await seenBy(platform, '+447700900321')).length === 1)
+    // Long enough that the far end has heard a second of it.
+    await until(() =>
+      tab.run<boolean>(`call.session.connection.getStats().then((report) =>
+      [...report.values()].find(({ type }) => type === 'outbound-rtp').packetsSent > 150)`),
+    )
+    await tab.run('call.disconnect()')
+    await endedCall(platform)
+    const heard = await until(async () => {
+      const { state, tones } = (await seenBy(platform, '+447700900321')).at(-1)
+      return state === 'completed' ? tones : null
+    })
+    assert.ok(secondsOf(heard, 1_000) > 1, JSON.stringify(heard))
+  })
+
+  test('gets a relay over TCP too, and none with credentials that have ended or are forged', async (t) => {
+    const { url, call } = platform
+    const [user = ''] = await usersOf(platform)
+    const { token } = (await call('POST', '/open/sdk/access-token', { user_uuid: user })).body
+    const given = await call('POST', '/open/sdk/credentials', {}, { authorization: `Bearer ${token}` })
+    const [server] = given.body.ice_servers
+    assert.deepEqual(Object.keys(server), ['urls', 'username', 'credential'])
+    const tab = await openTab(t, browser, `${url}/healthz`)
+    await tab.run(relayOnly)
+    const [udp, tcp] = server.urls
+    const ask = (urls: string, { username, password }: { username: string; password: string }) =>
+      tab.run<string | number>(gather([{ urls, username, credential: password }]))
+    const { username, credential: password } = server
+    for (const urls of [udp, tcp]) assert.equal(await ask(urls, { username, password }), 'relay')
+    const ended = ephemeral(secret, user, new Date(Date.now() - 60_000))
+    assert.equal(await ask(udp, ended), 401)
+    assert.equal(await ask(udp, ephemeral('another secret', user, new Date(Date.now() + 60_000))), 401)
+    // Somebody else's name, and a longer life, under the password of this one.
+    assert.equal(await ask(udp, { username: username.replace(/^\d+/, '9999999999'), password }), 401)
+  })
+})
