@@ -40,6 +40,7 @@ const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async (
     call: ignored,
     group: ignored,
     mapped: ignored,
+    renamed: ignored,
   }
   const vault = { read: async () => new Map<string, Buffer>(), write: ignored, forget: ignored }
   const network = connectSandbox({ host: '127.0.0.1', port, token: as }, { events, vault, home: '', log: () => {} })

@@ -167,6 +167,8 @@ export type ChatEvents = {
   group(channel: string, event: ChatGroupEvent): Promise<void>
   /** A network's id turned out to be of this number. */
   mapped(channel: string, remote: string, number: string): Promise<void>
+  /** Whoever was told of by the number `before` is told of by another one from now on: the network writes theirs in its own way. */
+  renamed(channel: string, before: string, number: string): Promise<void>
 }
 
 /** Keeps what a line needs to come back (keys, tokens): sealed, each `write` whole or not at all. */

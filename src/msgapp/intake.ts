@@ -33,6 +33,7 @@ export const heardBy = (intake: Intake, lineOf: (channel: string) => Line): Hear
   call: async (channel, call) => intake.call(lineOf(channel), call),
   group: async (channel, event) => intake.group(lineOf(channel), event),
   mapped: async (channel, remote, number) => intake.mapped(lineOf(channel), remote, number),
+  renamed: async (channel, before, number) => intake.renamed(lineOf(channel), before, number),
 })
 
 export const makeIntake = ({ db, clock, chat: { surroundings } }: Parts): Intake => ({

@@ -136,6 +136,52 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     )
   })
 
+  test('who has another number there than was written to answers in the same thread, after a restart too', async () => {
+    const number = newNumber()
+    const channel = await linkChannel(platform, network, number)
+    // As the network writes it, without the 9 after the area.
+    const [asked, person] = ['+5511987650001', '+551187650001']
+    await network.control('people', { number: person })
+    const write = (text: string, hidden = false) =>
+      network.control('write', { number: person, to: number, text, hidden })
+    const sessions = async () => (await must('GET', `/open/msgapp/conversations/${channel}`)).sessions
+    const texts = async () =>
+      (await thread(number, asked)).map((one: { message: { text: string } }) => one.message.text)
+    const stands = async (wanted: string[]) => {
+      await until(async () => (await texts()).length >= wanted.length)
+      assert.deepEqual(await texts(), wanted)
+      assert.deepEqual(
+        (await sessions()).map((one: { remote_phone_number: string }) => one.remote_phone_number),
+        [asked],
+      )
+    }
+
+    // They wrote first, and are under their own number until somebody writes to the other one.
+    await write('Hello')
+    await until(async () => (await thread(number, person)).length === 1)
+    const uuid = await send(number, asked, 'Hello back')
+    await until(async () => (await seen(person)).length === 1)
+    await stands(['Hello back', 'Hello'])
+    await network.control('read', { number: person, to: number })
+    await until(
+      async () => (await thread(number, asked)).find((one: { uuid: string }) => one.uuid === uuid)?.wa_msg_ack === 3,
+    )
+    await write('Who is it?')
+    await stands(['Who is it?', 'Hello back', 'Hello'])
+
+    await platform.end()
+    platform = await startPlatform(platform.home, network.env)
+    await connected(platform, channel)
+    await write('Still me', true)
+    await stands(['Still me', 'Who is it?', 'Hello back', 'Hello'])
+
+    const [checked, other] = ['+5511987650003', '+551187650003']
+    await network.control('people', { number: other })
+    assert.equal((await must('GET', `/open/msgapp/check-number/${number}/${checked}`)).on_msgapp, true)
+    await network.control('write', { number: other, to: number, text: 'Was I looked for?' })
+    await until(async () => (await thread(number, checked)).length === 1)
+  })
+
   test('what the network refuses has its code, and is sent no second time', async () => {
     const number = newNumber()
     await linkChannel(platform, network, number)

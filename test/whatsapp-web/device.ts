@@ -80,6 +80,7 @@ const network = connectWhatsappWeb(JSON.parse(SETTINGS), {
     call: ignored,
     group: ignored,
     mapped: ignored,
+    renamed: ignored,
   },
 })
 network.attach({ channel: 'one', number, name: 'One', since: null })

@@ -1,9 +1,9 @@
 import type { ChatLine, ChatLineState, ChatTools } from '../chat-port.ts'
-import { isWritten } from './checks.ts'
 import { numberOf } from './codec/jid.ts'
 import { insist } from './insist.ts'
 import { type DeviceKeys, type LentKeys, openKeys } from './keys.ts'
 import type { Library, Message, Node, Socket } from './library.ts'
+import { isWritten } from './places.ts'
 import type { WhatsappWebSettings } from './settings.ts'
 import { makeSignal } from './signal.ts'
 

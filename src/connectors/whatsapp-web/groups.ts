@@ -1,9 +1,10 @@
 import type { ChatGroup, ChatGroupChange, ChatGroupMade, ChatNetwork, ChatParticipant } from '../chat-port.ts'
 import type { Asked } from '../port.ts'
 import { asked } from './asked.ts'
-import { locate } from './checks.ts'
 import { bareOf, jidOf, numberOf } from './codec/jid.ts'
 import type { GroupData, Node, ParticipantsUpdate, Socket } from './library.ts'
+import type { People } from './people.ts'
+import { locate } from './places.ts'
 import { setPicture } from './profile.ts'
 
 const messages: { readonly [code: number]: string } = {
@@ -58,18 +59,20 @@ const numberOfMember = ({ id, phoneNumber }: GroupData['participants'][number]):
   numberOf(id) ?? (phoneNumber ? numberOf(phoneNumber) : null)
 
 /** The numbers of a request that are on the network, and those that are not. */
-const sorted = async (socket: Socket, numbers: readonly string[]) => {
+const sorted = async (socket: Socket, people: People, numbers: readonly string[]) => {
   const places = await locate(socket, numbers)
+  await people.found(places)
   const there = new Map([...places].flatMap(([number, jid]) => (jid === null ? [] : [[number, jid] as const])))
   return { there, absent: numbers.filter((number) => !there.has(number)) }
 }
 
 export const createGroup = (
   socket: Socket,
+  people: People,
   { name, description, participants }: Parameters<NonNullable<ChatNetwork['createGroup']>>[1],
 ): Promise<Asked<ChatGroupMade>> =>
   asked(async () => {
-    const { there, absent } = await sorted(socket, participants)
+    const { there, absent } = await sorted(socket, people, participants)
     const made = await socket.groupCreate(name, [...there.values()])
     if (description) await socket.groupUpdateDescription(made.id, description).catch(() => {})
     const members = new Set(made.participants.map(numberOfMember))
@@ -85,25 +88,36 @@ export const createGroup = (
     return { id: made.id, participants: participants.map((number) => codes.get(number) ?? participant(number, 200)) }
   })
 
-const groupOf = ({ id, subject, desc, announce, owner, ownerPn, participants }: GroupData): ChatGroup => ({
-  id,
-  name: subject ?? '',
-  description: desc ?? null,
-  readOnly: announce === true,
-  members: participants.map((member) => ({
-    number: numberOfMember(member),
-    remote: bareOf(member.id),
-    pushname: null,
-    admin: member.admin === 'admin' || member.admin === 'superadmin',
-    creator: [owner, ownerPn].some((one) => one !== undefined && bareOf(one) === bareOf(member.id)),
-  })),
-})
+const groupOf = async (
+  { id, subject, desc, announce, owner, ownerPn, participants }: GroupData,
+  people: People,
+): Promise<ChatGroup> => {
+  const written = participants.map(numberOfMember)
+  const names = await people.asAsked(written.filter((number) => number !== null))
+  return {
+    id,
+    name: subject ?? '',
+    description: desc ?? null,
+    readOnly: announce === true,
+    members: participants.map((member, place) => ({
+      number: names.get(written[place] ?? '') ?? null,
+      remote: bareOf(member.id),
+      pushname: null,
+      admin: member.admin === 'admin' || member.admin === 'superadmin',
+      creator: [owner, ownerPn].some((one) => one !== undefined && bareOf(one) === bareOf(member.id)),
+    })),
+  }
+}
 
-export const listGroups = (socket: Socket): Promise<Asked<readonly ChatGroup[]>> =>
-  asked(async () => Object.values(await socket.groupFetchAllParticipating()).map(groupOf), true)
+export const listGroups = (socket: Socket, people: People): Promise<Asked<readonly ChatGroup[]>> =>
+  asked(async () => {
+    const groups = Object.values(await socket.groupFetchAllParticipating())
+    return Promise.all(groups.map((group) => groupOf(group, people)))
+  }, true)
 
 export const changeGroup = async (
   socket: Socket,
+  people: People,
   group: string,
   change: ChatGroupChange,
 ): Promise<Asked<readonly ChatParticipant[]>> => {
@@ -119,13 +133,14 @@ export const changeGroup = async (
       )
     case 'add':
       return asked(async () => {
-        const { there, absent } = await sorted(socket, change.numbers)
+        const { there, absent } = await sorted(socket, people, change.numbers)
         const added = await add(socket, { id: group, name: 'Group' }, there)
         return [...added, ...absent.map((number) => participant(number, 404))]
       })
     default:
       return asked(async () => {
-        const jids = change.numbers.map(jidOf)
+        const { there } = await sorted(socket, people, change.numbers)
+        const jids = change.numbers.map((number) => there.get(number) ?? jidOf(number))
         const told = await socket.groupParticipantsUpdate(group, jids, change.act)
         return change.numbers.map((number, place) => {
           const one = told.find(({ jid, content }) => [jid, content.attrs.phone_number].includes(jids[place] ?? ''))

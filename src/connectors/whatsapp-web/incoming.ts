@@ -1,5 +1,5 @@
 import type { ChatInbound, ChatMediaRef, ChatMediaType, ChatPin, ChatRemote } from '../message-port.ts'
-import { bareOf, isGroup, isLid, isSomebody, numberOf } from './codec/jid.ts'
+import { bareOf, isGroup, isSomebody, numberOf } from './codec/jid.ts'
 import { fileId } from './files.ts'
 import type { Content, FileContent, Library, Message } from './library.ts'
 
@@ -23,19 +23,19 @@ const editType = 14
 export const countOf = (value: number | { toNumber(): number } | null | undefined): number =>
   typeof value === 'object' && value !== null ? value.toNumber() : (value ?? 0)
 
-/** The number of an identity, where it is known. */
-export type NumberOfLid = (lid: string) => Promise<string | null>
+/** The number of somebody as it was asked for; of an address, and of the number that the network told with it. Null when unknown. */
+export type NumberOfPerson = (remote: string, told: string | null) => Promise<string | null>
 
 /** Somebody by their address, or by another one of theirs. An identity of digits that is no number never becomes one. */
 export const remoteOf = async (
   jid: string,
   alternate: string | null | undefined,
   pushname: string | null,
-  numberOfLid: NumberOfLid,
+  numberOfPerson: NumberOfPerson,
 ): Promise<ChatRemote> => {
   const remote = bareOf(jid)
   const told = numberOf(jid) ?? (alternate ? numberOf(alternate) : null)
-  return { number: told ?? (isLid(remote) ? await numberOfLid(remote) : null), remote, pushname }
+  return { number: await numberOfPerson(remote, told), remote, pushname }
 }
 
 const kinds = [
@@ -113,7 +113,7 @@ const wordsOf = (content: Content): string | null => {
 export const readMessage = async (
   library: Library,
   { key, messageTimestamp, pushName, message }: Message,
-  numberOfLid: NumberOfLid,
+  numberOfPerson: NumberOfPerson,
   own: string,
 ): Promise<Heard | null> => {
   const { id, remoteJid } = key
@@ -124,12 +124,12 @@ export const readMessage = async (
   const group = isGroup(remoteJid) ? { id: remoteJid, name: null } : null
   const pushname = isOwn ? null : (pushName ?? null)
   const from = group
-    ? await remoteOf(key.participant ?? own, key.participantAlt, pushname, numberOfLid)
-    : await remoteOf(remoteJid, isOwn ? null : key.remoteJidAlt, pushname, numberOfLid)
+    ? await remoteOf(key.participant ?? own, key.participantAlt, pushname, numberOfPerson)
+    : await remoteOf(remoteJid, isOwn ? null : key.remoteJidAlt, pushname, numberOfPerson)
 
   const { reactionMessage, protocolMessage } = content
   if (reactionMessage?.key?.id) {
-    const by = isOwn ? await remoteOf(own, null, null, numberOfLid) : from
+    const by = isOwn ? await remoteOf(own, null, null, numberOfPerson) : from
     return { news: 'reaction', reaction: { id: reactionMessage.key.id, by, emoji: reactionMessage.text || null, at } }
   }
   if (protocolMessage) {

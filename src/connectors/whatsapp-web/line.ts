@@ -1,25 +1,26 @@
 import type { ChatLine, ChatTools } from '../chat-port.ts'
-import type { ChatOutgoing, ChatSent } from '../message-port.ts'
+import type { ChatOutgoing, ChatPeer, ChatSent } from '../message-port.ts'
 import type { Asked } from '../port.ts'
 import { asked, gone } from './asked.ts'
-import { locate } from './checks.ts'
-import { bareOf, numberOf } from './codec/jid.ts'
+import { bareOf, isLid, numberOf } from './codec/jid.ts'
 import { Device } from './device.ts'
-import { readMessage } from './incoming.ts'
+import { type NumberOfPerson, readMessage } from './incoming.ts'
 import { insist } from './insist.ts'
 import type { Library, Message, Node, Socket } from './library.ts'
 import { tellCall, tellGroup } from './notices.ts'
 import { addressOf, contentOf, faultOf, networkId } from './outgoing.ts'
+import { makePeople, type People } from './people.ts'
 import { faultOf as refusalOf, tellGroupReceipts, tellUpdates } from './receipts.ts'
 import type { WhatsappWebSettings } from './settings.ts'
 
 /** How long the network may take to say that it has a message. */
 const answerMs = 15_000
-/** Numbers that are known to be there, of each line. */
-const mostKnown = 5_000
 
 export type WebLine = {
+  readonly people: People
   socket(): Socket | null
+  /** Where somebody or a group is; null for who is not on the network. @throws when the network does not answer */
+  placeOf(socket: Socket, to: ChatPeer): Promise<string | null>
   prove(): Promise<boolean>
   send(message: ChatOutgoing): Promise<Asked<ChatSent>>
   close(logout: boolean): Promise<void>
@@ -37,8 +38,8 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
   const { events, log } = tools
   const { channel } = line
   const acks = new Map<string, (node: Node | null) => void>()
-  /** By the number that was asked for: where it is. */
-  const known = new Map<string, string>()
+  const own = () => ({ written: numberOf(device.me ?? ''), number: line.number })
+  const people = makePeople({ channel, vault: tools.vault, events, own })
 
   /** Keeps what the network has told already and tells no second time. */
   const keep = (what: string, work: () => Promise<void>): void =>
@@ -51,9 +52,13 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
     return found ? numberOf(found) : null
   }
 
+  const numberOfPerson: NumberOfPerson = async (remote, told) => {
+    const written = told ?? (isLid(remote) ? await numberOfLid(remote) : null)
+    return written === null ? null : ((await people.asAsked([written])).get(written) ?? written)
+  }
+
   const take = async (message: Message): Promise<void> => {
-    const own = bareOf(device.me ?? '')
-    const heard = await readMessage(library, message, numberOfLid, own)
+    const heard = await readMessage(library, message, numberOfPerson, bareOf(device.me ?? ''))
     if (heard?.news === 'message') await events.inbound(channel, heard.message)
     else if (heard?.news === 'edited') await events.edited(channel, heard.edit)
     else if (heard?.news === 'reaction') await events.reaction(channel, heard.reaction)
@@ -67,38 +72,30 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
     })
     ev.on('messages.update', (updates) => keep('receipt', () => tellUpdates(events, channel, updates)))
     ev.on('message-receipt.update', (updates) =>
-      keep('receipt', () => tellGroupReceipts(events, channel, updates, numberOfLid)),
+      keep('receipt', () => tellGroupReceipts(events, channel, updates, numberOfPerson)),
     )
     ev.on('lid-mapping.update', ({ lid, pn }) => {
-      const number = numberOf(pn)
-      if (number) keep('mapping', () => events.mapped(channel, bareOf(lid), number))
+      keep('mapping', async () => {
+        const number = await numberOfPerson(bareOf(lid), numberOf(pn))
+        if (number) await events.mapped(channel, bareOf(lid), number)
+      })
     })
-    ws.on('CB:call', (node) => keep('call', () => tellCall(events, channel, node, numberOfLid)))
-    ws.on('CB:notification', (node) => keep('group', () => tellGroup(events, channel, node, numberOfLid)))
+    ws.on('CB:call', (node) => keep('call', () => tellCall(events, channel, node, numberOfPerson)))
+    ws.on('CB:notification', (node) => keep('group', () => tellGroup(events, channel, node, numberOfPerson)))
     ws.on('CB:ack,class:message', (node) => acks.get(node.attrs.id ?? '')?.(node))
   }
 
   const device = new Device({ line, settings, tools, library, handlers: { opened, take } })
   void device.start()
 
-  /** Where somebody is, who was not written to before; null for who is not on the network. */
-  const placeOf = async (socket: Socket, message: ChatOutgoing): Promise<string | null> => {
-    const jid = addressOf(message.to)
+  const placeOf = async (socket: Socket, to: ChatPeer): Promise<string | null> => {
+    const jid = addressOf(to)
     const number = numberOf(jid)
-    if (!number) return jid
-    const before = known.get(number)
-    if (before) return before
-    const places = await locate(socket, [number])
-    const place = places.get(number)
-    if (place === undefined) throw new Error('the network does not answer')
-    if (place === null) return null
-    if (known.size >= mostKnown) known.delete(known.keys().next().value ?? '')
-    known.set(number, place)
-    return place
+    return number ? people.placeOf(socket, number) : jid
   }
 
   const deliver = async (socket: Socket, message: ChatOutgoing): Promise<Asked<ChatSent>> => {
-    const found = await asked(() => placeOf(socket, message), true)
+    const found = await asked(() => placeOf(socket, message.to), true)
     if (found.outcome !== 'done') return found
     if (found.value === null)
       return { outcome: 'refused', reason: 'the number is not on the network', code: 'not_on_network' }
@@ -123,6 +120,8 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
   }
 
   return {
+    people,
+    placeOf,
     socket: () => device.connected,
     prove: () => device.prove(),
     send: async (message) => {

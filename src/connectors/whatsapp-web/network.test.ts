@@ -28,6 +28,7 @@ const start = (settings: WhatsappWebSettings, home = '/nowhere') => {
       call: ignored,
       group: ignored,
       mapped: ignored,
+      renamed: ignored,
     },
   })
   const standing = () => {

@@ -36,12 +36,11 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
   }
   ready().catch(() => {})
 
-  const socketOf = (channel: string): Socket | null => lines.get(channel)?.socket() ?? null
-
   /** Asks on behalf of a line, where it is linked. */
-  const on = <T>(channel: string, work: (socket: Socket) => Promise<Asked<T>>): Promise<Asked<T>> => {
-    const socket = socketOf(channel)
-    return socket ? work(socket) : Promise.resolve(gone)
+  const on = <T>(channel: string, work: (socket: Socket, line: WebLine) => Promise<Asked<T>>): Promise<Asked<T>> => {
+    const line = lines.get(channel)
+    const socket = line?.socket()
+    return line && socket ? work(socket, line) : Promise.resolve(gone)
   }
 
   const waiting = new Map<string, ChatLine>()
@@ -77,16 +76,18 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
       return (await lines.get(channel)?.send(message)) ?? gone
     },
     check: async (channel, numbers, extra) => {
-      const socket = socketOf(channel)
-      if (socket) return check(socket, numbers, extra)
+      const line = lines.get(channel)
+      const socket = line?.socket()
+      if (line && socket) return check(socket, line.people, numbers, extra)
       const none = { there: 'unknown', id: null, picture: null, pushname: null, status: null, business: null } as const
       return numbers.map((number): ChatChecked => ({ number, ...none }))
     },
     setPicture: (channel, image) => on(channel, (socket) => setPicture(socket, image)),
     setStatus: (channel, text) => on(channel, (socket) => setStatus(socket, text)),
-    createGroup: (channel, group) => on(channel, (socket) => createGroup(socket, group)),
-    groups: (channel) => on(channel, listGroups),
-    changeGroup: (channel, group, change) => on(channel, (socket) => changeGroup(socket, group, change)),
+    createGroup: (channel, group) => on(channel, (socket, { people }) => createGroup(socket, people, group)),
+    groups: (channel) => on(channel, (socket, { people }) => listGroups(socket, people)),
+    changeGroup: (channel, group, change) =>
+      on(channel, (socket, { people }) => changeGroup(socket, people, group, change)),
     markRead: (channel, from: ChatPeer, ids) =>
       on(channel, (socket) => {
         const remoteJid = addressOf(from)
@@ -97,9 +98,9 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
         return asked(() => nothing(() => socket.readMessages(keys)), true)
       }),
     remove: (channel, from, id) =>
-      on(channel, (socket) => {
-        const remoteJid = bareOf(addressOf(from))
+      on(channel, (socket, line) => {
         return asked(async () => {
+          const remoteJid = (await line.placeOf(socket, from)) ?? bareOf(addressOf(from))
           await socket.sendMessage(remoteJid, { delete: { remoteJid, fromMe: true, id } }, {})
           return 'everyone' as const
         }, true)

@@ -1,6 +1,6 @@
 import type { ChatEvents, ChatGroupEvent } from '../chat-port.ts'
 import { bareOf, isGroup } from './codec/jid.ts'
-import { type NumberOfLid, remoteOf } from './incoming.ts'
+import { type NumberOfPerson, remoteOf } from './incoming.ts'
 import type { Node } from './library.ts'
 
 const childrenOf = ({ content }: Node): readonly Node[] => (Array.isArray(content) ? content : [])
@@ -12,7 +12,7 @@ export const tellCall = async (
   events: ChatEvents,
   channel: string,
   node: Node,
-  numberOfLid: NumberOfLid,
+  numberOfPerson: NumberOfPerson,
 ): Promise<void> => {
   const [about] = childrenOf(node)
   const id = about?.attrs['call-id']
@@ -20,7 +20,7 @@ export const tellCall = async (
   const isOffer = about.tag === 'offer'
   if (!isOffer && !['terminate', 'reject', 'accept', 'timeout'].includes(about.tag)) return
   const creator = about.attrs['call-creator'] ?? about.attrs.from ?? node.attrs.from ?? ''
-  const from = await remoteOf(creator, about.attrs.caller_pn, node.attrs.notify ?? null, numberOfLid)
+  const from = await remoteOf(creator, about.attrs.caller_pn, node.attrs.notify ?? null, numberOfPerson)
   await events.call(channel, {
     id,
     from,
@@ -42,7 +42,7 @@ export const tellGroup = async (
   events: ChatEvents,
   channel: string,
   node: Node,
-  numberOfLid: NumberOfLid,
+  numberOfPerson: NumberOfPerson,
 ): Promise<void> => {
   const { id, from, type, participant } = node.attrs
   if (type !== 'w:gp2' || !id || !from || !isGroup(from)) return
@@ -50,7 +50,7 @@ export const tellGroup = async (
     const subject = childrenOf(about).find(({ tag }) => tag === 'group') ?? about
     const members = childrenOf(subject).filter(({ tag }) => tag === 'participant')
     const who = await Promise.all(
-      members.map(({ attrs }) => remoteOf(attrs.jid ?? '', attrs.phone_number, null, numberOfLid)),
+      members.map(({ attrs }) => remoteOf(attrs.jid ?? '', attrs.phone_number, null, numberOfPerson)),
     )
     const isTheirOwn = members.length === 1 && bareOf(members[0]?.attrs.jid ?? '') === bareOf(participant ?? '')
     await events.group(channel, {

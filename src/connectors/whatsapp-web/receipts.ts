@@ -1,6 +1,6 @@
 import type { ChatEvents } from '../chat-port.ts'
 import { isGroup } from './codec/jid.ts'
-import { countOf, type NumberOfLid, remoteOf } from './incoming.ts'
+import { countOf, type NumberOfPerson, remoteOf } from './incoming.ts'
 import type { Events } from './library.ts'
 
 /** `WAProto`, WebMessageInfo.Status; its ERROR is 0, which is no level of ours. */
@@ -47,12 +47,12 @@ export const tellGroupReceipts = async (
   { receipt }: ChatEvents,
   channel: string,
   updates: Events['message-receipt.update'],
-  numberOfLid: NumberOfLid,
+  numberOfPerson: NumberOfPerson,
 ): Promise<void> => {
   for (const { key, receipt: of } of updates) {
     const { id, remoteJid } = key
     if (!id || !key.fromMe || !isGroup(remoteJid ?? '') || !of.userJid) continue
-    const by = await remoteOf(of.userJid, null, null, numberOfLid)
+    const by = await remoteOf(of.userJid, null, null, numberOfPerson)
     const read = countOf(of.readTimestamp)
     await receipt(channel, { id, level: read > 0 ? 3 : 2, at: timeOf(of.readTimestamp ?? of.receiptTimestamp), by })
   }

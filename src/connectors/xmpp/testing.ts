@@ -71,6 +71,7 @@ export const watch = (vault: ChatVault = makeVault(), keep: () => Promise<void> 
     call: calls.told,
     group: groups.told,
     mapped: async () => {},
+    renamed: async () => {},
   }
   return {
     tools: {

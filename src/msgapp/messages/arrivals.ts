@@ -210,24 +210,49 @@ export const mapped = async (
     await tx.run`
       update msgapp_chats set remote_id = ${remote}
       where account_id = ${account} and channel_id = ${channel} and peer = ${peer} and remote_id is distinct from ${remote}`
-  if (!isOld || remote === peer) return
+  if (isOld && remote !== peer) await goOn(tx, account, channel, remote, { peer, number, isThere: isThere === true })
+}
+
+/** Whoever had a number has another one: their conversation goes on under that, one with it that is there. */
+export const renamed = async (
+  tx: Tx,
+  { account, channel }: { account: string; channel: string },
+  { before, number, peer }: { before: string; number: string; peer: string },
+): Promise<void> => {
+  const chats = await tx.many<{ peer: string }>`
+    select peer from msgapp_chats
+    where account_id = ${account} and channel_id = ${channel} and peer in (${peer}, ${before}) and group_id is null
+    order by peer for update`
+  const [isOld, isThere] = [before, peer].map((one) => chats.some((chat) => chat.peer === one))
+  if (isOld && before !== peer) await goOn(tx, account, channel, before, { peer, number, isThere: isThere === true })
+}
+
+/** A conversation, which is held, goes on under another peer: one with it that is there, which is held too. */
+const goOn = async (
+  tx: Tx,
+  account: string,
+  channel: string,
+  before: string,
+  { peer, number, isThere }: { peer: string; number: string; isThere: boolean },
+): Promise<void> => {
   await tx.run`
     with held as materialized (
-      select id from msgapp_messages where account_id = ${account} and channel_id = ${channel} and peer = ${remote}
+      select id from msgapp_messages where account_id = ${account} and channel_id = ${channel} and peer = ${before}
       order by id for update
     )
     update msgapp_messages m set peer = ${peer} from held where m.account_id = ${account} and m.id = held.id`
   if (!isThere) {
     await tx.run`
-      update msgapp_chats set peer = ${peer}, number = ${number}, remote_id = ${remote}
-      where account_id = ${account} and channel_id = ${channel} and peer = ${remote}`
+      update msgapp_chats set peer = ${peer}, number = ${number}
+      where account_id = ${account} and channel_id = ${channel} and peer = ${before}`
     return
   }
   await tx.run`
     with old as (
-      delete from msgapp_chats where account_id = ${account} and channel_id = ${channel} and peer = ${remote} returning *
+      delete from msgapp_chats where account_id = ${account} and channel_id = ${channel} and peer = ${before} returning *
     )
     update msgapp_chats c set unread = c.unread + old.unread, pushname = coalesce(c.pushname, old.pushname),
+      remote_id = coalesce(c.remote_id, old.remote_id),
       read_to = case when c.read_to is not null and old.read_to is not null then least(c.read_to, old.read_to) end,
       last_message_id = case when old.last_at > c.last_at then old.last_message_id else c.last_message_id end,
       last_at = greatest(c.last_at, old.last_at), last_inbound_at = greatest(c.last_inbound_at, old.last_inbound_at)

@@ -241,7 +241,7 @@ const receiveCall = async (tx: Tx, { clock }: IncomingParts, line: Line, call: C
 /** Takes in what networks bring: messages many to a transaction, each with what is told of it. */
 export const makeIncoming = (
   parts: IncomingParts,
-): Pick<Intake, 'inbound' | 'edited' | 'reaction' | 'call' | 'mapped'> => {
+): Pick<Intake, 'inbound' | 'edited' | 'reaction' | 'call' | 'mapped' | 'renamed'> => {
   const { db, surroundings } = parts
   const batcher = makeBatcher<Arrived, true>(async (given) => {
     await receive(db, surroundings, given)
@@ -269,5 +269,7 @@ export const makeIncoming = (
     call: (line, call) => db.begin((tx) => receiveCall(tx, parts, line, call)),
     mapped: (line, remote, number) =>
       db.begin((tx) => arrivals.mapped(tx, line, { remote, number, peer: peerOf(number) })),
+    renamed: (line, before, number) =>
+      db.begin((tx) => arrivals.renamed(tx, line, { before: peerOf(before), number, peer: peerOf(number) })),
   }
 }

@@ -63,6 +63,39 @@ test('what was unread of who hid the number is read with the conversation that i
   )
 })
 
+test('whoever is told of by another number goes on in one conversation with all that was said, and back', async () => {
+  const tenant = await world.tenant()
+  const { line, intake } = await makeChat(world, tenant.id)
+  const [written, asked] = ['+551187650002', '+5511987650002']
+  const shown = async () => {
+    const { sessions } = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body
+    const texts = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
+    return [
+      ...sessions.map((one: { remote_phone_number: string; unread_count: number }) => [
+        one.remote_phone_number,
+        one.unread_count,
+      ]),
+      ...texts.map((one: { remote_phone_number: string; message: { text: string } }) => [
+        one.remote_phone_number,
+        one.message.text,
+      ]),
+    ]
+  }
+  await intake.inbound(line, inbound({ number: written, text: 'Before' }))
+  await intake.renamed(line, written, asked)
+  assert.deepEqual(await shown(), [
+    [asked, 1],
+    [asked, 'Before'],
+  ])
+  await intake.inbound(line, inbound({ number: written, text: 'Between' }))
+  await intake.renamed(line, asked, written)
+  assert.deepEqual(await shown(), [
+    [written, 2],
+    [written, 'Between'],
+    [written, 'Before'],
+  ])
+})
+
 test('nobody is named twice, and an id that another account knows is nobody', async () => {
   const [tenant, other] = [await world.tenant(), await world.tenant()]
   const [chat, theirs] = [await makeChat(world, tenant.id), await makeChat(world, other.id)]
