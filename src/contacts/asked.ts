@@ -25,8 +25,12 @@ export const readAsked = (text: string): Asked => {
   return { words: words.filter((word) => !isNumber(word)), digits: words.filter(isNumber).map(withoutZeros) }
 }
 
+/** Of many digits the last ones say enough: whole numbers of one country begin alike. */
+const telling = (digits: string): string[] =>
+  digits.length < 9 ? triples(digits) : [digits.slice(-9, -6), digits.slice(-6, -3), digits.slice(-3)]
+
 const ofDigits = (hash: Hash, { digits }: Asked): number[] =>
-  digits.flatMap((one) => triples(one).map((text) => hash('d', text)))
+  digits.flatMap((one) => telling(one).map((text) => hash('d', text)))
 
 /** Contacts that have each word as it is. */
 export const exactly = (hash: Hash, asked: Asked): Wanted => ({
@@ -43,12 +47,15 @@ export const nearly = (hash: Hash, asked: Asked): Wanted => ({
   }),
 })
 
+/** Three letters in a row from which a word can be put together: a look takes as long as it has lists to read. */
+const covering = (word: string): string[] => triples(word).filter((_, i, all) => i % 3 === 0 || i === all.length - 1)
+
 /** Contacts within whose words each word stands. */
 export const within = (hash: Hash, asked: Asked): Wanted => ({
   whole: [
     ...asked.words
       .slice(0, most)
-      .flatMap((word) => (word.length < 3 ? [hash('p', word)] : triples(word).map((text) => hash('t', text)))),
+      .flatMap((word) => (word.length < 3 ? [hash('p', word)] : covering(word).map((text) => hash('t', text)))),
     ...ofDigits(hash, asked),
   ],
   any: [],
