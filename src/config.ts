@@ -119,7 +119,7 @@ export const settings = {
   mediaStore: setting(
     'TRUNKLINE_MEDIA_STORE',
     '',
-    'Where files of messages are kept, and recordings of calls where it is a folder: a folder, or s3://key:secret@bucket/prefix?region=…&endpoint=… (the secret escaped as in an address). Default: media in TRUNKLINE_HOME. Processes that share a database need one that they share too.',
+    'Where files of messages and recordings of calls are kept: a folder, or s3://key:secret@bucket/prefix?region=…&endpoint=… (the secret escaped as in an address). Default: media in TRUNKLINE_HOME. Processes that share a database need one that they share too.',
     optional(store),
   ),
   deliveryDays: setting(

@@ -282,8 +282,8 @@ export const makeDesk = (ground: DeskGround): Desk => {
       const known = of(call)
       if (!known) return
       await db.begin(async (tx) => {
-        // Of what was answered a file may be there though its end was not told: it is looked for later.
-        if (known.isRecorded && (end.recording || !known.isAnswered))
+        // What was left is looked for later.
+        if (known.isRecorded && end.recording !== 'left')
           await recordings.finish(tx, known.account, call, end.recording)
         await callEnded(tx, known.account, call, endOf(end, known), ground.linkOf)
         await dialogs.forget(tx, known.account, call)

@@ -156,6 +156,12 @@ export const callEnded = async (
   return true
 }
 
+/** The recording of a call that had ended before it could be heard: what was told of its end did not have it. */
+export const recordingReady = async (tx: Tx, account: string, id: string, linkOf: RecordingLink): Promise<void> => {
+  const row = await store.find(tx, account, id)
+  if (row?.ended_at) await tell(tx, row, 'call.status.update', linkOf)
+}
+
 const unanswered = ({ direction }: store.CallRow) => (direction === 'I' ? ('MISSED' as const) : ('NO_ANSWER' as const))
 
 /** The end of a call on the messaging app, which other devices than ours take and make. @returns as `callEnded` */

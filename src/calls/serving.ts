@@ -1,9 +1,10 @@
-import { createReadStream } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { Problem } from '../http/problem.ts'
+import { notFound, Problem } from '../http/problem.ts'
 import { spanOf } from '../http/range.ts'
+import { Missing, openFile, type Place, type Span } from '../lib/files.ts'
 import { parse } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
+import { keyOf, storeOf } from './archive.ts'
 import { recordingLinks } from './links.ts'
 import * as recordings from './recordings.ts'
 
@@ -12,30 +13,45 @@ type Asked = {
   Querystring: { account?: string; until?: string; signature?: string }
 }
 
-const refused = () =>
-  new Problem('notFound', 'There is no such recording, or the link to it has ended', 'recording_not_found')
+const refused = (): never => notFound('There is no such recording, or the link to it has ended', 'recording_not_found')
 
-const opened = async (path: string, span: { start: number; end: number } | null) => {
-  const stream = createReadStream(path, span ?? {})
-  await new Promise<void>((found, missing) => {
-    stream.once('ready', found).once('error', missing)
-  }).catch(() => {
-    // Another machine's, or deleted by hand.
-    throw refused()
+const away = (): never => {
+  throw new Problem('unavailable', 'The recording cannot be had at this moment: try again', 'recording_pending', {
+    'retry-after': '5',
   })
-  return stream
+}
+
+const unlessMissing = (error: unknown): null => {
+  if (error instanceof Missing) return null
+  throw error
+}
+
+type Where = { readonly path: string; readonly key: string; readonly store: Place | null }
+
+/** From the disk or the store: it may move while it is looked for. */
+const opened = async ({ path, key, store }: Where, { kept, is_new }: recordings.Heard, span: Span | null) => {
+  const part = span ?? undefined
+  const here = kept === 'store' ? null : await openFile(path, part).catch(unlessMissing)
+  if (here) return here
+  const there = await store?.get(key, part).catch((error: unknown) => (error instanceof Missing ? null : away()))
+  // Another machine may be about to bring it there; else it was deleted by hand.
+  return there ?? (store && kept !== 'store' && is_new ? away() : refused())
 }
 
 /** Serves recordings by their links. No part of the interface for customers, who are given whole links, and so in no contract. */
 export const installRecordings = (app: FastifyInstance, parts: Parts): void => {
   const links = recordingLinks(parts)
+  const store = storeOf(parts.config)
   app.get<Asked>('/recordings/:file', async ({ params, query, headers }, reply) => {
     const call = params.file.endsWith('.wav') ? parse('CDR', params.file.slice(0, -4)) : null
     const account = parse('ACC', `ACC${query.account ?? ''}`)
-    if (!call || !account || !links.isOpen(account, call, String(query.until), String(query.signature))) throw refused()
-    const known = await recordings.find(parts.db, account, call)
-    if (!known) throw refused()
+    if (!call || !account || !links.isOpen(account, call, String(query.until), String(query.signature)))
+      return refused()
+    const known = (await recordings.find(parts.db, account, call)) ?? refused()
     const span = spanOf(headers.range, known.bytes)
+    if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()
+    const where = { path: recordings.fileOf(parts.config, account, call), key: keyOf(account, call), store }
+    const stream = await opened(where, known, span)
     reply.headers({
       'content-type': 'audio/wav',
       'content-disposition': `inline; filename="${params.file}"`,
@@ -45,8 +61,6 @@ export const installRecordings = (app: FastifyInstance, parts: Parts): void => {
       'cache-control': 'private, max-age=3600',
       'accept-ranges': 'bytes',
     })
-    if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()
-    const stream = await opened(recordings.fileOf(parts.config, account, call), span)
     if (span === null) return reply.header('content-length', known.bytes).send(stream)
     reply.code(206).header('content-range', `bytes ${span.start}-${span.end}/${known.bytes}`)
     return reply.header('content-length', span.end - span.start + 1).send(stream)

@@ -47,7 +47,8 @@ export const openExchange = async (t: TestContext, platform: Platform, settings:
   return { ...platform, url, carrier, trunk, browser }
 }
 
-export const startVoice = () => startPlatform(undefined, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' })
+export const startVoice = (env: Record<string, string> = {}) =>
+  startPlatform(undefined, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0', ...env })
 
 /** The users of the first account, those who may call. */
 export const usersOf = async ({ call }: Pick<Platform, 'call'>): Promise<string[]> =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
+import { startBucket } from '../../test/bucket.ts'
 import { makeSoftphone } from '../../test/media/softphone.ts'
 import { makeTelephone } from '../../test/media/telephone.ts'
 import { buyNumber, until } from '../../test/platform.ts'
@@ -7,7 +8,8 @@ import { share } from '../connectors/media/testing.ts'
 import { answer, dial, fromBrowser, hears, kept } from '../connectors/sip/gateway/testing.ts'
 import { openExchange, startVoice, usersOf } from './testing.ts'
 
-const platform = await startVoice()
+const bucket = await startBucket()
+const platform = await startVoice({ TRUNKLINE_MEDIA_STORE: bucket.address })
 const { call } = platform
 after(() => platform.end())
 const [ada = '', grace = ''] = await usersOf(platform)
@@ -148,6 +150,8 @@ test('a recorded call is heard again by a link, left the agent and right the far
   const answered = await fetch(cdr.recording_url)
   assert.deepEqual([answered.status, answered.headers.get('content-type')], [200, 'audio/wav'])
   const wav = Buffer.from(await answered.arrayBuffer())
+  const moved = await until(async () => [...bucket.objects.values()][0])
+  assert.ok(moved.equals(wav))
   const frames = (wav.length - 44) / 4
   assert.ok(Math.abs(frames / 8_000 - cdr.duration) <= 1.5, `${frames / 8_000} s of ${cdr.duration}`)
   const side = (offset: number) => Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))

@@ -11,12 +11,12 @@ import type { Clock } from '../lib/clock.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Prices } from '../prices/ops.ts'
 import { barredOf } from '../users/ops.ts'
+import { startArchive, storeOf } from './archive.ts'
 import { makeDesk } from './desk.ts'
 import * as dialogs from './dialogs.ts'
 import { type Drivers, startDrivers } from './drivers.ts'
 import { recordingLinks } from './links.ts'
 import { closeAbandoned } from './ops.ts'
-import * as recordings from './recordings.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
 
 export type VoiceFigures = {
@@ -60,10 +60,8 @@ type Given = {
 
 /** How long calls may go on when the process is to end, ms. */
 const farewellMs = 10_000
-/** How often dialogs and recordings are looked for that a crash has left, ms. */
+/** How often dialogs are looked for that a crash has left, ms. */
 const recoverMs = 5_000
-/** How often old recordings are deleted, ms. */
-const forgetMs = 600_000
 /** How often the stories of calls are written down, ms. */
 const writeMs = 1_000
 const mostLeft = 50
@@ -93,10 +91,12 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   const ticks: { end(): Promise<void> }[] = []
   let isClosed = false
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
+  const { of: linkOf } = recordingLinks({ seal, clock, publicUrl })
+  const store = storeOf(config)
   const desk = makeDesk({
     ...{ db, seal, prices, log, config, trunks: () => trunks },
     hangUp: (call, reason) => void drivers?.gateway.hangUp(call, reason).catch(onError),
-    linkOf: recordingLinks({ seal, clock, publicUrl }).of,
+    linkOf,
   })
 
   // One after the other, so that an older list never comes after a newer one.
@@ -146,11 +146,6 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     await dialogs.forget(db, account_id, call_id)
   }
 
-  const mend = async () => {
-    if (drivers) await recordings.repairLeft(db, config, drivers.media)
-  }
-  const forget = () => recordings.forgetOld(db, config, onError)
-
   const state = (connection: string) => drivers?.gateway.trunk(connection) ?? null
 
   const settled = async (connection: string, seconds: number) => {
@@ -185,8 +180,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     void recover().catch(onError)
     ticks.push(
       tick(recoverMs, recover, onError),
-      tick(recoverMs, mend, onError),
-      tick(forgetMs, forget, onError),
+      startArchive({ db, config, media: drivers.media, store, linkOf, failed: onError }),
       tick(lookMs, look, onError),
       tick(writeMs, desk.flush, onError),
     )

@@ -96,7 +96,8 @@ export type VoiceEnd = {
   /** Who ended it; null for us. */
   readonly by: VoiceLeg | null
   readonly stats: readonly MediaLegStats[]
-  readonly recording: MediaRecording | null
+  /** `left`: begun, and not ended as it should, so that a file may be there; null: none was begun. */
+  readonly recording: MediaRecording | 'left' | null
 }
 
 /** A line of the story of a call, for whoever asks why it failed or was silent. `at` in Unix milliseconds. */

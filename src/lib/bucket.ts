@@ -36,10 +36,12 @@ export const makeBucket = (address: string): Place => {
       headers?: Record<string, string>
       body?: Readable
       milliseconds?: number
+      signal?: AbortSignal | undefined
     },
   ) => {
     const url = new URL(`${bucket.base}/${key.split('/').map(escaped).join('/')}`)
-    const { method, payload, headers = {}, body, milliseconds = longest } = request
+    const { method, payload, headers = {}, body, milliseconds = longest, signal } = request
+    const late = AbortSignal.timeout(milliseconds)
     const { host, ...rest } = signed(
       { method, url, payload, headers: { ...headers, host: url.host } },
       bucket,
@@ -48,7 +50,7 @@ export const makeBucket = (address: string): Place => {
     const answer = await fetch(url, {
       method,
       headers: rest,
-      signal: AbortSignal.timeout(milliseconds),
+      signal: signal ? AbortSignal.any([late, signal]) : late,
       redirect: 'error',
       ...(body ? { body: Readable.toWeb(body), duplex: 'half' } : {}),
     })
@@ -59,7 +61,7 @@ export const makeBucket = (address: string): Place => {
   }
 
   return {
-    put: async (key, { path, size, digest }, mime) => {
+    put: async (key, { path, size, digest }, mime, signal) => {
       const headers = { 'content-length': String(size), 'content-type': mime }
       const answer = await ask(key, {
         method: 'PUT',
@@ -67,6 +69,7 @@ export const makeBucket = (address: string): Place => {
         headers,
         body: createReadStream(path),
         milliseconds: longest + Math.ceil(size / slowest),
+        signal,
       })
       await answer.body?.cancel()
     },

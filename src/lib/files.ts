@@ -13,7 +13,7 @@ export type LocalFile = { readonly path: string; readonly size: number; readonly
 /** Where files are kept, under keys such as `<account>/ab/<digest>`. */
 export type Place = {
   /** Keeps a file: durable once it resolves. It may be moved there, or stay where it was. What is there under the key is the same. */
-  put(key: string, file: LocalFile, mime: string): Promise<void>
+  put(key: string, file: LocalFile, mime: string, signal?: AbortSignal): Promise<void>
   /** @throws Missing when it is not there, Error when nobody can tell */
   get(key: string, span?: Span): Promise<Readable>
   /** Takes the file away, for good once it resolves; what is not there is no error. It takes 20 s at most. */

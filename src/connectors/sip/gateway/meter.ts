@@ -59,7 +59,7 @@ export class Meter {
     const stats = await this.stats()
     const stopped = this.isRecorded ? await this.media?.stopRecording() : null
     await this.media?.close()
-    const recording = stopped?.outcome === 'done' ? stopped.value : null
+    const recording = stopped?.outcome === 'done' ? stopped.value : this.isRecorded ? 'left' : null
     await settle(agent.timers, fault, () => desk.ended(this.plan.call, { how, status, reason, by, stats, recording }))
   }
 

@@ -1,0 +1,170 @@
+import { rm, stat } from 'node:fs/promises'
+import type { Config } from '../config.ts'
+import type { MediaEngine } from '../connectors/port.ts'
+import type { Db } from '../db/sql.ts'
+import { tick } from '../jobs/tick.ts'
+import { makeBucket } from '../lib/bucket.ts'
+import type { Place } from '../lib/files.ts'
+import { recordingReady } from './ops.ts'
+import { fileOf, finish } from './recordings.ts'
+import type { RecordingLink } from './shown.ts'
+
+// What becomes of recordings once their calls are over: what a crash left is made whole, what is whole moves into the store
+// where there is one, and what is old goes. All of it by the process whose disk they are on.
+
+/** The store of recordings; null where they stay in a folder. @param mediaStore as the setting says */
+export const storeOf = ({ mediaStore }: Pick<Config, 'mediaStore'>): Place | null =>
+  mediaStore?.startsWith('s3://') ? makeBucket(mediaStore) : null
+
+/** The name of a recording in the store. */
+export const keyOf = (account: string, call: string): string => `recordings/${account}/${call}.wav`
+
+export type ArchiveGround = {
+  readonly db: Db
+  readonly config: Pick<Config, 'home' | 'mediaStore' | 'recordingDays'>
+  readonly media: Pick<MediaEngine, 'repair'>
+  readonly linkOf: RecordingLink
+  readonly store: Place | null
+  /** Told of what could not be done, and will be tried again. */
+  failed(error: unknown): void
+}
+
+type Left = { account_id: string; call_id: string; is_hopeless: boolean }
+
+/** Of calls that have ended, and whose process could not finish them: those first that were tried least lately. */
+const left = (db: Db) => db.many<Left>`
+  update call_recordings set tried_at = now()
+  where (account_id, call_id) in (
+    select r.account_id, r.call_id
+    from call_recordings r join calls c on c.account_id = r.account_id and c.id = r.call_id
+    where r.ready_at is null and c.ended_at < app_now() - interval '5 seconds'
+    order by r.tried_at nulls first, r.created_at limit 20)
+  returning account_id, call_id, created_at < app_now() - interval '1 day' or not exists (
+    select from calls c where c.account_id = call_recordings.account_id and c.id = call_id and c.answered_at is not null
+  ) as is_hopeless`
+
+/**
+ * Makes whole what killed processes have left, and tells of it: the end of the call was told without it. One whose file is not
+ * here may be another machine's: it is given up after a day. Of a call that nobody answered there is none.
+ */
+export const repairLeft = async ({ db, config, media, linkOf }: ArchiveGround): Promise<void> => {
+  for (const { account_id: account, call_id: call, is_hopeless } of await left(db)) {
+    const repaired = await media.repair(fileOf(config, account, call))
+    const recording = repaired.outcome === 'done' ? repaired.value : null
+    if (!recording && !is_hopeless) continue
+    await db.begin(async (tx) => {
+      if (await finish(tx, account, call, recording)) await recordingReady(tx, account, call, linkOf)
+    })
+  }
+}
+
+type Whole = { account_id: string; call_id: string; kept: 'disk' | 'both'; bytes: number; sha256: string }
+
+/** The one that waits longest for the store. What could not be moved is tried again after ten minutes. */
+const next = (db: Db) => db.maybe<Whole>`
+  update call_recordings set tried_at = now()
+  where (account_id, call_id) = (
+    select account_id, call_id from call_recordings
+    where ready_at is not null and kept <> 'store' and (tried_at is null or tried_at < now() - interval '10 minutes')
+    order by tried_at nulls first limit 1)
+  returning account_id, call_id, kept, bytes, sha256`
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Each step is written down before the next one: wherever a crash comes, the recording is somewhere, and nothing is left behind. */
+const move = async (
+  { db, config }: ArchiveGround,
+  store: Place,
+  { account_id: account, call_id: call, kept, bytes, sha256 }: Whole,
+  signal: AbortSignal,
+) => {
+  const path = fileOf(config, account, call)
+  if (kept === 'disk') {
+    // Another machine's, or deleted by hand.
+    if (!(await isThere(path))) return
+    const file = { path, size: bytes, digest: Buffer.from(sha256, 'hex') }
+    await store.put(keyOf(account, call), file, 'audio/wav', signal)
+    const known = await db.run`
+      update call_recordings set kept = 'both' where account_id = ${account} and call_id = ${call}`
+    // It became too old meanwhile.
+    if (known === 0) return await store.delete(keyOf(account, call))
+  }
+  await rm(path, { force: true })
+  await db.run`update call_recordings set kept = 'store' where account_id = ${account} and call_id = ${call}`
+}
+
+/** Moves what is whole into the store, until there is no more, or the store fails. */
+export const moveWhole = async (ground: ArchiveGround, signal: AbortSignal): Promise<void> => {
+  const { db, store } = ground
+  if (!store) return
+  while (!signal.aborted) {
+    const found = await next(db)
+    if (!found) return
+    await move(ground, store, found, signal)
+  }
+}
+
+type Old = { account_id: string; call_id: string; kept: 'disk' | 'both' | 'store' }
+
+const forget = async (
+  { db, config, store }: ArchiveGround,
+  { account_id: account, call_id: call, kept }: Old,
+): Promise<void> => {
+  // The file first: a row without a file is tried again, a file without a row would stay for ever.
+  await rm(fileOf(config, account, call), { force: true })
+  // In a store that the setting does not name any more it cannot be heard, and is its owner's matter.
+  if (kept !== 'disk') await store?.delete(keyOf(account, call))
+  await db.begin(async (tx) => {
+    await tx.run`update calls set recorded_at = null where account_id = ${account} and id = ${call}`
+    await tx.run`delete from call_recordings where account_id = ${account} and call_id = ${call}`
+  })
+}
+
+/** So many that failed one after the other are a store that is away: each may take 20 s. */
+const mostFailures = 5
+
+/** Deletes recordings that are older than the setting says, on the machine that has them. */
+export const forgetOld = async (ground: ArchiveGround): Promise<void> => {
+  const { db, config, failed } = ground
+  const old = await db.many<Old>`
+    update call_recordings set tried_at = now()
+    where (account_id, call_id) in (
+      select account_id, call_id from call_recordings
+      where ready_at < app_now() - make_interval(days => ${config.recordingDays})
+      order by tried_at nulls first, ready_at limit 500)
+    returning account_id, call_id, kept`
+  let failures = 0
+  for (const one of old) {
+    if (failures >= mostFailures) return
+    try {
+      await forget(ground, one)
+      failures = 0
+    } catch (error) {
+      failures++
+      failed(error)
+    }
+  }
+}
+
+/** How often recordings are looked for that a crash has left, that wait for the store, and that are old; ms. */
+const [repairMs, moveMs, forgetMs] = [5_000, 5_000, 600_000]
+
+/** @returns what ends it: what is on its way into the store is taken up again at the next start */
+export const startArchive = (ground: ArchiveGround): { end(): Promise<void> } => {
+  const leaving = new AbortController()
+  const ticks = [
+    tick(repairMs, () => repairLeft(ground), ground.failed),
+    tick(moveMs, () => moveWhole(ground, leaving.signal), ground.failed),
+    tick(forgetMs, () => forgetOld(ground), ground.failed),
+  ]
+  return {
+    end: async () => {
+      leaving.abort()
+      await Promise.all(ticks.map((one) => one.end()))
+    },
+  }
+}
