@@ -14,6 +14,7 @@ import { tick } from './jobs/tick.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { lowBalances } from './ledger/jobs.ts'
 import { makeActs } from './msgapp/acts.ts'
+import { countAside } from './msgapp/aside.ts'
 import { installChatCallbacks } from './msgapp/callbacks.ts'
 import { countChannels } from './msgapp/channels/ops.ts'
 import { makeIntake } from './msgapp/intake.ts'
@@ -62,6 +63,9 @@ const installMetrics = ({ metrics, db, accept, carriers, suppliers, voice }: Par
   installVoiceMetrics(metrics, voice)
   metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
     (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
+  )
+  metrics.gauge('trunkline_msgapp_set_aside', 'What networks told and cannot be kept', ['platform'], async () =>
+    (await countAside(db)).map(({ platform, count }) => ({ labels: { platform }, value: count })),
   )
   metrics.gauge('trunkline_database_connections', 'Connections of this process to the database', ['state'], () => {
     const { total, idle, waiting } = db.load()

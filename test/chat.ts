@@ -37,6 +37,9 @@ export const startChat = async (key?: Buffer) => {
     return answer.json()
   }
 
+  // Of simulator/control.ts.
+  const state = async () => ((await control('GET', '/state')) as { chat: { sessions: number; letters: number } }).chat
+
   const statusOf = async (tenant: Tenant, channel: string) =>
     (await world.call(tenant, 'GET', `/open/msgapp/channel/${channel}/status`)).body
 
@@ -49,11 +52,9 @@ export const startChat = async (key?: Buffer) => {
     own: () => parts.networks.start({ acts: makeActs(parts), intake: makeIntake(parts) }),
     statusOf,
     /** How many connections the network has. */
-    sessions: async (): Promise<number> => {
-      const state = await control('GET', '/state')
-      // Of simulator/control.ts.
-      return (state as { chat: { sessions: number } }).chat.sessions
-    },
+    sessions: async (): Promise<number> => (await state()).sessions,
+    /** How much the network still has to tell. */
+    letters: async (): Promise<number> => (await state()).letters,
     /** Waits until a channel stands so. @returns how it stands */
     stands: (tenant: Tenant, channel: string, status: 'C' | 'D' | 'F', seconds = 20) =>
       until(async () => {

@@ -84,6 +84,17 @@ test('what a network tells is not answered as kept while it cannot be, so that i
   assert.deepEqual(await kept(bob, his), ['wamid.later'])
 })
 
+test('what no database could keep is set aside once, however often it is told, and the rest is kept', async () => {
+  const body = notice(hers, ['wamid.first', 'wamid.\0', 'wamid.last'])
+  for (const _ of [1, 2]) assert.equal(await tell(connections.hers, body), 200)
+  assert.deepEqual((await kept(ada, hers)).toReversed().slice(-2), ['wamid.first', 'wamid.last'])
+  const aside = await world.db.many<{ reason: string; content: string }>`select reason, content from msgapp_set_aside`
+  assert.deepEqual(
+    aside.map(({ reason, content }) => [reason.slice(0, 5), JSON.parse(content)[0].id]),
+    [['22021', 'wamid.\0']],
+  )
+})
+
 test('what a network tells is refused where it is too long, and for a connection that is switched off, not there, or of another kind', async () => {
   assert.equal(await tell(connections.hers, 'x'.repeat(4 * 1024 * 1024 + 1)), 413)
   const path = `/operator/connections/${connections.his}`

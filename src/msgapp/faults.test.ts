@@ -83,6 +83,31 @@ test('what was written while the link was down is there when it is back', async 
   await until(async () => (await ack(message)) === 2)
 })
 
+test('what can never be kept is set aside where the operator sees it, and all behind it goes on', async () => {
+  const { ada, uuid, thread, write } = await furnish()
+  await chat.db.raw(`
+    create function refuse_poison() returns trigger language plpgsql as
+      $$ begin raise exception 'this is poison'; end $$;
+    create trigger poison before insert on msgapp_messages for each row when (new.text = 'poison')
+      execute function refuse_poison()`)
+  for (const text of ['before', 'poison', 'after']) await write(text)
+  await until(async () => (await thread()).length === 2)
+  const [aside, ...others] = await until(async () => {
+    const rows = await chat.db.many<{ what: string; content: string; reason: string }>`
+      select what, content, reason from msgapp_set_aside where channel_id = ${uuid.slice(3)}`
+    return rows.length > 0 && rows
+  })
+  assert.ok(aside)
+  assert.deepEqual([aside.what, aside.reason, others.length], ['inbound', 'P0001 this is poison', 0])
+  assert.equal(JSON.parse(aside.content)[0].text, 'poison')
+  const { connection_status, events } = await chat.statusOf(ada, uuid)
+  assert.deepEqual([connection_status, events[0].event], ['C', 'set-aside'])
+  const figures = (await call(null, 'GET', '/metrics')).body
+  assert.match(figures, /^trunkline_msgapp_set_aside\{platform="sandbox"\} 1$/m)
+  // The network was told that it is kept, and does not tell again.
+  await until(async () => (await chat.letters()) === 0)
+})
+
 test('one number of the platform writes to another', async () => {
   const ada = await chat.tenant()
   const [one, two] = ['+447400160018', '+447400160028']

@@ -1,5 +1,6 @@
 import type { ChatEvents } from '../connectors/chat-port.ts'
 import type { Parts } from '../parts.ts'
+import { withAside } from './aside.ts'
 import { makeGroupIntake } from './groups/intake.ts'
 import { makeIncoming } from './messages/incoming.ts'
 import { makeReceipts } from './messages/receipts.ts'
@@ -16,7 +17,7 @@ export type Line = {
 
 type Heard = Omit<ChatEvents, 'line'>
 
-/** Where what networks tell is kept: each resolves once it is, and may be told of the same thing again. */
+/** Where what networks tell is kept: each resolves once it is, or once it is set aside, and may be told of the same thing again. */
 export type Intake = {
   readonly [E in keyof Heard]: Heard[E] extends (channel: string, ...rest: infer R) => Promise<void>
     ? (line: Line, ...rest: R) => Promise<void>
@@ -36,8 +37,12 @@ export const heardBy = (intake: Intake, lineOf: (channel: string) => Line): Hear
   renamed: async (channel, before, number) => intake.renamed(lineOf(channel), before, number),
 })
 
-export const makeIntake = ({ db, clock, chat: { surroundings } }: Parts): Intake => ({
-  ...makeIncoming({ db, clock, surroundings }),
-  ...makeReceipts(db, surroundings),
-  ...makeGroupIntake(db),
-})
+export const makeIntake = ({ db, log, clock, chat: { surroundings } }: Parts): Intake =>
+  withAside(
+    { db, log },
+    {
+      ...makeIncoming({ db, clock, surroundings }),
+      ...makeReceipts(db, surroundings),
+      ...makeGroupIntake(db),
+    },
+  )

@@ -4,7 +4,7 @@ import { turnSilent } from './channels/standing.ts'
 import { forgetBatches, forgetStale } from './checks/store.ts'
 import { forgetHeard } from './groups/store.ts'
 import { forgetEarly } from './messages/store.ts'
-import { forgetAnswers } from './store.ts'
+import { forgetAnswers, forgetAside } from './store.ts'
 
 /** What forgets at most 5,000 at a time, until it finds fewer. */
 const wholly = async (forget: () => Promise<number>): Promise<void> => {
@@ -19,4 +19,5 @@ export const msgappSchedules = ({ seal }: Pick<Parts, 'seal'>): Schedule[] => [
   { name: 'msgapp-checks', every: 600, run: (tx) => wholly(() => forgetStale(tx)) },
   { name: 'msgapp-batches', every: 3_600, run: (tx) => wholly(() => forgetBatches(tx)) },
   { name: 'msgapp-group-events', every: 3600, run: (tx) => wholly(() => forgetHeard(tx)) },
+  { name: 'msgapp-aside', every: 3_600, run: (tx) => wholly(() => forgetAside(tx)) },
 ]

@@ -138,7 +138,8 @@ export const getChannelStatus = contract({
       Type.Object({
         event: Type.String({
           examples: ['ready'],
-          description: 'initializing, qr-received, ready, disconnected, failed',
+          description:
+            'initializing, qr-received, ready, disconnected, failed; set-aside: something that the network told cannot be kept here',
         }),
         detail: Type.String(),
         at: Time,

@@ -84,6 +84,23 @@ export const left = (tx: Tx, connection: string) => tx.many<{ channel_id: string
   select l.channel_id from msgapp_links l join msgapp_channels c on c.account_id = l.account_id and c.id = l.channel_id
   where c.connection_id = ${connection} and c.deleted_at is null and l.phase in ('connected', 'pairing')`
 
+/** Notes something that happened to a channel, unless the same was noted within the hour: others would be lost behind it. */
+export const note = (
+  tx: Tx,
+  {
+    account,
+    channel,
+    id,
+    name,
+    detail,
+  }: { account: string; channel: string; id: string; name: string; detail: string },
+) => tx.run`
+  insert into msgapp_link_events (account_id, channel_id, id, name, detail, at)
+  select ${account}::uuid, ${channel}::uuid, ${id}::uuid, ${name}::text, ${detail}::text, app_now()
+  where not exists (
+    select from msgapp_link_events
+    where account_id = ${account} and channel_id = ${channel} and name = ${name} and at > app_now() - interval '1 hour')`
+
 export type EventRow = { name: string; detail: string; at: Date }
 
 /** The newest ten, newest first. */

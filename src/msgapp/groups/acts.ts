@@ -5,6 +5,7 @@ import type { Act } from '../acts.ts'
 import { type Answer, answer, ask } from '../asking.ts'
 import { type Final, final } from '../final.ts'
 import type { Line } from '../intake.ts'
+import { storable } from '../text.ts'
 import * as store from './store.ts'
 
 export const createAct = 'group-create'
@@ -118,7 +119,15 @@ export const askForGroups = (tx: Tx, { account, connection, channel }: Line) =>
 /** Brings a group up to date. */
 const refresh = async (tx: Tx, account: string, channel: string, told: ChatGroup): Promise<void> => {
   const { id: networkId, name, description, readOnly } = told
-  const id = await store.keep(tx, { account, id: uuid(), channel, networkId, name, description, readOnly })
+  const id = await store.keep(tx, {
+    account,
+    id: uuid(),
+    channel,
+    networkId,
+    name: storable(name),
+    description: description === null ? null : storable(description),
+    readOnly,
+  })
   const members = told.members.map(({ number, remote, admin, creator }) => ({
     member: number ?? remote,
     code: 200,

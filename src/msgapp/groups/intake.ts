@@ -5,6 +5,7 @@ import { iso } from '../../lib/clock.ts'
 import { print, uuid } from '../../lib/id.ts'
 import type { Line } from '../intake.ts'
 import { groupPeer } from '../messages/peer.ts'
+import { storable } from '../text.ts'
 import { askForGroups } from './acts.ts'
 import * as store from './store.ts'
 
@@ -16,7 +17,13 @@ export const makeGroupIntake = (db: Db) => ({
     db.begin(async (tx) => {
       const { account, channel, number } = line
       if (!(await store.heard(tx, channel, networkId))) return
-      const known = await store.meet(tx, { account, id: uuid(), channel, networkId: group, name })
+      const known = await store.meet(tx, {
+        account,
+        id: uuid(),
+        channel,
+        networkId: group,
+        name: name === null ? null : storable(name),
+      })
       const members = who.map((one) => one.number ?? one.remote)
       const isOurs = members.includes(number)
       if (isOurs && what !== 'changed') await store.setJoined(tx, account, known.id, what === 'join')

@@ -25,7 +25,8 @@ export type Arrival = {
 
 /**
  * Keeps those that were not kept before. What a network echoes of a message that this interface is just sending, under the
- * id that we gave it, is no message of its own. In one order: two processes that are told the same wait for each other's.
+ * id that we gave it, is no message of its own. In one order: two processes that are told the same wait for each other’s. Of what is
+ * told twice at once the first counts.
  * @returns the ids of the new ones
  */
 export const add = (tx: Tx, rows: readonly Arrival[]) => tx.many<{ id: string }>`
@@ -44,7 +45,7 @@ export const add = (tx: Tx, rows: readonly Arrival[]) => tx.many<{ id: string }>
     select from msgapp_messages m
     where m.account_id = g.account_id and m.channel_id = g.channel_id
       and m.id = case when g.network_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then g.network_id::uuid end))
-  order by channel_id, network_id
+  order by channel_id, network_id, id
   on conflict (channel_id, network_id) where network_id is not null do nothing
   returning id`
 

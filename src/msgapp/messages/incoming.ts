@@ -10,6 +10,7 @@ import { print, uuid } from '../../lib/id.ts'
 import { mainCountryOf } from '../../lib/phone.ts'
 import { kindOf } from '../asking.ts'
 import type { Intake, Line } from '../intake.ts'
+import { storable } from '../text.ts'
 import * as arrivals from './arrivals.ts'
 import { groupPeer, peerOf } from './peer.ts'
 import type { Surroundings } from './shown.ts'
@@ -17,11 +18,13 @@ import { begun, type Told, tell } from './told.ts'
 
 type Arrived = { readonly line: Line; readonly message: ChatInbound }
 
-/** Text as PostgreSQL can keep it. */
-const kept = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
-const keptOr = (text: string | null): string | null => (text === null ? null : kept(text))
+const storableOr = (text: string | null): string | null => (text === null ? null : storable(text))
 
-const nameOf = ({ media }: ChatInbound): string => kept(media?.name ?? '').slice(0, 200)
+const nameOf = ({ media }: ChatInbound): string => storable(media?.name ?? '').slice(0, 200)
+
+/** JSON whose texts PostgreSQL can keep. */
+const jsonOf = (value: object): string =>
+  JSON.stringify(value, (_key, part: unknown) => (typeof part === 'string' ? storable(part) : part))
 
 const byKey = <R>(rows: readonly R[], key: (row: R) => string): Map<string, R> =>
   new Map(rows.map((row) => [key(row), row]))
@@ -54,7 +57,15 @@ const place = async (
 ): Promise<arrivals.Arrival[]> => {
   const inGroups = given.flatMap(({ line, message: { group } }) =>
     group
-      ? [{ account: line.account, channel: line.channel, id: uuid(), networkId: group.id, name: keptOr(group.name) }]
+      ? [
+          {
+            account: line.account,
+            channel: line.channel,
+            id: uuid(),
+            networkId: group.id,
+            name: storableOr(group.name),
+          },
+        ]
       : [],
   )
   const groups = byKey(
@@ -76,11 +87,11 @@ const place = async (
       isOwn: own,
       number,
       remote: group ? null : from.remote,
-      pushname: group || own ? null : keptOr(from.pushname),
+      pushname: group || own ? null : storableOr(from.pushname),
       group: inGroup?.id ?? null,
       author: group && !own ? (from.number ?? from.remote) : null,
-      text: keptOr(message.text),
-      pin: message.pin ? JSON.stringify(message.pin) : null,
+      text: storableOr(message.text),
+      pin: message.pin ? jsonOf(message.pin) : null,
       media: message.media ? uuid() : null,
       at: message.at,
     }
@@ -111,7 +122,7 @@ const keepFiles = async (tx: Tx, fresh: readonly (arrivals.Arrival & Arrived)[])
       id,
       channel: line.channel,
       type: media.type,
-      mimeType: media.mimeType ?? 'application/octet-stream',
+      mimeType: storable(media.mimeType ?? 'application/octet-stream'),
       name,
       size: media.size,
       source: JSON.stringify(media.ref),
@@ -253,13 +264,13 @@ export const makeIncoming = (
     },
     edited: (line, edit) =>
       db.begin(async (tx) => {
-        const row = await arrivals.edit(tx, line.channel, { ...edit, text: kept(edit.text) })
+        const row = await arrivals.edit(tx, line.channel, { ...edit, text: storable(edit.text) })
         if (row)
           await tell(tx, surroundings, [{ account: row.account_id, message: row.id, name: 'msgapp.message.edited' }])
       }),
     reaction: (line, { id, by, emoji, at }) =>
       db.begin(async (tx) => {
-        const row = await arrivals.react(tx, line.channel, { id, by: keyOf(by), emoji: keptOr(emoji), at })
+        const row = await arrivals.react(tx, line.channel, { id, by: keyOf(by), emoji: storableOr(emoji), at })
         const more = { reaction: emoji ?? '', reaction_by: keyOf(by), reacted_at: iso(at) }
         if (row)
           await tell(tx, surroundings, [
