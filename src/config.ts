@@ -128,6 +128,12 @@ export const settings = {
     'Days that webhook deliveries are kept; the events themselves a week longer.',
     integer(1, 3650),
   ),
+  mediaDays: setting(
+    'TRUNKLINE_RETENTION_DAYS_MEDIA',
+    '',
+    'Days that files of messages are kept; the messages stay. Default: for ever.',
+    optional(integer(1, 3650)),
+  ),
   recordingDays: setting(
     'TRUNKLINE_RETENTION_DAYS_RECORDINGS',
     '90',

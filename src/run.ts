@@ -19,6 +19,7 @@ import { installChatCallbacks } from './msgapp/callbacks.ts'
 import { countChannels } from './msgapp/channels/ops.ts'
 import { makeIntake } from './msgapp/intake.ts'
 import { msgappSchedules } from './msgapp/jobs.ts'
+import { ageing, forgetOldFiles } from './msgapp/media/ageing.ts'
 import { discarding } from './msgapp/media/discarding.ts'
 import { installMedia } from './msgapp/media/serving.ts'
 import { installCallbacks } from './numbers/callbacks.ts'
@@ -121,11 +122,18 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
     worker = startWorker({
       db,
       log,
-      kinds: [...numberJobs(parts), ...smsJobs(parts), ...webhookJobs(parts), discarding(parts.chat.media)],
+      kinds: [
+        ...numberJobs(parts),
+        ...smsJobs(parts),
+        ...webhookJobs(parts),
+        discarding(parts.chat.media),
+        ageing(config),
+      ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await forgetKeys(tx)) },
         ...smsSchedules(parts),
         ...msgappSchedules(parts),
+        forgetOldFiles(config),
         syncSchedule(parts),
         lowBalances,
         closeCalls,

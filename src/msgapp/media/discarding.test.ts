@@ -11,6 +11,7 @@ import { Retry } from '../../jobs/kind.ts'
 import { startWorker } from '../../jobs/worker.ts'
 import { makeFolder } from '../../lib/files.ts'
 import { inbound, makeChat } from '../messages/testing.ts'
+import { ageing, forgetOldFiles } from './ageing.ts'
 import { discarding } from './discarding.ts'
 import { makeMedia } from './ops.ts'
 
@@ -23,7 +24,7 @@ type Put = typeof folder.put
 const store: { put: Put } = { put: folder.put }
 const media = makeMedia(world.parts, { ...folder, put: (...given) => store.put(...given) })
 const parts = { ...world.parts, chat: { ...world.parts.chat, media } }
-const worker = startWorker({ db, kinds: [discarding(media)], log: parts.log })
+const worker = startWorker({ db, kinds: [discarding(media), ageing({ mediaDays: 30 })], log: parts.log })
 after(() => worker.stop())
 
 type Shown = { uuid: string; session_key: string; message: { media: { url?: string; error?: string; size?: number } } }
@@ -98,6 +99,36 @@ test('the bytes of a file leave the store with the last message that has them', 
   await remove(older)
   await until(async () => !existsSync(path))
   await come('+447700900125')
+  await kept(1)
+  assert.ok(existsSync(path), 'what comes again is kept again')
+})
+
+test('files leave the store when they are old, and their messages stay and say so', async () => {
+  const { path, come, list, settled, kept, tenant } = await furnish()
+  await come('+447700900123')
+  const [one] = await kept(1)
+  const link = one?.message.media.url?.replace(/^http:\/\/[^/]+/, '') ?? ''
+  const look = async () => {
+    const { run } = forgetOldFiles({ mediaDays: 30 })
+    await db.begin((tx) => run(tx, new Date()))
+    await until(async () => !(await db.maybe`select 1 from jobs where kind like 'msgapp.media.%' limit 1`))
+  }
+  const age = (days: number) => db.run`
+    update msgapp_media set created_at = app_now() - make_interval(days => ${days}) where account_id = ${tenant.id}`
+  await age(29)
+  await look()
+  assert.ok(existsSync(path))
+  assert.equal((await world.app.inject({ url: link })).statusCode, 200)
+  await age(31)
+  await look()
+  await settled()
+  assert.ok(!existsSync(path))
+  const [old] = await list()
+  assert.deepEqual([old?.uuid, old?.message.media.url], [one?.uuid, undefined])
+  assert.equal(old?.message.media.error, 'files are kept for 30 days')
+  const gone = await world.app.inject({ url: link })
+  assert.deepEqual([gone.statusCode, gone.json().error_code], [404, 'media_not_found'])
+  await come('+447700900124')
   await kept(1)
   assert.ok(existsSync(path), 'what comes again is kept again')
 })

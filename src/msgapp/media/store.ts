@@ -53,3 +53,14 @@ export const keep = (sql: Sql, account: string, id: string, file: Kept) => sql.m
 export const giveUp = (sql: Sql, account: string, id: string, reason: string) => sql.maybe<{ digest: Buffer | null }>`
   update msgapp_media set error = ${reason} where account_id = ${account} and id = ${id} and key is null
   returning digest`
+
+/** Lets go of files that are older than so many days: of the oldest ones so many. */
+export const forgetOld = (tx: Tx, days: number, most: number) => tx.many<{ account_id: string; digest: Buffer }>`
+  update msgapp_media m set error = ${`files are kept for ${days} days`}
+  from (
+    select account_id, id from msgapp_media
+    where key is not null and error is null and created_at < app_now() - make_interval(days => ${days})
+    order by created_at limit ${most} for update skip locked
+  ) old
+  where m.account_id = old.account_id and m.id = old.id
+  returning m.account_id, m.digest`
