@@ -2,8 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { startVoice, usersOf } from '../../src/calls/testing.ts'
+import { clearest, share } from '../../src/connectors/media/testing.ts'
+import { answer, hears, kept, openCarrier, sdp } from '../../src/connectors/sip/gateway/testing.ts'
+import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
+import { addTrunk, openPerson, openTenant, twice } from '../voice/scene.ts'
+import { relayTcp, relayUdp } from './relay.ts'
 import { openChromium, openTab, type Tab } from './tab.ts'
 
 // Against the whole program: what a newcomer does first, and what the SDK promises, with handsets of the sandbox behind a
@@ -117,7 +122,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     assert.equal(await start(tab, forged), 'VoiceError TOKEN_INVALID')
     assert.equal(await start(tab, await mint(ada)), 'done')
     const asked = performance.now()
-    await tab.run(`dial({ to: '+447700900321' })`)
+    await tab.run(`dial({ to: '+447700900321', headers: { Record: 'true' } })`)
     await tab.saw('call ringing')
     t.diagnostic(`it rang ${Math.round(performance.now() - asked)} ms after it was dialled`)
     await tab.saw('call accepted')
@@ -158,6 +163,23 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
       heard.some(({ hertz, seconds }) => Math.abs(hertz - 1_000) < 20 && seconds > 1),
       JSON.stringify(heard),
     )
+
+    const { recording_url: url, start_time, end_time } = await newest()
+    const wav = Buffer.from(await (await fetch(url)).arrayBuffer())
+    const frames = (wav.length - 44) / 4
+    const talked = (Date.parse(end_time) - Date.parse(start_time)) / 1_000
+    assert.ok(Math.abs(frames / 8_000 - talked) < 0.5, `${frames / 8_000} s of ${talked}`)
+    const side = (offset: number) => Int16Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))
+    assert.ok(clearest(side(0), 1_000) > 0.9, 'left the agent')
+    assert.ok(clearest(side(2), 620) > 0.9, 'right the far end')
+    const { tenant } = await openTenant(platform)
+    assert.equal((await tenant.call('GET', `/open/voip/call-history/${cdr.uuid}`)).status, 404)
+    for (const [from, to] of [
+      [/signature=../, 'signature=xx'],
+      [/until=\d+/, 'until=1'],
+      [/account=[^&]+/, `account=${(await tenant.call('GET', '/open/info')).body.account.uuid.slice(3)}`],
+    ] as const)
+      assert.equal((await fetch(url.replace(from, to))).status, 404, to)
   })
 
   test('users of the account call each other by Opus, and by G.711 where the call is recorded', async (t) => {
@@ -202,8 +224,16 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     assert.equal(registers.length, sent)
     await tab.hears(620)
 
+    const stubborn = await openPerson(t, platform, grace)
+    assert.match(await stubborn.register(), /^200/)
     const second = await open(t)
     assert.equal(await start(second, await mint(grace)), 'done')
+    assert.equal(await until(async () => stubborn.web.code), 4001)
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await stubborn.web.connect()
+      assert.match(await stubborn.register(), /^403/)
+      stubborn.web.cut()
+    }
     await tab.run('call.disconnect()')
     assert.deepEqual(await tab.saw('unregistered'), { reason: 'replaced' })
     const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
@@ -214,11 +244,116 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     await second.hears(620)
     assert.deepEqual([(await tab.seen('incoming')).length, (await tab.seen('unregistered')).length], [0, 1])
     assert.equal(registers.length, sent)
+    assert.equal(stubborn.web.calls.length, 0)
     await platform.call('PATCH', `/operator/users/${grace}`, { status: 'SUSPENDED' })
     assert.deepEqual(await second.saw('unregistered'), { reason: 'suspended' })
     await second.saw('call disconnect')
     assert.equal((await newest()).end_reason, 'suspended')
     assert.equal(await second.run('attempt(device.register())'), 'VoiceError AUTH_ERROR')
     await platform.call('PATCH', `/operator/users/${grace}`, { status: 'ACTIVE' })
+  })
+
+  /** A call of a tab's to a telephone behind a trunk of its own. */
+  const talk = async (t: TestContext, tab: Tab, prefix: string) => {
+    const carrier = await openCarrier(t)
+    await addTrunk(platform, { port: carrier.port, prefixes: [prefix] })
+    const telephone = await kept(t, makeTelephone())
+    telephone.say(620)
+    await tab.run(`dial({ to: '+${prefix}12345678' })`)
+    const { session, ends } = await answer(await carrier.call(), telephone, {
+      offered: async ({ body }) => {
+        const own = await telephone.answer(body.toString())
+        return { status: 200, body: sdp(own.replace('sendrecv', body.includes('sendonly') ? 'recvonly' : 'sendrecv')) }
+      },
+    })
+    await Promise.all([tab.hears(620), hears(telephone, 1_000)])
+    return { telephone, session, ends }
+  }
+  /** A tab of a user, whose connection to the server goes over a network that can be cut. */
+  const openFar = async (t: TestContext, user: string) => {
+    const [tab, network] = [await open(t), await relayTcp(t, Number(new URL(platform.url).port))]
+    await tab.run(`globalThis.WebSocket = class extends WebSocket {
+      constructor(url, protocol) { super(url.replace(/:\\d+/, ':${network.port}'), protocol) }
+    }`)
+    assert.equal(await start(tab, await mint(user)), 'done')
+    return { tab, network }
+  }
+  const lost = (tab: Tab) =>
+    tab.run<number>(`call.session.connection.getStats().then((report) =>
+      [...report.values()].find(({ type }) => type === 'inbound-rtp').packetsLost)`)
+
+  const away = async (t: TestContext) => {
+    const [ada = ''] = await usersOf(platform)
+    const { tab, network } = await openFar(t, ada)
+    const { ends } = await talk(t, tab, '338')
+    network.cut()
+    await until(async () => ends.length === 1, 60)
+    assert.partialDeepStrictEqual(await newest(), { end_reason: 'interrupted' })
+    network.mend()
+    await tab.saw('reconnected')
+    assert.partialDeepStrictEqual(await tab.saw('call disconnect'), { reason: 'lost' })
+  }
+  if (isLong) test('who is away for more than 30 s has left the call, and hears of it on the return', away)
+
+  describe('where networks break', { concurrency: true }, () => {
+    test('a held call is not heard; one whose connection is cut for 5 s goes on without a gap, and ends for both', async (t) => {
+      const [ada = ''] = await usersOf(platform)
+      const { tab, network } = await openFar(t, ada)
+      const { telephone, session } = await talk(t, tab, '336')
+      await tab.run('call.hold(true)')
+      const [heard, said] = [telephone.heard.length, telephone.sent]
+      await until(async () => telephone.sent > said + 50)
+      const isQuiet = telephone.heard.length < heard + 2_000 || share(telephone.heard.slice(-2_000), 1_000) < 0.1
+      assert.ok(isQuiet, 'a held call is not heard')
+      await tab.run('call.hold(false)')
+      await Promise.all([tab.hears(620), hears(telephone, 1_000)])
+
+      const from = telephone.received
+      network.cut()
+      await tab.saw('reconnecting')
+      await until(async () => telephone.received > from + 5 * 50)
+      const [first = 0, ...others] = telephone.sequences.slice(from)
+      assert.ok(others.every((sequence, i) => sequence === ((first + i + 1) & 0xffff)))
+      network.mend()
+      await tab.saw('reconnected')
+      await Promise.all([tab.hears(620), hears(telephone, 1_000)])
+      assert.equal(await lost(tab), 0)
+      assert.equal(twice(telephone), 0)
+      await session.bye()
+      assert.partialDeepStrictEqual(await tab.saw('call disconnect'), { reason: 'hangup', by: 'remote' })
+      for (const what of ['reconnecting', 'reconnected']) assert.equal((await tab.seen(what)).length, 1, what)
+    })
+
+    test('a call whose way for sound breaks finds another one', async (t) => {
+      const [, grace = ''] = await usersOf(platform)
+      const { tab } = await openFar(t, grace)
+      const network = await relayUdp(t)
+      await tab.page.exposeFunction('reach', network.toward)
+      await tab.run(`(() => {
+        globalThis.detour = ${network.port}
+        const set = RTCPeerConnection.prototype.setRemoteDescription
+        RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
+          const port = /^m=audio (\\d+)/m.exec(sdp)[1]
+          reach(Number(port))
+          return set.call(this, { type, sdp: detour ? sdp.replaceAll(' ' + port + ' ', ' ' + detour + ' ') : sdp })
+        }
+      })()`)
+      const { telephone, session } = await talk(t, tab, '337')
+      await tab.run(`(() => {
+        detour = null
+        globalThis.states = []
+        const { connection } = call.session
+        connection.addEventListener('iceconnectionstatechange', () => states.push(connection.iceConnectionState))
+      })()`)
+      network.cut()
+      await until(async () => {
+        const states = await tab.run<string[]>('states')
+        return states.includes('disconnected') && states.at(-1) === 'connected'
+      }, 60)
+      await Promise.all([tab.hears(620), hears(telephone, 1_000)])
+      assert.equal(twice(telephone), 0)
+      await session.bye()
+      await tab.saw('call disconnect')
+    })
   })
 })

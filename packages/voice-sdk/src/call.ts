@@ -4,6 +4,7 @@ import { Emitter } from './emitter.ts'
 import { type CallEnd, type Ended, errorOf, lostCause, readEnd } from './ending.ts'
 import { VoiceError } from './fault.ts'
 import { closeStream, type MediaChoice, openMicrophone, play } from './media.ts'
+import { isBroken, watchPath } from './path.ts'
 import { makeMeter, type Quality } from './quality.ts'
 
 export type CallStatus = 'pending' | 'ringing' | 'accepted' | 'disconnected' | 'failed'
@@ -180,12 +181,13 @@ export class Call extends Emitter<CallEvents> {
     if (this.status !== 'accepted') this.rtc.terminate({ cause: lostCause })
   }
 
-  /** @internal The connection is back: does the server still know of this call (RFC 3261, 12.2.1.2)? */
-  reconnected(): void {
+  /** @internal Does the server still know of this call (RFC 3261, 12.2.1.2)? Its sound may need another way, too. */
+  check(): void {
     if (this.rtc.isEnded()) return
     const eventHandlers = {
       onDialogError: () => this.rtc.isEnded() || this.rtc.terminate({ cause: lostCause }),
-      onSuccessResponse: () => this.mendMedia(),
+      // Asked before anything is changed: JsSIP ends a call whose change gets no answer.
+      onSuccessResponse: () => this.mendPath(),
     }
     // Not among JsSIP's types: a request within the dialog, as its own are sent.
     ;(this.rtc as unknown as InDialog).sendRequest('OPTIONS', { eventHandlers })
@@ -196,9 +198,12 @@ export class Call extends Emitter<CallEvents> {
   }
 
   /** Another network has other addresses: what stopped to flow is joined anew (RFC 8839, 4.4.1.1.1). */
-  private mendMedia(): void {
-    if (this.rtc.connection.iceConnectionState === 'disconnected')
-      this.rtc.renegotiate({ rtcOfferConstraints: { iceRestart: true } })
+  private mendPath(): void {
+    const restart = { rtcOfferConstraints: { iceRestart: true } }
+    const isWanted = () => this.status === 'accepted' && this.ground.isConnected() && isBroken(this.rtc.connection)
+    this.changing = this.changing.then(async () => {
+      while (isWanted()) if (await this.reinvite((done) => this.rtc.renegotiate(restart, done))) return
+    })
   }
 
   private listen(): void {
@@ -219,10 +224,11 @@ export class Call extends Emitter<CallEvents> {
       this.emit('hold', { onHold, by: event.originator === 'remote' ? 'remote' : 'local' })
     rtc.on('hold', held(true))
     rtc.on('unhold', held(false))
-    let isWaiting = false
+    // Another one for each description that is made.
+    let isReady: (() => void) | null = null
     rtc.on('icecandidate', ({ ready }) => {
-      if (!isWaiting) setTimeout(ready, candidatesMs)
-      isWaiting = true
+      if (ready !== isReady) setTimeout(ready, candidatesMs)
+      isReady = ready
     })
   }
 
@@ -232,6 +238,9 @@ export class Call extends Emitter<CallEvents> {
   }
 
   private hear(connection: RTCPeerConnection): void {
+    watchPath(connection, () => {
+      if (this.ground.isConnected()) this.check()
+    })
     connection.addEventListener('track', ({ track }) => {
       this.speaker.srcObject = new MediaStream([track])
       play(this.speaker, this.media.outputDeviceId).catch((error) => {
@@ -255,20 +264,20 @@ export class Call extends Emitter<CallEvents> {
       if (this.status !== 'accepted') throw new VoiceError('CALL_FAILED', 'There is no call to hold')
       if (this.isOnHold() === on) return
       if (!this.ground.isConnected()) throw new VoiceError('TRANSPORT_LOST', 'The server cannot hear of it now')
-      if (await this.reinvite(on)) return
+      const isDone = await this.reinvite((done) => (on ? this.rtc.hold({}, done) : this.rtc.unhold({}, done)))
+      if (isDone) return
     }
   }
 
   /** @returns false when it has to be tried again */
-  private reinvite(on: boolean): Promise<boolean> {
+  private reinvite(begin: (done: () => void) => boolean): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = this.on('disconnect', () => resolve(true))
       const done = (begun: boolean) => () => {
         stop()
         resolve(begun)
       }
-      const begun = on ? this.rtc.hold({}, done(true)) : this.rtc.unhold({}, done(true))
-      if (!begun) setTimeout(done(false), retryMs)
+      if (!begin(done(true))) setTimeout(done(false), retryMs)
     })
   }
 

@@ -32,7 +32,7 @@ export class Device extends Emitter<DeviceEvents> {
       reconnecting: () => this.tell('warn', 'reconnecting'),
       reconnected: () => {
         for (const run of this.waiting.splice(0)) run()
-        for (const call of this.calls) call.reconnected()
+        for (const call of this.calls) call.check()
         this.tell('info', 'reconnected')
       },
       broken: () => {
@@ -47,7 +47,7 @@ export class Device extends Emitter<DeviceEvents> {
       said: (line) => this.log('debug', line),
       isBusy: () => this.calls.size > 0,
     })
-    addEventListener('pagehide', this.hangUp)
+    addEventListener('pagehide', this.depart)
   }
 
   /** Resolves once the server has confirmed. @throws VoiceError TOKEN_…, AUTH_ERROR, CONFIG_FETCH_FAILED, REGIST… */
@@ -97,9 +97,9 @@ export class Device extends Emitter<DeviceEvents> {
 
   /** Ends everything: calls, registration, connection, events. */
   destroy(): void {
-    removeEventListener('pagehide', this.hangUp)
+    removeEventListener('pagehide', this.depart)
     this.stopWarning()
-    this.hangUp()
+    for (const call of this.calls) call.disconnect()
     this.registration.destroy()
     this.forgetListeners()
   }
@@ -108,8 +108,10 @@ export class Device extends Emitter<DeviceEvents> {
     return this.options.iceServers ?? this.registration.iceServers
   }
 
-  private readonly hangUp = (): void => {
-    for (const call of this.calls) call.disconnect()
+  /** Who calls goes on to ring: the page may only be loaded anew. */
+  private readonly depart = (): void => {
+    const isRinging = (call: Call) => call.direction === 'inbound' && call.getStatus() !== 'accepted'
+    for (const call of this.calls) if (!isRinging(call)) call.disconnect()
   }
 
   private left(reason: UnregisterReason): void {

@@ -16,7 +16,7 @@ export type AttemptEvents = {
 export class Attempt {
   readonly side: Side
   private readonly ask: Ask
-  private readonly offer: string
+  readonly offer: string
   private call: OutgoingCall | null = null
 
   constructor(side: Side, ask: Ask, offer: string) {

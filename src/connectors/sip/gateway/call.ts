@@ -9,7 +9,7 @@ import { type Ending, failed, ofDesk, ofMedia, veiled } from './ending.ts'
 import { type Found, Hunt } from './hunt.ts'
 import { Meter } from './meter.ts'
 import { type Parts, returnMs } from './parts.ts'
-import type { Registrar } from './registrar.ts'
+import type { Binding, Registrar } from './registrar.ts'
 import { described, Side, type SideEvents } from './side.ts'
 import type { Story, Timelines } from './timeline.ts'
 import type { Trunk } from './trunk.ts'
@@ -128,6 +128,14 @@ export class Call {
         this.end({ how: 'interrupted', status: 408, reason: 'The browser did not come back', by: side.name }),
       )
     }
+  }
+
+  replaced(flow: Flow): void {
+    this.hunt?.replaced(flow)
+  }
+
+  arrived(binding: Binding): void {
+    this.hunt?.arrived(binding)
   }
 
   moved(from: Flow, to: Flow): void {

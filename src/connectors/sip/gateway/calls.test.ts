@@ -204,3 +204,59 @@ test('two browsers speak Opus with each other', async (t) => {
   const [answered] = desk.of('answered')
   assert.deepEqual(Object(answered?.about).by, { people: [{ account: 'one', user: 'BOB' }] })
 })
+
+test('who signs in elsewhere while it rings is rung there, and no longer at the old device', async (t) => {
+  const { url, gateway, carrier, browser, ended } = await openWorld(t, toBrowsers('ANN'), { media })
+  const [softphone, telephone] = [await kept(t, makeSoftphone()), await kept(t, makeTelephone())]
+  const old = await browser('ANN')
+  const uri = `sip:33187654321@127.0.0.1:${gateway.port}`
+  const { dialled } = await dial(carrier, { uri, from: '<sip:33612345678@carrier.test>' }, telephone)
+  const first = await until(() => old.calls[0])
+  first.ring({ status: 180 })
+  let isTaken = false
+  first.events = {
+    cancelled: () => {
+      isTaken = true
+    },
+  }
+  await until(() => dialled.progress.includes(180))
+  const young = await openBrowser(t, url, 'ANN')
+  assert.match(await young.register({ generation: 2 }), /^200/)
+  const second = await until(() => young.calls[0])
+  await until(() => isTaken && old.code === 4001)
+  const { session } = await answer(second, softphone)
+  await until(() => dialled.session)
+  softphone.say(1_000)
+  telephone.say(620)
+  await Promise.all([hears(softphone, 620), hears(telephone, 1_000)])
+  assert.deepEqual([old.calls.length, young.calls.length, dialled.refused], [1, 1, []])
+  await session.bye()
+  assert.equal((await ended()).how, 'completed')
+})
+
+test('whose connection breaks while it rings is rung again when it is back; who is suspended meanwhile is not', async (t) => {
+  const { gateway, carrier, browser, ended } = await openWorld(t, toBrowsers('ANN'), { media })
+  const ann = await browser('ANN')
+  const uri = `sip:33187654321@127.0.0.1:${gateway.port}`
+  const ask = { uri, from: '<sip:33612345678@carrier.test>' }
+  const { dialled } = await dial(carrier, ask, await kept(t, makeTelephone()))
+  const first = await until(() => ann.calls.shift())
+  first.ring({ status: 180 })
+  await until(() => dialled.progress.includes(180))
+  ann.cut()
+  await until(() => !gateway.isRegistered({ account: 'one', user: 'ANN' }))
+  await ann.connect()
+  assert.match(await ann.register(), /^200/)
+  const second = await until(() => ann.calls.shift())
+  const { session } = await answer(second, await kept(t, makeSoftphone()))
+  await until(() => dialled.session)
+  await session.bye()
+  await ended()
+
+  const { dialled: other } = await dial(carrier, ask, await kept(t, makeTelephone()))
+  const third = await until(() => ann.calls.shift())
+  third.ring({ status: 180 })
+  await until(() => other.progress.includes(180))
+  await gateway.drop([{ account: 'one', user: 'ANN' }], 'suspended', true)
+  await until(() => other.refused.length === 1)
+})

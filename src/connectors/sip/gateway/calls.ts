@@ -8,7 +8,7 @@ import { Call, type Caller, type CallGround } from './call.ts'
 import type { Ending } from './ending.ts'
 import { fromTrunk } from './numbers.ts'
 import { isBrowser, keyOf } from './parts.ts'
-import { identityOf } from './registrar.ts'
+import { type Binding, identityOf } from './registrar.ts'
 import type { Trunk } from './trunk.ts'
 
 const mostHeaders = 20
@@ -58,6 +58,14 @@ export class Calls {
 
   lost(flow: Flow): void {
     for (const call of this.open) call.lost(flow)
+  }
+
+  replaced(flow: Flow): void {
+    for (const call of this.open) call.replaced(flow)
+  }
+
+  arrived(binding: Binding): void {
+    for (const call of this.open) call.arrived(binding)
   }
 
   moved(from: Flow, to: Flow): void {

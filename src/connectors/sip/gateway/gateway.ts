@@ -96,8 +96,13 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
   const registrar = new Registrar({
     ...{ desk, realm, secret, timers: agent.timers, now },
     events: {
+      // A browser takes calls only once it has heard that it is registered.
+      arrived: (binding) => void setImmediate(() => calls.arrived(binding)),
       moved: (from, to) => calls.moved(from, to),
-      dismissed: (flow, why) => door.dismiss(flow, why),
+      dismissed: (flow, why) => {
+        if (why === 'replaced') calls.replaced(flow)
+        door.dismiss(flow, why)
+      },
     },
   })
   const trunks = new Trunks(agent, { domain, now })

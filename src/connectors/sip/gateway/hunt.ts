@@ -8,8 +8,8 @@ import type { Flow } from '../codec/transport/flow.ts'
 import { escapeUser } from '../codec/uri.ts'
 import { Attempt } from './attempt.ts'
 import { type Ending, mayFailOver, ofMedia, ofOutcome, veiled, weightiest } from './ending.ts'
-import type { Parts } from './parts.ts'
-import type { Registrar } from './registrar.ts'
+import { keyOf, type Parts } from './parts.ts'
+import type { Binding, Registrar } from './registrar.ts'
 import { Side, type SideEvents } from './side.ts'
 import type { Trunk } from './trunk.ts'
 import type { Trunks } from './trunks.ts'
@@ -49,8 +49,12 @@ const unanswered: Ending = { how: 'no_answer', status: 480, reason: 'Nobody answ
 export class Hunt {
   private readonly settings: HuntSettings
   private made = 0
-  private attempts: readonly Attempt[] = []
+  private readonly ringing = new Set<Attempt>()
+  /** Of these, whose device is gone: its person may come back, with it or with another one. */
+  private readonly absent = new Set<Attempt>()
   private isCancelled = false
+  private isWon = false
+  private begin = (_attempt: Attempt) => {}
   private stop = () => {}
 
   constructor(settings: HuntSettings) {
@@ -77,8 +81,30 @@ export class Hunt {
 
   cancel(): void {
     this.isCancelled = true
-    for (const attempt of this.attempts) attempt.cancel()
+    for (const attempt of this.ringing) attempt.cancel()
     this.stop()
+  }
+
+  /** A newer device has the place of this one. */
+  replaced(flow: Flow): void {
+    for (const attempt of this.ringing) {
+      if (attempt.side.flow?.id !== flow.id) continue
+      this.absent.add(attempt)
+      attempt.cancel()
+    }
+  }
+
+  /** Somebody rings here by a connection that is not the newest: it is this one that rings. Nobody has answered the offer: it holds. */
+  arrived(binding: Binding): void {
+    for (const attempt of this.isWon || this.isCancelled ? [] : [...this.ringing]) {
+      const { person, media, flow } = attempt.side
+      if (!person || keyOf(person) !== keyOf(binding.person) || flow?.id === binding.flow.id) continue
+      this.ringing.delete(attempt)
+      attempt.cancel()
+      const where = { trunk: null, person, flow: binding.flow }
+      const side = new Side('callee', where, media, this.settings.side)
+      this.begin(new Attempt(side, this.named(this.toward(binding)), attempt.offer))
+    }
   }
 
   private isDown(target: VoiceTarget): boolean {
@@ -91,7 +117,6 @@ export class Hunt {
     const attempts = prepared.filter((one) => one instanceof Attempt)
     const [refusal] = prepared.filter((one): one is Ending => !(one instanceof Attempt))
     if (attempts.length === 0) return { ending: refusal ?? nobody, isFinal: false }
-    this.attempts = attempts
     const won = await this.ring(target, attempts)
     this.stop()
     if (!('side' in won)) return won
@@ -114,19 +139,31 @@ export class Hunt {
   }
 
   private async toPeople(people: Extract<VoiceTarget, { people: unknown }>['people']): Promise<(Attempt | Ending)[]> {
-    const { registrar, plan, parts, codecs, headers } = this.settings
+    const { registrar, codecs } = this.settings
     const prepared: (Attempt | Ending)[] = []
     for (const person of people) {
       const binding = registrar.find(person)
       if (!binding) continue
-      const ask: Ask = {
-        ...{ uri: binding.contact, via: binding.flow, patienceMs: 4_000, headers },
-        from: `<sip:${escapeUser(plan.callerId)}@${parts.domain}>`,
-        to: `<sip:${escapeUser(binding.identity)}@${parts.domain}>`,
-      }
-      prepared.push(await this.prepare({ trunk: null, person, flow: binding.flow }, 'webrtc', codecs, ask))
+      const where = { trunk: null, person, flow: binding.flow }
+      prepared.push(await this.prepare(where, 'webrtc', codecs, this.toward(binding)))
     }
     return prepared
+  }
+
+  private toward({ contact, flow, identity }: Binding): Ask {
+    const { plan, parts, headers } = this.settings
+    return {
+      ...{ uri: contact, via: flow, patienceMs: 4_000, headers },
+      from: `<sip:${escapeUser(plan.callerId)}@${parts.domain}>`,
+      to: `<sip:${escapeUser(identity)}@${parts.domain}>`,
+    }
+  }
+
+  /** Named by the call's record, so that a carrier's log leads to ours; what follows makes it one of a kind (RFC 3261, 8.1.1.4). */
+  private named(ask: Ask): Ask {
+    const callId = `${this.settings.plan.call}-${randomBytes(6).toString('hex')}`
+    this.settings.events.dialled(callId)
+    return { ...ask, callId }
   }
 
   private async prepare(
@@ -143,21 +180,18 @@ export class Hunt {
     if (bridged.outcome === 'refused') return ofMedia(bridged)
     const offer = await leg.value.describe()
     if (offer.outcome === 'refused') return ofMedia(offer)
-    // Named by the call's record, so that a carrier's log leads to ours; what follows makes it one of a kind (RFC 3261, 8.1.1.4).
-    const callId = `${this.settings.plan.call}-${randomBytes(6).toString('hex')}`
-    this.settings.events.dialled(callId)
-    return new Attempt(new Side('callee', where, leg.value, side), { ...ask, callId }, offer.value)
+    return new Attempt(new Side('callee', where, leg.value, side), this.named(ask), offer.value)
   }
 
   /** Resolves with the first who answers, else when the last one has refused, or it rang for long enough. */
   private ring(target: VoiceTarget, attempts: readonly Attempt[]): Promise<Tried> {
     const { parts, plan } = this.settings
+    const { ringing } = this
     const outcomes: Outcome[] = []
     let hasRung = false
-    let isWon = false
     return new Promise((resolve) => {
       const give = (isOver: boolean) => {
-        for (const attempt of attempts) attempt.cancel()
+        for (const attempt of ringing) attempt.cancel()
         if (isOver) resolve({ ending: unanswered, isFinal: true })
       }
       const stopTimer = parts.agent.timers.after(plan.ringSeconds * 1_000, () => give(true))
@@ -165,10 +199,19 @@ export class Hunt {
         stopTimer()
         if (this.isCancelled) resolve({ ending: nobody, isFinal: true })
       }
-      for (const attempt of attempts) {
+      const refused = (attempt: Attempt, outcome: Outcome) => {
+        if (this.mayReturn(attempt, outcome) && hasRung) this.absent.add(attempt)
+        if (this.absent.has(attempt) || !ringing.delete(attempt)) return
+        outcomes.push(outcome)
+        if (this.isWon || ringing.size > 0) return
+        const ending = weightiest(outcomes.map(ofOutcome)) ?? nobody
+        resolve({ ending, isFinal: hasRung || !outcomes.every(mayFailOver) })
+      }
+      this.begin = (attempt) => {
+        ringing.add(attempt)
         attempt.start(parts, {
           progress: (response) => {
-            if (isWon) return
+            if (this.isWon) return
             if (response.status === 180 && !hasRung) {
               hasRung = true
               this.settings.events.ringing(target)
@@ -176,10 +219,10 @@ export class Hunt {
             if (response.body.length > 0 && attempts.length === 1) void this.early(attempt, response)
           },
           accepted: (response) => {
-            if (isWon) void attempt.side.session?.bye()
+            if (this.isWon) void attempt.side.session?.bye()
             else {
-              isWon = true
-              for (const other of attempts) if (other !== attempt) other.cancel(true)
+              this.isWon = true
+              for (const other of ringing) if (other !== attempt) other.cancel(true)
               this.answered(attempt, response).then(
                 (ending) =>
                   resolve(
@@ -191,15 +234,16 @@ export class Hunt {
               )
             }
           },
-          refused: (outcome) => {
-            outcomes.push(outcome)
-            if (isWon || outcomes.length < attempts.length) return
-            const ending = weightiest(outcomes.map(ofOutcome)) ?? nobody
-            resolve({ ending, isFinal: hasRung || !outcomes.every(mayFailOver) })
-          },
+          refused: (outcome) => refused(attempt, outcome),
         })
       }
+      for (const attempt of attempts) this.begin(attempt)
     })
+  }
+
+  /** Its connection broke, and the registrar waits for it. */
+  private mayReturn({ side }: Attempt, { outcome }: Outcome): boolean {
+    return outcome === 'failed' && side.person !== null && this.settings.registrar.expects(side.person)
   }
 
   private async early({ media }: Attempt, response: SipResponse): Promise<void> {

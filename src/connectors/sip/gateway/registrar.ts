@@ -20,6 +20,8 @@ export type Binding = {
 }
 
 export type RegistrarEvents = {
+  /** Somebody is here by another connection than before. Told before the answer to REGISTER has left. */
+  arrived(binding: Binding): void
   /** The same device came back over another connection. */
   moved(from: Flow, to: Flow): void
   /** This connection has no say any more. */
@@ -79,6 +81,11 @@ export class Registrar {
   find(person: VoicePerson): Binding | null {
     const found = this.people.get(keyOf(person))
     return found?.flow.isOpen ? found : null
+  }
+
+  /** True for somebody who is here, and while a broken connection may come back. */
+  expects(person: VoicePerson): boolean {
+    return this.people.has(keyOf(person))
   }
 
   async register(request: SipRequest, flow: Flow): Promise<Answer> {
@@ -151,6 +158,7 @@ export class Registrar {
     })
     this.people.set(keyOf(person), kept)
     this.flows.set(flow.id, kept)
+    if (before?.flow.id !== flow.id) this.settings.events.arrived(kept)
     return this.granted(binding.contact, seconds)
   }
 
