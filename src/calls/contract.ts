@@ -142,6 +142,25 @@ export const getCallTimelineOfAccount = contract({
   cli: 'calls timeline',
 })
 
+export const hangUpCall = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: calls',
+  id: 'hangUpCall',
+  method: 'POST',
+  url: '/operator/accounts/:account_uuid/calls/:call_uuid/hangup',
+  summary: 'End a call that is under way, whichever process runs it: within a second, with the end_reason operator',
+  params: Type.Object({ account_uuid: Id('ACC'), call_uuid: Id('CDR') }),
+  status: 202,
+  reply: Ok({ cdr: Call }),
+  errors: {
+    notFound: 'No such call of the account',
+    conflict: 'The call has ended (call_ended)',
+    notSupported: 'A call on the messaging app, which devices elsewhere have (not_supported)',
+  },
+  cli: 'calls hangup',
+})
+
 const orNull = <T extends TSchema>(schema: T, description: string) =>
   Type.Union([schema, Type.Null()], { description: `${description}; null: as the settings say` })
 

@@ -1,6 +1,6 @@
 import { findConnection } from '../connections/ops.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
-import { invalid, notFound, unprocessable } from '../http/problem.ts'
+import { conflict, invalid, notFound, Problem, unprocessable } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
@@ -26,7 +26,7 @@ const shownLine = ({ at, leg, what, text }: story.Line) => ({ at: iso(at), ...(l
 const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
 
 export const callRoutes = (parts: Parts) => {
-  const { db, prices, voice } = parts
+  const { db, prices, voice, changes } = parts
   const { of: linkOf } = recordingLinks(parts)
   const callOf = async (account: string | null, printed: string) => {
     const id = parse('CDR', printed)
@@ -97,6 +97,15 @@ export const callRoutes = (parts: Parts) => {
     serve(c.getCallTimelineOfAccount, async ({ params }) => {
       const row = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
       return ok({ timeline: (await story.read(db, row.account_id, row.id)).map(shownLine) })
+    }),
+
+    serve(c.hangUpCall, async ({ params, tx }) => {
+      const { account_id, id, is_msgapp } = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
+      if (is_msgapp)
+        throw new Problem('notSupported', 'A call on the messaging app is on devices elsewhere: only they can end it')
+      const row = (await store.askToHangUp(tx, account_id, id)) ?? conflict('The call has ended already', 'call_ended')
+      await changes.announce(tx, 'calls')
+      return ok({ cdr: shownCall(row, linkOf) })
     }),
 
     serve(c.getCallLimits, async ({ params }) => {

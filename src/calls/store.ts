@@ -88,6 +88,15 @@ export const end = (tx: Tx, account: string, id: string, e: Ending) => tx.one<Ca
   where account_id = ${account} and id = ${id}
   returning *`
 
+/** Whoever runs the call is to end it. Null when it has ended. */
+export const askToHangUp = (tx: Tx, account: string, id: string) => tx.maybe<CallRow>`
+  update calls set hang_up_at = coalesce(hang_up_at, app_now())
+  where account_id = ${account} and id = ${id} and ended_at is null returning *`
+
+/** Calls, of whatever process, that are to be ended. */
+export const toHangUp = (db: Db) => db.many<Pick<CallRow, 'id'>>`
+  select id from calls where hang_up_at is not null and ended_at is null order by hang_up_at limit 1000`
+
 /** Open calls that no process has beaten for so many seconds if they are answered, for 5 minutes if they ring. 0: all of voice. */
 export const abandoned = (tx: Tx, limit: number, silent: number) => tx.many<Pick<CallRow, 'account_id' | 'id'>>`
   select account_id, id from calls

@@ -111,6 +111,23 @@ test('who is suspended is sent away at once, in the middle of a call, and may no
   assert.match(await phone.register(), /^200/)
 })
 
+test('an operator ends a call: both sides hear of it, and its record says who did', async (t) => {
+  const { carrier, browser } = await openExchange(t, platform)
+  const [softphone, telephone] = await peers(t)
+  const phone = await browser(ada)
+  const { dialled } = await dial(phone, fromBrowser(phone, '+447700900555'), softphone)
+  const { ends } = await answer(await carrier.call(), telephone)
+  await until(async () => (await newest()).status === 'ANSWERED')
+  const hangUp = async () => await call('POST', `/operator/accounts/${account}/calls/${(await newest()).uuid}/hangup`)
+  const asked = await hangUp()
+  assert.deepEqual([asked.status, asked.body.cdr.active], [202, true])
+  await until(async () => ends.length > 0 && dialled.ends.length > 0)
+  const { status, end_reason } = await ended()
+  assert.deepEqual([status, end_reason], ['COMPLETED', 'operator'])
+  const again = await hangUp()
+  assert.deepEqual([again.status, again.body.error_code], [409, 'call_ended'])
+})
+
 test('what may not be called is refused in words, and every attempt leaves a record that costs nothing', async (t) => {
   const { carrier, browser } = await openExchange(t, platform)
   const softphone = await kept(t, makeSoftphone())

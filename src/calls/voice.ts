@@ -17,6 +17,7 @@ import * as dialogs from './dialogs.ts'
 import { type Drivers, startDrivers } from './drivers.ts'
 import { recordingLinks } from './links.ts'
 import { closeAbandoned } from './ops.ts'
+import * as store from './store.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
 
 export type VoiceFigures = {
@@ -92,7 +93,6 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   let isClosed = false
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
   const { of: linkOf } = recordingLinks({ seal, clock, publicUrl })
-  const store = storeOf(config)
   const desk = makeDesk({
     ...{ db, seal, prices, log, config, trunks: () => trunks },
     hangUp: (call, reason) => void drivers?.gateway.hangUp(call, reason).catch(onError),
@@ -128,6 +128,13 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     await drivers.gateway.drop(gone, 'suspended', true)
   }
   for (const topic of ['accounts', 'users'] as const) changes.on(topic, () => void look().catch(onError))
+
+  /** Ends what operators asked to be ended: when they ask, and every so often, as a call has no end yet while it begins. */
+  const hangUp = async () => {
+    if (!drivers || drivers.gateway.calls() === 0) return
+    for (const { id } of await store.toHangUp(db)) await drivers?.gateway.hangUp(id, 'An operator ended the call')
+  }
+  changes.on('calls', () => void hangUp().catch(onError))
 
   /** Says goodbye to the other sides of calls that a killed process ran. */
   const recover = async () => {
@@ -180,8 +187,9 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     void recover().catch(onError)
     ticks.push(
       tick(recoverMs, recover, onError),
-      startArchive({ db, config, media: drivers.media, store, linkOf, failed: onError }),
+      startArchive({ db, config, media: drivers.media, store: storeOf(config), linkOf, failed: onError }),
       tick(lookMs, look, onError),
+      tick(lookMs, hangUp, onError),
       tick(writeMs, desk.flush, onError),
     )
     return true

@@ -13,6 +13,7 @@ export type Topic =
   | 'purchases'
   | 'webhooks'
   | 'msgapp'
+  | 'calls'
 
 export type Changes = {
   /** Calls `effect` after every change of the topic, made here or by another process. */

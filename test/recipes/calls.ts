@@ -1,4 +1,4 @@
-import { beginCall, callAnswered } from '../../src/calls/ops.ts'
+import { beginCall, callAnswered, callEnded } from '../../src/calls/ops.ts'
 import { uuid } from '../../src/lib/id.ts'
 import type { Recipes } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
@@ -24,13 +24,13 @@ const other = (code: string): string => String((Number(code) + 1) % 1_000_000).p
 const called = new Set<string>()
 
 /** A call that somebody is having. */
-const call = async (scene: Scene): Promise<string> => {
+const call = async (scene: Scene, isChat = false): Promise<string> => {
   const [id, user] = [uuid(), await scene.user()]
   await scene.world.db.begin(async (tx) => {
     await beginCall(tx, {
       ...{ account_id: scene.tenant.id, id, callid: `${scene.mark} ${id}`, direction: 'I', user_id: null },
-      ...{ from_number: '+447700900123', to_number: '+441632960000', iso_country_code: 'GB', is_msgapp: false },
-      ...{ is_trunk: true, caller_id: null, caller_id_used: '+447700900123', virtual_number_id: null },
+      ...{ from_number: '+447700900123', to_number: '+441632960000', iso_country_code: 'GB', is_msgapp: isChat },
+      ...{ is_trunk: !isChat, caller_id: null, caller_id_used: '+447700900123', virtual_number_id: null },
       ...{ toll_free: false, rate: '0.01' },
     })
     await callAnswered(tx, scene.tenant.id, id, user.slice(3))
@@ -63,6 +63,18 @@ export const callRecipes: Recipes = {
   getCallTimeline: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
   getCallTimelineOfAccount: {
     ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
+  },
+  hangUpCall: {
+    ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
+    conflict: async (scene) => {
+      const call_uuid = await call(scene)
+      const end = { status: 'COMPLETED', reason: '200' } as const
+      await scene.world.db.begin((tx) => callEnded(tx, scene.tenant.id, call_uuid.slice(3), end))
+      return { params: { account_uuid: scene.tenant.uuid, call_uuid } }
+    },
+    notSupported: async (scene) => ({
+      params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene, true) },
+    }),
   },
   getCallLimits: { ok: (scene) => ({ params: { account_uuid: scene.tenant.uuid } }) },
   changeCallLimits: {
