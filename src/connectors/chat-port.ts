@@ -39,7 +39,7 @@ export type ChatAbility =
   | 'calls'
   /** To take a message back from everyone who got it. */
   | 'remove'
-  /** To tell who wrote that it was read. Emulated: between two alone. */
+  /** To tell who wrote that it was read. */
   | 'mark_read'
 
 /** `emulated`: made of other means of the network, or only in part; `note` of the driver says how. */
@@ -208,7 +208,13 @@ export type ChatNetwork = {
   groups?(channel: string): Promise<Asked<readonly ChatGroup[]>>
   changeGroup?(channel: string, group: string, change: ChatGroupChange): Promise<Asked<readonly ChatParticipant[]>>
   keepContact?(channel: string, contact: ChatContact): Promise<Asked<null>>
-  markRead?(channel: string, from: ChatPeer, ids: readonly string[]): Promise<Asked<null>>
+  /** @param authors in a group: who wrote each, E.164 or the network's id, as far as it is known */
+  markRead?(
+    channel: string,
+    from: ChatPeer,
+    ids: readonly string[],
+    authors: readonly (string | null)[],
+  ): Promise<Asked<null>>
   /** @returns whether it was taken back from everyone, or only from our side */
   remove?(channel: string, from: ChatPeer, id: string): Promise<Asked<'everyone' | 'us'>>
   /** The bytes of a file that came in by `{id}`. */

@@ -210,6 +210,27 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await until(async () => (await network.control('invited', { number: shy })).groups.includes(group.wa_group_id))
   })
 
+  test('what was written in a group is read, and each who wrote is told so', async () => {
+    const number = newNumber()
+    await linkChannel(platform, network, number)
+    const people = [await newPerson(), await newPerson()]
+    const { group } = await must('POST', '/open/msgapp/group/create', {
+      from_number: number,
+      group: { name: 'Readers', participants: people },
+    })
+    const written = new Map<string, string>()
+    for (const person of people) {
+      const message = { number: person, to: number, group: group.wa_group_id, text: 'Read this' }
+      written.set(person, (await network.control('write', message)).id)
+    }
+    const list = async () => (await must('GET', `/open/msgapp/groups/messages/${group.uuid}`)).messages
+    await until(async () => (await list()).length === 2)
+    const [{ session_key }] = await list()
+    await must('POST', `/open/msgapp/conversation/${encodeURIComponent(session_key)}/read`)
+    for (const [person, id] of written)
+      await until(async () => (await network.control('seen', { number: person })).wereRead.includes(id))
+  })
+
   test('a group is made, and once, though the network fails over one of its members', async () => {
     const number = newNumber()
     await linkChannel(platform, network, number)

@@ -39,7 +39,7 @@ const acts: { [what: string]: (body: Body) => unknown } = {
       ? await attach(world, person, Buffer.from(await (await fetch(url)).arrayBuffer()), 'application/octet-stream')
       : { conversation: text }
     const where = group && world.groups.get(group)
-    if (where) return writeToGroup(world, person, where, content)
+    if (where) return { id: await writeToGroup(world, person, where, content) }
     return { id: await write(world, person, account, content, { isHidden: hidden === true }) }
   },
   read: ({ number, to }) => read(world, world.person(digits(number)), world.person(digits(to))),

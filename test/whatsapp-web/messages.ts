@@ -69,9 +69,14 @@ export const read = (world: World, person: Person, account: Person): void => {
   }
 }
 
-/** A device says that it has read what a person wrote. */
+/** A device says that it has read what a person wrote; in a group it names them as the group does. */
 export const wereRead = (world: World, { attrs, content }: Node): void => {
-  const person = world.find(attrs.to ?? '')
+  const { to = '', participant = '' } = attrs
+  const person = world.groups.has(to)
+    ? participant.endsWith('@lid')
+      ? world.find(participant)
+      : undefined
+    : world.find(to)
   const [list] = childrenOf({ tag: 'receipt', attrs, content })
   for (const one of [attrs, ...childrenOf(list).map((item) => item.attrs)]) person?.wereRead.add(one.id ?? '')
 }
@@ -121,7 +126,8 @@ export const write = async (
   return id
 }
 
-export const writeToGroup = async (world: World, person: Person, group: Group, content: Content): Promise<void> => {
+export const writeToGroup = async (world: World, person: Person, group: Group, content: Content): Promise<string> => {
+  const id = newId()
   const data = person.library.encodeWAMessage(content)
   const { ciphertext, senderKeyDistributionMessage } = await person.signal.encryptGroupMessage({
     group: group.id,
@@ -137,7 +143,7 @@ export const writeToGroup = async (world: World, person: Person, group: Group, c
   for (const member of group.members.keys())
     for (const device of world.devicesOf(member)) {
       const attrs = {
-        id: newId(),
+        id,
         from: group.id,
         participant: person.lidJid,
         participant_pn: person.pnJid,
@@ -148,6 +154,7 @@ export const writeToGroup = async (world: World, person: Person, group: Group, c
       const enc = await encrypted(person, device, key)
       give(device, node('message', attrs, [enc, node('enc', { v: '2', type: 'skmsg' }, ciphertext)]))
     }
+  return id
 }
 
 export const leave = (world: World, person: Person, group: Group): void => {

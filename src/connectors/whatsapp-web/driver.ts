@@ -23,7 +23,7 @@ export const whatsappWebDriver: ChatDriver<WhatsappWebSettings> = {
     history: 'emulated',
     calls: 'emulated',
     remove: 'yes',
-    mark_read: 'emulated',
+    mark_read: 'yes',
   }),
   notes: {
     send: notice,
@@ -36,7 +36,6 @@ export const whatsappWebDriver: ChatDriver<WhatsappWebSettings> = {
     contacts: 'The address book of the phone is not written to.',
     history: 'The network keeps what came while the number was away; conversations of before the link are not read.',
     calls: 'Told of, never answered.',
-    mark_read: 'Between two; not in groups.',
   },
   checksPerMinute: 30,
   start: connectWhatsappWeb,

@@ -88,6 +88,22 @@ export const createGroup = (
     return { id: made.id, participants: participants.map((number) => codes.get(number) ?? participant(number, 200)) }
   })
 
+/** Where the members of a group are, as it has them: by their numbers as they were asked for, and by their addresses. */
+export const membersOf = async (
+  socket: Socket,
+  people: People,
+  group: string,
+): Promise<ReadonlyMap<string, string>> => {
+  const { participants } = await socket.groupMetadata(group)
+  const written = participants.map(numberOfMember)
+  const names = await people.asAsked(written.filter((number) => number !== null))
+  const places = participants.flatMap(({ id }, place) => {
+    const name = names.get(written[place] ?? '')
+    return [[bareOf(id), bareOf(id)] as const, ...(name === undefined ? [] : [[name, bareOf(id)] as const])]
+  })
+  return new Map(places)
+}
+
 const groupOf = async (
   { id, subject, desc, announce, owner, ownerPn, participants }: GroupData,
   people: People,

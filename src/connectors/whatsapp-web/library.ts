@@ -201,6 +201,7 @@ export type Socket = {
   getBusinessProfile(jid: string): Promise<BusinessProfile | undefined>
   updateProfileStatus(text: string): Promise<void>
   groupCreate(subject: string, jids: readonly string[]): Promise<GroupData>
+  groupMetadata(group: string): Promise<GroupData>
   groupFetchAllParticipating(): Promise<{ readonly [id: string]: GroupData }>
   groupParticipantsUpdate(group: string, jids: readonly string[], act: string): Promise<ParticipantsUpdate>
   groupUpdateDescription(group: string, text?: string): Promise<void>

@@ -1,9 +1,8 @@
 import type { ChatChecked, ChatLine, ChatNetwork, ChatTools } from '../chat-port.ts'
-import type { ChatPeer } from '../message-port.ts'
 import type { Asked, LinkState } from '../port.ts'
 import { asked, gone } from './asked.ts'
 import { check } from './checks.ts'
-import { bareOf, isGroup } from './codec/jid.ts'
+import { bareOf } from './codec/jid.ts'
 import { openFile } from './files.ts'
 import { changeGroup, createGroup, listGroups } from './groups.ts'
 import { type Library, library, type Socket } from './library.ts'
@@ -11,6 +10,7 @@ import { makeLine, type WebLine } from './line.ts'
 import { unaccepted } from './notice.ts'
 import { addressOf } from './outgoing.ts'
 import { setPicture, setStatus } from './profile.ts'
+import { markRead } from './reading.ts'
 import type { WhatsappWebSettings } from './settings.ts'
 
 /** Numbers linked as WhatsApp Web: a socket for each, as the application on a computer has one. */
@@ -57,11 +57,6 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
     }
   }
 
-  const nothing = async <T>(work: () => Promise<T>) => {
-    await work()
-    return null
-  }
-
   return {
     attach: (line) => void begin(line),
     detach: async (channel, logout) => {
@@ -88,15 +83,8 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
     groups: (channel) => on(channel, (socket, { people }) => listGroups(socket, people)),
     changeGroup: (channel, group, change) =>
       on(channel, (socket, { people }) => changeGroup(socket, people, group, change)),
-    markRead: (channel, from: ChatPeer, ids) =>
-      on(channel, (socket) => {
-        const remoteJid = addressOf(from)
-        // In a group a receipt names who wrote, which is not told here: only what is between two is marked.
-        if (isGroup(remoteJid))
-          return Promise.resolve({ outcome: 'refused', reason: 'messages of groups cannot be marked as read' } as const)
-        const keys = ids.map((id) => ({ remoteJid, id, fromMe: false }))
-        return asked(() => nothing(() => socket.readMessages(keys)), true)
-      }),
+    markRead: (channel, from, ids, authors) =>
+      on(channel, (socket, line) => markRead(socket, line, from, ids, authors)),
     remove: (channel, from, id) =>
       on(channel, (socket, line) => {
         return asked(async () => {

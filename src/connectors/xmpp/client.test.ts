@@ -58,7 +58,7 @@ const inOnceKept: Case = async (t, server, parties) => {
   assert.equal(message?.text, 'hello')
   assert.equal(message?.from.number, theirs)
   assert.equal(message?.id, `${theirs.slice(1)}@localhost/m1`)
-  await network.markRead?.(us.channel, { number: theirs, remote: null }, [message?.id ?? ''])
+  await network.markRead?.(us.channel, { number: theirs, remote: null }, [message?.id ?? ''], [])
   await friend.wait('the marker', (node) => find(node, 'displayed', { id: 'm1' }) !== undefined)
 }
 

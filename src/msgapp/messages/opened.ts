@@ -2,7 +2,7 @@ import type { Tx } from '../../db/sql.ts'
 
 // What was read here, as SQL.
 
-export type Opened = { unread: number; ids: string[] | null }
+export type Opened = { unread: number; ids: string[] | null; authors: (string | null)[] | null }
 
 /** Holds a conversation until the transaction ends: what comes meanwhile is counted after it. */
 export const hold = (tx: Tx, account: string, channel: string, peer: string) => tx.maybe<{
@@ -17,7 +17,7 @@ export const hold = (tx: Tx, account: string, channel: string, peer: string) => 
 
 /**
  * Notes that a conversation, which is held, was read: up to a message, or all of it. Of what came in, the newest 5,000 are read
- * now; the network's ids of the newest 100 of them are given, oldest first.
+ * now; the network's ids of the newest 100 of them are given, oldest first, and who wrote each in a group.
  *
  * Two that came at one moment may have become visible in either order: it is looked a minute further back than was read. What
  * was sent is read too: however much it is, it is looked through once.
@@ -34,12 +34,14 @@ export const open = (tx: Tx, account: string, channel: string, peer: string, las
       where account_id = ${account} and channel_id = ${channel} and peer = ${peer} and (created_at, id) <= (c.until, c.last_id)
       order by created_at desc, id desc limit 1) m
   ), opened as materialized (
-    select m.id, m.network_id, m.created_at from chat c cross join lateral (
+    select m.id, m.network_id, m.author, m.created_at from chat c cross join lateral (
       select * from msgapp_messages
       where account_id = ${account} and channel_id = ${channel} and peer = ${peer}
         and created_at > coalesce(c.read_to - interval '1 minute', '-infinity') and (created_at, id) <= (c.until, c.last_id)
         and direction = 'inbound' and ack < 3
       order by created_at desc, id desc limit 5000) m
+  ), newest as materialized (
+    select * from opened where network_id is not null order by created_at desc, id desc limit 100
   ), marked as (
     update msgapp_messages m set ack = 3, read_at = (select app_now()), updated_at = (select app_now())
     from opened o where m.account_id = ${account} and m.id = o.id
@@ -53,7 +55,5 @@ export const open = (tx: Tx, account: string, channel: string, peer: string, las
   update msgapp_chats set read_to = greatest(read_to, (select created_at from seen)),
     unread = least(unread, (select n from newer))
   where account_id = ${account} and channel_id = ${channel} and peer = ${peer}
-  returning unread, (
-    select array_agg(network_id order by created_at, id) from (
-      select * from opened where network_id is not null order by created_at desc, id desc limit 100
-    ) as newest) as ids`
+  returning unread, (select array_agg(network_id order by created_at, id) from newest) as ids,
+    (select array_agg(author order by created_at, id) from newest) as authors`

@@ -14,8 +14,10 @@ const furnish = async () => {
   const tenant = await world.tenant()
   const chat = await makeChat(world, tenant.id)
   const marked: { from: ChatPeer; ids: readonly string[] }[] = []
-  chat.network.markRead = async (_channel, from, ids) => {
+  const authors: (string | null)[] = []
+  chat.network.markRead = async (_channel, from, ids, by) => {
     marked.push({ from, ids })
+    authors.push(...by)
     return { outcome: 'done', value: null }
   }
   const come = async (id: string, text = id) => chat.intake.inbound(chat.line, inbound({ id, text }))
@@ -27,7 +29,7 @@ const furnish = async () => {
   const unread = async () =>
     (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${chat.line.channel}`)).body.sessions[0].unread_count
   for (const id of ['one', 'two', 'three']) await come(id)
-  return { tenant, chat, marked, come, read, list, unread, key }
+  return { tenant, chat, marked, authors, come, read, list, unread, key }
 }
 
 test('a conversation that is read counts nothing unread, its messages are read, and who wrote is told once', async () => {
@@ -84,10 +86,11 @@ test('a network that cannot tell is asked nothing', async () => {
   assert.equal(marked.length, 0)
 })
 
-test('a group is read, and its network told only where it takes that of groups', async () => {
-  const { tenant, chat, marked } = await furnish()
-  const say = () => chat.intake.inbound(chat.line, inbound({ group: { id: 'book-club', name: 'Book club' } }))
-  await say()
+test('a group is read, and its network told with who wrote each message', async () => {
+  const { tenant, chat, marked, authors } = await furnish()
+  const group = { id: 'book-club', name: 'Book club' }
+  await chat.intake.inbound(chat.line, inbound({ group, number: null }))
+  await chat.intake.inbound(chat.line, inbound({ group }))
   const { sessions } = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${chat.line.channel}`)).body
   const key = sessions.find(({ name }: { name: string }) => name === 'Book club').session_key
   const read = async () =>
@@ -95,8 +98,9 @@ test('a group is read, and its network told only where it takes that of groups',
   assert.equal(await read(), true)
   await until(async () => marked.length > 0)
   assert.deepEqual(marked[0]?.from, { group: 'book-club' })
-  await say()
-  await world.db.run`update connections set kind = 'whatsapp-web' where id = ${chat.line.connection}`
+  assert.deepEqual(authors, ['77@lid', them])
+  await chat.intake.inbound(chat.line, inbound({ group }))
+  await world.db.run`update connections set kind = 'carrier-pigeon' where id = ${chat.line.connection}`
   assert.equal(await read(), false)
 })
 

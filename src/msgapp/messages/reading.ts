@@ -9,13 +9,18 @@ import * as rows from './rows.ts'
 
 export const readAct = 'read'
 
-type Reading = { readonly from: ChatPeer; readonly ids: readonly string[] }
+type Reading = {
+  readonly from: ChatPeer
+  readonly ids: readonly string[]
+  /** In a group; jobs of versions before this one have none. */
+  readonly authors?: readonly (string | null)[]
+}
 
 /** Tells those who wrote that their messages were read. What a network does not take is no loss: it is read here. */
 export const makeRead = (): Act<Reading, null> => ({
   run: async (network, job) => {
-    const { channel, from, ids } = job.payload
-    const told = await network.markRead?.(channel, from, ids)
+    const { channel, from, ids, authors = [] } = job.payload
+    const told = await network.markRead?.(channel, from, ids, authors)
     if (told) final(job, told)
     return null
   },
@@ -35,14 +40,14 @@ export const read = async (
 ): Promise<{ unread: number; isTold: boolean } | null> => {
   const chat = await opened.hold(tx, account, channel, peer)
   if (!chat) return null
-  const { unread, ids } = await opened.open(tx, account, channel, peer, last)
+  const { unread, ids, authors } = await opened.open(tx, account, channel, peer, last)
   const line = ids && (await rows.channelById(tx, account, channel))
   const ability = line && (await ableOf(tx, line.connection)).abilities?.mark_read
   if (!line || !ability || ability === 'no') return { unread, isTold: false }
   const { number, remote_id: remote, group_id, group_network_id: group } = chat
-  // Where it is emulated, it is so between two alone.
-  if (group_id !== null && (group === null || ability === 'emulated')) return { unread, isTold: false }
-  const from: ChatPeer = group === null ? { number: number ?? '', remote } : { group }
-  await ask(tx, { account, connection: line.connection, channel, act: readAct, payload: { from, ids } })
+  if (group_id !== null && group === null) return { unread, isTold: false }
+  const reading: Reading =
+    group === null ? { from: { number: number ?? '', remote }, ids } : { from: { group }, ids, authors: authors ?? [] }
+  await ask(tx, { account, connection: line.connection, channel, act: readAct, payload: { ...reading } })
   return { unread, isTold: true }
 }
