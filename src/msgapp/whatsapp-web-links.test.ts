@@ -136,7 +136,7 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     )
   })
 
-  test('who has another number there than was written to answers in the same thread, after a restart too', async () => {
+  test('who has another number there than was written to answers in the same thread', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)
     // As the network writes it, without the 9 after the area.
@@ -166,20 +166,52 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await until(
       async () => (await thread(number, asked)).find((one: { uuid: string }) => one.uuid === uuid)?.wa_msg_ack === 3,
     )
-    await write('Who is it?')
+    await write('Who is it?', true)
     await stands(['Who is it?', 'Hello back', 'Hello'])
-
-    await platform.end()
-    platform = await startPlatform(platform.home, network.env)
-    await connected(platform, channel)
-    await write('Still me', true)
-    await stands(['Still me', 'Who is it?', 'Hello back', 'Hello'])
 
     const [checked, other] = ['+5511987650003', '+551187650003']
     await network.control('people', { number: other })
     assert.equal((await must('GET', `/open/msgapp/check-number/${number}/${checked}`)).on_msgapp, true)
     await network.control('write', { number: other, to: number, text: 'Was I looked for?' })
     await until(async () => (await thread(number, checked)).length === 1)
+  })
+
+  test('contacts come into the address book of the phone, once it has shared its keys, whatever it changes itself', async () => {
+    const number = newNumber()
+    await network.control('withhold', { number })
+    const channel_uuid = await linkChannel(platform, network, number)
+    const [ada, bob, brazilian] = [await newPerson(), await newPerson(), '+551187650005']
+    await network.control('people', { number: brazilian })
+    const contact = async (first_name: string, value: string) => {
+      const contact_details = [{ type: 'PH', value }]
+      return (await must('POST', '/open/contacts', { first_name, last_name: 'King', contact_details, channel_uuid }))
+        .contact.uuid
+    }
+    const state = async (uuid: string) => (await must('GET', `/open/contacts/${uuid}`)).contact.sync
+    const synced = (uuid: string) => until(async () => (await state(uuid)).state === 'synced', 60)
+    const book = () => network.control('contacts', { number })
+    const at = (person: string) => `${person.slice(1)}@s.whatsapp.net`
+    const named = (firstName: string) => ({ fullName: `${firstName} King`, firstName, saveOnPrimaryAddressbook: true })
+
+    const uuid = await contact('Ada', ada)
+    assert.deepEqual([(await state(uuid)).state, await book()], ['queued', {}])
+    await network.control('share', { number })
+    await synced(uuid)
+    assert.deepEqual(await book(), { [at(ada)]: named('Ada') })
+
+    // The phone adds somebody at the very moment: what it has is read first, and then it is done.
+    await network.control('rival', { number, to: bob })
+    await synced(await contact('Grace', '+5511987650005'))
+    await must('PUT', `/open/contacts/${uuid}`, { first_name: 'Augusta' })
+    await until(async () => (await book())[at(ada)].firstName === 'Augusta', 60)
+    assert.deepEqual(await book(), {
+      [at(ada)]: named('Augusta'),
+      [at(bob)]: { fullName: 'Of the phone' },
+      [at(brazilian)]: named('Grace'),
+    })
+    const nobody = await contact('Nobody', '+447400120006')
+    await until(async () => (await state(nobody)).state === 'failed')
+    assert.match((await state(nobody)).error, /not on the network/)
   })
 
   test('what the network refuses has its code, and is sent no second time', async () => {
@@ -244,19 +276,22 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     assert.equal((await must('GET', `/open/msgapp/groups/${number}`)).total, 1)
   })
 
-  test('a linked number comes back after a restart without its phone, and a deleted one is unlinked', async () => {
+  test('a linked number comes back after a restart without its phone and knows whom it wrote to; a deleted one is unlinked', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)
-    const person = await newPerson()
-    await send(number, person, 'Before')
+    const [asked, person] = ['+5511987650007', '+551187650007']
+    await network.control('people', { number: person })
+    await send(number, asked, 'Before')
     await until(async () => (await seen(person)).length === 1)
     await platform.end()
     await network.control('write', { number: person, to: number, text: 'Meanwhile' })
     platform = await startPlatform(platform.home, network.env)
     await connected(platform, channel)
-    await send(number, person, 'After')
+    // Before anything is sent again.
+    await until(async () => (await thread(number, asked)).length === 2)
+    await send(number, asked, 'After')
     await until(async () => (await seen(person)).length === 2)
-    await until(async () => (await thread(number, person)).length === 3)
+    await until(async () => (await thread(number, asked)).length === 3)
     // The library would print the keys of every session that it opens or closes.
     assert.doesNotMatch(platform.output(), /privKey|rootKey|SessionEntry/)
     await must('DELETE', `/open/msgapp/channel/${channel}`)

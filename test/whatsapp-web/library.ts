@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Content, Node, Transactional } from '../../src/connectors/whatsapp-web/library.ts'
 import { keepSessionsWhole } from '../../src/connectors/whatsapp-web/mends.ts'
+import type { Action, Patch } from './state.ts'
 
 // What the simulated network uses of the installed library: the binary form of nodes, the messages of the protocol, and Signal
 // for the people on it. Who they are, what they hold, and what the network answers is ours.
@@ -57,6 +58,8 @@ export type Library = {
     readonly ADVSignedDeviceIdentity: Codec<{ readonly deviceSignature: Uint8Array }>
     readonly ADVSignedDeviceIdentityHMAC: Codec<object>
     readonly Message: Codec<Opened>
+    readonly SyncdPatch: Codec<Patch>
+    readonly SyncActionData: Codec<Action>
   }
   readonly Curve: {
     generateKeyPair(): Pair

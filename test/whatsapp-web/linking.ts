@@ -53,6 +53,7 @@ const link = (
     noiseKey,
     identityKey,
     bundle: null,
+    hasKeys: false,
     waiting: new Map(),
     send: null,
   }

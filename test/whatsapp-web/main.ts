@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { openLibrary } from './library.ts'
 import { scan, type } from './linking.ts'
-import { attach, call, leave, read, write, writeToGroup } from './messages.ts'
+import { attach, call, leave, read, shareKeys, write, writeToGroup } from './messages.ts'
 import { makeNetwork } from './server.ts'
 import { makeWorld } from './world.ts'
 
@@ -70,6 +70,19 @@ const acts: { [what: string]: (body: Body) => unknown } = {
     const { received, picture, status, lid, wereRead } = world.person(digits(number))
     const shown = picture && createHash('sha256').update(picture).digest('hex')
     return { received, picture: shown, status, lid, wereRead: [...wereRead] }
+  },
+  contacts: ({ number }) => Object.fromEntries(world.person(digits(number)).book.contacts),
+  /** The phone is offline and shares its keys later, or now. */
+  withhold: ({ number }) => {
+    world.person(digits(number)).book.isWithheld = true
+  },
+  share: async ({ number }) => {
+    const person = world.person(digits(number))
+    person.book.isWithheld = false
+    for (const device of world.devicesOf(person)) await shareKeys(device)
+  },
+  rival: ({ number, to }) => {
+    world.person(digits(number)).book.rival = world.person(digits(to)).pnJid
   },
   group: ({ number, to }) => {
     const group = world.group('Kills', world.person(digits(number)))

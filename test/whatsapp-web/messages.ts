@@ -110,6 +110,29 @@ const encrypted = async (person: Person, device: Device, content: object): Promi
   return node('enc', { v: '2', type }, ciphertext)
 }
 
+/** A phone shares with a device of its account the keys of what it keeps with them. */
+export const shareKeys = async (device: Device): Promise<void> => {
+  const { account } = device
+  if (account.book.isWithheld || device.hasKeys) return
+  device.hasKeys = true
+  const keyData = {
+    keyData: account.book.secret,
+    fingerprint: { rawId: 1, currentIndex: 1, deviceIndexes: [0, 1] },
+    timestamp: Number(seconds()),
+  }
+  const shared = { keys: [{ keyId: { keyId: account.book.keyId }, keyData }] }
+  const enc = await encrypted(account, device, { protocolMessage: { type: 6, appStateSyncKeyShare: shared } })
+  const attrs = {
+    id: newId(),
+    from: account.lidJid,
+    sender_pn: account.pnJid,
+    t: seconds(),
+    type: 'text',
+    category: 'peer',
+  }
+  give(device, node('message', attrs, [enc]))
+}
+
 /** @param isHidden the network does not tell the device which number it comes from */
 export const write = async (
   world: World,

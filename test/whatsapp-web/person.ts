@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Content, Node } from '../../src/connectors/whatsapp-web/library.ts'
 import { type Identity, type Library, type Opened, type Pair, quiet, type Signal } from './library.ts'
 import { node } from './nodes.ts'
+import { AddressBook } from './state.ts'
 
 export type Received = {
   readonly id: string
@@ -50,6 +51,7 @@ export class Person {
   refusals = 0
   status = 'Hey there! I am using this.'
   picture: Buffer | null = null
+  readonly book: AddressBook
   readonly library: Library
   private readonly store = storeOf()
   private nextPreKey = 1
@@ -60,6 +62,7 @@ export class Person {
     this.number = digits
     this.lid = lid
     this.identity = library.initAuthCreds()
+    this.book = new AddressBook(library)
     const options = { maxCommitRetries: 1, delayBetweenTriesMs: 1 }
     const keys = library.addTransactionCapability(this.store, quiet, options)
     this.signal = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds: this.identity, keys }, quiet)

@@ -1,4 +1,5 @@
 import type { Node } from '../../src/connectors/whatsapp-web/library.ts'
+import { shareKeys } from './messages.ts'
 import { bytesOf, childOf, childrenOf, node, seconds } from './nodes.ts'
 import type { Person } from './person.ts'
 import type { Device, Group, World } from './world.ts'
@@ -25,6 +26,7 @@ const keys: Query = async (world, device, iq) => {
       const before = device.bundle?.keys ?? []
       const registration = bytesOf(childOf(iq, 'registration'))
       device.bundle = { registration, skey, keys: [...before, ...childrenOf(list)] }
+      await shareKeys(device)
     }
     return []
   }
@@ -172,6 +174,26 @@ const media: Query = (world) => [
   node('media_conn', { auth: 'of a test', ttl: '300' }, [node('host', { hostname: world.host })]),
 ]
 
+/** What phone and devices keep together: what is new of it, and a change if there is one. */
+const appState: Query = (_world, { account: { book } }, iq) => {
+  const collections = childrenOf(childOf(iq, 'sync')).map((asked) => {
+    const { name = '', version = '0' } = asked.attrs
+    const change = childOf(asked, 'patch')
+    if (name !== 'critical_unblock_low') return node('collection', { name, version })
+    if (!change) {
+      const news = book.patches.slice(Number(version)).map((patch) => node('patch', {}, patch))
+      return node('collection', { name, version: String(book.version) }, [node('patches', {}, news)])
+    }
+    if (book.rival !== null) book.add(book.rival, { fullName: 'Of the phone' })
+    book.rival = null
+    if (Number(version) !== book.version)
+      return node('collection', { name, type: 'error' }, [node('error', { code: '409', text: 'conflict' })])
+    book.take(bytesOf(change))
+    return node('collection', { name, version: String(book.version) })
+  })
+  return [node('sync', {}, collections)]
+}
+
 const nothing: Query = () => []
 
 export const queries: { readonly [xmlns: string]: Query } = {
@@ -181,6 +203,7 @@ export const queries: { readonly [xmlns: string]: Query } = {
   'w:profile:picture': picture,
   status,
   'w:m': media,
+  'w:sync:app:state': appState,
   privacy: (_world, _device, { attrs }) =>
     attrs.type === 'get' ? [node('privacy', {}, [node('category', { name: 'readreceipts', value: 'all' })])] : [],
   blocklist: () => [node('list')],

@@ -12,6 +12,8 @@ export type Device = {
   readonly noiseKey: Buffer
   readonly identityKey: Buffer
   bundle: { registration: Buffer; skey: Node; keys: Node[] } | null
+  /** Whether the phone has shared its keys with it. */
+  hasKeys: boolean
   /** Not yet acknowledged, by their ids. */
   readonly waiting: Map<string, Node>
   send: ((node: Node) => void) | null

@@ -167,7 +167,11 @@ export class Device {
       logger: quiet,
       ...(version ? { version } : {}),
       ...(settings.websocket_url ? { waWebSocketUrl: settings.websocket_url } : {}),
-      makeSignalRepository: makeSignal(library, { nodeOf: (bytes) => nodes.get(bytes), take }),
+      makeSignalRepository: makeSignal(library, {
+        nodeOf: (bytes) => nodes.get(bytes),
+        take,
+        changed: () => device.changed(),
+      }),
       // Conversations of before the link are none of ours: only what tells who is who is read.
       syncFullHistory: false,
       shouldSyncHistoryMessage: ({ syncType }: { syncType: number }) => syncType !== 2 && syncType !== 3,

@@ -19,7 +19,7 @@ export const whatsappWebDriver: ChatDriver<WhatsappWebSettings> = {
     status: 'yes',
     groups: 'yes',
     group_changes: 'yes',
-    contacts: 'no',
+    contacts: 'yes',
     history: 'emulated',
     calls: 'emulated',
     remove: 'yes',
@@ -33,7 +33,7 @@ export const whatsappWebDriver: ChatDriver<WhatsappWebSettings> = {
     check_extra:
       'As far as they show it: picture, status, description, website, e-mail, hours; nothing of verification.',
     picture: 'JPEG alone; the bytes go as they are.',
-    contacts: 'The address book of the phone is not written to.',
+    contacts: 'In the address book of the phone, once that has shared its keys; only numbers that are on the network.',
     history: 'The network keeps what came while the number was away; conversations of before the link are not read.',
     calls: 'Told of, never answered.',
   },

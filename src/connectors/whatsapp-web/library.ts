@@ -77,6 +77,12 @@ export type Content = {
     readonly type?: number | null
     readonly key?: Key | null
     readonly editedMessage?: Content | null
+    readonly appStateSyncKeyShare?: {
+      readonly keys?: readonly {
+        readonly keyId?: { readonly keyId?: Uint8Array | null } | null
+        readonly keyData?: object | null
+      }[]
+    } | null
   } | null
   readonly senderKeyDistributionMessage?: object | null
   readonly deviceSentMessage?: { readonly destinationJid?: string | null; readonly message?: Content | null } | null
@@ -91,8 +97,9 @@ export type Message = {
 
 export type Me = { readonly id: string; readonly lid?: string; readonly name?: string }
 
-/** `account` is there once a phone has linked the device. `platform` of that phone: smba and smbi are of businesses. */
-export type Creds = { me?: Me; readonly account?: object; readonly platform?: string }
+/** `account` is there once a phone has linked the device. `platform` of that phone: smba and smbi are of businesses.
+ *  `myAppStateKeyId` is there once the phone has shared the keys of what it keeps with its devices. */
+export type Creds = { me?: Me; readonly account?: object; readonly platform?: string; myAppStateKeyId?: string }
 
 type Values = { readonly [id: string]: unknown }
 
@@ -182,16 +189,18 @@ export type Socket = {
   readonly ws: {
     on(event: string, told: (node: Node) => void): void
     prependListener(event: string, told: (node: Node | Uint8Array) => void): void
+    off(event: string, told: (node: Node | Uint8Array) => void): void
     readonly isOpen: boolean
   }
   readonly user: Me | undefined
-  readonly authState: { readonly creds: Creds }
+  readonly authState: { readonly creds: Creds; readonly keys: Keys }
   readonly signalRepository: Repository
   end(error: Error | undefined): Promise<void>
   logout(): Promise<void>
   query(node: Node, milliseconds?: number): Promise<Node | undefined>
   requestPairingCode(digits: string): Promise<string>
   sendMessage(jid: string, content: object, options: object): Promise<unknown>
+  addOrEditContact(jid: string, contact: object): Promise<void>
   readMessages(keys: readonly Key[]): Promise<void>
   onWhatsApp(...jids: readonly string[]): Promise<readonly { jid: string; exists: boolean }[] | undefined>
   profilePictureUrl(jid: string, type: 'image' | 'preview', milliseconds: number): Promise<string | undefined>

@@ -2,6 +2,7 @@ import type { ChatLine, ChatTools } from '../chat-port.ts'
 import type { ChatOutgoing, ChatPeer, ChatSent } from '../message-port.ts'
 import type { Asked } from '../port.ts'
 import { asked, gone } from './asked.ts'
+import { type Book, makeBook } from './book.ts'
 import { bareOf, isLid, numberOf } from './codec/jid.ts'
 import { Device } from './device.ts'
 import { type NumberOfPerson, readMessage } from './incoming.ts'
@@ -18,6 +19,7 @@ const answerMs = 15_000
 
 export type WebLine = {
   readonly people: People
+  readonly book: Book
   socket(): Socket | null
   /** Where somebody or a group is; null for who is not on the network. @throws when the network does not answer */
   placeOf(socket: Socket, to: ChatPeer): Promise<string | null>
@@ -42,8 +44,8 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
   const people = makePeople({ channel, vault: tools.vault, events, own })
 
   /** Keeps what the network has told already and tells no second time. */
-  const keep = (what: string, work: () => Promise<void>): void =>
-    void insist(work).catch((error) =>
+  const keep = (what: string, work: () => Promise<void>): Promise<void> =>
+    insist(work).catch((error) =>
       log('could not keep what it was told', { what, error: error instanceof Error ? error.message : String(error) }),
     )
 
@@ -64,24 +66,29 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
     else if (heard?.news === 'reaction') await events.reaction(channel, heard.reaction)
   }
 
+  let mapping: Promise<void> = Promise.resolve()
   const opened = (socket: Socket) => {
     const { ev, ws } = socket
     // What the phone was asked for again, since it came in without its content.
     ev.on('messages.upsert', ({ messages, requestId }) => {
-      if (requestId) for (const message of messages) keep('message', () => take(message))
+      if (requestId) for (const message of messages) void keep('message', () => take(message))
     })
-    ev.on('messages.update', (updates) => keep('receipt', () => tellUpdates(events, channel, updates)))
-    ev.on('message-receipt.update', (updates) =>
-      keep('receipt', () => tellGroupReceipts(events, channel, updates, numberOfPerson)),
+    ev.on('messages.update', (updates) => void keep('receipt', () => tellUpdates(events, channel, updates)))
+    ev.on(
+      'message-receipt.update',
+      (updates) => void keep('receipt', () => tellGroupReceipts(events, channel, updates, numberOfPerson)),
     )
     ev.on('lid-mapping.update', ({ lid, pn }) => {
-      keep('mapping', async () => {
-        const number = await numberOfPerson(bareOf(lid), numberOf(pn))
-        if (number) await events.mapped(channel, bareOf(lid), number)
-      })
+      // One after the other: an address book brings thousands at once.
+      mapping = mapping.then(() =>
+        keep('mapping', async () => {
+          const number = await numberOfPerson(bareOf(lid), numberOf(pn))
+          if (number) await events.mapped(channel, bareOf(lid), number)
+        }),
+      )
     })
-    ws.on('CB:call', (node) => keep('call', () => tellCall(events, channel, node, numberOfPerson)))
-    ws.on('CB:notification', (node) => keep('group', () => tellGroup(events, channel, node, numberOfPerson)))
+    ws.on('CB:call', (node) => void keep('call', () => tellCall(events, channel, node, numberOfPerson)))
+    ws.on('CB:notification', (node) => void keep('group', () => tellGroup(events, channel, node, numberOfPerson)))
     ws.on('CB:ack,class:message', (node) => acks.get(node.attrs.id ?? '')?.(node))
   }
 
@@ -121,6 +128,7 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
 
   return {
     people,
+    book: makeBook(people),
     placeOf,
     socket: () => device.connected,
     prove: () => device.prove(),

@@ -83,6 +83,7 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
     groups: (channel) => on(channel, (socket, { people }) => listGroups(socket, people)),
     changeGroup: (channel, group, change) =>
       on(channel, (socket, { people }) => changeGroup(socket, people, group, change)),
+    keepContact: (channel, contact) => on(channel, (socket, { book }) => book.keep(socket, contact)),
     markRead: (channel, from, ids, authors) =>
       on(channel, (socket, line) => markRead(socket, line, from, ids, authors)),
     remove: (channel, from, id) =>

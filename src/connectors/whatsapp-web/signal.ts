@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Library, Message, Node, Repository } from './library.ts'
+import type { Content, Library, Message, Node, Repository } from './library.ts'
 
 type MakeRepository = Library['DEFAULT_CONNECTION_CONFIG']['makeSignalRepository']
 
@@ -8,6 +8,8 @@ type Tools = {
   nodeOf(ciphertext: Uint8Array): Node | undefined
   /** Keeps what came in. It is answered, and its keys are moved on, only afterwards. */
   take(message: Message): Promise<void>
+  /** The credentials were changed. */
+  changed(): void
 }
 
 /**
@@ -18,13 +20,13 @@ type Tools = {
  *
  * What came in is kept within the transaction that moves its keys on, before these are written and before the network is told
  * that we have it: what ends in between comes again, is opened again, and is known by its id. The key of a group that comes
- * in a message is kept with it.
+ * in a message is kept with it, and so are the keys that the phone shares.
  *
  * One thing at a time: the library's own queue lets the next begin before the transaction of the one before is written, and
  * then one of the two is forgotten.
  */
 export const makeSignal =
-  (library: Library, { nodeOf, take }: Tools): MakeRepository =>
+  (library: Library, { nodeOf, take, changed }: Tools): MakeRepository =>
   (auth, ...rest) => {
     const outside = AsyncLocalStorage.snapshot()
     const own = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, ...rest)
@@ -37,6 +39,17 @@ export const makeSignal =
       return done
     }
 
+    /** Of what the phone keeps with its devices. */
+    const keepShared = async ({ protocolMessage }: Content) => {
+      for (const { keyId, keyData } of protocolMessage?.appStateSyncKeyShare?.keys ?? []) {
+        if (!keyId?.keyId || !keyData) continue
+        const id = Buffer.from(keyId.keyId).toString('base64')
+        await keys.set({ 'app-state-sync-key': { [id]: keyData } })
+        creds.myAppStateKeyId = id
+        changed()
+      }
+    }
+
     const keep = async (ciphertext: Uint8Array, opened: Uint8Array) => {
       const node = nodeOf(ciphertext)
       if (!node || !creds.me) return
@@ -45,6 +58,7 @@ export const makeSignal =
       const content = told.deviceSentMessage?.message ?? told
       const item = content.senderKeyDistributionMessage
       if (item) await own.processSenderKeyDistributionMessage({ item, authorJid: author })
+      if (fullMessage.key.fromMe === true) await keepShared(content)
       await take({ ...fullMessage, message: content })
     }
 
