@@ -10,10 +10,15 @@ import { plain, type Turn, whole } from './tests/plan.ts'
 // npm test                    everything but the long forms
 // npm test -- src/sms         only these files or folders
 // npm run fuzz, npm run chaos the long forms, without a limit of time
+// --cost                      tells what each file took of processor time
 
 const root = join(import.meta.dirname, '..')
 // A file waits for a third of its time: one more than two cores. With more, tests with deadlines suffer.
-const options = { long: { type: 'string' }, concurrency: { type: 'string', default: '3' } } as const
+const options = {
+  long: { type: 'string' },
+  concurrency: { type: 'string', default: '3' },
+  cost: { type: 'boolean', default: false },
+} as const
 const { values, positionals } = parseArgs({ options, allowPositionals: true })
 
 /** The files of each long form. */
@@ -73,13 +78,22 @@ const runAll = async (asked: readonly Turn[], concurrency: number): Promise<Outc
   const outcomes: Outcome[] = []
   const worker = async () => {
     for (let turn = left.shift(); turn !== undefined; turn = left.shift()) {
-      const outcome = await runFile(turn, patience, live)
+      const outcome = await runFile(turn, patience, { live, cost: values.cost })
       outcomes.push(outcome)
       console.log(`${outcome.passed ? '▶' : '✖'} ${turn.name} (${seconds(outcome.ms)})\n${live ? '' : outcome.text}`)
     }
   }
   await Promise.all(Array.from({ length: concurrency }, worker))
   return outcomes
+}
+
+/** What each took of processor time; what was killed with its file is not in it, nor are the servers of the run. */
+const tellCost = (outcomes: readonly Outcome[]) => {
+  const dear = outcomes.flatMap(({ turn, cpu }) => (cpu === null ? [] : { name: turn.name, cpu }))
+  if (dear.length === 0) return
+  console.log(`\nProcessor time, ${seconds(dear.reduce((sum, { cpu }) => sum + cpu, 0) * 1000)} in all:`)
+  for (const { name, cpu } of dear.sort((a, b) => b.cpu - a.cpu))
+    console.log(`  ${seconds(cpu * 1000).padStart(8)}  ${name}`)
 }
 
 /** Which files are slow, and what was not tried and what that lacks. */
@@ -113,6 +127,7 @@ const runEverything = async (): Promise<boolean> => {
   const began = performance.now()
   const outcomes = await runAll(turns, Number(values.concurrency))
   const failed = failedOf(outcomes)
+  tellCost(outcomes)
   tellMore(outcomes)
   const sum = (count: 'tests' | 'passed') => outcomes.reduce((total, { counts }) => total + counts[count], 0)
   const took = seconds(performance.now() - began)

@@ -31,7 +31,19 @@ export type Outcome = {
   text: string
   counts: { tests: number; passed: number }
   skipped: { name: string; reason: string }[]
+  /** Seconds of processor time, of itself and of what it started and waited for; null unless it was asked for. */
+  cpu: number | null
 }
+
+/** Asks a shell that waits for a program what that took: Node does not tell what its children did. POSIX, times. */
+const timed = '"$@" 4>&-; status=$?; times >&4; exit $status'
+
+/** Seconds of the second line of `times`, such as `0m1.23s 0m0.45s`. */
+const secondsOf = (told: string): number =>
+  [...(told.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),
+    0,
+  )
 
 const running = new Set<() => void>()
 
@@ -43,9 +55,13 @@ export const killAll = (): void => {
 /**
  * Runs a test file in a process group of its own, and gives it up when it hangs: Node's own runner would wait for a process
  * that never ends, or end the whole run. What the file started and left behind ends with it.
- * @param live prints what it says at once, too
+ * @param options live prints what it says at once, too; cost adds up its processor time
  */
-export const runFile = async (turn: Turn, patience: Patience, live = false): Promise<Outcome> => {
+export const runFile = async (
+  turn: Turn,
+  patience: Patience,
+  { live = false, cost = false }: { live?: boolean; cost?: boolean } = {},
+): Promise<Outcome> => {
   const began = performance.now()
   const reporter = join(import.meta.dirname, 'reporter.ts')
   const options = [
@@ -55,10 +71,12 @@ export const runFile = async (turn: Turn, patience: Patience, live = false): Pro
   ]
   // Set where a test runs this; it would make Node report in its own way.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const child = spawn(process.execPath, [...options, resolve(root, turn.file)], {
+  const program = [process.execPath, ...options, resolve(root, turn.file)]
+  const [command = '', ...args] = cost ? ['/bin/sh', '-c', timed, 'sh', ...program] : program
+  const child = spawn(command, args, {
     cwd: root,
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...(cost ? (['pipe'] as const) : [])],
     env: {
       ...env,
       ...turn.env,
@@ -66,7 +84,7 @@ export const runFile = async (turn: Turn, patience: Patience, live = false): Pro
       ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),
     },
   })
-  const [, stdout, stderr, facts] = child.stdio
+  const [, stdout, stderr, facts, times] = child.stdio
   if (!(stdout instanceof Socket && stderr instanceof Socket && facts instanceof Socket)) throw new Error('no pipes')
   const kill = () => {
     try {
@@ -84,6 +102,12 @@ export const runFile = async (turn: Turn, patience: Patience, live = false): Pro
   }
   stdout.setEncoding('utf8').on('data', note)
   stderr.setEncoding('utf8').on('data', note)
+
+  let told = ''
+  if (times instanceof Socket)
+    times.setEncoding('utf8').on('data', (chunk: string) => {
+      told += chunk
+    })
 
   let open = 0
   let over: Extract<Fact, { kind: 'over' }> | undefined
@@ -124,5 +148,6 @@ export const runFile = async (turn: Turn, patience: Patience, live = false): Pro
     text,
     counts: over?.counts ?? { tests: 0, passed: 0 },
     skipped,
+    cpu: told === '' ? null : secondsOf(told),
   }
 }

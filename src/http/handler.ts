@@ -17,10 +17,12 @@ type Asked = Pick<FastifyRequest, 'account' | 'person' | 'body'> & {
 export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transaction, prepare, handle }: Endpoint) => {
   // The types of a handler's call are checked where it is registered (endpoint.ts); here all endpoints are alike.
   const run = handle as (call: unknown) => Promise<{ [key: string]: unknown }>
+  const shape: { [key: string]: unknown } = { ...contract.reply }
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
   const fulfil = (call: Asked): unknown => {
     const { account, body, request, reply } = call
-    reply.code(contract.status)
+    // Compiled for the first answer of its kind, as in compileLate.
+    reply.code(contract.status).type(json).serializer(reply.compileSerializationSchema(shape))
     // A socket that was made patient takes no other request.
     if (contract.stream) reply.header('connection', 'close')
     const key = request.headers['idempotency-key']
@@ -29,7 +31,7 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     const path = request.url.split('?', 1)[0] ?? ''
     const answer = async (tx: Tx) => {
       const payload = await run({ ...call, tx })
-      return { status: reply.statusCode, body: String(reply.serializeInput(payload, String(reply.statusCode))) }
+      return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
     const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, body }
     const kept = once(db, seal, asked, answer, contract.waits ? 'slow' : 'quick')

@@ -22,7 +22,7 @@ import { errorBody, Problem, type ProblemName, type Shape } from './problem.ts'
 import { json, refuseExpectation, refuseSocket } from './socket.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
 import { holdRoom } from './upload.ts'
-import { formats, queryReader, validationProblem } from './validation.ts'
+import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -104,9 +104,6 @@ const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint
       ...(params ? { params } : {}),
       ...(query ? { querystring: query } : {}),
       ...(body && !contract.stream ? { body } : {}),
-      response: Object.fromEntries(
-        [contract.status, ...Object.keys(contract.also ?? {})].map((status) => [status, contract.reply]),
-      ),
     },
     onRequest: [...(contract.browser ? [cors.allow] : []), ...admissions(parts, contract)],
     ...(ready.length > 0 ? { preValidation: ready } : {}),
@@ -186,6 +183,7 @@ export const makeServer = (
     http: { headersTimeout: 10_000, maxHeaderSize: 16_384, requireHostHeader: false, shouldUpgradeCallback: wanted },
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, strict: false, formats },
+      onCreate: compileLate,
     },
     clientErrorHandler: refuseSocket,
     frameworkErrors: (error, request, reply) => {
