@@ -68,3 +68,15 @@ test('a call whose recording cannot be made is not refused for that', async () =
   assert.ok('value' in placed && placed.value.record === null)
   assert.equal((await newest()).status, 'RINGING')
 })
+
+test('a call that comes in while all channels of its trunk are taken is written down, and refused', async () => {
+  const who = await tenant()
+  await db.run`
+    insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
+      monthly_price, ppm, status_text, expires_at)
+    values (${who.id}, gen_random_uuid(), '+441632960111', 'x', 'GB', '', 'local', 'x', 0, 0, 'ACTIVE', 'infinity')`
+  const came = { trunk: 'x', callId: 'a', from: '+447700900123', to: '+441632960111', name: null, isFull: true }
+  assert.deepEqual(await desk.receive(came), { refused: { status: 503, reason: 'All Channels Are Taken' } })
+  const [cdr] = (await call(who, 'GET', '/open/voip/call-history')).body.cdrs
+  assert.deepEqual([cdr.direction, cdr.from, cdr.status, cdr.end_reason], ['I', came.from, 'FAILED', 'no_channel'])
+})

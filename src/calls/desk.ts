@@ -13,22 +13,23 @@ import type {
 import type { Db } from '../db/sql.ts'
 import { expiryOf, newestGeneration, passwordOf, sipSecret } from '../devices/ops.ts'
 import { Problem } from '../http/problem.ts'
-import { parse, print, uuid } from '../lib/id.ts'
+import { parse, print } from '../lib/id.ts'
 import { micros } from '../lib/money.ts'
 import { e164 } from '../lib/phone.ts'
 import type { Seal } from '../lib/secret.ts'
 import { calledNumber } from '../numbers/ops.ts'
 import type { Prices } from '../prices/ops.ts'
 import { standingOf } from '../users/ops.ts'
+import { placedCall, receivedCall } from './attempt.ts'
 import { findDestination, type Refused, refuse } from './destination.ts'
 import * as dialogs from './dialogs.ts'
 import { endOf, longestUnwritten, type Running, spent } from './ending.ts'
-import { countAttempt, type LimitSettings, limitsOf, mayBegin, mayCall, mayStillSpend } from './limits.ts'
+import { countAttempt, isKept, type LimitSettings, limitsOf, mayBegin, mayCall, mayStillSpend } from './limits.ts'
 import { beatCall, beginCall, callAnswered, callEnded, type Lack, refuseCall } from './ops.ts'
 import * as recordings from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
 import type { NewCall } from './store.ts'
-import { epilogue, makeStories, plain } from './story.ts'
+import { epilogue, makeStories } from './story.ts'
 import type { TrunkConnection } from './trunks.ts'
 
 export type DeskGround = {
@@ -55,9 +56,6 @@ const ringSeconds = { people: 30, trunk: 60 }
 
 /** How often a call's life is written down, ms: what is talked out before the next time is cut by a timer. */
 const beatMs = 5_000
-
-/** Strangers write Call-IDs and names of callers: how much of them is kept, in characters. */
-const [longestId, longestName] = [255, 64]
 
 const closed = refuse(503, '', 'The call was closed')
 
@@ -121,38 +119,24 @@ export const makeDesk = (ground: DeskGround): Desk => {
     return { value: { call: call.id, ...way, ringSeconds: seconds, record, mostSeconds: null } }
   }
 
-  const place = async ({ person, callId, to, from, headers }: VoicePlaced): Promise<VoiceAsked<VoicePlan>> => {
+  const place = async (asked: VoicePlaced): Promise<VoiceAsked<VoicePlan>> => {
+    const { person, to, from, headers } = asked
     const { account, user } = person
     const limits = await limitsOf(db, account, ground.config)
-    // Not written down: who tries without end would fill the disk.
-    if ((await countAttempt(db, account)) > limits.attemptsPerMinute)
-      return refused(refuse(403, '', `The account may try ${limits.attemptsPerMinute} calls a minute`))
+    const attempts = await countAttempt(db, account)
+    const pace = `The account may try ${limits.attemptsPerMinute} calls a minute`
+    const isHasty = attempts > limits.attemptsPerMinute
+    if (isHasty && !isKept(attempts, limits.attemptsPerMinute)) return refused(refuse(403, '', pace))
     const found = await findDestination(ground, account, to)
     const country = 'targets' in found ? found.country : ''
     const isInside = 'targets' in found && !found.isTrunk
     // A colleague sees who calls, not a number that all of them share.
     const shown = isInside && from === null ? null : await callerIdOf(db, account, from, country)
     const callerId = shown?.number ?? (isInside ? print('USR', user) : '')
-    const call: NewCall = {
-      ...{
-        account_id: account,
-        id: uuid(),
-        callid: plain(callId, longestId),
-        direction: 'O',
-        user_id: user,
-        from_number: null,
-      },
-      ...{
-        to_number: 'targets' in found ? found.to : plain(to, longestName),
-        iso_country_code: country,
-        is_msgapp: false,
-      },
-      ...{ is_trunk: 'targets' in found && found.isTrunk, caller_id: shown?.id ?? null, caller_id_used: callerId },
-      ...{ virtual_number_id: shown?.virtual_number_id ?? null },
-      ...{ toll_free: 'targets' in found && found.isTollFree, rate: 'targets' in found ? found.rate : '0' },
-    }
+    const call = placedCall(asked, found, shown, callerId)
     const standing = await standingOf(db, user)
     if (!standing?.may) return await decline(call, refuse(403, 'user_inactive', 'The user is not active'))
+    if (isHasty) return await decline(call, refuse(403, 'too_many_attempts', `${pace}, and this is number ${attempts}`))
     if ('code' in found) return await decline(call, found)
     const barred = found.isTrunk ? mayCall(found.to, limits.destinations) : null
     if (barred) return await decline(call, barred)
@@ -166,31 +150,19 @@ export const makeDesk = (ground: DeskGround): Desk => {
     return await begin(call, { callerId, targets: found.targets, isRecorded }, uncovered)
   }
 
-  const receive = async ({ trunk, callId, to, ...shown }: VoiceReceived): Promise<VoiceAsked<VoicePlan>> => {
-    const from = plain(shown.from, longestName)
-    const number = e164(to)
+  const receive = async ({ trunk, ...asked }: VoiceReceived): Promise<VoiceAsked<VoicePlan>> => {
+    const number = e164(asked.to)
     const called = number && (await calledNumber(db, number))
     if (!called) return refused(refuse(404, 'unknown_number', 'The number is not in use here'))
     const { account_id: account, inbound_user_id: user } = called
-    const call: NewCall = {
-      ...{
-        account_id: account,
-        id: uuid(),
-        callid: plain(callId, longestId),
-        direction: 'I',
-        user_id: null,
-        from_number: from,
-      },
-      ...{ to_number: called.number, iso_country_code: called.iso_country_code, is_msgapp: false, is_trunk: true },
-      ...{ caller_id: null, caller_id_used: from, virtual_number_id: called.id },
-      ...{ toll_free: called.type === 'tollfree', rate: called.ppm },
-    }
+    const call = receivedCall(asked, called)
     if (!called.works) return await decline(call, refuse(480, 'number_suspended', 'The number takes no calls'))
+    if (asked.isFull) return await decline(call, refuse(503, 'no_channel', 'All Channels Are Taken'))
     const standing = user ? await standingOf(db, user) : null
     const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
     ground.log.debug({ call: call.id, trunk }, 'a call came in')
     const uncovered = refuse(480, 'balance', 'The number takes no calls')
-    return await begin(call, { callerId: from, targets, isRecorded: called.record_inbound }, uncovered)
+    return await begin(call, { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound }, uncovered)
   }
 
   /** What this process runs of a call; null when it is over. */

@@ -57,11 +57,22 @@ test('no more calls at a time than the account may have, whatever it tries at on
   assert.equal(typeof (await place()), 'object')
 })
 
-test('who tries more often than allowed is refused without a record, until the next minute', async () => {
+test('who tries more often than allowed is refused until the next minute; a flood leaves few records, which tell how large it was', async () => {
   const { who, place } = await furnish()
   for (let i = 0; i < 8; i++) await place('112')
-  assert.equal(await place(), '403 The account may try 8 calls a minute')
-  assert.equal((await reasons(who)).length, 8)
+  for (let i = 9; i <= 16; i++)
+    assert.equal(await place(), `403 The account may try 8 calls a minute, and this is number ${i}`)
+  const before = await reasons(who)
+  assert.deepEqual([before.length, before.filter((reason) => reason === 'too_many_attempts').length], [16, 8])
+  for (let i = 17; i <= 72; i++) await place()
+  // The 16th, 32nd and 64th that were too many.
+  assert.equal((await reasons(who)).length, 19)
+  const { cdrs } = (await call(who, 'GET', '/open/voip/call-history')).body
+  const { status, duration, call_cost, to_number } = cdrs[0]
+  assert.deepEqual([status, duration, call_cost.call_price, to_number], ['FAILED', 0, 0, '+447911987654'])
+  await desk.flush()
+  const { timeline } = (await call(who, 'GET', `/open/voip/call/${cdrs[0].uuid}/timeline`)).body
+  assert.match(timeline[0].text, /this is number 72$/)
   await pass(60)
   assert.equal(typeof (await place()), 'object')
 })

@@ -64,6 +64,15 @@ export const countAttempt = async (sql: Sql, account: string): Promise<number> =
       returning attempts`
   ).attempts
 
+/**
+ * Whether an attempt of this minute is written down that is one too many: as many as the account may make, and beyond them each time their
+ * number has doubled. Who tries without end would fill the disk.
+ */
+export const isKept = (attempts: number, limit: number): boolean => {
+  const over = attempts - limit
+  return over <= limit || Number.isInteger(Math.log2(over))
+}
+
 /** What was spent on calls today. */
 export const addSpent = (tx: Tx, account: string, price: Micros) => tx.run`
   insert into call_meters as m (account_id, minute, attempts, day, spent)

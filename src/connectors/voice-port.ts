@@ -49,6 +49,8 @@ export type VoiceReceived = {
   readonly from: string
   readonly to: string
   readonly name: string | null
+  /** All channels of the trunk are taken: it is written down, and refused with 503. */
+  readonly isFull: boolean
 }
 
 /** Where a call may go; the next is tried when one fails before it rang. */

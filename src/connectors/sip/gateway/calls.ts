@@ -123,9 +123,9 @@ export class Calls {
     const { trunks, parts } = this.ground
     const trunk = trunks.of(invite, flow)
     if (!trunk) incoming.refuse({ status: 403 })
-    else if (trunk.room <= 0) incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
     else {
-      const received = { trunk: trunk.settings.id, callId: callIdOf(invite), ...this.parties(incoming, trunk) }
+      const [callId, isFull] = [callIdOf(invite), trunk.room <= 0]
+      const received = { trunk: trunk.settings.id, callId, isFull, ...this.parties(incoming, trunk) }
       await this.run({ incoming, trunk, person: null, headers: [], ask: () => parts.desk.receive(received) })
     }
   }

@@ -70,7 +70,7 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
     },
     receive: async (call) => {
       note('receive', call)
-      return planned(call)
+      return call.isFull ? { refused: { status: 503, reason: 'All Channels Are Taken' } } : planned(call)
     },
     ringing: async (_, target) => note('ringing', target),
     answered: async (_, by, dialogs) => {
