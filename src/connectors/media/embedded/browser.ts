@@ -73,7 +73,7 @@ class Browser implements Line {
 
   private toPeer(packet: Buffer): void {
     const to: Peer | null = this.ice.selected
-    if (to && !this.isClosed) this.socket.send(packet, to.port, to.address, ignore)
+    if (to && !this.isClosed) this.socket.send(packet, to.port, to.address)
   }
 
   /** What it is tells its first octet (RFC 7983, 7). */
@@ -81,7 +81,7 @@ class Browser implements Line {
     if (isStun(packet)) {
       const before = this.ice.selected
       const answer = this.ice.answer(packet, from)
-      if (answer) this.socket.send(answer, from.port, from.address, ignore)
+      if (answer) this.socket.send(answer, from.port, from.address)
       if (!before && this.ice.selected) this.handshake.begin()
       return
     }
@@ -96,8 +96,6 @@ class Browser implements Line {
     else this.events.rtp(open)
   }
 }
-
-const ignore = () => undefined
 
 /** @throws Error when no port is free */
 export const openBrowser = async (ports: Ports, place: Place, events: LineEvents): Promise<Line> =>

@@ -61,6 +61,7 @@ export class Ice {
   }
 
   knows(peer: Peer): boolean {
-    return this.peers.has(keyOf(peer))
+    const isSelected = this.selected?.port === peer.port && this.selected.address === peer.address
+    return isSelected || this.peers.has(keyOf(peer))
   }
 }

@@ -1,5 +1,6 @@
 import type { ReportBlock } from '../codec/rtcp.ts'
 import { type RtpPacket, sequenceAhead } from '../codec/rtp.ts'
+import { Recent } from './recent.ts'
 
 /** Beyond these, a sequence number is no loss and no late packet but a peer that began anew (RFC 3550, A.1). */
 const maxDropout = 3_000
@@ -18,8 +19,7 @@ export class Intake {
   private countBefore = 0
   private lastReport = 0
   private lastReportAt = 0
-  /** What came of the 64 numbers up to the highest one, the highest in the lowest bit. */
-  private recent = 0n
+  private recent = new Recent()
   /** Sums over all streams of this leg: a peer may begin another one. */
   private lostBefore = 0
   packets = 0
@@ -53,12 +53,11 @@ export class Intake {
     if (ahead > 0) {
       if (packet.sequence < this.highest) this.cycles += 0x10000
       this.highest = packet.sequence
-      this.recent = ((this.recent << BigInt(ahead)) | 1n) & 0xffffffffffffffffn
+      this.recent.advance(ahead)
       return true
     }
-    const bit = 1n << BigInt(-ahead)
-    if (ahead <= -64 || (this.recent & bit) !== 0n) return false
-    this.recent |= bit
+    if (-ahead >= Recent.size || this.recent.has(-ahead)) return false
+    this.recent.add(-ahead)
     return true
   }
 
@@ -73,7 +72,8 @@ export class Intake {
     this.expectedBefore = 0
     this.countBefore = 0
     this.lastReport = 0
-    this.recent = 1n
+    this.recent = new Recent()
+    this.recent.add(0)
     return true
   }
 

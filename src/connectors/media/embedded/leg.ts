@@ -44,7 +44,7 @@ export class Leg {
   private readonly keypad = new Keypad()
   private readonly intake = new Intake()
   private readonly outlet = new Outlet()
-  private lastMedia: { readonly at: number; readonly wall: number } | null = null
+  private lastMediaAt: number | null = null
   isSilenceTold = false
   other: Leg | null = null
 
@@ -139,7 +139,7 @@ export class Leg {
     const format = packet && this.heardTypes.get(packet.payloadType)
     if (!packet || !format || !this.agreement) return
     if (!this.intake.take(packet, at, this.agreement.codec.clock)) return
-    this.lastMedia = { at, wall: Date.now() }
+    this.lastMediaAt = at
     this.isSilenceTold = false
     if (format.name === 'telephone-event') {
       const digit = this.keypad.take(packet)
@@ -177,7 +177,7 @@ export class Leg {
       if (!isG711(codec) || !isG711(this.agreement.codec.name)) return
       payload = otherLaw(codec, payload)
     }
-    this.send({ source: String(packet.ssrc), sequence, timestamp, marker, payloadType: format.type, payload }, at)
+    this.send({ source: packet.ssrc, sequence, timestamp, marker, payloadType: format.type, payload }, at)
   }
 
   private send(given: Given, at: number): void {
@@ -221,7 +221,7 @@ export class Leg {
   /** Since when nothing has come, though something ought to; null while that is not so. */
   silentSince(): number | null {
     if (this.agreedAt === null || this.direction !== 'sendrecv') return null
-    return Math.max(this.agreedAt, this.lastMedia?.at ?? 0)
+    return Math.max(this.agreedAt, this.lastMediaAt ?? 0)
   }
 
   stats(): MediaLegStats {
@@ -237,7 +237,7 @@ export class Leg {
       },
       sent: { packets: outlet.packets, bytes: outlet.bytes, lost: outlet.lost },
       roundTripMs: outlet.roundTripMs,
-      lastMediaAt: this.lastMedia?.wall ?? null,
+      lastMediaAt: this.lastMediaAt && Math.round(Date.now() - (performance.now() - this.lastMediaAt)),
       local: this.line.local,
       remote: this.line.remote,
     }

@@ -2,9 +2,10 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { ntpMiddle, type ReportBlock, type SenderInfo } from '../codec/rtcp.ts'
 import { type RtpPacket, sequenceAhead, timestampAhead } from '../codec/rtp.ts'
 
-/** What a packet is made of before it has a number: `source` tells one giver from another. */
+/** What a packet is made of before it has a number. */
 export type Given = {
-  readonly source: string
+  /** Tells one giver from another: an SSRC, or a name. */
+  readonly source: number | string
   readonly sequence: number
   readonly timestamp: number
   readonly marker: boolean
@@ -24,7 +25,7 @@ export class Outlet {
   private sequence = randomInt(0x8000)
   private timestamp = randomBytes(4).readUInt32BE()
   private at = 0
-  private source: string | null = null
+  private source: number | string | null = null
   private sourceSequence = 0
   private sourceTimestamp = 0
   private sequenceOffset = 0

@@ -59,7 +59,7 @@ class Plain implements Line {
 
   send(packet: Buffer): void {
     const to = this.latched ?? this.described
-    if (to && !this.isClosed) this.rtp.send(packet, to.port, to.address, ignore)
+    if (to && !this.isClosed) this.rtp.send(packet, to.port, to.address)
   }
 
   sendRtcp(packet: Buffer): void {
@@ -70,7 +70,7 @@ class Plain implements Line {
     }
     const isMoved = this.latched && this.latched.port !== this.described.port
     const port = !isMoved ? this.described.rtcpPort : (this.latched?.port ?? 0) + 1
-    if (port > 0 && port < 65_536) this.rtcp.send(packet, port, (this.latched ?? this.described).address, ignore)
+    if (port > 0 && port < 65_536) this.rtcp.send(packet, port, (this.latched ?? this.described).address)
   }
 
   close(): void {
@@ -102,9 +102,6 @@ class Plain implements Line {
     else this.events.rtp(packet)
   }
 }
-
-/** UDP tells of an unreachable peer now and then; the silence watchdog ends such a call. */
-const ignore = () => undefined
 
 /** @throws Error when no port is free */
 export const openPlain = async (ports: Ports, place: Place, source: string | null, events: LineEvents): Promise<Line> =>

@@ -1,6 +1,7 @@
-import { createSocket, type Socket } from 'node:dgram'
+import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
+import { lookup } from 'node:dns'
 import { once } from 'node:events'
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 
 /** First and last UDP port to use; [0, 0] for any free one. */
 export type PortRange = readonly [number, number]
@@ -8,12 +9,19 @@ export type PortRange = readonly [number, number]
 /** Holds two seconds of one call while the worker is busy. */
 const socketBytes = 262_144
 
+/** Node asks for every packet sent. Its own way waits for the next tick even for an address that is none to be looked up. */
+const resolve: SocketOptions['lookup'] = (host, options, callback) => {
+  if (isIP(host)) callback(null, host, 0)
+  else lookup(host, options, callback)
+}
+
 const open = async (address: string, port: number): Promise<Socket | null> => {
   const type = isIPv6(address) ? 'udp6' : 'udp4'
-  const socket = createSocket({ type, ipv6Only: type === 'udp6', recvBufferSize: socketBytes })
+  const socket = createSocket({ type, ipv6Only: type === 'udp6', recvBufferSize: socketBytes, lookup: resolve })
   try {
+    const listening = once(socket, 'listening')
     socket.bind(port, address)
-    await once(socket, 'listening')
+    await listening
     return socket
   } catch (error) {
     socket.close()
