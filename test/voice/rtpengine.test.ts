@@ -1,46 +1,106 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { clearest } from '../../src/connectors/media/testing.ts'
-import { dial, hears } from '../../src/connectors/sip/gateway/testing.ts'
-import { startRtpengine } from '../media/rtpengine.ts'
+import { answer, dial, hears, kept, openCarrier, sdp } from '../../src/connectors/sip/gateway/testing.ts'
+import { type Daemon, startRtpengine } from '../media/rtpengine.ts'
+import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
-import { buyNumber, startPlatform, until } from '../platform.ts'
-import { activeUsers, endedCall, openPerson, secondsOf, seenBy, voice } from './scene.ts'
+import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
+import { openChromium, openTab } from '../sdk/tab.ts'
+import { activeUsers, addTrunk, endedCall, openPerson, secondsOf, seenBy, voice } from './scene.ts'
 
-test('with rtpengine for its audio the platform carries and records the same calls', needs('rtpengine'), async (t) => {
-  const daemon = await startRtpengine()
-  t.after(() => daemon.stop())
-  const platform = await startPlatform(undefined, {
-    ...voice,
-    TRUNKLINE_MEDIA_ENGINE: 'rtpengine',
-    TRUNKLINE_RTPENGINE: `127.0.0.1:${daemon.port}`,
-    TRUNKLINE_RTPENGINE_DTMF: `127.0.0.1:${daemon.dtmfPort}`,
-    TRUNKLINE_RTPENGINE_RECORDINGS: daemon.recordings,
+describe('with rtpengine for its audio', needs('rtpengine'), () => {
+  let daemon: Daemon
+  let platform: Platform
+  let ada = ''
+  before(async () => {
+    daemon = await startRtpengine()
+    platform = await startPlatform(undefined, {
+      ...voice,
+      TRUNKLINE_MEDIA_ENGINE: 'rtpengine',
+      TRUNKLINE_RTPENGINE: `127.0.0.1:${daemon.port}`,
+      TRUNKLINE_RTPENGINE_DTMF: `127.0.0.1:${daemon.dtmfPort}`,
+      TRUNKLINE_RTPENGINE_RECORDINGS: daemon.recordings,
+    })
+    ;[ada = ''] = await activeUsers(platform)
+    await buyNumber(platform)
   })
-  t.after(() => platform.end())
-  const [ada = ''] = await activeUsers(platform)
-  await buyNumber(platform)
-  const person = await openPerson(t, platform, ada)
-  assert.match(await person.register(), /^200/)
-  const handset = '+447700901250'
-  const softphone = await person.softphone()
-  const asked = { ...person.toward(handset), headers: [['X-Record', 'true']] as const }
-  const { dialled } = await dial(person.web, asked, softphone)
-  const session = await until(async () => dialled.session ?? dialled.refused[0])
-  assert.ok(typeof session === 'object', String(session))
-  softphone.say(1_000)
-  await hears(softphone, 620)
-  const seen = async () => (await seenBy(platform, handset))[0]
-  await until(async () => secondsOf((await seen()).tones, 1_000) > 1)
-  await session.bye()
+  after(async () => {
+    await platform?.end()
+    await daemon?.stop()
+  })
 
-  const cdr = await endedCall(platform)
-  assert.deepEqual([cdr.status, cdr.call_cost.call_price], ['COMPLETED', 0.012])
-  const url = await until(async () => (await endedCall(platform)).recording_url)
-  const wav = Buffer.from(await (await fetch(url)).arrayBuffer())
-  const frames = (wav.length - 44) / 4
-  assert.ok(Math.abs(frames / 8_000 - cdr.duration) <= 4, `${frames / 8_000} s of ${cdr.duration}`)
-  const side = (offset: number) => Int16Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))
-  assert.ok(clearest(side(0), 1_000) > 0.9, 'left the agent')
-  assert.ok(clearest(side(2), 620) > 0.9, 'right the far end')
+  test('the platform carries and records the same calls', async (t) => {
+    const person = await openPerson(t, platform, ada)
+    assert.match(await person.register(), /^200/)
+    const handset = '+447700901250'
+    const softphone = await person.softphone()
+    const asked = { ...person.toward(handset), headers: [['X-Record', 'true']] as const }
+    const { dialled } = await dial(person.web, asked, softphone)
+    const session = await until(async () => dialled.session ?? dialled.refused[0])
+    assert.ok(typeof session === 'object', String(session))
+    softphone.say(1_000)
+    await hears(softphone, 620)
+    const seen = async () => (await seenBy(platform, handset))[0]
+    await until(async () => secondsOf((await seen()).tones, 1_000) > 1)
+    await session.bye()
+
+    const cdr = await endedCall(platform)
+    assert.deepEqual([cdr.status, cdr.call_cost.call_price], ['COMPLETED', 0.012])
+    const url = await until(async () => (await endedCall(platform)).recording_url)
+    const wav = Buffer.from(await (await fetch(url)).arrayBuffer())
+    const frames = (wav.length - 44) / 4
+    assert.ok(Math.abs(frames / 8_000 - cdr.duration) <= 4, `${frames / 8_000} s of ${cdr.duration}`)
+    const side = (offset: number) => Int16Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))
+    assert.ok(clearest(side(0), 1_000) > 0.9, 'left the agent')
+    assert.ok(clearest(side(2), 620) > 0.9, 'right the far end')
+  })
+
+  test(
+    'Chromium and a trunk that names no source (a=ssrc) hear each other, after a hold and an ICE restart too; and it is called',
+    needs('chromium'),
+    async (t) => {
+      const browser = await openChromium()
+      t.after(() => browser.close())
+      const tab = await openTab(t, browser, `${platform.url}/healthz`)
+      await tab.page.addScriptTag({ url: `${platform.url}/sdk/voice.js` })
+      const { token } = (await platform.call('POST', '/open/sdk/access-token', { user_uuid: ada })).body
+      await tab.run(`start(${JSON.stringify({ token, logLevel: 'silent' })})`)
+      const carrier = await openCarrier(t)
+      await addTrunk(platform, { port: carrier.port, prefixes: ['336'] })
+      const telephone = await kept(t, makeTelephone())
+      telephone.say(620)
+      const answered = async (offer: string) => {
+        const own = (await telephone.answer(offer)).replace(/a=ssrc.*\r\n/, '')
+        return offer.includes('sendonly') ? own.replace('sendrecv', 'recvonly') : own
+      }
+      const both = () => Promise.all([tab.hears(620), hears(telephone, 1_000)])
+      await tab.run(`dial({ to: '+33612345678' })`)
+      const { session } = await answer(
+        await carrier.call(),
+        { ...telephone, answer: answered },
+        { offered: async ({ body }) => ({ status: 200, body: sdp(await answered(body.toString())) }) },
+      )
+      await both()
+      await tab.run('call.sendDigits("159#")')
+      await until(async () => telephone.digits === '159#')
+      await tab.run('call.hold(true)')
+      await tab.run('call.hold(false)')
+      await both()
+      await tab.run(
+        `new Promise((done) => call.session.renegotiate({ rtcOfferConstraints: { iceRestart: true } }, done))`,
+      )
+      await both()
+      await session.bye()
+      await tab.saw('call disconnect')
+
+      const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
+      await platform.call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { inbound_user_uuid: ada })
+      await platform.call('POST', '/sandbox/handsets/+447700901251/calls', { to: numbers[0].phone_number })
+      await tab.saw('incoming')
+      await tab.run('call.accept()')
+      await tab.hears(620)
+      await until(async () => secondsOf((await seenBy(platform, '+447700901251'))[0].tones, 1_000) > 1)
+    },
+  )
 })

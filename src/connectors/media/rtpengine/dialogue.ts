@@ -30,11 +30,17 @@ const flags = {
   rtp: { ICE: 'remove', 'transport-protocol': 'RTP/AVP', 'rtcp-mux': ['demux'] },
 } as const
 
-/** The transport is the offerer's own. Waiting for a browser's hello instead of greeting it: audio comes about a second sooner. */
+/** The transport is the offerer's own. */
 const answerFlags = {
-  webrtc: { ICE: 'force', 'rtcp-mux': ['accept'], DTLS: 'passive' },
+  webrtc: { ICE: 'force', 'rtcp-mux': ['accept'] },
   rtp: { ICE: 'remove' },
 } as const
+
+/**
+ * It is rtpengine that greets, never the browser: the hello of today's browsers comes in two records, for keys that outlast quantum
+ * computers, and rtpengine 10.5 does not answer it. Seen with Chromium 156.
+ */
+const greeting = (sdp: string): string => sdp.replace('a=setup:actpass', 'a=setup:active')
 
 /** rtpengine takes media from where the signalling comes from as well, when it is told. */
 const source = ({ wish }: Side) =>
@@ -71,7 +77,7 @@ export class Dialogue {
       replace: ['origin'],
       sdp,
     })
-    to.local = String(reply.sdp)
+    to.local = greeting(String(reply.sdp))
     return to.local
   }
 
