@@ -10,6 +10,8 @@ export const trunkOf = ({ id, name, settings }: TrunkConnection): VoiceTrunk => 
   host: settings.host,
   port: settings.port ?? null,
   transport: settings.transport ?? 'udp',
+  authority: settings.tls_ca ?? null,
+  serverName: settings.tls_server_name ?? null,
   username: settings.username ?? null,
   password: settings.password ?? null,
   register: settings.register ?? false,

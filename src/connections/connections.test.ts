@@ -23,6 +23,13 @@ test('each kind wants its own settings, and the refusal names the field', async 
     network.body.error_message,
     /^settings.allowed_addresses: 10.0.0.0\/99 is neither an address nor a network/,
   )
+  const registered = { host: 'carrier.test', register: true, username: 'us' }
+  const unnamed = await create({ kind: 'sip-trunk', name: 'a', settings: registered })
+  const wanted = 'settings.password is required where settings.register is true'
+  assert.deepEqual([unnamed.status, unnamed.body.error_message], [400, wanted])
+  const authority = await create({ kind: 'sip-trunk', name: 'a', settings: { host: 'carrier.test', tls_ca: 'PEM' } })
+  assert.equal(authority.status, 400)
+  assert.match(authority.body.error_message, /^settings.tls_ca must be a certificate in PEM/)
   const none = await create({ kind: 'pigeon', name: 'a', settings: {} })
   assert.match(none.body.error_message, /^kind must be one of smpp, didww/)
 })
@@ -38,6 +45,20 @@ test('secrets are kept over changes and never shown; what a kind does not know i
   const changed = await call(operator, 'PATCH', url, { settings: { markup_percent: 25 } })
   assert.deepEqual(changed.body.connection.settings, { countries: ['GB'], markup_percent: 25 })
   assert.ok(!JSON.stringify((await call(operator, 'GET', url)).body).includes('secret of callbacks'))
+})
+
+test('a trunk that is to register has what that wants, also after a change', async () => {
+  const settings = { host: 'carrier.test', username: 'us', password: 'a secret of a trunk' }
+  const made = await create({ kind: 'sip-trunk', name: 'trunk', settings, enabled: false })
+  assert.deepEqual(made.body.connection.settings, { host: 'carrier.test', username: 'us' })
+  const url = `/operator/connections/${made.body.connection.uuid}`
+  assert.equal((await call(operator, 'PATCH', url, { settings: { register: true } })).status, 200)
+  const emptied = await call(operator, 'PATCH', url, { settings: { password: '' } })
+  assert.deepEqual(
+    [emptied.status, emptied.body.error_message],
+    [400, 'settings.password is required where settings.register is true'],
+  )
+  assert.ok(!JSON.stringify((await call(operator, 'GET', url)).body).includes('a secret'))
 })
 
 test('a setting that several kinds have is the same one in each', () => {

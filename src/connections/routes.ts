@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import type { CarrierState, LinkState } from '../connectors/port.ts'
 import type { VoiceTrunkState } from '../connectors/voice-port.ts'
 import type { Tx } from '../db/sql.ts'
@@ -11,7 +12,7 @@ import { isCarrying } from '../msgapp/channels/ops.ts'
 import { askForSync, openOrders } from '../numbers/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
-import { changes as changesOf, type Kind } from './kinds.ts'
+import { changes as changesOf, type Kind, type SettingsOf } from './kinds.ts'
 import { opened, sealed } from './ops.ts'
 import * as store from './store.ts'
 
@@ -44,11 +45,32 @@ const unknown = (printed: string) => notFound(`No connection ${printed}`)
 const idOf = (printed: string) => parse('CNX', printed) ?? unknown(printed)
 const taken = (name: string) => conflict(`There is a connection named ${name} already`)
 
-/** What no schema can tell of the settings of a trunk. @throws Problem */
-const checkNetworks = ({ allowed_addresses: networks }: { readonly allowed_addresses?: readonly string[] }) => {
+/** What no schema can tell of settings, all of them as they are to be. @throws Problem */
+const checkSettings = (kind: Kind, settings: object) => {
+  // The schema of their kind has checked them; what a kind does not have is absent.
+  const {
+    tls_ca: authority,
+    allowed_addresses: networks,
+    register,
+    username,
+    password,
+  } = settings as Partial<SettingsOf['sip-trunk']>
+  if (authority !== undefined && !isCertificate(authority))
+    invalid('settings.tls_ca must be a certificate in PEM, with its lines -----BEGIN CERTIFICATE----- and END')
+  if (kind !== 'sip-trunk') return
   const wrong = networks?.find((text) => readNetwork(text) === null)
   if (wrong !== undefined)
     invalid(`settings.allowed_addresses: ${wrong} is neither an address nor a network such as 203.0.113.0/28`)
+  const missing = username ? 'password' : 'username'
+  if (register && !(username && password)) invalid(`settings.${missing} is required where settings.register is true`)
+}
+
+const isCertificate = (pem: string): boolean => {
+  try {
+    return new X509Certificate(pem).subject !== undefined
+  } catch {
+    return false
+  }
 }
 
 type Links = {
@@ -98,7 +120,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
   return [
     serve(c.createConnection, async ({ body, tx }) => {
       const { kind, name, settings, enabled = true } = body
-      if (kind === 'sip-trunk') checkNetworks(settings)
+      checkSettings(kind, settings)
       const content = { name, enabled, ...sealed(kind, settings, seal) }
       const row = (await store.create(tx, uuid(), kind, content)) ?? taken(name)
       await changed(tx, row)
@@ -117,8 +139,9 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       const { name = row.name, enabled = row.enabled } = body
       if (await store.isTaken(tx, name, row.id)) taken(name)
       checkPart(request, changesOf[row.kind], body.settings ?? {}, 'settings')
-      if (row.kind === 'sip-trunk') checkNetworks(body.settings ?? {})
-      const content = sealed(row.kind, { ...opened(row, seal), ...body.settings }, seal)
+      const settings = { ...opened(row, seal), ...body.settings }
+      if (body.settings) checkSettings(row.kind, settings)
+      const content = sealed(row.kind, settings, seal)
       const after = await store.change(tx, row.id, { name, enabled, ...content })
       await changed(tx, after)
       return ok({ connection: shown(after) })

@@ -1,12 +1,26 @@
 import { Type } from 'typebox'
 import { Enum } from '../http/schema.ts'
-import { Ascii, count, Domain, host, password, port, prefixes, priority, sandboxed } from './fields.ts'
+import {
+  Ascii,
+  authority,
+  count,
+  Domain,
+  host,
+  password,
+  port,
+  prefixes,
+  priority,
+  sandboxed,
+  serverName,
+} from './fields.ts'
 
 /** Settings of a SIP trunk (RFC 3261). */
 export const SipTrunk = Type.Object({
   host,
   port: Type.Optional(port),
   transport: Type.Optional(Enum(['udp', 'tcp', 'tls'], { description: 'Default udp' })),
+  tls_ca: Type.Optional(authority),
+  tls_server_name: Type.Optional(serverName),
   username: Type.Optional(Ascii(100)),
   password: Type.Optional(password),
   register: Type.Optional(

@@ -137,6 +137,9 @@ export type VoiceTrunk = {
   readonly host: string
   readonly port: number | null
   readonly transport: 'udp' | 'tcp' | 'tls'
+  /** Over TLS: PEM of the authority that alone is believed, and the name that its certificate must show when that is not its host. */
+  readonly authority: string | null
+  readonly serverName: string | null
   readonly username: string | null
   readonly password: string | null
   /** True: we register with the trunk, so that it finds us. */

@@ -36,7 +36,11 @@ export const examine = async function* (
   const outcome = await trunk.options()
   if (outcome.outcome === 'failed') {
     if (transport === 'tls')
-      yield ill('tls', outcome.reason, 'Check the certificate of the trunk, its name and its authority')
+      yield ill(
+        'tls',
+        outcome.reason,
+        'Check the certificate of the trunk: its name is host, or tls_server_name; its authority one of this machine’s, or tls_ca',
+      )
     yield ill(
       'options',
       outcome.reason,

@@ -5,7 +5,7 @@ import type { Frozen } from '../codec/dialog/dialog.ts'
 import { realTimers, type Timers } from '../codec/timers.ts'
 import type { SentBy } from '../codec/transport/flow.ts'
 import type { SipNames } from '../codec/transport/locate.ts'
-import { openTcp } from '../codec/transport/tcp.ts'
+import { openTcp, type TcpSettings } from '../codec/transport/tcp.ts'
 import { openUdp } from '../codec/transport/udp.ts'
 import { WebSockets } from '../codec/transport/websocket.ts'
 import { Calls } from './calls.ts'
@@ -24,7 +24,7 @@ export type GatewaySettings = {
   readonly port: number
   readonly advertised?: string
   /** PEM: opens TLS on its own port. */
-  readonly tls?: { readonly port: number; readonly key: string; readonly cert: string; readonly ca?: string }
+  readonly tls?: { readonly port: number; readonly key: string; readonly cert: string }
   /** Host of the addresses that browsers see, and the realm of their digest. */
   readonly domain: string
   readonly realm: string
@@ -43,7 +43,7 @@ export type GatewaySettings = {
 const openTransports = async (
   agent: Agent,
   settings: GatewaySettings,
-  isKnown: (address: string) => boolean,
+  { isKnown, trustOf }: Required<Pick<TcpSettings, 'isKnown' | 'trustOf'>>,
 ): Promise<number> => {
   const { bind: address, port, advertised, tls } = settings
   const { transports, timers } = agent
@@ -65,7 +65,9 @@ const openTransports = async (
   }
   const bound = await open(10)
   if (tls)
-    transports.add(await openTcp({ address, port: tls.port, tls, isKnown, ...known(tls.port) }, transports, timers))
+    transports.add(
+      await openTcp({ address, port: tls.port, tls, isKnown, trustOf, ...known(tls.port) }, transports, timers),
+    )
   return bound
 }
 
@@ -114,7 +116,10 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     hasCalls: (flow) => calls.over(flow),
     isUsed: (flow) => registrar.of(flow) !== null || calls.over(flow),
   })
-  const port = await openTransports(agent, settings, (address) => trunks.isKnown(address))
+  const port = await openTransports(agent, settings, {
+    isKnown: (address) => trunks.isKnown(address),
+    trustOf: (target) => trunks.trustOf(target),
+  })
 
   return {
     port,

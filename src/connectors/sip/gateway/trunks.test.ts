@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { certificate } from '../../../../test/certificate.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
+import { needs } from '../../../../test/needs.ts'
 import { DigestServer } from '../codec/digest/server.ts'
 import { header, type SipRequest } from '../codec/message.ts'
 import type { Answer } from '../codec/reply.ts'
+import { openTcp } from '../codec/transport/tcp.ts'
 import { nothing, openAgent, quiet, until } from '../testing.ts'
 import { fromTrunk, toTrunk } from './numbers.ts'
 import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, told, trunkOf } from './testing.ts'
@@ -60,6 +63,33 @@ for (const transport of ['udp', 'tcp'] as const)
     await until(() => refused.refused[0] === '503 Service Unavailable')
     await until(() => Object(desk.of('ended').at(-1)?.about).reason === 'The trunk does not take our credentials')
   })
+
+test(
+  'over TLS, a trunk is believed by the authority that it names and under that name, and by no other',
+  needs('openssl'),
+  async (t) => {
+    const [ours, theirs] = [certificate(), certificate('DNS:carrier.test')]
+    const { gateway } = await openWorld(t, toCarrier, { media, tls: { port: 0, ...ours } })
+    const { agent } = await openAgent(t)
+    const listening = { address: '127.0.0.1', port: 0, tls: theirs }
+    const carrier = agent.transports.add(await openTcp(listening, agent.transports, agent.timers))
+    /** The state of the trunk once it is known. */
+    const tried = async (authority: string | null, serverName: string | null) => {
+      await gateway.apply([trunkOf(carrier.sentBy.port ?? 0, { transport: 'tls', authority, serverName })])
+      const { state, lastError } = await until(() => {
+        const found = gateway.trunk('carrier')
+        return found && found.state !== 'connecting' ? found : null
+      })
+      return `${state} ${lastError}`
+    }
+    assert.equal(await tried(theirs.cert, 'carrier.test'), 'up null')
+    assert.match(await tried(ours.cert, 'carrier.test'), /^down .*(self-signed|certificate)/)
+    assert.match(await tried(null, 'carrier.test'), /^down .*self-signed/)
+    assert.match(await tried(theirs.cert, 'another.test'), /^down .*(altnames|does not match)/)
+    assert.match(await tried(theirs.cert, null), /^down .*(altnames|does not match)/)
+    assert.equal(await tried(theirs.cert, 'carrier.test'), 'up null')
+  },
+)
 
 test('a trunk that is unchanged keeps running, and one that is gone is a stranger', async (t) => {
   const { gateway, carrier } = await openWorld(t, toCarrier, { media })

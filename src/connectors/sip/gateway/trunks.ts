@@ -1,8 +1,9 @@
+import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import type { VoiceTrunk } from '../../voice-port.ts'
 import type { Agent } from '../codec/agent/agent.ts'
 import type { SipRequest } from '../codec/message.ts'
-import type { Flow } from '../codec/transport/flow.ts'
+import type { Flow, Target, Trust } from '../codec/transport/flow.ts'
 import { Load, Trunk, type TrunkGround } from './trunk.ts'
 
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
@@ -42,6 +43,17 @@ export class Trunks {
   isKnown(address: string): boolean {
     const bare = plain(address)
     return [...this.running.values()].some((trunk) => trunk.isFrom(bare))
+  }
+
+  /** What a peer over TLS must show: what the first trunk says whose host it is, or else at whose address. */
+  trustOf({ address, serverName }: Target): Trust | null {
+    const over = [...this.running.values()].filter(({ settings }) => settings.transport === 'tls')
+    const isHost = ({ settings }: Trunk) => settings.host.toLowerCase() === serverName
+    const found = (over.find(isHost) ?? over.find((trunk) => trunk.isFrom(address)))?.settings
+    if (!found) return null
+    // Within calls carriers name themselves by their addresses, which stand in few certificates.
+    const host = serverName === undefined && !isIP(found.host) ? found.host : null
+    return { ca: found.authority, name: found.serverName ?? host }
   }
 
   /** Whose request it is; null for a stranger's. Several accounts at one carrier share its addresses: then the names and the port tell. */

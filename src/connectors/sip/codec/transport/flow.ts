@@ -10,6 +10,14 @@ export type Target = {
   readonly serverName?: string
 }
 
+/** What the certificate of a peer over TLS must show. */
+export type Trust = {
+  /** PEM of the only authority that is believed; null: those of the machine. */
+  readonly ca: string | null
+  /** The name in it; null: the target's. */
+  readonly name: string | null
+}
+
 /** A way to one peer: an address for datagrams, or a connection. Answers go the way that their request came (RFC 3261, 18.2.2). */
 export type Flow = {
   /** The same as long as it is the same peer and, where there is one, the same connection. */

@@ -32,7 +32,7 @@ for (const protocol of ['TCP', 'TLS'] as const)
         t.after(() => agent.close())
         const settings = {
           ...{ address: '127.0.0.1', port: 0, mostConnections: 2 },
-          ...(pair ? { tls: { ...pair, ca: pair.cert } } : {}),
+          ...(pair ? { tls: pair, trustOf: () => ({ ca: pair.cert, name: null }) } : {}),
           isKnown: (address: string) => address === '127.0.0.2',
         }
         const { sentBy } = agent.transports.add(await openTcp(settings, agent.transports, agent.timers))

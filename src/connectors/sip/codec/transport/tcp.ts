@@ -3,19 +3,21 @@ import { connect as connectTcp, createServer, isIP, type Server, type Socket } f
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import type { Timers } from '../timers.ts'
 import { Connection } from './connection.ts'
-import { type Flow, hostOf, type Receiver, type SentBy, type Target, type Transport } from './flow.ts'
+import { type Flow, hostOf, type Receiver, type SentBy, type Target, type Transport, type Trust } from './flow.ts'
 
 export type TcpSettings = {
   readonly address: string
   /** 0 takes any. */
   readonly port: number
   readonly advertised?: SentBy
-  /** PEM: makes it TLS. Peers that we connect to must show a certificate of a known authority, or of `ca`. */
-  readonly tls?: { readonly key: string; readonly cert: string; readonly ca?: string }
+  /** PEM: makes it TLS. Peers that we connect to must show a certificate of an authority that the machine knows, for their name. */
+  readonly tls?: { readonly key: string; readonly cert: string }
   /** Connections at a time: ours, and as many of theirs. */
   readonly mostConnections?: number
   /** Whose connections stay; those of others are few and end soon. Everybody's unless told. */
   readonly isKnown?: (address: string) => boolean
+  /** Where a peer that we connect to is to show something else than that; null where not. */
+  readonly trustOf?: (target: Target) => Trust | null
   /** Silence after which a connection is closed, ms. */
   readonly idleMs?: number
   readonly connectMs?: number
@@ -28,7 +30,9 @@ export type TcpSettings = {
 const mostStrangers = 100
 const strangerMs = 30_000
 
-const keyOf = (address: string, port: number): string => `${address} ${port}`
+/** A connection is used for requests under the trust alone under which it was made. */
+const keyOf = (address: string, port: number, trust: Trust | null): string =>
+  `${address} ${port}${trust ? ` ${trust.name} ${trust.ca}` : ''}`
 
 /** SIP over TCP or TLS (RFC 3261, 18): one connection for each peer, whoever opened it, for requests and answers alike. */
 class Tcp implements Transport {
@@ -57,16 +61,17 @@ class Tcp implements Transport {
     this.timers = timers
     // Counted before the handshake of TLS: that alone takes ten seconds of whoever says nothing.
     server.on('connection', (socket: Socket) => this.accept(socket))
-    if (settings.tls) server.on('secureConnection', (socket: Socket) => this.keep(socket))
+    if (settings.tls) server.on('secureConnection', (socket: Socket) => this.take(socket))
   }
 
   flow(target: Target): Promise<Flow> {
-    const key = keyOf(target.address, target.port)
+    const trust = this.settings.trustOf?.(target) ?? null
+    const key = keyOf(target.address, target.port, trust)
     const known = this.open.get(key)
     if (known) return Promise.resolve(known)
     const opening = this.opening.get(key)
     if (opening) return opening
-    const made = this.connect(target).finally(() => this.opening.delete(key))
+    const made = this.connect(target, key, trust).finally(() => this.opening.delete(key))
     this.opening.set(key, made)
     return made
   }
@@ -98,29 +103,33 @@ class Tcp implements Transport {
       stop()
       peers.delete(socket)
     })
-    if (!this.settings.tls) this.keep(socket)
+    if (!this.settings.tls) this.take(socket)
   }
 
-  private keep(socket: Socket): Connection {
+  private take(socket: Socket): void {
+    const { remoteAddress = '', remotePort = 0 } = socket
+    this.keep(socket, keyOf(remoteAddress, remotePort, null))
+  }
+
+  private keep(socket: Socket, key: string): Connection {
     const connection = new Connection(socket, this.protocol, this.settings.idleMs ?? 900_000, this.timers, {
       received: this.receiver.received,
       closed: (flow, reason) => {
-        const key = keyOf(flow.address, flow.port)
         if (this.open.get(key) === flow) this.open.delete(key)
         this.receiver.closed(flow, reason)
       },
     })
-    this.open.set(keyOf(connection.address, connection.port), connection)
+    this.open.set(key, connection)
     return connection
   }
 
-  private async connect(target: Target): Promise<Flow> {
+  private async connect(target: Target, key: string, trust: Trust | null): Promise<Flow> {
     if (this.ours >= this.most) throw new Error('too many connections')
     const { address: host, port, serverName } = target
     const { tls, connectMs = 4_000 } = this.settings
-    const name = serverName ?? host
+    const [name, ca] = [trust?.name ?? serverName ?? host, trust?.ca]
     const socket = tls
-      ? connectTls({ host, port, ...(tls.ca ? { ca: tls.ca } : {}), ...(isIP(name) ? {} : { servername: name }) })
+      ? connectTls({ host, port, ...(ca ? { ca } : {}), ...(isIP(name) ? {} : { servername: name }) })
       : connectTcp({ host, port })
     this.ours++
     socket.on('close', () => this.ours--)
@@ -130,7 +139,7 @@ class Tcp implements Transport {
     } finally {
       giveUp()
     }
-    if (!this.isClosed) return this.keep(socket)
+    if (!this.isClosed) return this.keep(socket, key)
     socket.destroy()
     throw new Error('closed')
   }
