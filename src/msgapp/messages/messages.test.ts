@@ -229,17 +229,18 @@ test('a conversation that was quiet is new again, and says since when', async ()
 })
 
 test('messages of other devices are the agent’s; the echo of our own is nothing new', async () => {
-  const { tenant, chat, line, send, acked, told } = await furnish()
+  const { tenant, chat, line, send, read, acked, told } = await furnish()
   await chat.intake.inbound(line, inbound({ own: true, text: 'From the phone' }))
   const [one] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
   assert.deepEqual([one.sent_by, one.is_from_agent, one.is_from_api, one.wa_msg_ack], ['agent', true, false, 1])
   chat.answer = async ({ id }) => {
     await chat.intake.inbound(line, inbound({ own: true, id }))
     await chat.intake.inbound(line, inbound({ own: true, id: `echo-${id}` }))
+    await chat.intake.receipt(line, { id: `echo-${id}`, level: 2, at: Date.now(), by: null })
     return { outcome: 'done', value: { id: `echo-${id}`, at: Date.now() } }
   }
   const id = await send()
-  await acked(id, 1)
+  await acked(id, 2)
   const { sessions } = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body
   assert.equal(sessions[0].last_message?.uuid, id, 'the conversation ends with what was kept')
   const { messages } = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body
@@ -248,6 +249,10 @@ test('messages of other devices are the agent’s; the echo of our own is nothin
     ['api', 'agent'],
   )
   assert.ok((await told()).includes('message.sent'))
+  // What was told of the echo, before anybody knew that it is one, is an id of the message for ever.
+  const ids = new Set((await eventsOf(world, tenant.id, 'msgapp.message.%')).map(({ payload }) => String(payload.uuid)))
+  const shown = await Promise.all([...ids].map(async (one) => (await read(one))?.uuid))
+  assert.deepEqual([ids.size, shown], [3, [one.uuid, id, id]])
 })
 
 test('edits, reactions and calls are told once each', async () => {

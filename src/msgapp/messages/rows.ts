@@ -10,8 +10,11 @@ export type Listed = MessageRow & { exact: string }
 /** Where a page begins: behind a row, or after so many. */
 export type Start = { readonly after: Cursor | null; readonly offset: number; readonly limit: number }
 
-export const find = (sql: Sql, account: string, id: string) =>
-  sql.maybe<MessageRow>`select * from msgapp_shown where account_id = ${account} and id = ${id}`
+/** By its id, or by one that was told of it before it was known to be this message. */
+export const find = (sql: Sql, account: string, id: string) => sql.maybe<MessageRow>`
+  select * from msgapp_shown
+  where account_id = ${account} and id = coalesce(
+    (select message_id from msgapp_aliases where account_id = ${account} and id = ${id}), ${id})`
 
 export const byId = (sql: Sql, accounts: readonly string[], ids: readonly string[]) => sql.many<MessageRow>`
   select * from msgapp_shown where account_id = any(${accounts}::uuid[]) and id = any(${ids}::uuid[])`
