@@ -22,6 +22,7 @@ import * as pricing from './numbers/pricing/contract.ts'
 import * as registrations from './numbers/registration-contract.ts'
 import * as operators from './operators/contract.ts'
 import * as prices from './prices/contract.ts'
+import * as sandboxChats from './sandbox/chat-contract.ts'
 import * as sandbox from './sandbox/contract.ts'
 import * as sms from './sms/contract.ts'
 import * as tokens from './tokens/contract.ts'
@@ -56,6 +57,7 @@ export const contracts: readonly Contract[] = [
   prices,
   connections,
   sandbox,
+  sandboxChats,
   events,
   health,
 ].flatMap((folder) => Object.values<Contract>(folder))

@@ -73,7 +73,7 @@ const freePort = async (): Promise<number> => {
 }
 
 test(
-  'docs/messaging.md: a message with acknowledgements 1 to 3, its answer at a webhook, checks and a group, by curl',
+  'docs/messaging.md: a message with acknowledgements 1 to 3, its answer at a webhook, the phone, checks and a group, by curl',
   needs('curl'),
   async () => {
     const script = scriptOf('docs/messaging.md', platform.url)
@@ -83,7 +83,16 @@ test(
     const answers = blocks.map((lines) =>
       lines.filter((line) => line.startsWith('{')).map((line): Json => JSON.parse(line)),
     )
-    const [, [numbers, status] = [], [hook] = [], [sent, handset] = [], back = [], checks = [], group = []] = answers
+    const [
+      ,
+      [numbers, status] = [],
+      [hook] = [],
+      [sent, handset] = [],
+      back = [],
+      phone = [],
+      checks = [],
+      group = [],
+    ] = answers
     assert.partialDeepStrictEqual(
       [numbers, status, hook],
       [{ count: 1 }, { connection_status: 'C' }, { success: true }],
@@ -95,6 +104,13 @@ test(
     assert.partialDeepStrictEqual(conversation, { count: 2 })
     assert.partialDeepStrictEqual(opened, { unread_count: 0, batched: true })
     assert.partialDeepStrictEqual(received, { event: 'msgapp.message.received', message: { text: 'Hello back' } })
+    const [, , , , thread, history] = phone
+    assert.partialDeepStrictEqual(thread, {
+      messages: [{ sent_by: 'agent', message: { text: 'From the phone' } }],
+    })
+    const calls = history?.cdrs as Json[]
+    assert.deepEqual(calls.map(({ direction }) => direction).sort(), ['I', 'O'])
+    assert.partialDeepStrictEqual(phone.at(-1), { event: 'msgapp.call.made', remote_phone_number: '+447400123456' })
     assert.deepEqual(
       checks.map(({ on_msgapp }) => on_msgapp),
       [true, false, true],

@@ -4,6 +4,7 @@ import { type Body, bad, missing, numberOf, type Reply } from '../answers.ts'
 import type { ChatItem } from './book.ts'
 import { nameOf, Refusal } from './exchange.ts'
 import { isChatFault } from './faults.ts'
+import { callOnPhone, writeOnPhone } from './phones.ts'
 import type { ChatPlace } from './place.ts'
 
 // What the control interface does with the chat network.
@@ -49,7 +50,7 @@ const fileOf = ({ files }: ChatPlace, value: unknown, url: string): Inbound['fil
   return files.has(id) ? { id, mimeType, size, name: nameOf(url) } : null
 }
 
-const write = (place: ChatPlace, number: string, body: Body): Reply => {
+const write = (place: ChatPlace, number: string, body: Body, isPhone: boolean): Reply => {
   const [text, url, pin, group] = [textOf(body.text), textOf(body.url), pinOf(body.pin), textOf(body.group)]
   const to = numberOf(body.to)
   if (text === null && url === null && pin === null) return bad('text, url or pin: one at least')
@@ -57,7 +58,10 @@ const write = (place: ChatPlace, number: string, body: Body): Reply => {
   if (peer === null) return bad('to: a number, or group: its id')
   const file = url === null ? null : fileOf(place, body.file, url)
   if (url !== null && file === null) return bad('file: what lies at the url, brought before')
-  return { status: 202, body: { id: place.exchange.write(number, { to: peer, text, file, pin }, url) } }
+  const writing = { to: peer, text, file, pin }
+  const { exchange } = place
+  const id = isPhone ? writeOnPhone(exchange, number, writing, url) : exchange.write(number, writing, url)
+  return { status: 202, body: { id } }
 }
 
 const act = (place: ChatPlace, number: string, what: string, body: Body): Reply => {
@@ -66,7 +70,9 @@ const act = (place: ChatPlace, number: string, what: string, body: Body): Reply 
   const [id, group] = [textOf(body.id), textOf(body.group)]
   switch (what) {
     case 'msgapp':
-      return write(place, number, body)
+      return write(place, number, body, false)
+    case 'phone-writes':
+      return write(place, number, body, true)
     case 'read': {
       const from = numberOf(body.from)
       return from ? done({ read: exchange.read(number, from) }) : bad('from: a number')
@@ -74,6 +80,10 @@ const act = (place: ChatPlace, number: string, what: string, body: Body): Reply 
     case 'msgapp-calls': {
       const to = numberOf(body.to)
       return to ? done({ id: exchange.call(number, to, body.video === true) }) : bad('to: a number')
+    }
+    case 'phone-calls': {
+      const to = numberOf(body.to)
+      return to ? done({ id: callOnPhone(exchange, number, to, body.video === true) }) : bad('to: a number')
     }
     case 'edit': {
       const text = textOf(body.text)

@@ -27,6 +27,8 @@ export type ExchangeParts = {
 /** A message of a line: `sending` is the line's own id of it. */
 export type Sending = {
   readonly sending: string
+  /** The network's, where it has one already. */
+  readonly id?: string
   readonly to: Peer
   readonly text: string | null
   readonly url: string | null
@@ -109,11 +111,10 @@ export class Exchange {
   }
 
   /** A line sends; the same id again is the same message. */
-  send(line: string, { sending, to, text, url, pin }: Sending): { id: string; at: number } {
+  send(line: string, { sending, id = newId(), to, text, url, pin }: Sending): { id: string; at: number } {
     const { book } = this.parts
     const known = book.message(book.sentAs(line, sending) ?? '')
     if (known) return { id: known.id, at: known.at }
-    const id = newId()
     const at = Date.now()
     const targets = 'number' in to ? [to.number] : this.others(this.room(to.group, line), line)
     const there = targets.filter((number) => this.isThere(number))

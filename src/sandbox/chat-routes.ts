@@ -4,12 +4,25 @@ import { phoneNumber } from '../http/validation.ts'
 import { parse } from '../lib/id.ts'
 import { channelOf, channelOfNumber, ownerOf } from '../msgapp/channels/ops.ts'
 import type { Parts } from '../parts.ts'
-import * as c from './contract.ts'
+import * as c from './chat-contract.ts'
 import { bringFile } from './files.ts'
 import { notHandset } from './handset.ts'
 import * as store from './store.ts'
 
-/** What handsets of the sandbox do on the messaging app. Only with channels, groups and messages of the account. */
+type Written = {
+  readonly to?: string
+  readonly group_uuid?: string
+  readonly text?: string
+  readonly url?: string
+  readonly pin?: object
+}
+
+const checkWriting = ({ to, group_uuid, text, url, pin }: Written): void => {
+  if (to === undefined && group_uuid === undefined) invalid('to or group_uuid is required')
+  if (!text && !url && !pin) invalid('At least one of text, url and pin is required')
+}
+
+/** What handsets of the sandbox do on the messaging app, and phones of channels. Only with channels, groups and messages of the account. */
 export const chatSandboxRoutes = ({ db, simulator, outbound }: Parts) => {
   const lineOf = async (account: string, given: string): Promise<string> =>
     (await channelOfNumber(db, account, phoneNumber(given))).number
@@ -30,18 +43,21 @@ export const chatSandboxRoutes = ({ db, simulator, outbound }: Parts) => {
     return (id && (await store.networkIdOf(db, account, id))) || notFound(`There is no message ${printed}`)
   }
 
+  const contentOf = async ({ text, url, pin }: Written) => {
+    const file = url && (await bringFile(outbound, simulator, url))
+    return { text, url, file, pin }
+  }
+
   return [
     serveOutside(c.writeFromHandset, async ({ account, params, body }) => {
-      const { to, group_uuid, text, url, pin } = body
-      if (to === undefined && group_uuid === undefined) invalid('to or group_uuid is required')
-      if (!text && !url && !pin) invalid('At least one of text, url and pin is required')
+      checkWriting(body)
+      const { to, group_uuid } = body
       const peer =
         group_uuid === undefined
           ? { to: await lineOf(account.id, to ?? '') }
           : { group: await groupOf(account.id, group_uuid) }
       const number = await handsetOf(params.number)
-      const file = url && (await bringFile(outbound, simulator, url))
-      const written = await simulator.chat(number, 'msgapp', { ...peer, text, url, file, pin })
+      const written = await simulator.chat(number, 'msgapp', { ...peer, ...(await contentOf(body)) })
       return written ? ok({}) : notFound('Nobody of the platform is there to read it')
     }),
 
@@ -78,6 +94,23 @@ export const chatSandboxRoutes = ({ db, simulator, outbound }: Parts) => {
     serveOutside(c.pairChannel, async ({ account, params }) => {
       const { number } = await channelOf(db, account.id, params.channel_uuid)
       return (await simulator.chat(number, 'pair', {})) ? ok({}) : notFound(`${number} shows no code`)
+    }),
+
+    serveOutside(c.writeFromPhone, async ({ account, params, body }) => {
+      checkWriting(body)
+      const { number } = await channelOf(db, account.id, params.channel_uuid)
+      const { to, group_uuid } = body
+      const peer =
+        group_uuid === undefined ? { to: phoneNumber(to ?? '') } : { group: await groupOf(account.id, group_uuid) }
+      const written = await simulator.chat(number, 'phone-writes', { ...peer, ...(await contentOf(body)) })
+      return written ? ok({}) : notFound(`${number} reaches nobody there`)
+    }),
+
+    serveOutside(c.callFromPhone, async ({ account, params, body }) => {
+      const { number } = await channelOf(db, account.id, params.channel_uuid)
+      const to = phoneNumber(body.to)
+      const called = await simulator.chat(number, 'phone-calls', { to, video: body.video })
+      return called ? ok({}) : notFound(`${number} does not reach ${to}`)
     }),
   ]
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
-import { Enum, Id, Ok, Phone, Time } from '../http/schema.ts'
+import { Enum, Ok, Phone, Time } from '../http/schema.ts'
 
 const sandbox = { auth: 'account', shape: 'full', tag: 'Sandbox' } as const
 const params = Type.Object({ number: Phone('A handset: any number that is not on the platform') })
@@ -181,89 +181,4 @@ export const moveClock = contract({
   status: 202,
   reply: Ok({ now: Time }),
   errors: {},
-})
-
-const inTheApp = { ...sandbox, method: 'POST', params, status: 202 } as const
-const Group = Id('WAG', 'A group of the account that the handset is in')
-const Message = Id('MSG', 'A message of the account that the handset has seen')
-
-export const writeFromHandset = contract({
-  ...inTheApp,
-  id: 'writeFromHandset',
-  url: '/sandbox/handsets/:number/msgapp',
-  summary: 'The handset writes on the messaging app, to a number or to a group',
-  body: Type.Object({
-    to: Type.Optional(Phone('A channel of the account')),
-    group_uuid: Type.Optional(Group),
-    text: Type.Optional(Type.String({ maxLength: 65_536, examples: ['Hello back'] })),
-    url: Type.Optional(
-      Type.String({ maxLength: 2_000, description: 'A file; it is fetched at once, for the handset' }),
-    ),
-    pin: Type.Optional(Type.Object({ latitude: Type.Number(), longitude: Type.Number() })),
-  }),
-  reply: Ok({}),
-  errors: { notFound: 'The account has no such channel or group' },
-})
-
-export const readFromHandset = contract({
-  ...inTheApp,
-  id: 'readFromHandset',
-  url: '/sandbox/handsets/:number/read',
-  summary: 'The handset opens what it got from a number: acknowledgement 3',
-  body: Type.Object({ from: Phone('A channel of the account') }),
-  reply: Ok({ read: Type.Integer({ description: 'How many messages' }) }),
-  errors: { notFound: 'The account has no such channel' },
-})
-
-export const callFromHandsetInApp = contract({
-  ...inTheApp,
-  id: 'callFromHandsetInApp',
-  url: '/sandbox/handsets/:number/msgapp-calls',
-  summary: 'The handset calls a number on the messaging app',
-  body: Type.Object({ to: Phone('A channel of the account'), video: Type.Optional(Type.Boolean()) }),
-  reply: Ok({}),
-  errors: { notFound: 'The account has no such channel' },
-})
-
-export const editFromHandset = contract({
-  ...inTheApp,
-  id: 'editFromHandset',
-  url: '/sandbox/handsets/:number/edit',
-  summary: 'The handset changes the text of a message that it wrote',
-  body: Type.Object({ message_uuid: Message, text: Type.String({ minLength: 1, maxLength: 65_536 }) }),
-  reply: Ok({}),
-  errors: { notFound: 'The account has no such message with the handset' },
-})
-
-export const reactFromHandset = contract({
-  ...inTheApp,
-  id: 'reactFromHandset',
-  url: '/sandbox/handsets/:number/reaction',
-  summary: 'The handset reacts to a message, or takes its reaction back',
-  body: Type.Object({
-    message_uuid: Message,
-    emoji: Type.String({ maxLength: 32, description: 'Empty: it takes its reaction back', examples: ['👍'] }),
-  }),
-  reply: Ok({}),
-  errors: { notFound: 'The account has no such message with the handset' },
-})
-
-export const leaveFromHandset = contract({
-  ...inTheApp,
-  id: 'leaveFromHandset',
-  url: '/sandbox/handsets/:number/leave-group',
-  summary: 'The handset leaves a group',
-  body: Type.Object({ group_uuid: Group }),
-  reply: Ok({}),
-  errors: { notFound: 'The account has no such group with the handset in it' },
-})
-
-export const pairChannel = contract({
-  ...inTheApp,
-  id: 'pairChannel',
-  url: '/sandbox/channels/:channel_uuid/pair',
-  params: Type.Object({ channel_uuid: Id('WPN') }),
-  summary: 'The phone of a channel scans the code that connects it',
-  reply: Ok({}),
-  errors: { notFound: 'The account has no such channel, or it shows no code' },
 })

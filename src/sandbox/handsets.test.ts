@@ -71,3 +71,50 @@ test('nobody acts as a number that somebody has on the messaging app', async () 
   assert.deepEqual([foreign.status, foreign.body.error_code], [400, 'not_a_handset'])
   assert.equal((await call(ada, 'PUT', as(hers), { pairing: true })).status, 200)
 })
+
+test('what is done on the phone of a channel is told as such: messages are the agent’s, calls are made', async () => {
+  const [ada, bob] = [await chat.tenant(), await chat.tenant()]
+  const [number, handset, nobody] = ['+447700920058', '+447700920068', '+447700920006']
+  const uuid = await channel(ada, number)
+  await stands(ada, uuid, 'C')
+  const by = (who: typeof ada, what: string, body: object) =>
+    call(who, 'POST', `/sandbox/channels/${uuid}/${what}`, body)
+  assert.equal((await by(ada, 'msgapp', { to: handset, text: 'From the phone' })).status, 202)
+  const listed = async () => (await call(ada, 'GET', `/open/msgapp/messages/${number}/${handset}`)).body.messages
+  const [message] = await until(async () => {
+    const messages = await listed()
+    return messages[0]?.wa_msg_ack === 2 && messages
+  })
+  assert.deepEqual([message.sent_by, message.is_from_agent, message.message.text], ['agent', true, 'From the phone'])
+  const [seen] = (await call(ada, 'GET', `/sandbox/handsets/${handset}`)).body.msgapp
+  assert.deepEqual(
+    [seen.direction, seen.peer, seen.text, seen.uuid],
+    ['inbound', number, 'From the phone', message.uuid],
+  )
+  await call(ada, 'POST', `/sandbox/handsets/${handset}/read`, { from: number })
+  await until(async () => (await listed())[0].wa_msg_ack === 3)
+
+  const group = { name: 'Book club', participants: [handset] }
+  const made = await call(ada, 'POST', '/open/msgapp/group/create', { from_number: number, group })
+  const group_uuid = made.body.group.uuid
+  assert.equal((await by(ada, 'msgapp', { group_uuid, text: 'To all' })).status, 202)
+  const inGroup = async () => (await call(ada, 'GET', `/open/msgapp/groups/messages/${group_uuid}`)).body.messages
+  const [said] = await until(async () => (await inGroup()).length === 1 && inGroup())
+  assert.deepEqual([said.sent_by, said.group_uuid, said.message.text], ['agent', group_uuid, 'To all'])
+
+  assert.equal((await by(ada, 'msgapp-calls', { to: handset })).status, 202)
+  const cdr = await until(async () => {
+    const [one] = (await call(ada, 'GET', '/open/voip/call-history')).body.cdrs
+    return one?.status === 'COMPLETED' && one
+  })
+  assert.deepEqual([cdr.direction, cdr.is_msgapp_call, cdr.to_number], ['O', true, handset])
+  const told = await chat.db.many<{ name: string }>`
+    select distinct name from events where account_id = ${ada.id} and name in ('msgapp.call.made', 'msgapp.message.sent')`
+  assert.equal(told.length, 2)
+
+  for (const what of ['msgapp', 'msgapp-calls']) {
+    assert.equal((await by(ada, what, { to: nobody, text: 'x' })).status, 404)
+    assert.equal((await by(ada, what, { to: number, text: 'x' })).status, 404)
+    assert.equal((await by(bob, what, { to: handset, text: 'x' })).status, 404)
+  }
+})

@@ -30,8 +30,18 @@ export type CallItem = {
   tones: { hertz: number; from: number; seconds: number }[]
 }
 
-/** What a handset can do on the messaging app (simulator/chat/control.ts). */
-export type ChatDeed = 'msgapp' | 'read' | 'msgapp-calls' | 'edit' | 'react' | 'group' | 'leave' | 'pair'
+/** What a handset can do on the messaging app, and the phone of a channel (simulator/chat/control.ts). */
+export type ChatDeed =
+  | 'msgapp'
+  | 'read'
+  | 'msgapp-calls'
+  | 'edit'
+  | 'react'
+  | 'group'
+  | 'leave'
+  | 'pair'
+  | 'phone-writes'
+  | 'phone-calls'
 
 /** A file that the simulator keeps for its handsets; the id is its SHA-256. */
 export type SimulatorFile = { id: string; mimeType: string; size: number }

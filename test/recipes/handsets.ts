@@ -58,7 +58,13 @@ const onMessage = (more: object): Recipe => ({
   notFound: () => ({ params, body: { message_uuid: `MSG${uuid()}`, ...more } }),
 })
 
-/** What handsets do on the messaging app. */
+/** On the phone of a channel. */
+const byPhone = (more: object = {}): Recipe => ({
+  ok: async (scene) => ({ params: { channel_uuid: await scene.chat() }, body: { to: handset, ...more } }),
+  notFound: () => ({ params: { channel_uuid: `WPN${uuid()}` }, body: { to: handset, ...more } }),
+})
+
+/** What handsets do on the messaging app, and phones of channels. */
 export const handsetRecipes: Recipes = {
   writeFromHandset: toNumber({ text: 'Hello' }),
   callFromHandsetInApp: toNumber(),
@@ -84,5 +90,7 @@ export const handsetRecipes: Recipes = {
     notFound: () => ({ params: { ...params, call_id: uuid() } }),
     invalid: () => ({ params: { ...params, call_id: 'x'.repeat(41) } }),
   },
+  writeFromPhone: byPhone({ text: 'Hello' }),
+  callFromPhone: byPhone(),
   pairChannel: { ok: async (scene) => ({ params: { channel_uuid: await scene.pairingChat() } }) },
 }

@@ -98,9 +98,11 @@ export type Answer =
   | { readonly answer: number; readonly value: unknown }
   | { readonly answer: number; readonly refused: string; readonly code: string; readonly seconds?: number }
 
+/** `own`: written on the line's own phone; `from` is then whom it went to. */
 export type Inbound = {
   readonly id: string
   readonly from: string
+  readonly own?: boolean
   readonly pushname: string
   readonly group: { readonly id: string; readonly name: string } | null
   readonly at: number
@@ -133,6 +135,9 @@ export type News =
       readonly news: 'call'
       readonly id: string
       readonly from: string
+      /** Made on the line's own phone; `from` is then who was called, and `answered` whether they talked. */
+      readonly own?: boolean
+      readonly answered?: boolean
       readonly video: boolean
       readonly at: number
       readonly state: 'offered' | 'ended'

@@ -104,12 +104,12 @@ const pass = async (events: ChatEvents, channel: string, told: Told): Promise<vo
     case 'ready':
       return events.line(channel, readyOf(told.me))
     case 'message': {
-      const { from, pushname, file, ...rest } = told.message
+      const { from, pushname, file, own = false, ...rest } = told.message
       return events.inbound(channel, {
         ...rest,
         from: remoteOf(from, pushname),
         media: file && mediaOf(file),
-        own: false,
+        own,
       })
     }
     case 'receipt':
@@ -121,8 +121,8 @@ const pass = async (events: ChatEvents, channel: string, told: Told): Promise<vo
     case 'reaction':
       return events.reaction(channel, { id: told.id, by: remoteOf(told.by), emoji: told.emoji, at: told.at })
     case 'call': {
-      const { id, video, at, state } = told
-      return events.call(channel, { id, from: remoteOf(told.from), group: null, video, at, state })
+      const { id, own = false, answered = false, video, at, state } = told
+      return events.call(channel, { id, from: remoteOf(told.from), own, group: null, video, at, state, answered })
     }
     case 'group': {
       const { id, group, name, what, at } = told

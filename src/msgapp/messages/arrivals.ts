@@ -49,6 +49,22 @@ export const add = (tx: Tx, rows: readonly Arrival[]) => tx.many<{ id: string }>
   on conflict (channel_id, network_id) where network_id is not null do nothing
   returning id`
 
+/** Acknowledges messages as far as receipts did that came before them. */
+export const takeEarly = (tx: Tx, rows: readonly Pick<Arrival, 'account' | 'id'>[]) => tx.many<{
+  id: string
+  ack: number
+}>`
+  with early as (
+    delete from msgapp_early e
+    using unnest(${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[]) as g (account_id, id)
+    join msgapp_messages m using (account_id, id)
+    where e.channel_id = m.channel_id and e.network_id = m.network_id
+    returning m.account_id, m.id, e.level, e.read_at
+  )
+  update msgapp_messages m set ack = greatest(m.ack, e.level), read_at = e.read_at
+  from early e where m.account_id = e.account_id and m.id = e.id
+  returning m.id, m.ack`
+
 /** Writes what they are to their conversations, and says since when each of those was quiet. In one order, so that two batches
  *  cannot wait for each other. */
 export const addToChats = (tx: Tx, rows: readonly Arrival[]) => tx.many<{

@@ -1,20 +1,18 @@
-import { beginCall, chatCallEnded } from '../../calls/ops.ts'
-import type { ChatCall, ChatInbound, ChatRemote } from '../../connectors/message-port.ts'
+import type { ChatInbound, ChatRemote } from '../../connectors/message-port.ts'
 import { makeBatcher } from '../../db/batch.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
-import { record } from '../../events/ops.ts'
 import { enqueueAll, type NewJob } from '../../jobs/queue.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { iso } from '../../lib/clock.ts'
-import { print, uuid } from '../../lib/id.ts'
-import { mainCountryOf } from '../../lib/phone.ts'
+import { uuid } from '../../lib/id.ts'
 import { kindOf } from '../asking.ts'
 import type { Intake, Line } from '../intake.ts'
 import { storable } from '../text.ts'
 import * as arrivals from './arrivals.ts'
+import { type CallParts, receiveCall } from './calls.ts'
 import { groupPeer, peerOf } from './peer.ts'
 import type { Surroundings } from './shown.ts'
-import { begun, type Told, tell } from './told.ts'
+import { amongSettlers } from './store.ts'
+import { begun, steps, type Told, tell } from './told.ts'
 
 type Arrived = { readonly line: Line; readonly message: ChatInbound }
 
@@ -105,7 +103,7 @@ const toldOf = ({ account, id: message, isOwn, group }: arrivals.Arrival): Told[
     : group
       ? (['msgapp.message.new', 'msgapp.group.message.received'] as const)
       : (['msgapp.message.new', 'msgapp.message.received'] as const)
-  return names.map((name) => ({ account, message, name }))
+  return names.map((name) => ({ account, message, name, ...(isOwn ? { ack: 1 } : {}) }))
 }
 
 /** Keeps the files that are still with the network, and asks for them. */
@@ -147,6 +145,8 @@ const keep = async (
   given: readonly Arrived[],
   chats: Awaited<ReturnType<typeof chatsOf>>,
 ): Promise<void> => {
+  const own = given.filter(({ message }) => message.own)
+  if (own.length > 0) await amongSettlers(tx, [...new Set(own.map(({ line }) => line.channel))])
   const placed = await place(tx, given, chats)
   const added = new Set((await arrivals.add(tx, placed)).map(({ id }) => id))
   const fresh = placed.flatMap((arrival, i) => {
@@ -156,13 +156,15 @@ const keep = async (
   if (fresh.length === 0) return
   const touched = byKey(await arrivals.addToChats(tx, fresh), ({ channel_id, peer }) => `${channel_id} ${peer}`)
   await keepFiles(tx, fresh)
+  const sent = fresh.filter(({ isOwn }) => isOwn)
+  const risen = new Map((sent.length > 0 ? await arrivals.takeEarly(tx, sent) : []).map(({ id, ack }) => [id, ack]))
   const told: Told[] = []
   for (const arrival of fresh) {
     const key = `${arrival.channel} ${arrival.peer}`
     const chat = touched.get(key)
     touched.delete(key)
     if (chat?.quiet) told.push(begun(arrival.account, arrival.id, chat.previous_at))
-    told.push(...toldOf(arrival))
+    told.push(...toldOf(arrival), ...steps(arrival.account, arrival.id, 1, risen.get(arrival.id) ?? 1))
   }
   await tell(tx, surroundings, told)
 }
@@ -186,72 +188,9 @@ const receive = async (db: Db, surroundings: Surroundings, given: readonly Arriv
 
 const keyOf = ({ number, remote }: ChatRemote): string => number ?? remote
 
-export type IncomingParts = { readonly db: Db; readonly clock: Clock; readonly surroundings: Surroundings }
-
-const receiveCall = async (tx: Tx, { clock }: IncomingParts, line: Line, call: ChatCall): Promise<void> => {
-  const id = uuid()
-  const { number, remote } = call.from
-  const { own = false } = call
-  const other = number ?? remote
-  const isNew = await arrivals.call(tx, {
-    account: line.account,
-    id,
-    channel: line.channel,
-    networkId: call.id,
-    number,
-    remote,
-    group: call.group,
-    isVideo: call.video,
-    at: call.at,
-    isEnded: call.state === 'ended',
-  })
-  const known = isNew ? id : await arrivals.callOf(tx, line, call.id)
-  if (isNew)
-    await beginCall(tx, {
-      account_id: line.account,
-      id,
-      callid: call.id,
-      direction: own ? 'O' : 'I',
-      user_id: null,
-      from_number: own ? line.number : other,
-      to_number: own ? other : line.number,
-      iso_country_code: mainCountryOf(own ? (number ?? '') : line.number) ?? '',
-      is_msgapp: true,
-      is_trunk: false,
-      caller_id: null,
-      caller_id_used: own ? line.number : other,
-      virtual_number_id: null,
-      toll_free: false,
-      rate: '0',
-    })
-  // Here nobody answers; a telephone may have, and not every network tells that.
-  if (known && call.state === 'ended') await chatCallEnded(tx, line.account, known, call.answered === true)
-  if (!isNew) return
-  await record(tx, [
-    {
-      account: line.account,
-      name: own ? 'msgapp.call.made' : 'msgapp.call.received',
-      channel: line.channel,
-      conversation: `${line.channel} ${number === null ? remote : peerOf(number)}`,
-      payload: {
-        uuid: id,
-        channel_uuid: print('WPN', line.channel),
-        channel_phone_number: line.number,
-        ...(number === null ? { remote_id: remote } : { remote_phone_number: number }),
-        ...(call.group === null ? {} : { wa_group_id: call.group }),
-        wa_call_id: call.id,
-        direction: own ? 'O' : 'I',
-        is_video: call.video,
-        timestamp: iso(call.at),
-        created_at: iso(clock.now()).slice(0, -1),
-      },
-    },
-  ])
-}
-
 /** Takes in what networks bring: messages many to a transaction, each with what is told of it. */
 export const makeIncoming = (
-  parts: IncomingParts,
+  parts: CallParts & { readonly surroundings: Surroundings },
 ): Pick<Intake, 'inbound' | 'edited' | 'reaction' | 'call' | 'mapped' | 'renamed'> => {
   const { db, surroundings } = parts
   const batcher = makeBatcher<Arrived, true>(async (given) => {

@@ -230,9 +230,12 @@ test('a conversation that was quiet is new again, and says since when', async ()
 
 test('messages of other devices are the agent’s; the echo of our own is nothing new', async () => {
   const { tenant, chat, line, send, read, acked, told } = await furnish()
-  await chat.intake.inbound(line, inbound({ own: true, text: 'From the phone' }))
+  const phoned = inbound({ own: true, text: 'From the phone' })
+  const seen = { id: phoned.id, level: 2, at: Date.now(), by: null } as const
+  await chat.intake.receipt(line, seen)
+  await chat.intake.inbound(line, phoned)
   const [one] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
-  assert.deepEqual([one.sent_by, one.is_from_agent, one.is_from_api, one.wa_msg_ack], ['agent', true, false, 1])
+  assert.deepEqual([one.sent_by, one.is_from_agent, one.is_from_api, one.wa_msg_ack], ['agent', true, false, 2])
   chat.answer = async ({ id }) => {
     await chat.intake.inbound(line, inbound({ own: true, id }))
     await chat.intake.inbound(line, inbound({ own: true, id: `echo-${id}` }))
