@@ -107,7 +107,7 @@ export class Call {
     const { incoming } = this.caller
     const status = ending.status >= 400 ? ending.status : 480
     // A quotation mark or a line feed would end the header.
-    const reason = (ending.isVeiled ? phraseOf(status) : ending.reason).replace(/[^\w .,:;()'-]/g, ' ').slice(0, 120)
+    const reason = (ending.isVeiled ? phraseOf(status) : ending.reason).replace(/[^\w +.,:;()'/-]/g, ' ').slice(0, 120)
     incoming.refuse({ status, reason })
     const why = [['Reason', `SIP;cause=${ending.status || 200};text="${reason}"`]] as const
     for (const { session } of this.sides) void session?.bye({ headers: why })

@@ -28,7 +28,7 @@ const row = ({ isOut, number, at, seconds, outcome, price, recording }, dial) =>
   const time = new Date(at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
   line.append(peer, element('span', outcome || clock(seconds)), element('span', time))
   if (price !== undefined && !outcome) line.append(element('span', `$${price.toFixed(4)}`))
-  if (recording) line.append(Object.assign(new Audio(recording), { controls: true, preload: 'none' }))
+  if (recording) line.append(Object.assign(new Audio(recording), { controls: true, preload: 'metadata' }))
   return line
 }
 
@@ -37,7 +37,8 @@ const ofRecord = (cdr) => ({
   number: cdr.direction === 'O' ? cdr.to_number : cdr.from,
   at: cdr.start_time ?? cdr.created_at,
   seconds: cdr.duration ?? 0,
-  outcome: statuses[cdr.status] ?? '',
+  // Who calls hears the same of a line that is busy and of somebody who declines.
+  outcome: cdr.direction === 'I' && cdr.status === 'BUSY' ? 'declined' : (statuses[cdr.status] ?? ''),
   price: cdr.call_cost?.call_price,
   recording: cdr.recording_url,
 })

@@ -9,6 +9,15 @@ export const say = (id, text) => {
   by(id).textContent = text
 }
 
+/** The number's field, where there are keys of one's own: elsewhere it would bring up a keyboard over the page. */
+export const focusNumber = () => {
+  if (matchMedia('(pointer: fine)').matches) by('number').focus()
+}
+
+/** Says what went wrong, and what to do where the page knows. */
+export const notifyOf = ({ code, message }) =>
+  notify(code === 'MEDIA_DENIED' ? `${message}: allow it beside the address of this page, then try again.` : message)
+
 /** Says what the person before the page should know; nothing with null. */
 export const notify = (text) => {
   say('notice', text ?? '')

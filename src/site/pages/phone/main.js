@@ -1,6 +1,6 @@
 import { makeAccount } from './account.js'
 import { makeCalls } from './calls.js'
-import { by, notify, say, show } from './dom.js'
+import { by, focusNumber, notify, notifyOf, say, show } from './dom.js'
 import { fillPad } from './pad.js'
 import { makeRingtone } from './ring.js'
 import { prepareSandbox } from './sandbox.js'
@@ -22,7 +22,7 @@ const reasons = {
 
 const write = (number) => {
   by('number').value = number
-  by('number').focus()
+  focusNumber()
 }
 
 /** @param account what a key can do, for records and new tokens; null with a token alone @param user as far as it is known */
@@ -37,7 +37,7 @@ const start = async (token, account = null, user = null) => {
     try {
       talk.follow(await device.connect({ to: number, headers: by('record').checked ? { Record: 'true' } : {} }))
     } catch (error) {
-      notify(error.message)
+      notifyOf(error)
     } finally {
       by('call').disabled = false
     }
@@ -53,7 +53,7 @@ const start = async (token, account = null, user = null) => {
       if (account) await device.updateToken(await account.token(user.uuid))
       else notify(`The token ends at ${expiresAt.toLocaleTimeString()}: calls go on, then sign in with a new one.`)
     } catch (error) {
-      notify(error.message)
+      notifyOf(error)
     }
   })
   device.on('unregistered', ({ reason }) => {
@@ -73,13 +73,13 @@ const start = async (token, account = null, user = null) => {
     event.preventDefault()
     void dial(by('number').value)
   }
-  by('number').focus()
+  focusNumber()
   await Promise.all([prepareSound(talk.current), account && prepareSandbox(account, user.uuid, write)])
 }
 
 const fail = (error) => {
   standing('away', 'Signed out')
-  notify(error.message)
+  notifyOf(error)
 }
 
 const within = async (form, run) => {
@@ -115,12 +115,12 @@ by('with-key').onsubmit = (event) => {
 const press = (key) => {
   const field = by('number')
   field.value += key === '0' && field.value === '' ? '+' : key
-  field.focus()
+  focusNumber()
 }
 fillPad(document.querySelector('.pad[data-for=dial]'), press)
 by('erase-last').onclick = () => {
   by('number').value = by('number').value.slice(0, -1)
-  by('number').focus()
+  focusNumber()
 }
 const way = (isByKey) => {
   show('with-key', isByKey)

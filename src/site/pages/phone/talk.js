@@ -1,4 +1,4 @@
-import { by, clock, notify, say, show } from './dom.js'
+import { by, clock, notify, notifyOf, say, show } from './dom.js'
 import { fillPad } from './pad.js'
 import { showQuality } from './sound.js'
 
@@ -21,7 +21,7 @@ export const makeTalk = (ended) => {
     try {
       await run()
     } catch (error) {
-      notify(error.message)
+      notifyOf(error)
     }
   }
 
