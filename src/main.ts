@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { freeVoice } from './calls/lease.ts'
 import { closeLeft } from './calls/ops.ts'
 import { environment, readConfig } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
@@ -49,6 +50,7 @@ const start = async () => {
     await releaseLanes(db)
     await releaseNetworks(db)
     await closeLeft(db)
+    await freeVoice(db)
   }
 
   const seal = openSeal(home, config.masterKey)
@@ -86,6 +88,7 @@ const start = async () => {
 
   if (lines && config.roles.includes('worker')) await parts.carriers.settled(lines.sms, 10)
   if (chat && config.roles.includes('worker')) await parts.networks.settled(chat, 10)
+  if (config.roles.includes('voice')) await parts.voice.known()
   if (lines && config.roles.includes('voice')) await parts.voice.settled(lines.trunk, 10)
   parts.life.ready = true
   const ready = {

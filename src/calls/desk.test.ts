@@ -9,7 +9,7 @@ const world = await makeWorld()
 const { db, call, tenant, parts } = world
 const deskAt = (mediaStore: string | null) =>
   makeDesk({
-    ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), linkOf: () => '' },
+    ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), linkOf: () => '', tenure: 1 },
     config: { ...parts.config, mediaStore },
     hangUp: () => {},
     trunks: () => [],

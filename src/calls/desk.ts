@@ -39,6 +39,8 @@ export type DeskGround = {
   readonly log: Logger
   readonly config: Pick<Config, 'home' | 'mediaStore'> & LimitSettings
   readonly linkOf: RecordingLink
+  /** Under which calls are begun: who has a later one closes them. */
+  readonly tenure: number
   /** Ends a call of this process. */
   hangUp(call: string, reason: string): void
   trunks(): readonly TrunkConnection[]
@@ -92,7 +94,7 @@ export const makeDesk = (ground: DeskGround): Desk => {
         const rate = call.direction === 'O' ? (micros(call.rate) ?? 0) : 0
         const limited = await mayBegin(tx, call.account_id, rate, ground.config)
         if (limited) return limited
-        await beginCall(tx, call)
+        await beginCall(tx, { ...call, tenure: ground.tenure })
         if (record !== null) await recordings.begin(tx, call.account_id, call.id)
         return null
       })
@@ -216,13 +218,11 @@ export const makeDesk = (ground: DeskGround): Desk => {
 
     answered: async (call, by, kept) => {
       const known = of(call)
-      if (!known) return refused(refuse(503, '', 'The call has ended'))
+      if (!known) return refused(closed)
       const { account, direction } = known
       const user = direction === 'I' && 'people' in by ? (by.people[0]?.user ?? null) : null
-      await db.begin(async (tx) => {
-        await callAnswered(tx, account, call, user)
-        await dialogs.keep(tx, account, call, kept)
-      })
+      const isOpen = await db.begin((tx) => callAnswered(tx, account, call, user, kept))
+      if (!isOpen) return refused(closed)
       known.isAnswered = true
       return { value: null }
     },

@@ -5,6 +5,9 @@ import type { Voice } from './voice.ts'
 export const installVoiceMetrics = (metrics: Metrics, { figures }: Voice): void => {
   const trunks = (read: (trunk: ReturnType<typeof figures>['trunks'][number]) => number) => () =>
     figures().trunks.map((trunk) => ({ labels: { trunk: trunk.name }, value: read(trunk) }))
+  metrics.gauge('trunkline_voice_running', '1 in the process that runs the calls', [], () => [
+    { labels: {}, value: figures().isRunning ? 1 : 0 },
+  ])
   metrics.gauge('trunkline_calls', 'Calls under way', [], () => [{ labels: {}, value: figures().calls }])
   metrics.gauge('trunkline_calls_room', 'Calls more that there is room for', [], () => [
     { labels: {}, value: figures().room },

@@ -1,9 +1,11 @@
+import type { VoiceDialog } from '../connectors/voice-port.ts'
 import type { Db, Tx } from '../db/sql.ts'
 import { type Event, record } from '../events/ops.ts'
 import { Problem } from '../http/problem.ts'
 import { capture, extend, hold } from '../ledger/ops.ts'
 import { print } from '../lib/id.ts'
 import { decimal, type Micros, micros } from '../lib/money.ts'
+import * as dialogs from './dialogs.ts'
 import { addSpent } from './limits.ts'
 import { type RecordingLink, shownCall } from './shown.ts'
 import * as store from './store.ts'
@@ -52,10 +54,18 @@ export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> =
   return true
 }
 
-/** From now on it costs. @param user who took it in a browser @returns false when it has ended, or was answered before */
-export const callAnswered = async (tx: Tx, account: string, id: string, user: string | null): Promise<boolean> => {
+/** From now on it costs. @param user who took it in a browser @param kept what a crash would leave at the other sides
+ *  @returns false when it has ended, or was answered before */
+export const callAnswered = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  user: string | null,
+  kept: readonly VoiceDialog[] = [],
+): Promise<boolean> => {
   const row = await store.lock(tx, account, id)
   if (!row || row.answered_at) return false
+  if (kept.length > 0) await dialogs.keep(tx, account, id, kept)
   await tell(tx, await store.answer(tx, account, id, user), 'call.status.update')
   return true
 }
@@ -182,10 +192,7 @@ export const refuseCall = async (tx: Tx, call: store.NewCall, reason: string): P
 /** How long an answered call may have no beat until nobody runs it, in seconds: its own process gives it up after 60. */
 const abandonedSeconds = 120
 
-/** Closes calls that no process runs any more, as of their last beat.
- *  @param silent seconds without a beat; 0: no other process lives, and all open ones of voice are meant @returns how many */
-export const closeAbandoned = async (tx: Tx, limit = 100, silent = abandonedSeconds): Promise<number> => {
-  const found = await store.abandoned(tx, limit, silent)
+const closeAll = async (tx: Tx, found: readonly store.CallKey[]): Promise<number> => {
   for (const { account_id, id } of found) {
     const row = await store.lock(tx, account_id, id)
     if (!row) continue
@@ -194,6 +201,15 @@ export const closeAbandoned = async (tx: Tx, limit = 100, silent = abandonedSeco
   }
   return found.length
 }
+
+/** Closes calls that no process runs any more, as of their last beat.
+ *  @param silent seconds without a beat; 0: no other process lives, and all open ones of voice are meant @returns how many */
+export const closeAbandoned = async (tx: Tx, limit = 100, silent = abandonedSeconds): Promise<number> =>
+  closeAll(tx, await store.abandoned(tx, limit, silent))
+
+/** Closes calls that were begun under an earlier tenure of voice than this one, as of their last beat. @returns how many */
+export const closeEarlier = async (tx: Tx, tenure: number, limit: number): Promise<number> =>
+  closeAll(tx, await store.earlier(tx, tenure, limit))
 
 /** For a start that knows that no other process lives: what a killed one left open need not wait to be missed. */
 export const closeLeft = async (db: Db): Promise<void> => {

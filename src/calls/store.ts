@@ -51,15 +51,18 @@ export type NewCall = Pick<
   | 'virtual_number_id'
   | 'toll_free'
   | 'rate'
->
+> & {
+  /** Of the voice that runs it. */
+  readonly tenure?: number
+}
 
 /** Null when it was begun before. */
 export const add = (tx: Tx, c: NewCall) => tx.maybe<CallRow>`
   insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status, is_msgapp,
-    is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate)
+    is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, tenure)
   values (${c.account_id}, ${c.id}, ${c.callid}, ${c.direction}, ${c.user_id}, ${c.from_number}, ${c.to_number},
     ${c.iso_country_code}, 'RINGING', ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
-    ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric)
+    ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null})
   on conflict do nothing
   returning *`
 
@@ -97,11 +100,19 @@ export const askToHangUp = (tx: Tx, account: string, id: string) => tx.maybe<Cal
 export const toHangUp = (db: Db) => db.many<Pick<CallRow, 'id'>>`
   select id from calls where hang_up_at is not null and ended_at is null order by hang_up_at limit 1000`
 
+export type CallKey = Pick<CallRow, 'account_id' | 'id'>
+
 /** Open calls that no process has beaten for so many seconds if they are answered, for 5 minutes if they ring. 0: all of voice. */
-export const abandoned = (tx: Tx, limit: number, silent: number) => tx.many<Pick<CallRow, 'account_id' | 'id'>>`
+export const abandoned = (tx: Tx, limit: number, silent: number) => tx.many<CallKey>`
   select account_id, id from calls
   where ended_at is null and ((${silent === 0} and not is_msgapp) or (alive_at < now() - make_interval(secs => ${silent})
     and (answered_at is not null or alive_at < now() - interval '5 minutes')))
+  order by alive_at limit ${limit} for update skip locked`
+
+/** Open calls of voice that were begun under another tenure. */
+export const earlier = (tx: Tx, tenure: number, limit: number) => tx.many<CallKey>`
+  select account_id, id from calls
+  where ended_at is null and not is_msgapp and tenure is distinct from ${tenure}
   order by alive_at limit ${limit} for update skip locked`
 
 export const find = (db: Sql, account: string, id: string) => db.maybe<CallRow>`

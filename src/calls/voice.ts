@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { enabledConnections } from '../connections/ops.ts'
@@ -10,17 +11,21 @@ import { tick } from '../jobs/tick.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Prices } from '../prices/ops.ts'
-import { barredOf } from '../users/ops.ts'
-import { startArchive, storeOf } from './archive.ts'
-import { makeDesk } from './desk.ts'
-import * as dialogs from './dialogs.ts'
-import { type Drivers, startDrivers } from './drivers.ts'
+import { storeOf } from './archive.ts'
+import { makeLease, lookMs as tellMs } from './lease.ts'
 import { recordingLinks } from './links.ts'
-import { closeAbandoned } from './ops.ts'
-import * as store from './store.ts'
+import { type Office, openOffice } from './office.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
 
+/** What this process does of voice: runs the calls, is ready to when nobody does, cannot, or does not know yet. */
+export type VoiceStanding = {
+  readonly state: 'running' | 'standby' | 'hindered' | 'starting'
+  /** Why it does not run them; null when it does. */
+  readonly reason: string | null
+}
+
 export type VoiceFigures = {
+  readonly isRunning: boolean
   readonly calls: number
   /** How many more calls its audio has room for. */
   readonly room: number
@@ -43,7 +48,10 @@ export type Voice = {
   examine(connection: string, echo: string | null): Promise<VoiceFinding[]>
   /** What /metrics shows of this process. */
   figures(): VoiceFigures
+  standing(): VoiceStanding
   start(): Promise<void>
+  /** Resolves once it is known which process runs the calls: a few seconds after a crash. */
+  known(): Promise<void>
   /** Takes no new calls, lets those that are go on for a while, and ends the rest. */
   close(): Promise<void>
 }
@@ -61,99 +69,117 @@ type Given = {
 
 /** How long calls may go on when the process is to end, ms. */
 const farewellMs = 10_000
-/** How often dialogs are looked for that a crash has left, ms. */
+/** How often dialogs are looked for that a crash has left, and ports tried again that are taken, ms. */
 const recoverMs = 5_000
 /** How often the stories of calls are written down, ms. */
 const writeMs = 1_000
-const mostLeft = 50
 /** How often those are looked for who may not be here any more, ms, beside when they change. */
 const lookMs = 5_000
-/** How long a process looks for calls of the one before, and how long those have no beat then: four of them. Seconds. */
-const youngSeconds = 60
-const silentSeconds = 20
 
 const portTaken =
   'another program has the port of SIP; end it, or give TRUNKLINE_SIP_PORT (or TRUNKLINE_SIP_TLS_PORT) another one'
 const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
 
+const running: VoiceStanding = { state: 'running', reason: null }
+const standby: VoiceStanding = { state: 'standby', reason: 'another process runs the calls' }
+const starting: VoiceStanding = {
+  state: 'starting',
+  reason: 'it is not known yet whether another process runs the calls',
+}
+const lapsed: VoiceStanding = { state: 'hindered', reason: 'the database could not be reached for a while' }
+
 const elsewhere: VoiceFinding = {
   what: 'reach',
   well: false,
   found: 'the trunk does not run in the process that was asked',
-  mend: 'Enable the connection, and ask a process with the role voice',
+  mend: 'Enable the connection, and ask the process that runs the calls (/readyz?role=voice)',
 }
 
 export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock }: Given): Voice => {
+  const lease = makeLease(db, `${hostname()}, process ${process.pid}`)
   let trunks: readonly TrunkConnection[] = []
-  let drivers: Drivers | null = null
-  let startedAt = 0
-  /** Why it does not run though it should. */
-  let hindered: string | null = null
+  let office: Office | null = null
+  /** What it does while no office is open. */
+  let idle = starting
+  let pausedUntil = 0
   const ticks: { end(): Promise<void> }[] = []
   let isClosed = false
+  const decided = Promise.withResolvers<void>()
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
   const { of: linkOf } = recordingLinks({ seal, clock, publicUrl })
-  const desk = makeDesk({
-    ...{ db, seal, prices, log, config, trunks: () => trunks },
-    hangUp: (call, reason) => void drivers?.gateway.hangUp(call, reason).catch(onError),
-    linkOf,
-  })
+  const store = storeOf(config)
 
   // One after the other, so that an older list never comes after a newer one.
   let turn = Promise.resolve()
   const refresh = () => {
     turn = turn
       .then(async () => {
-        if (!drivers) return
+        if (!office) return
         trunks = await enabledConnections(db, seal, 'sip-trunk')
-        await drivers.gateway.apply(trunks.map(trunkOf))
+        await office.gateway.apply(trunks.map(trunkOf))
       })
       .catch(onError)
     return turn
   }
   changes.on('connections', () => void refresh())
+  for (const topic of ['accounts', 'users'] as const) changes.on(topic, () => void office?.look().catch(onError))
+  changes.on('calls', () => void office?.hangUp().catch(onError))
 
-  /** Sends away who may not be here any more: when something changed, and every so often, as one may come while another look is under way. */
-  const look = async () => {
-    if (!drivers) return
-    const people = desk.present()
-    if (people.length === 0) return
-    const barred = new Set(
-      await barredOf(
-        db,
-        people.map(({ user }) => user),
-      ),
-    )
-    const gone = people.filter(({ user }) => barred.has(user))
-    await drivers.gateway.drop(gone, 'suspended', true)
-  }
-  for (const topic of ['accounts', 'users'] as const) changes.on(topic, () => void look().catch(onError))
-
-  /** Ends what operators asked to be ended: when they ask, and every so often, as a call has no end yet while it begins. */
-  const hangUp = async () => {
-    if (!drivers || drivers.gateway.calls() === 0) return
-    for (const { id } of await store.toHangUp(db)) await drivers?.gateway.hangUp(id, 'An operator ended the call')
-  }
-  changes.on('calls', () => void hangUp().catch(onError))
-
-  /** Says goodbye to the other sides of calls that a killed process ran. */
-  const recover = async () => {
-    if (!drivers) return
-    // One process alone runs voice: what had its last beat before this one began was run by the one before.
-    const age = Math.ceil((performance.now() - startedAt) / 1_000) + 1
-    if (age < youngSeconds) await db.begin((tx) => closeAbandoned(tx, mostLeft, Math.max(age, silentSeconds)))
-    const found = await dialogs.left(db, mostLeft)
-    // All at once: a carrier that is silent takes half a minute to be given up.
-    await Promise.all(found.map((one) => sayGoodbye(one).catch(onError)))
+  const standing = (): VoiceStanding => {
+    if (office) return lease.isHeld() ? running : lapsed
+    return idle
   }
 
-  const sayGoodbye = async ({ account_id, call_id, dialogs: kept }: dialogs.Left) => {
-    const told = await drivers?.gateway.release(kept.list)
-    log.info({ call: call_id, told }, 'a call that a crash had left open was hung up')
-    await dialogs.forget(db, account_id, call_id)
+  /** Opens the office. While another program has a port of ours, whoever else waits may run the calls, and all but voice goes on here. */
+  const begin = async (tenure: number): Promise<void> => {
+    const host = new URL(publicUrl()).hostname
+    const ground = {
+      ...{ db, seal, prices, config, log, linkOf, store, host, tenure },
+      isHeld: lease.isHeld,
+      trunks: () => trunks,
+    }
+    try {
+      office = await openOffice(ground)
+    } catch (error) {
+      pausedUntil = performance.now() + recoverMs
+      await lease.release()
+      if (!isTaken(error)) throw error
+      if (idle.reason !== portTaken) log.error({ err: error }, `there are no calls for now: ${portTaken}`)
+      idle = { state: 'hindered', reason: portTaken }
+      return
+    }
+    if (idle.state !== 'starting') log.info('calls are possible now: this process runs them')
+    await refresh()
+    void office.recover().catch(onError)
   }
 
-  const state = (connection: string) => drivers?.gateway.trunk(connection) ?? null
+  const lose = async (lost: Office): Promise<void> => {
+    log.error({ holder: lease.holder() }, 'another process has taken the calls over: those of this one are ended')
+    office = null
+    idle = standby
+    await lost.close(0, true)
+  }
+
+  /** Sees to it that one process runs the calls: this one when nobody else does. */
+  const attend = async (): Promise<void> => {
+    if ((isClosed && !office) || performance.now() < pausedUntil) return
+    const whose = await lease.look()
+    const tenure = lease.tenure()
+    if (tenure === null && office) await lose(office)
+    else if (tenure !== null && !office) await begin(tenure)
+    else if (whose === 'theirs' && idle.state !== 'standby') {
+      idle = standby
+      log.info({ holder: lease.holder() }, 'another process runs the calls: this one takes over when that one is gone')
+    }
+    if (whose !== 'unsure') decided.resolve()
+  }
+
+  const leave = async (milliseconds: number) => {
+    await office?.close(milliseconds)
+    office = null
+  }
+
+  const state = (connection: string) => office?.gateway.trunk(connection) ?? null
 
   const settled = async (connection: string, seconds: number) => {
     await turn
@@ -165,76 +191,60 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     return state(connection)
   }
 
-  /** @returns false while another program has a port of ours: all but voice goes on, and voice tries again */
-  const begin = async (): Promise<boolean> => {
-    const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')
-    const secret = seal.derive('sip nonces').toString('base64')
-    try {
-      const made = await startDrivers(config, { desk, secret, fault }, new URL(publicUrl()).hostname)
-      if (isClosed) await Promise.all([made.gateway.close(0), made.media.close()])
-      else drivers = made
-    } catch (error) {
-      if (!isTaken(error)) throw error
-      if (hindered === null) log.error({ err: error }, `there are no calls for now: ${portTaken}`)
-      hindered = portTaken
-      return false
-    }
-    if (!drivers) return true
-    if (hindered !== null) log.info('calls are possible now')
-    hindered = null
-    startedAt = performance.now()
-    await refresh()
-    void recover().catch(onError)
-    ticks.push(
-      tick(recoverMs, recover, onError),
-      startArchive({ db, config, media: drivers.media, store: storeOf(config), linkOf, failed: onError }),
-      tick(lookMs, look, onError),
-      tick(lookMs, hangUp, onError),
-      tick(writeMs, desk.flush, onError),
-    )
-    return true
-  }
-
   return {
     upgrade: {
       path: '/voice',
       open: async (...asked) => {
-        if (!drivers)
-          throw new Problem('unavailable', `No voice runs in this process: ${hindered ?? 'it lacks the role voice'}`)
-        await drivers.gateway.open(...asked)
+        const { reason } = standing()
+        if (!office || reason !== null) {
+          const why = ticks.length > 0 ? reason : 'it lacks the role voice'
+          throw new Problem('unavailable', `This process takes no calls: ${why}`, undefined, { 'retry-after': '2' })
+        }
+        await office.gateway.open(...asked)
       },
     },
     state,
     settled,
     test: async (connection) => {
       const found = await settled(connection, 10)
-      if (!found) return { working: false, message: 'no process with the role voice runs it here' }
+      if (!found) return { working: false, message: 'the process that was asked does not run the calls' }
       const working = found.state === 'up' && found.registered !== false
       return { working, message: working ? 'up' : (found.lastError ?? found.state) }
     },
     examine: async (connection, echo) =>
-      drivers && state(connection) ? await Array.fromAsync(drivers.gateway.examine(connection, echo)) : [elsewhere],
+      office && state(connection) ? await Array.fromAsync(office.gateway.examine(connection, echo)) : [elsewhere],
     figures: () => {
-      const media = drivers?.media.state() ?? { calls: 0, room: 0 }
+      const media = office?.media.state() ?? { calls: 0, room: 0 }
       return {
-        calls: drivers?.gateway.calls() ?? 0,
+        isRunning: standing().state === 'running',
+        calls: office?.gateway.calls() ?? 0,
         room: media.room - media.calls,
-        trunks: trunks.map(({ id, name }) => ({ name, isUp: state(id)?.state === 'up', calls: state(id)?.calls ?? 0 })),
+        trunks: office
+          ? trunks.map(({ id, name }) => ({ name, isUp: state(id)?.state === 'up', calls: state(id)?.calls ?? 0 }))
+          : [],
       }
     },
-    port: () => drivers?.gateway.port ?? null,
+    port: () => office?.gateway.port ?? null,
+    standing,
+    known: () => decided.promise,
     start: async () => {
-      if (!(await begin()))
-        ticks.push(tick(recoverMs, async () => void (isClosed || drivers || (await begin())), onError))
+      await attend()
+      ticks.push(
+        tick(tellMs, attend, onError),
+        tick(recoverMs, async () => office?.recover(), onError),
+        tick(lookMs, async () => office?.look(), onError),
+        tick(lookMs, async () => office?.hangUp(), onError),
+        tick(writeMs, async () => office?.flush(), onError),
+      )
     },
     close: async () => {
       isClosed = true
-      const ending = drivers
-      await ending?.gateway.close(farewellMs)
-      drivers = null
+      await leave(farewellMs)
       for (const one of ticks) await one.end()
       await turn
-      await ending?.media.close()
+      // One that was just being opened.
+      await leave(0)
+      await lease.release().catch(onError)
     },
   }
 }

@@ -191,6 +191,7 @@ export type VoiceGateway = {
   /** The UDP port of SIP. */
   readonly port: number
   calls(): number
-  /** Takes no new calls, waits so many milliseconds for those that are, then ends them. */
-  close(milliseconds: number): Promise<void>
+  /** Takes no new calls, waits so many milliseconds for those that are, then ends them.
+   *  @param isTaken another one runs in our place: what trunks know of us is left as it is, as it may be that one's */
+  close(milliseconds: number, isTaken?: boolean): Promise<void>
 }

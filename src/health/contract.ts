@@ -25,10 +25,29 @@ export const readiness = contract({
   id: 'readiness',
   url: '/readyz',
   summary: 'Whether this process can do its work: database, migrations and roles',
+  errors: {
+    unavailable: 'It cannot yet, or not any more; or its role was asked for, and it does not do that (no_calls_here)',
+  },
+  query: Type.Object({
+    role: Type.Optional(
+      Enum(['voice'], {
+        description: 'voice: 503 unless this very process runs the calls, for proxies that look for it',
+      }),
+    ),
+  }),
   reply: Type.Object({
     status: Enum(['ready']),
     database: Enum(['up']),
     migrations: Type.Integer({ description: 'Applied' }),
     roles: Type.Array(Type.String()),
+    voice: Type.Optional(
+      Type.Object(
+        {
+          state: Enum(['running', 'standby', 'hindered', 'starting']),
+          reason: Type.Optional(Type.String({ description: 'Why it does not run calls' })),
+        },
+        { description: 'With the role voice: one process of an installation runs the calls, others stand by' },
+      ),
+    ),
   }),
 })

@@ -51,11 +51,12 @@ const queryOf = (contract: Contract, query: [string, string][]): Record<string, 
 /** Why an answer is wrong, or null. @param took milliseconds */
 export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number): string | null => {
   const { status, text, body } = answer
-  if (status >= 500) return `status ${status}: ${text.slice(0, 300)}`
+  const code = body !== null && typeof body === 'object' && 'error_code' in body ? String(body.error_code) : ''
+  // What a proxy asks for that looks for the process with the calls.
+  if (status >= 500 && code !== 'no_calls_here') return `status ${status}: ${text.slice(0, 300)}`
   // What waits for somebody else waits 20 s for its turn or its answer.
   if (took > (contract.waits ? 25_000 : 2_000)) return `it took ${Math.round(took)} ms`
   if (status >= 400) {
-    const code = body !== null && typeof body === 'object' && 'error_code' in body ? String(body.error_code) : ''
     // Where the path itself cannot be read, no route is known yet.
     if (code === 'unknown_path' || code === 'malformed_request') {
       const whole = refusalFault(null, answer)

@@ -76,5 +76,9 @@ export const accountRecipes: Recipes = {
 
   ping: { ok: () => ({}) },
   alive: { ok: () => ({}) },
-  readiness: { ok: () => ({}) },
+  readiness: {
+    ok: () => ({}),
+    invalid: () => ({ query: { role: 'letters' } }),
+    unavailable: () => ({ query: { role: 'voice' } }),
+  },
 }

@@ -151,9 +151,9 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
       return trunk ? examine(trunk, echo, { agent, media }) : nothing()
     },
     calls: () => calls.size,
-    close: async (milliseconds) => {
+    close: async (milliseconds, isTaken = false) => {
       await calls.close(milliseconds)
-      await trunks.close()
+      if (!isTaken) await trunks.close()
       door.close()
       await agent.close()
     },

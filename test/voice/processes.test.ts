@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import WebSocket from 'ws'
+import { openExchange, usersOf } from '../../src/calls/testing.ts'
+import { answer, dial, fromBrowser, kept } from '../../src/connectors/sip/gateway/testing.ts'
+import { freePort } from '../counterparts/program.ts'
+import { testDatabase } from '../database.ts'
+import { makeSoftphone } from '../media/softphone.ts'
+import { makeTelephone } from '../media/telephone.ts'
+import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
+import { voice } from './scene.ts'
+
+// Several processes with the role voice on one database: one of them runs the calls.
+
+const db = await testDatabase()
+const common = { ...voice, DATABASE_URL: db.url, TRUNKLINE_MASTER_KEY: 'a master key for these tests' }
+const started: Platform[] = []
+
+const start = async (env: Record<string, string>): Promise<Platform> => {
+  const made = await startPlatform(undefined, { ...common, ...env })
+  started.push(made)
+  return made
+}
+
+const standing = async ({ call }: Platform) => (await call('GET', '/readyz')).body.voice
+const runs = async ({ call }: Platform) => (await call('GET', '/readyz?role=voice')).status === 200
+
+/** With what a browser's WebSocket is answered. */
+const knock = async ({ url }: Platform) => {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/voice`, 'sip')
+  const told = await Promise.race([
+    once(socket, 'open').then(() => ({ status: 101, later: undefined })),
+    once(socket, 'unexpected-response').then(([, { statusCode, headers }]) => ({
+      ...{ status: statusCode, later: headers['retry-after'] },
+    })),
+  ])
+  socket.terminate()
+  return told
+}
+
+/** A call to a telephone that was answered. */
+const talk = async (t: TestContext, platform: Platform) => {
+  const { carrier, browser, trunk } = await openExchange(t, platform)
+  const [user = ''] = await usersOf(platform)
+  const phone = await browser(user)
+  const { dialled } = await dial(phone, fromBrowser(phone, '+447700900555'), await kept(t, makeSoftphone()))
+  const { ends } = await answer(await carrier.call(), await kept(t, makeTelephone()))
+  await until(async () => dialled.session)
+  /** So that the next call goes to the next carrier. */
+  const leave = (by: Platform) => by.call('DELETE', `/operator/connections/${trunk}`)
+  return { phone, ends, dialled, leave }
+}
+
+const newest = async ({ call }: Platform) => (await call('GET', '/open/voip/call-history')).body.cdrs[0]
+
+/** Until the newest call was closed by whoever has taken over, and the carrier knows. @returns its record */
+const closedBy = async (next: Platform, ends: readonly string[]) => {
+  const began = Date.now()
+  const cdr = await until(async () => {
+    const found = await newest(next)
+    return found.active === false ? found : null
+  }, 60)
+  await until(async () => ends.length > 0, 60)
+  // Ten seconds are the promise; a busy machine is given more.
+  assert.ok(Date.now() - began < 30_000, `${Date.now() - began} ms`)
+  assert.deepEqual([cdr.status, cdr.end_reason], ['COMPLETED', 'interrupted'])
+  assert.deepEqual(ends, ['remote'])
+  await until(() => runs(next))
+  return cdr
+}
+
+describe('of several processes', () => {
+  let first: Platform
+  let second: Platform
+  before(async () => {
+    const port = String(await freePort())
+    first = await start({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_SIP_PORT: port })
+    second = await start({ TRUNKLINE_ROLES: 'api,voice', TRUNKLINE_SIP_PORT: port })
+  })
+  after(() => Promise.all(started.map((one) => one.end('SIGKILL'))))
+
+  test('one runs the calls; another one refuses them, says why, and takes over when that one is killed', async (t) => {
+    assert.deepEqual(await standing(first), { state: 'running' })
+    await until(async () => (await standing(second)).state === 'standby')
+    assert.equal((await standing(second)).reason, 'another process runs the calls')
+    assert.deepEqual([await runs(first), await runs(second)], [true, false])
+    assert.deepEqual(await knock(second), { status: 503, later: '2' })
+    assert.equal((await knock(first)).status, 101)
+    assert.match(second.output(), /another process runs the calls: this one takes over/)
+
+    await buyNumber(first)
+    const { ends, leave } = await talk(t, first)
+    await first.end('SIGKILL')
+    await closedBy(second, ends)
+    await leave(second)
+    // And the next one is a call like any other, at the same port.
+    const next = await talk(t, second)
+    assert.equal((await newest(second)).active, true)
+    await next.dialled.session?.bye()
+    await until(async () => (await newest(second)).active === false)
+  })
+
+  test('one that hung has lost the calls, and changes nothing of them when it goes on', async (t) => {
+    const third = await start({ TRUNKLINE_ROLES: 'api,voice' })
+    const { ends, phone, leave } = await talk(t, second)
+    process.kill(second.pid, 'SIGSTOP')
+    const closed = await closedBy(third, ends)
+    process.kill(second.pid, 'SIGCONT')
+    // It sends the browsers away, who come back to where the calls are now.
+    await until(async () => phone.code === 1001, 60)
+    assert.equal((await standing(second)).state, 'standby')
+    assert.deepEqual([await runs(second), await runs(third)], [false, true])
+    const { recording_url: _, ...kept } = closed
+    assert.partialDeepStrictEqual(await newest(third), kept)
+    await leave(third)
+    const { dialled } = await talk(t, third)
+    await dialled.session?.bye()
+
+    // Stopped as it should be, it hands over at once.
+    const asked = Date.now()
+    await third.end()
+    await until(() => runs(second), 60)
+    t.diagnostic(`handed over ${Date.now() - asked} ms after it was told to stop`)
+  })
+})
