@@ -9,7 +9,7 @@ export const estimateCallPrice = contract({
   id: 'estimateCallPrice',
   method: 'GET',
   url: '/open/voip/estimated-call-price/:number',
-  summary: 'What a minute of a call to a number costs at this moment',
+  summary: 'What a minute of a call to a number costs at this moment; to numbers of the account nothing',
   params: Type.Object({ number: Phone('The destination, E.164') }),
   status: 200,
   reply: Ok({
@@ -66,8 +66,8 @@ export const getCallHistory = contract({
   query: Type.Object({
     ...paging,
     direction: Type.Optional(Enum(['inbound', 'outbound'])),
-    to_number: Type.Optional(Phone('Outbound calls to this number')),
-    from_number: Type.Optional(Phone('Inbound calls from this number')),
+    to_number: Type.Optional(Phone('Outbound calls to this number; says nothing where direction is inbound')),
+    from_number: Type.Optional(Phone('Inbound calls from this number; says nothing where direction is outbound')),
     status: Type.Optional(Call.properties.status),
     since: Moment,
     until: Moment,
@@ -140,6 +140,21 @@ export const getCallTimelineOfAccount = contract({
   reply: Ok({ timeline: Timeline }),
   errors: { notFound: 'No such call of the account' },
   cli: 'calls timeline',
+})
+
+export const listOpenCalls = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: calls',
+  id: 'listOpenCalls',
+  method: 'GET',
+  url: '/operator/calls',
+  summary: 'Calls under way, of all accounts, newest first',
+  query: Type.Object(paging),
+  status: 200,
+  reply: Ok({ count: Type.Integer(), page: Type.Integer(), total: Type.Integer(), cdrs: Type.Array(Call) }),
+  errors: {},
+  cli: 'calls list',
 })
 
 export const hangUpCall = contract({

@@ -61,6 +61,8 @@ test('filters, pages and cursors show each call once, newest first; the agent is
   assert.deepEqual(await ids('direction=inbound'), [made[1]])
   assert.deepEqual(await ids('to_number=%2B447700900123'), [made[0]])
   assert.deepEqual(await ids('from_number=447700900123'), [made[1]])
+  assert.deepEqual(await ids('direction=inbound&to_number=%2B447700900123'), [made[1]])
+  assert.deepEqual(await ids('direction=outbound&from_number=%2B447700900999&to_number=447700900124'), [made[2]])
   assert.deepEqual(await ids('status=MISSED'), [])
   assert.deepEqual(await ids('since=2099-01-01T00:00:00Z'), [])
   assert.deepEqual(await ids('until=2099-01-01T00:00:00Z&page_number=1&results_per_page=2'), [made[0]])

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox'
 import { findConnection } from '../connections/ops.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { conflict, invalid, notFound, Problem, unprocessable } from '../http/problem.ts'
@@ -8,6 +9,7 @@ import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print } from '../lib/id.ts'
 import { dollars } from '../lib/money.ts'
 import { mainCountryOf } from '../lib/phone.ts'
+import { calledNumber } from '../numbers/ops.ts'
 import type { Parts } from '../parts.ts'
 import { userOf } from '../users/ops.ts'
 import * as c from './contract.ts'
@@ -21,6 +23,12 @@ import { veiled } from './veil.ts'
 const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
 const numberOf = (given: string | undefined) => (given === undefined ? null : phoneNumber(given))
 
+/** Each is asked of calls of its own direction alone. */
+const parties = ({ direction, to_number, from_number }: Static<typeof c.getCallHistory.query>) => {
+  const [to, from] = [numberOf(to_number), numberOf(from_number)]
+  return { to: direction === 'inbound' ? null : to, from: direction === 'outbound' ? null : from }
+}
+
 const shownLine = ({ at, leg, what, text }: story.Line) => ({ at: iso(at), ...(leg ? { leg } : {}), what, text })
 
 const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
@@ -33,11 +41,13 @@ export const callRoutes = (parts: Parts) => {
     return (account && id && (await store.find(db, account, id))) || notFound(`Call ${printed} does not exist`)
   }
   return [
-    serve(c.estimateCallPrice, async ({ params }) => {
+    serve(c.estimateCallPrice, async ({ account, params }) => {
       const number = phoneNumber(params.number)
-      const price =
-        prices.of('call_out', number) ??
-        unprocessable(`There is no price for calls to ${number}`, 'destination_not_priced')
+      const isOwn = (await calledNumber(db, number))?.account_id === account.id
+      const price = isOwn
+        ? 0
+        : (prices.of('call_out', number) ??
+          unprocessable(`There is no price for calls to ${number}`, 'destination_not_priced'))
       return ok({
         price_per_minute: dollars(price),
         currency: 'USD' as const,
@@ -52,8 +62,7 @@ export const callRoutes = (parts: Parts) => {
         : null
       const filter: store.Filter = {
         direction: query.direction === undefined ? null : query.direction === 'inbound' ? 'I' : 'O',
-        to: numberOf(query.to_number),
-        from: numberOf(query.from_number),
+        ...parties(query),
         status: query.status ?? null,
         since: timeOf(query.since),
         until: timeOf(query.until),
@@ -97,6 +106,13 @@ export const callRoutes = (parts: Parts) => {
     serve(c.getCallTimelineOfAccount, async ({ params }) => {
       const row = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
       return ok({ timeline: (await story.read(db, row.account_id, row.id)).map(shownLine) })
+    }),
+
+    serve(c.listOpenCalls, async ({ query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const rows = await store.open(db, limit, offset)
+      const total = await store.openTotal(db)
+      return ok({ count: rows.length, page, total, cdrs: rows.map((row) => shownCall(row)) })
     }),
 
     serve(c.hangUpCall, async ({ params, tx }) => {

@@ -91,6 +91,13 @@ export const end = (tx: Tx, account: string, id: string, e: Ending) => tx.one<Ca
   where account_id = ${account} and id = ${id}
   returning *`
 
+/** Calls under way of all accounts, newest first. */
+export const open = (db: Db, limit: number, offset: number) => db.many<CallRow>`
+  select * from calls where ended_at is null order by created_at desc, id desc limit ${limit} offset ${offset}`
+
+export const openTotal = async (db: Db): Promise<number> =>
+  (await db.one<{ total: number }>`select count(*)::integer as total from calls where ended_at is null`).total
+
 /** Whoever runs the call is to end it. Null when it has ended. */
 export const askToHangUp = (tx: Tx, account: string, id: string) => tx.maybe<CallRow>`
   update calls set hang_up_at = coalesce(hang_up_at, app_now())

@@ -64,6 +64,12 @@ export const callRecipes: Recipes = {
   getCallTimelineOfAccount: {
     ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
   },
+  listOpenCalls: {
+    ok: async (scene) => {
+      await call(scene)
+      return { query: { results_per_page: 5 } }
+    },
+  },
   hangUpCall: {
     ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
     conflict: async (scene) => {
