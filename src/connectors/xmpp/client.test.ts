@@ -136,7 +136,10 @@ const archive: Case = async (t, server, parties) => {
   const seen = watch(vault)
   const us = line(ours)
   const first = await link(t, settingsFor('client', server), seen, [us])
-  await first.send(us.channel, outgoing('r1', 'sent before', theirs))
+  await until('it is sent', async () => {
+    const sent = await first.send(us.channel, outgoing('r1', 'sent before', theirs))
+    return sent.outcome === 'done'
+  })
   const friend = await person(t, server, theirs.slice(1))
   await first.close()
   // The server takes a moment to notice: until then it gives away what comes to who is gone.
