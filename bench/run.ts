@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<unknown>> = {
   sms: () => import('./sms.ts'),
   voice: () => import('./voice.ts'),
   webhooks: () => import('./webhooks.ts'),
+  'whatsapp-web': () => import('./whatsapp-web.ts'),
 }
 
 const [name = ''] = process.argv.splice(2, 1)

@@ -31,7 +31,9 @@ const link = (
 ): void => {
   const { proto, Curve } = world.library
   const { signedIdentityKey: own } = account.identity
-  const place = world.devicesOf(account).length + serial++
+  // Those of 99 and above are others' computers.
+  const place = ++account.lastDevice
+  const id = `pair-${serial++}`
   const details = proto.ADVDeviceIdentity.encode({
     rawId: place,
     timestamp: Math.floor(Date.now() / 1_000),
@@ -58,9 +60,9 @@ const link = (
     send: null,
   }
   const pending = { device, details, own: own.public }
-  linkings.set(`pair-${place}`, { ...pending, close, world })
+  linkings.set(id, { ...pending, close, world })
   send(
-    node('iq', { id: `pair-${place}`, type: 'set', from: 's.whatsapp.net', xmlns: 'md' }, [
+    node('iq', { id, type: 'set', from: 's.whatsapp.net', xmlns: 'md' }, [
       node('pair-success', {}, [
         node('device-identity', {}, told),
         node('biz', { name: 'Our shop' }),

@@ -47,6 +47,8 @@ export class Person {
   /** What they wrote that somebody has read, by its ids. */
   readonly wereRead = new Set<string>()
   readonly invitedTo: string[] = []
+  /** The number of the device that was linked last. */
+  lastDevice = 0
   /** Messages for them that the network refused. */
   refusals = 0
   status = 'Hey there! I am using this.'

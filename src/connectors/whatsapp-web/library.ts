@@ -122,7 +122,11 @@ export type Repository = {
   deleteSession(jids: readonly string[]): Promise<unknown>
   validateSession(jid: string): Promise<unknown>
   migrateSession(from: string, to: string): Promise<unknown>
-  readonly lidMapping: { getPNForLID(lid: string): Promise<string | null> }
+  readonly lidMapping: {
+    getPNForLID(lid: string): Promise<string | null>
+    /** Of what the keys hold anyway. */
+    readonly mappingCache: { readonly size: number; clear(): void }
+  }
 }
 
 type MakeRepository = (auth: { creds: Creds; keys: Transactional }, ...rest: readonly unknown[]) => Repository

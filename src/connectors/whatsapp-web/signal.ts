@@ -3,6 +3,9 @@ import type { Content, Library, Message, Node, Repository } from './library.ts'
 
 type MakeRepository = Library['DEFAULT_CONNECTION_CONFIG']['makeSignalRepository']
 
+/** Addresses that the library remembers beside the keys: it would for three days, however many come. */
+const mostMapped = 20_000
+
 type Tools = {
   /** The node that a ciphertext came in. */
   nodeOf(ciphertext: Uint8Array): Node | undefined
@@ -31,9 +34,11 @@ export const makeSignal =
     const outside = AsyncLocalStorage.snapshot()
     const own = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository(auth, ...rest)
     const { creds, keys } = auth
+    const { mappingCache } = own.lidMapping
 
     let turn: Promise<unknown> = Promise.resolve()
     const alone = <T>(work: () => Promise<T>): Promise<T> => {
+      if (mappingCache.size > mostMapped) mappingCache.clear()
       const done = turn.then(() => outside(work))
       turn = done.catch(() => {})
       return done
