@@ -121,6 +121,7 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
  *  meets their refusals; that they are fulfilled as well, after all that, is seen by their recipes. */
 const together = new Set([
   'getCallTimelineOfAccount',
+  'hangUpCall',
   'getMsgappChannelQrCode',
   'editFromHandset',
   'reactFromHandset',
