@@ -81,7 +81,7 @@ export const settings = {
   corsOrigins: setting(
     'TRUNKLINE_CORS_ORIGINS',
     '',
-    'Origins whose pages may use the voice SDK, separated by commas; * for all.',
+    'Origins whose pages may use the voice SDK, separated by commas; * for all. In the sandbox, those of this machine may too.',
     list(origin),
   ),
   turnUrls: setting(

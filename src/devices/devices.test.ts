@@ -153,3 +153,15 @@ test('pages of a configured origin may ask and read the answer, refusals too; ot
   const closed = await preflight('https://app.example.com', '/open/sdk/access-token')
   assert.deepEqual([closed.statusCode, closed.headers['access-control-allow-origin']], [405, undefined])
 })
+
+test('in the sandbox pages of this machine may ask, and elsewhere not', async () => {
+  const token = await mint(await addUser())
+  const sandbox = await makeWorld({}, { sandbox: true }, { db, key })
+  const plain = await makeWorld({}, { sandbox: false }, { db, key })
+  const allowed = async (at: World, origin: string) =>
+    (await ask(token, {}, { origin }, at)).headers['access-control-allow-origin'] === origin
+  for (const origin of ['http://localhost:8000', 'http://127.0.0.1:3000', 'https://[::1]:8443'])
+    assert.deepEqual([await allowed(sandbox, origin), await allowed(plain, origin)], [true, false], origin)
+  for (const origin of ['null', 'http://localhost.evil.example', 'http://127.0.0.1.evil.example'])
+    assert.equal(await allowed(sandbox, origin), false, origin)
+})

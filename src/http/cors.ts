@@ -11,11 +11,19 @@ export type Cors = {
 const hour = 3600
 const readable = 'retry-after, x-request-id, trunkline-version, ratelimit, ratelimit-policy'
 
-/** @param origins such as `https://app.example.com`; `*` for all */
-export const makeCors = (origins: readonly string[]): Cors => {
+/** A page that somebody serves to themselves, at whatever port. */
+const ofThisMachine = /^https?:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/
+
+/**
+ * @param origins such as `https://app.example.com`; `*` for all
+ * @param isSandbox pages of this machine may too: a first one is tried there
+ */
+export const makeCors = (origins: readonly string[], isSandbox: boolean): Cors => {
   const admit = ({ headers: { origin } }: FastifyRequest, reply: FastifyReply): boolean => {
     reply.header('vary', 'origin')
-    const isKnown = origin !== undefined && (origins.includes(origin) || origins.includes('*'))
+    const isKnown =
+      origin !== undefined &&
+      (origins.includes(origin) || origins.includes('*') || (isSandbox && ofThisMachine.test(origin)))
     if (isKnown) reply.header('access-control-allow-origin', origin)
     return isKnown
   }

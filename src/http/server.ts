@@ -46,7 +46,7 @@ export type ServerParts = AdmitParts & {
   tls: { cert: Buffer; key: Buffer } | null
   trustProxy: boolean | string
   naming: Naming
-  config: { readonly corsOrigins: readonly string[] }
+  config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean }
   life: { readonly stopping: boolean }
 }
 
@@ -150,7 +150,7 @@ export const makeServer = (
 ): FastifyInstance => {
   const { wanted, open } = makeUpgrades(upgrades, parts)
   const { log, version, tls } = parts
-  const cors = makeCors(parts.config.corsOrigins)
+  const cors = makeCors(parts.config.corsOrigins, parts.config.sandbox)
   const run = randomBytes(6).toString('base64url')
   let requests = 0
 

@@ -16,6 +16,14 @@ export type Credentials = {
 
 const patienceMs = 15_000
 
+/** A browser does not say which of both it was. */
+const unreached = (baseUrl: string): string => {
+  const isOwn = new URL(baseUrl).origin === location.origin
+  return isOwn
+    ? `${baseUrl} cannot be reached`
+    : `${baseUrl} cannot be reached, or ${location.origin} is not among its TRUNKLINE_CORS_ORIGINS`
+}
+
 const refused = (token: string, status: number, message: string): VoiceError => {
   if (status === 401)
     return readToken(token).until <= Date.now()
@@ -31,20 +39,21 @@ const refused = (token: string, status: number, message: string): VoiceError => 
  * @throws VoiceError TOKEN_INVALID, TOKEN_EXPIRED, AUTH_ERROR, CONFIG_FETCH_FAILED
  */
 export const fetchCredentials = async (baseUrl: string, token: string, renew: boolean): Promise<Credentials> => {
-  const failed = (why: unknown) =>
-    new VoiceError('CONFIG_FETCH_FAILED', `${baseUrl} did not answer as it should`, null, why)
+  const failed = (message: string, why: unknown) => new VoiceError('CONFIG_FETCH_FAILED', message, null, why)
   try {
     const answer = await fetch(`${baseUrl}/open/sdk/credentials`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ renew }),
       signal: AbortSignal.timeout(patienceMs),
+    }).catch((error) => {
+      throw failed(unreached(baseUrl), error)
     })
     const body = await answer.json()
     if (!answer.ok) throw refused(token, answer.status, String(body.error_message ?? `HTTP ${answer.status}`))
-    if (typeof body.sip?.ws_url !== 'string') throw failed('no credentials in it')
+    if (typeof body.sip?.ws_url !== 'string') throw failed(`${baseUrl} gave no credentials`, null)
     return body
   } catch (error) {
-    throw error instanceof VoiceError ? error : failed(error)
+    throw error instanceof VoiceError ? error : failed(`${baseUrl} did not answer as it should`, error)
   }
 }
