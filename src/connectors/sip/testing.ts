@@ -158,6 +158,11 @@ export const openAgent = async (t: TestContext, settings: Partial<AgentSettings>
   return { agent, udp: udp.sentBy.port ?? 0, tcp: tcp.sentBy.port ?? 0 }
 }
 
+/** Lets what is under way between sockets arrive. */
+export const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
 export const quiet: SessionEvents = {
   offered: () => ({ status: 488 }),
   acknowledged: () => {},

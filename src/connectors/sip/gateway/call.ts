@@ -5,7 +5,7 @@ import { callIdOf } from '../codec/fields.ts'
 import type { Header } from '../codec/message.ts'
 import { phraseOf } from '../codec/reply.ts'
 import type { Flow } from '../codec/transport/flow.ts'
-import { type Ending, failed, ofDesk, ofMedia, veiled } from './ending.ts'
+import { type Ending, failed, hungUp, ofDesk, ofMedia, veiled } from './ending.ts'
 import { type Found, Hunt } from './hunt.ts'
 import { Meter } from './meter.ts'
 import { type Parts, returnMs } from './parts.ts'
@@ -49,6 +49,8 @@ export class Call {
   private sides: readonly Side[] = []
   private ending: Ending | null = null
   private answeredBy: VoiceTarget | null = null
+  /** That it was answered: its end is written down after that. */
+  private written: Promise<unknown> = Promise.resolve()
   /** Give the channels back that it takes of trunks. */
   private readonly releases: (() => void)[]
   private readonly timers = new Map<string, () => void>()
@@ -223,7 +225,7 @@ export class Call {
     caller.partner = callee
     callee.partner = caller
     const session = callee.session
-    if (!session || session.isOver) return this.end(failed(480, 'The callee hung up as it answered', 'callee'))
+    if (!session) return
     const description = await caller.media.describe()
     if (description.outcome === 'refused') return this.end(ofMedia(description))
     await this.rungFor
@@ -231,17 +233,21 @@ export class Call {
     // From here on it costs: it is written down before the caller hears of it.
     this.answeredBy = target
     const dialogs = [caller.freeze(incoming.dialog), callee.freeze(session.dialog)]
-    const agreed = await desk.answered(plan.call, target, dialogs)
+    const asked = desk.answered(plan.call, target, dialogs)
+    this.written = asked.catch(() => {})
+    const agreed = await asked
     if (this.ending) return
     if ('refused' in agreed) return this.end(ofDesk(agreed.refused))
     const unrecorded = await meter.record(caller, callee)
     if (unrecorded !== null) this.story.tell({ leg: null, what: 'note', text: `not recorded: ${unrecorded}` })
     // Null when the caller was faster: `cancelled` has ended it.
     caller.session = incoming.accept({ body: described(description.value) }, caller)
+    if (session.isOver) this.end(hungUp('callee'))
     if (!this.ending) meter.start()
   }
 
   private async conclude(meter: Meter, ending: Ending): Promise<void> {
+    await this.written
     await meter.conclude(ending).catch(this.ground.parts.fault)
     this.leave()
   }
@@ -259,13 +265,8 @@ export class Call {
       // What was dialled is nobody's matter but the callee's: digits are not told.
       dtmf: () => {},
       silence: (leg, seconds) => {
-        if (this.answeredBy !== null)
-          this.end({
-            how: 'media_timeout',
-            status: 408,
-            reason: `Nothing was heard of ${leg} for ${seconds} s`,
-            by: null,
-          })
+        const reason = `Nothing was heard of ${leg} for ${seconds} s`
+        if (this.answeredBy !== null) this.end({ how: 'media_timeout', status: 408, reason, by: null })
       },
       failed: (leg, reason) => {
         note(`${leg ?? 'media'} failed: ${reason}`)
@@ -278,8 +279,9 @@ export class Call {
   private sideEvents(): SideEvents {
     return {
       ended: (side, why) => {
-        if (this.answeredBy === null) this.end(failed(480, 'The callee hung up as it answered', side.name))
-        else if (why === 'remote') this.end({ how: 'completed', status: 200, reason: 'Hung up', by: side.name })
+        // Who hangs up as it answers has answered: `answer` tells the caller of the one and then of the other.
+        if (!this.sides[0]?.session) return
+        if (why === 'remote') this.end(hungUp(side.name))
         else if (why !== 'local')
           this.end({ how: 'interrupted', status: 408, reason: `The ${side.name} is gone: ${why}`, by: side.name })
       },

@@ -16,6 +16,8 @@ export const failed = (status: number, reason: string, by: VoiceLeg | null = nul
   ...{ how: 'failed', status, reason, by },
 })
 
+export const hungUp = (by: VoiceLeg): Ending => ({ how: 'completed', status: 200, reason: 'Hung up', by })
+
 /** As `failed`, for the operator's eyes. */
 export const veiled = (status: number, reason: string, by: VoiceLeg | null = null): Ending => ({
   ...{ ...failed(status, reason, by), isVeiled: true },

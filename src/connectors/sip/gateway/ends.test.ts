@@ -6,7 +6,7 @@ import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import type { VoiceDialog } from '../../voice-port.ts'
-import { ManualTimers, openPeer, until } from '../testing.ts'
+import { ask, ManualTimers, openPeer, turns, until } from '../testing.ts'
 import type { Decide } from './testing.ts'
 import {
   answer,
@@ -206,6 +206,47 @@ test('the carrier’s side of a call that a crash left behind is ended by who st
   assert.equal(await later.gateway.release(dialogs), 1)
   await until(() => ends.length === 1)
   assert.deepEqual(ends, ['remote'])
+})
+
+for (const holds of ['ringing', 'answered'] as const)
+  test(`who hangs up as it answers has answered: the caller hears of both, and the desk too (${holds})`, async (t) => {
+    const { desk, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
+    desk.rules.holds = holds
+    const caller = await browser('ANN')
+    const { dialled } = await dial(caller, fromBrowser(caller), await kept(t, makeSoftphone()))
+    const call = await carrier.call()
+    call.ring({ status: 180 })
+    await until(() => desk.of('ringing').length === 1)
+    const { session } = await answer(call, await kept(t, makeTelephone()))
+    assert.equal(await session.bye(), true)
+    desk.go()
+    await until(() => dialled.ends.length === 1)
+    assert.deepEqual([dialled.answers.length, dialled.refused, dialled.ends], [1, [], ['remote']])
+    assert.partialDeepStrictEqual(await ended(), { how: 'completed', status: 200, by: 'callee' })
+    assert.deepEqual(desk.order().slice(-2), ['answered', 'ended'])
+  })
+
+test('within a call that nobody here knows any more a trunk hears so, and a stranger hears nothing', async (t) => {
+  const { gateway } = await openWorld(t, toCarrier, { media })
+  const peer = await openPeer(t)
+  const methods = ['BYE', 'INVITE', 'INFO', 'UPDATE', 'OPTIONS']
+  const say = (when: string) => {
+    for (const method of methods)
+      peer.send(
+        ask(method, gateway.port, '', { to: '<sip:us@127.0.0.1>;tag=gone', branch: `z9hG4bK${when}${method}` }),
+        gateway.port,
+      )
+  }
+  const answers = () => peer.heard.flatMap((heard) => (heard.kind === 'response' ? heard.status : []))
+  await gateway.apply([])
+  say('before')
+  await turns()
+  assert.deepEqual(answers(), [])
+  await gateway.apply([trunkOf(peer.port)])
+  await until(() => peer.heard.length > 0, 'a ping')
+  say('after')
+  await until(() => answers().length >= methods.length)
+  assert.deepEqual(answers(), Array(methods.length).fill(481))
 })
 
 test('all channels of a trunk are taken: nothing more goes out or comes in', async (t) => {

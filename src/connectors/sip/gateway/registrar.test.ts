@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { WebSocket } from 'ws'
 import type { MediaEngine } from '../../port.ts'
-import { ask, ManualTimers, openPeer, until } from '../testing.ts'
+import { ask, ManualTimers, openPeer, turns, until } from '../testing.ts'
 import { makeDesk, openBrowser, openGateway } from './testing.ts'
 
 /** No call is made here. */
@@ -20,11 +20,6 @@ const open = async (t: TestContext, now?: () => number) => {
   const started = await openGateway(t, { desk, media, timers, ...(now ? { now } : {}) })
   const left = () => of('left').map(({ about }) => about)
   return { ...started, timers, left, entries }
-}
-
-/** Lets what is under way between sockets arrive. */
-const turns = async (): Promise<void> => {
-  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 const pass = async (timers: ManualTimers, seconds: number): Promise<void> => {

@@ -46,10 +46,10 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
     const plain = { call: name, callerId: '+33187654321', targets: [], ringSeconds: 30 }
     return { value: { ...plain, record: null, mostSeconds: null, ...decided.value } }
   }
-  const rules: { beat: VoiceAsked<null>; answered: VoiceAsked<null> } = {
-    beat: { value: null },
-    answered: { value: null },
-  }
+  type Rules = { beat: VoiceAsked<null>; answered: VoiceAsked<null>; holds: 'ringing' | 'answered' | null }
+  const rules: Rules = { beat: { value: null }, answered: { value: null }, holds: null }
+  /** Until then the desk holds its answer to what the rules name. */
+  const go = Promise.withResolvers<void>()
   const desk: VoiceDesk = {
     password: passwordOf,
     admit: async (arrival) => {
@@ -72,9 +72,13 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
       note('receive', call)
       return call.isFull ? { refused: { status: 503, reason: 'All Channels Are Taken' } } : planned(call)
     },
-    ringing: async (_, target) => note('ringing', target),
+    ringing: async (_, target) => {
+      note('ringing', target)
+      if (rules.holds === 'ringing') await go.promise
+    },
     answered: async (_, by, dialogs) => {
       note('answered', { by, dialogs: JSON.parse(JSON.stringify(dialogs)) })
+      if (rules.holds === 'answered') await go.promise
       return rules.answered
     },
     beat: async (_, stats) => {
@@ -89,6 +93,7 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
     desk,
     entries,
     rules,
+    go: go.resolve,
     of,
     named: () => name,
     order: () => entries.map(({ what }) => what).filter((what) => what !== 'beat'),
