@@ -34,8 +34,8 @@ export const byIds = (sql: Sql, account: string, ids: readonly string[]) => sql.
 
 /** The details of contacts, in the order in which they came. */
 export const details = (sql: Sql, account: string, contacts: readonly string[]) => sql.many<DetailRow>`
-  select contact_id, id, type, value, extract(epoch from created_at)::bigint as created_at,
-    coalesce(extract(epoch from updated_at), 0)::bigint as updated_at
+  select contact_id, id, type, value, floor(extract(epoch from created_at))::bigint as created_at,
+    coalesce(floor(extract(epoch from updated_at)), 0)::bigint as updated_at
   from contact_details where account_id = ${account} and contact_id = any (${contacts}::uuid[]) order by contact_id, id`
 
 /** A page in the order of creation. @param after the id of the last one before it */
