@@ -10,6 +10,7 @@ import * as events from './events/contract.ts'
 import * as health from './health/contract.ts'
 import type { Contract } from './http/endpoint.ts'
 import * as ledger from './ledger/contract.ts'
+import * as setAside from './msgapp/aside/contract.ts'
 import * as msgappChannels from './msgapp/channels/contract.ts'
 import * as chatChecks from './msgapp/checks/contract.ts'
 import * as chatGroups from './msgapp/groups/contract.ts'
@@ -53,6 +54,7 @@ export const contracts: readonly Contract[] = [
   chatProfiles,
   webhooks,
   msgappChannels,
+  setAside,
   ledger,
   prices,
   connections,

@@ -10,6 +10,7 @@ import { eventRoutes } from './events/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import type { Endpoint } from './http/endpoint.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
+import { asideRoutes } from './msgapp/aside/routes.ts'
 import { channelRoutes } from './msgapp/channels/routes.ts'
 import { checkRoutes } from './msgapp/checks/routes.ts'
 import { groupRoutes } from './msgapp/groups/routes.ts'
@@ -55,6 +56,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...pictureRoutes(parts),
   ...webhookRoutes(parts),
   ...channelRoutes(parts),
+  ...asideRoutes(parts),
   ...ledgerRoutes(parts),
   ...priceRoutes(parts),
   ...connectionRoutes(parts),

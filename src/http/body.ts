@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { Problem } from './problem.ts'
 import { bePatient } from './socket.ts'
-import { fileTypes, takeFile } from './upload.ts'
+import { fileTypes, takeFile, typeOf, wrongType } from './upload.ts'
 import { badBody } from './validation.ts'
 
 /** Reads bodies to their end, up to the limit of their endpoint: JSON as values, CSV as text, files as bytes. */
@@ -21,9 +20,8 @@ export const readBodies = (app: FastifyInstance): void => {
 export const streamBodies = (scope: FastifyInstance): void => {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser(['text/csv', 'text/vcard', 'text/x-vcard'], (request, payload, done) => {
-    const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
     const taken = request.routeOptions.config.contract?.media ?? ['text/csv']
-    if (!taken.includes(type)) return done(new Problem('mediaType', `${type} is not possible here`))
+    if (!taken.includes(typeOf(request))) return done(wrongType(request))
     bePatient(request.raw.socket)
     done(null, payload)
   })

@@ -18,10 +18,10 @@ import type { Contract, Endpoint } from './endpoint.ts'
 import { handler } from './handler.ts'
 import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
-import { errorBody, Problem, type ProblemName, type Shape } from './problem.ts'
+import { errorBody, Problem, type Shape } from './problem.ts'
 import { json, refuseExpectation, refuseSocket } from './socket.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
-import { holdRoom } from './upload.ts'
+import { holdRoom, wrongType } from './upload.ts'
 import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
 
 declare module 'fastify' {
@@ -52,17 +52,11 @@ export type ServerParts = AdmitParts & {
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** Fastify's own errors, by what they mean here. */
-const fastifyProblems: Record<string, ProblemName> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'tooLarge',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'mediaType',
-}
-
-const asProblem = (error: FastifyError): Problem | null => {
+const asProblem = (error: FastifyError, request: FastifyRequest): Problem | null => {
   if (error instanceof Problem) return error
   if (error.validation) return validationProblem(error.validation, error.validationContext)
-  const name = fastifyProblems[error.code]
-  if (name) return new Problem(name, error.message)
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return wrongType(request)
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('tooLarge', error.message)
   if (error.statusCode && error.statusCode >= 400 && error.statusCode < 500)
     return new Problem('invalid', error.message, 'malformed_request')
   if (isUnavailable(error)) return new Problem('unavailable', 'The database cannot be reached at the moment: try again')
@@ -156,7 +150,7 @@ export const makeServer = (
 
   const fail = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const shape = request.routeOptions.config.contract?.shape ?? 'full'
-    const problem = asProblem(error)
+    const problem = asProblem(error, request)
     if (problem) return refuse(reply, shape, problem)
     log.error({ err: error, request_id: request.id, route: request.routeOptions.url }, 'request failed')
     const { id } = request

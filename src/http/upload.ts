@@ -33,9 +33,18 @@ export const holdRoom: preParsingHookHandler = (request, reply, payload, done) =
   done(null, payload)
 }
 
+/** The type of a body, without its parameters. */
+export const typeOf = ({ headers }: FastifyRequest): string =>
+  headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+/** That a body is of another type than its endpoint takes. */
+export const wrongType = (request: FastifyRequest): Problem => {
+  const taken = request.routeOptions.config?.contract?.media ?? ['application/json']
+  return new Problem('mediaType', `content-type must be ${taken.join(' or ')}, and is ${typeOf(request)}`)
+}
+
 /** A file as it came, where the endpoint takes files of that type. */
 export const takeFile = (request: FastifyRequest, body: Buffer, done: (error: Error | null, body?: Buffer) => void) => {
-  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  if (request.routeOptions.config.contract?.media?.includes(type)) return done(null, body)
-  done(new Problem('mediaType', `${type} is not possible here`))
+  if (request.routeOptions.config.contract?.media?.includes(typeOf(request))) return done(null, body)
+  done(wrongType(request))
 }

@@ -20,6 +20,7 @@ export type Prefix =
   | 'MSG'
   | 'WAG'
   | 'CON' // a contact
+  | 'ASD' // what a network told and cannot be kept
   | 'CHK' // a batch of number checks
   | 'WHK'
   | 'WHD' // an event on its way to a webhook

@@ -106,6 +106,17 @@ test('what can never be kept is set aside where the operator sees it, and all be
   assert.match(figures, /^trunkline_msgapp_set_aside\{platform="sandbox"\} 1$/m)
   // The network was told that it is kept, and does not tell again.
   await until(async () => (await chat.letters()) === 0)
+
+  const listed = async () => (await call('operator', 'GET', '/operator/set-aside')).body.set_aside
+  const [shown] = await listed()
+  assert.deepEqual([shown.channel_uuid, shown.what, shown.reason], [uuid, 'inbound', aside.reason])
+  const retry = () => call('operator', 'POST', `/operator/set-aside/${shown.uuid}/retry`)
+  const refused = await retry()
+  assert.deepEqual([refused.status, refused.body.error_code], [409, 'still_refused'])
+  await chat.db.raw('drop trigger poison on msgapp_messages')
+  assert.equal((await retry()).status, 200)
+  assert.deepEqual((await thread())[0]?.message.text, 'poison')
+  assert.deepEqual([await listed(), (await retry()).status], [[], 404])
 })
 
 test('one number of the platform writes to another', async () => {

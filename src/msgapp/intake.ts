@@ -1,6 +1,6 @@
 import type { ChatEvents } from '../connectors/chat-port.ts'
 import type { Parts } from '../parts.ts'
-import { withAside } from './aside.ts'
+import { withAside } from './aside/ops.ts'
 import { makeGroupIntake } from './groups/intake.ts'
 import { makeIncoming } from './messages/incoming.ts'
 import { makeReceipts } from './messages/receipts.ts'
@@ -37,12 +37,11 @@ export const heardBy = (intake: Intake, lineOf: (channel: string) => Line): Hear
   renamed: async (channel, before, number) => intake.renamed(lineOf(channel), before, number),
 })
 
-export const makeIntake = ({ db, log, clock, chat: { surroundings } }: Parts): Intake =>
-  withAside(
-    { db, log },
-    {
-      ...makeIncoming({ db, clock, surroundings }),
-      ...makeReceipts(db, surroundings),
-      ...makeGroupIntake(db),
-    },
-  )
+/** Keeps what it is given, or says why not. */
+export const makeKeeper = ({ db, clock, chat: { surroundings } }: Parts): Intake => ({
+  ...makeIncoming({ db, clock, surroundings }),
+  ...makeReceipts(db, surroundings),
+  ...makeGroupIntake(db),
+})
+
+export const makeIntake = (parts: Parts): Intake => withAside(parts, makeKeeper(parts))

@@ -1,10 +1,11 @@
 import type { Schedule } from '../jobs/schedule.ts'
 import type { Parts } from '../parts.ts'
+import { forgetAside } from './aside/ops.ts'
 import { turnSilent } from './channels/standing.ts'
 import { forgetBatches, forgetStale } from './checks/store.ts'
 import { forgetHeard } from './groups/store.ts'
 import { forgetEarly } from './messages/store.ts'
-import { forgetAnswers, forgetAside } from './store.ts'
+import { forgetAnswers } from './store.ts'
 
 /** What forgets at most 5,000 at a time, until it finds fewer. */
 const wholly = async (forget: () => Promise<number>): Promise<void> => {

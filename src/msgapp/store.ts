@@ -66,33 +66,3 @@ export const withdrawAnswered = (tx: Tx, id: string) => tx.run`
 /** Those that nobody waits for any more, nor asks for again by its Idempotency-Key. */
 export const forgetAnswers = (tx: Tx) => tx.run`
   delete from msgapp_answers where created_at < clock_timestamp() - interval '24 hours'`
-
-export type Refused = {
-  account: string
-  id: string
-  channel: string
-  what: string
-  /** JSON. */
-  content: string
-  digest: Buffer
-  reason: string
-}
-
-/** @returns false when it was set aside before */
-export const setAside = async (tx: Tx, r: Refused): Promise<boolean> =>
-  (await tx.run`
-    insert into msgapp_set_aside (account_id, id, channel_id, what, content, digest, reason, created_at)
-    values (${r.account}, ${r.id}, ${r.channel}, ${r.what}, ${r.content}, ${r.digest}, ${r.reason}, app_now())
-    on conflict (channel_id, digest) do nothing`) === 1
-
-/** How much is set aside, by network. */
-export const countAside = (db: Db) => db.many<{ platform: string; count: number }>`
-  select c.platform, count(*)::integer as count from msgapp_set_aside a
-  join msgapp_channels c on c.account_id = a.account_id and c.id = a.channel_id
-  group by c.platform`
-
-/** Forgets what nobody looked after for 90 days, a few at a time. */
-export const forgetAside = (tx: Tx) => tx.run`
-  delete from msgapp_set_aside where (account_id, id) in (
-    select account_id, id from msgapp_set_aside where created_at < app_now() - interval '90 days'
-    order by created_at limit 5000)`

@@ -129,7 +129,7 @@ test('a file that is none is refused, and says why', async () => {
     ['BEGIN:VCARD\nFN:Ada\n', 'text/vcard', 400, /line 1.*END:VCARD/],
     ['BEGIN:VCARD\nFN:Ada\nBEGIN:VCARD\n', 'text/vcard', 400, /line 3.*line 1/],
     ['BEGIN:VCARD\nTEL:+447700900123\nEND:VCARD', 'text/vcard', 400, /line 1.*first name/],
-    ['{}', 'application/json', 415, /./],
+    ['{}', 'application/json', 415, /content-type must be text.csv or text.vcard or .*, and is application.json/],
   ]
   for (const [payload, type, status, message] of refusals) {
     const answer = await send(ada, payload, type)

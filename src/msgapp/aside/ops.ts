@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { type Db, sqlState } from '../db/sql.ts'
-import { uuid } from '../lib/id.ts'
-import type { Parts } from '../parts.ts'
-import { note } from './channels/links.ts'
-import type { Intake, Line } from './intake.ts'
+import { type Db, sqlState } from '../../db/sql.ts'
+import { uuid } from '../../lib/id.ts'
+import type { Parts } from '../../parts.ts'
+import { note } from '../channels/links.ts'
+import type { Intake, Line } from '../intake.ts'
+import { storable } from '../text.ts'
 import * as store from './store.ts'
-import { storable } from './text.ts'
 
 /** How often it is tried to keep a thing that the database refuses, and milliseconds from one try to the next. */
 const tries = 3
@@ -18,12 +18,14 @@ const betweenMs = 200
  */
 const ofTheData = /^(?:21|22|23|54|P0)/
 
-const isRefused = (error: unknown): boolean => {
+/** Whether the database refuses what it was given, now and later. */
+export const isRefused = (error: unknown): boolean => {
   const state = sqlState(error)
   return state === null ? error instanceof TypeError || error instanceof RangeError : ofTheData.test(state)
 }
 
-const reasonOf = (error: unknown): string =>
+/** Why, in a line. */
+export const reasonOf = (error: unknown): string =>
   storable(`${sqlState(error) ?? ''} ${error instanceof Error ? error.message : String(error)}`.trim()).slice(0, 500)
 
 /** @returns whether it was not set aside before */
@@ -32,7 +34,7 @@ const setAside = (db: Db, { account, channel }: Line, what: string, given: reado
     // Text, whatever stands in it: JSON escapes what PostgreSQL would not keep.
     const content = JSON.stringify(given)
     const digest = createHash('sha256').update(what).update(content).digest()
-    const isNew = await store.setAside(tx, {
+    const isNew = await store.add(tx, {
       account,
       channel,
       id: uuid(),
@@ -86,4 +88,7 @@ export const withAside = ({ db, log }: Pick<Parts, 'db' | 'log'>, intake: Intake
 }
 
 /** For metrics: how much is set aside, by network. */
-export const countAside = (db: Db) => store.countAside(db)
+export const countAside = (db: Db) => store.countAll(db)
+
+/** Forgets what nobody looked after for 90 days, a few at a time. @returns how much */
+export const forgetAside = store.forgetOld

@@ -1,0 +1,60 @@
+import { ok, serve, serveOutside } from '../../http/endpoint.ts'
+import { conflict, notFound } from '../../http/problem.ts'
+import { iso } from '../../lib/clock.ts'
+import { parse, print } from '../../lib/id.ts'
+import type { Parts } from '../../parts.ts'
+import { type Intake, type Line, makeKeeper } from '../intake.ts'
+import * as c from './contract.ts'
+import { isRefused, reasonOf } from './ops.ts'
+import * as store from './store.ts'
+
+const most = 100
+
+const shown = (row: store.Row) => ({
+  uuid: print('ASD', row.id),
+  account_uuid: print('ACC', row.account_id),
+  channel_uuid: print('WPN', row.channel_id),
+  phone_number: row.phone_number,
+  platform: row.platform,
+  what: row.what,
+  reason: row.reason,
+  content: row.content,
+  created_at: iso(row.created_at),
+})
+
+const lineOf = (row: store.Row): Line => ({
+  account: row.account_id,
+  channel: row.channel_id,
+  connection: row.connection_id,
+  platform: row.platform,
+  number: row.phone_number,
+})
+
+export const asideRoutes = (parts: Parts) => {
+  const { db } = parts
+  const keeper = makeKeeper(parts)
+
+  /** Of what `withAside` wrote: the function, and what it was given. */
+  const again = ({ what, content }: store.Row, line: Line): Promise<void> => {
+    const keep = keeper[what as keyof Intake] as (line: Line, ...given: unknown[]) => Promise<void>
+    return keep(line, ...(JSON.parse(content) as unknown[]))
+  }
+
+  return [
+    serve(c.listAside, async ({ query }) => {
+      const after = query.after === undefined ? null : parse('ASD', query.after)
+      return ok({ set_aside: (await store.list(db, after, most)).map(shown) })
+    }),
+
+    serveOutside(c.retryAside, async ({ params }) => {
+      const id = parse('ASD', params.uuid)
+      const row = (id && (await store.find(db, id))) || notFound(`Nothing is set aside as ${params.uuid}`)
+      await again(row, lineOf(row)).catch((error: unknown) => {
+        if (!isRefused(error)) throw error
+        conflict(`It is refused still: ${reasonOf(error)}`, 'still_refused')
+      })
+      await store.remove(db, row.account_id, row.id)
+      return ok({})
+    }),
+  ]
+}
