@@ -36,7 +36,7 @@ export const channelRecipes: Recipes = {
   connectMsgappChannel: named,
   disconnectMsgappChannel: named,
   deleteMsgappChannel: named,
-  listSetAside: { ok: async (scene) => ({ query: { after: await aside(scene, uuid()) } }) },
+  listSetAside: { ok: () => ({}) },
   retrySetAside: {
     ok: async (scene) => ({ params: { uuid: await aside(scene, uuid()) } }),
     conflict: async (scene) => ({ params: { uuid: await aside(scene, '\0') } }),

@@ -10,7 +10,9 @@ export const listAside = contract({
   method: 'GET',
   url: '/operator/set-aside',
   summary: 'What chat networks told and the database refuses, oldest first: at most 100 at a time',
-  query: Type.Object({ after: Type.Optional(Id('ASD', 'What comes after this one')) }),
+  query: Type.Object({
+    cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the page before' })),
+  }),
   reply: Ok({
     set_aside: Type.Array(
       Type.Object({
@@ -25,6 +27,7 @@ export const listAside = contract({
         created_at: Time,
       }),
     ),
+    next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
   }),
   errors: {},
   cli: 'set-aside list',

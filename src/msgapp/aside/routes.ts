@@ -1,6 +1,7 @@
 import { ok, serve, serveOutside } from '../../http/endpoint.ts'
-import { conflict, notFound } from '../../http/problem.ts'
+import { conflict, invalid, notFound } from '../../http/problem.ts'
 import { iso } from '../../lib/clock.ts'
+import { readCursor, writeCursor } from '../../lib/cursor.ts'
 import { parse, print } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
 import { type Intake, type Line, makeKeeper } from '../intake.ts'
@@ -42,8 +43,16 @@ export const asideRoutes = (parts: Parts) => {
 
   return [
     serve(c.listAside, async ({ query }) => {
-      const after = query.after === undefined ? null : parse('ASD', query.after)
-      return ok({ set_aside: (await store.list(db, after, most)).map(shown) })
+      const after = query.cursor
+        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
+        : null
+      const found = await store.list(db, after?.id ?? null, most + 1)
+      const rows = found.slice(0, most)
+      const last = found.length > most ? rows.at(-1) : undefined
+      return ok({
+        set_aside: rows.map(shown),
+        ...(last ? { next_cursor: writeCursor({ time: last.created_at.toISOString(), id: last.id }) } : {}),
+      })
     }),
 
     serveOutside(c.retryAside, async ({ params }) => {
