@@ -4,13 +4,7 @@ import { digitOf, eventOf, readEvent, writeEvent } from '../../src/connectors/me
 import { encodeSample, type G711, samplesOf } from '../../src/connectors/media/codec/g711.ts'
 import { readReports, writeReport } from '../../src/connectors/media/codec/rtcp.ts'
 import { isRtcp, type RtpPacket, readRtp, writeRtp } from '../../src/connectors/media/codec/rtp.ts'
-import {
-  type AudioDescription,
-  type Direction,
-  type Format,
-  readAudio,
-  writeAudio,
-} from '../../src/connectors/media/codec/sdp.ts'
+import { type AudioDescription, type Direction, type Format, readAudio, writeAudio } from '../../src/lib/sdp.ts'
 import { Reception } from './reception.ts'
 
 /** Hertz of what handsets say. */

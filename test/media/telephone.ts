@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { digitOf, readEvent } from '../../src/connectors/media/codec/event.ts'
 import { readReports, writeReport } from '../../src/connectors/media/codec/rtcp.ts'
 import { readRtp, writeRtp } from '../../src/connectors/media/codec/rtp.ts'
-import { readAudio } from '../../src/connectors/media/codec/sdp.ts'
 import { presses } from '../../src/connectors/media/embedded/keypad.ts'
+import { readAudio } from '../../src/lib/sdp.ts'
 import { decode, makeVoice, type Peer } from './peer.ts'
 
 export type Telephone = Peer & {

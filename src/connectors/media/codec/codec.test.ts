@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { encodeSample, otherLaw, samplesOf, silence } from './g711.ts'
 import { ntpMiddle, readReports, writeReport } from './rtcp.ts'
 import { isRtcp, readRtp, writeRtp } from './rtp.ts'
-import { type AudioDescription, readAudio, writeAudio } from './sdp.ts'
 import { readBinding, writeSuccess } from './stun.ts'
 
 const hex = (text: string) => Buffer.from(text.replace(/\s/g, ''), 'hex')
@@ -75,59 +74,6 @@ test('the answer to a check tells the address, of either family (RFC 5769, 2.2 a
   assert.deepEqual(six.subarray(20, 44), hex('00200014 0002a147 0113a9faa5d3f179bc25f4b5bed2b9d9'))
 })
 
-const offer = [
-  'v=0',
-  'o=- 1 1 IN IP4 192.0.2.1',
-  's=-',
-  'c=IN IP4 192.0.2.1',
-  't=0 0',
-  'm=video 4000 RTP/AVP 96',
-  'a=rtpmap:96 VP8/90000',
-  'm=audio 5000 RTP/AVP 0 8 101',
-  'c=IN IP4 192.0.2.2',
-  'a=rtpmap:101 telephone-event/8000',
-  'a=rtcp:5077',
-  'a=sendonly',
-  '',
-]
-const read = (lines: readonly string[]): AudioDescription => {
-  const audio = readAudio(lines.join('\r\n'))
-  if (typeof audio === 'string') throw new Error(audio)
-  return audio
-}
-
-test('a description is read with static types, its own address, and a=rtcp that names only a port', () => {
-  const audio = read(offer)
-  assert.deepEqual([audio.address, audio.port, audio.rtcpPort, audio.index], ['192.0.2.2', 5_000, 5_077, 1])
-  assert.deepEqual(
-    audio.formats.map(({ type, name, clock }) => `${type} ${name} ${clock}`),
-    ['0 pcmu 8000', '8 pcma 8000', '101 telephone-event 8000'],
-  )
-  assert.equal(audio.direction, 'sendonly')
-  const held = read(offer.map((line) => line.replace('192.0.2.2', '0.0.0.0').replace('a=sendonly', 'a=sendrecv')))
-  assert.equal(held.direction, 'inactive')
-})
-
-test('an answer has as many media as the offer, and refuses those that are not its audio', () => {
-  const answer = writeAudio({
-    id: '1',
-    version: 0,
-    address: '198.51.100.1',
-    port: 6_000,
-    rtcpPort: 6_001,
-    isMuxed: false,
-    direction: 'recvonly',
-    protocol: 'RTP/AVP',
-    formats: [{ type: 0, name: 'pcmu', clock: 8_000, parameters: '' }],
-    ssrc: 1,
-    name: 'name',
-    security: null,
-    offer: read(offer),
-  })
-  assert.deepEqual(answer.match(/^m=.*$/gm), ['m=video 0 RTP/AVP 96', 'm=audio 6000 RTP/AVP 0'])
-  assert.equal(read(answer.split('\r\n')).direction, 'recvonly')
-})
-
 test('whatever comes is read or refused, and never throws', () => {
   const samples = [request, writeReport(9, null, [], 'a'), writeRtp({ ...read0, payload: Buffer.alloc(20) })]
   const bytes = fc.oneof(
@@ -148,15 +94,6 @@ test('whatever comes is read or refused, and never throws', () => {
       readBinding(packet)?.isSigned('password')
     }),
     { numRuns: 5_000 },
-  )
-  const line = fc.oneof(
-    fc.constantFrom(...offer),
-    fc.string(),
-    fc.constantFrom('m=audio', 'm=audio 1', 'a=rtcp:', 'c='),
-  )
-  fc.assert(
-    fc.property(fc.array(line, { maxLength: 30 }), (lines) => void readAudio(lines.join('\r\n'))),
-    { numRuns: 2_000 },
   )
 })
 

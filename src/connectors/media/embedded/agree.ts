@@ -1,5 +1,5 @@
+import type { Format } from '../../../lib/sdp.ts'
 import type { MediaCodec, MediaDirection } from '../../port.ts'
-import type { Format } from '../codec/sdp.ts'
 
 /** What a leg sends and hears: a codec, and the keys of a telephone beside it. */
 export type Agreement = { readonly codec: Format & { readonly name: MediaCodec }; readonly keys: Format | null }

@@ -1,6 +1,6 @@
 import type { RemoteInfo, Socket } from 'node:dgram'
+import type { AudioDescription, Security } from '../../../lib/sdp.ts'
 import { isRtcp } from '../codec/rtp.ts'
-import type { AudioDescription, Security } from '../codec/sdp.ts'
 import { isStun } from '../codec/stun.ts'
 import { Handshake } from './handshake.ts'
 import { Ice, type Peer } from './ice.ts'

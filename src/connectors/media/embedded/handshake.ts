@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { DtlsClient, DtlsServer, RTCDtlsTransport, type Transport } from 'werift'
-import type { Security } from '../codec/sdp.ts'
+import type { Security } from '../../../lib/sdp.ts'
 import { Flights, holdsKey } from './flights.ts'
 import { Opener, Sealer } from './srtp.ts'
 

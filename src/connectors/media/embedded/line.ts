@@ -1,4 +1,4 @@
-import type { AudioDescription, OwnAudio } from '../codec/sdp.ts'
+import type { AudioDescription, OwnAudio } from '../../../lib/sdp.ts'
 
 /** What carries a leg's packets: plain UDP, or ICE with DTLS-SRTP. Packets are in the clear on this side. */
 export type Line = {

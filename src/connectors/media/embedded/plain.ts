@@ -1,6 +1,6 @@
 import type { RemoteInfo, Socket } from 'node:dgram'
+import type { AudioDescription } from '../../../lib/sdp.ts'
 import { isRtcp } from '../codec/rtp.ts'
-import type { AudioDescription } from '../codec/sdp.ts'
 import type { Peer } from './ice.ts'
 import { addressOf, type Line, type LineEvents, type Place } from './line.ts'
 import type { Ports } from './ports.ts'

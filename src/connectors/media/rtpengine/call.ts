@@ -1,5 +1,6 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readAudio } from '../../../lib/sdp.ts'
 import type {
   MediaAnswer,
   MediaCall,
@@ -12,7 +13,6 @@ import type {
   MediaRecording,
 } from '../../port.ts'
 import { done, refused, textOf } from '../answer.ts'
-import { readAudio } from '../codec/sdp.ts'
 import { Dialogue, type Side } from './dialogue.ts'
 import { direct, mirrored, narrow } from './narrow.ts'
 import type { Ng } from './ng.ts'

@@ -1,5 +1,5 @@
+import { readAudio } from '../../../lib/sdp.ts'
 import type { MediaLegWish } from '../../port.ts'
-import { readAudio } from '../codec/sdp.ts'
 import type { Ng } from './ng.ts'
 
 /** A leg as we know it: rtpengine knows it by its id, as a tag of the call. */

@@ -1,5 +1,5 @@
+import { type AudioDescription, readAudio } from '../../../lib/sdp.ts'
 import type { MediaCodec, MediaDirection } from '../../port.ts'
-import { type AudioDescription, readAudio } from '../codec/sdp.ts'
 
 /** rtpengine hands descriptions on, so what we want of them is written into them. */
 

@@ -1,3 +1,4 @@
+import { readAudio } from '../../../lib/sdp.ts'
 import type { MediaDirection, MediaLeg } from '../../port.ts'
 import type { VoiceDialog, VoiceLeg, VoicePerson } from '../../voice-port.ts'
 import type { Dialog } from '../codec/dialog/dialog.ts'
@@ -5,8 +6,6 @@ import type { Session, SessionEnd, SessionEvents } from '../codec/dialog/session
 import { contentTypeOf } from '../codec/fields.ts'
 import type { SipRequest } from '../codec/message.ts'
 import type { Answer } from '../codec/reply.ts'
-import { directionOf } from '../codec/sdp/media.ts'
-import { readSdp } from '../codec/sdp/sdp.ts'
 import type { Flow } from '../codec/transport/flow.ts'
 import { ofMedia } from './ending.ts'
 
@@ -30,13 +29,8 @@ const keyOf = (request: SipRequest): string | null => {
 }
 
 const directionIn = (offer: string): MediaDirection => {
-  try {
-    const sdp = readSdp(offer)
-    const [media] = sdp.media
-    return media ? directionOf(sdp, media) : 'sendrecv'
-  } catch {
-    return 'sendrecv'
-  }
+  const audio = readAudio(offer)
+  return typeof audio === 'string' ? 'sendrecv' : audio.direction
 }
 
 /** One side of a call: its dialog, its media, and what it says within the call. */

@@ -41,6 +41,9 @@ const maxLines = 32
 
 const isDirection = (word: string): word is Direction => /^(?:sendrecv|sendonly|recvonly|inactive)$/.test(word)
 
+/** An address of all zeros was how one was put on hold before: nothing is to be sent there (RFC 3264, 8.4). */
+const held = { sendrecv: 'sendonly', sendonly: 'sendonly', recvonly: 'inactive', inactive: 'inactive' } as const
+
 type Section = { readonly media: string; readonly lines: readonly string[] }
 
 const find = (lines: readonly string[], start: string): string | null =>
@@ -94,7 +97,7 @@ export const readAudio = (text: string): AudioDescription | string => {
   const address = (find(audio.lines, 'c=') ?? find(session, 'c='))?.split(/\s+/)[2]?.split('/')[0]
   if (!address) return 'the session description has no address (c=)'
   const both = [...audio.lines, ...session]
-  const word = both.map((line) => line.slice(2)).find(isDirection)
+  const word = both.map((line) => line.slice(2)).find(isDirection) ?? 'sendrecv'
   const security = securityOf(both)
   const rtcp = Number((find(audio.lines, 'a=rtcp:') ?? '').split(/\s+/)[0])
   return {
@@ -103,8 +106,8 @@ export const readAudio = (text: string): AudioDescription | string => {
     rtcpPort: rtcp > 0 && rtcp < 65_536 ? rtcp : port + 1,
     isMuxed: audio.lines.some((line) => line.trim() === 'a=rtcp-mux'),
     protocol,
-    // An address of all zeros was the hold of RFC 2543; with ICE it says nothing (RFC 8839, 4.2.1.3).
-    direction: address === '0.0.0.0' && !security ? 'inactive' : (word ?? 'sendrecv'),
+    // With ICE an address of all zeros says nothing (RFC 8839, 4.2.1.3).
+    direction: address === '0.0.0.0' && !security ? held[word] : word,
     formats: formatsOf(types, audio.lines),
     mid: find(audio.lines, 'a=mid:'),
     security,
