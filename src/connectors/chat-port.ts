@@ -176,7 +176,8 @@ export type ChatVault = {
   read(channel: string, type: string, ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>
   /** Null forgets. */
   write(channel: string, entries: readonly { type: string; id: string; value: Buffer | null }[]): Promise<void>
-  forget(channel: string): Promise<void>
+  /** @param except the types of what outlives the link */
+  forget(channel: string, except?: readonly string[]): Promise<void>
 }
 
 /** What a connector is given. */

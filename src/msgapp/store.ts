@@ -47,7 +47,9 @@ export const keep = async (tx: Tx, channel: string, entries: readonly VaultEntry
       on conflict (channel_id, type, id) do update set sealed_value = excluded.sealed_value`
 }
 
-export const forget = (sql: Sql, channel: string) => sql.run`delete from msgapp_vault where channel_id = ${channel}`
+/** @param except types that stay */
+export const forget = (sql: Sql, channel: string, except: readonly string[] = []) =>
+  sql.run`delete from msgapp_vault where channel_id = ${channel} and type <> all(${except}::text[])`
 
 /** Writes answers; one that is there stays. */
 export const addAnswers = (tx: Tx, answers: readonly { id: string; answer: unknown }[]) => tx.run`

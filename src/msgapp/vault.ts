@@ -25,8 +25,8 @@ export const makeVault = (db: Db, seal: Seal, admit: () => void): ChatVault => (
     }))
     await db.begin((tx) => store.keep(tx, channel, sealed))
   },
-  forget: async (channel) => {
+  forget: async (channel, except = []) => {
     admit()
-    await store.forget(db, channel)
+    await store.forget(db, channel, except)
   },
 })

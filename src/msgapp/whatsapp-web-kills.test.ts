@@ -18,7 +18,15 @@ const { folder: library, skip } = installed()
 const ours = '+447700902001'
 const program = join(import.meta.dirname, '../../test/whatsapp-web/device.ts')
 
-type Told = { phase?: string; qr?: string; sent?: string; outcome?: string; inbound?: string; reason?: string }
+type Told = {
+  phase?: string
+  qr?: string
+  sent?: string
+  kept?: string
+  outcome?: string
+  inbound?: string
+  reason?: string
+}
 
 test('a kill between any two writes of keys loses no message and no session', { skip, timeout: 600_000 }, async (t) => {
   const network = await startWebNetwork(library)
@@ -61,6 +69,7 @@ test('a kill between any two writes of keys loses no message and no session', { 
   const isConnected = (device: Device) => device.find(({ phase }) => phase === 'connected') !== undefined
   const isSent = (device: Device, id: string) =>
     device.find((told) => told.sent === id && told.outcome === 'done') !== undefined
+  const kept = (device: Device, name: string) => device.heard.filter((told) => told.kept === name)
   const inbound = () => (existsSync(join(folder, 'inbound')) ? readFileSync(join(folder, 'inbound'), 'utf8') : '')
 
   await network.control('people', { number: ours })
@@ -85,8 +94,10 @@ test('a kill between any two writes of keys loses no message and no session', { 
     const first = start(kill)
     await until(async () => isConnected(first) || first.isGone(), 60)
     for (const message of before) first.send(message)
+    first.send({ contact: person, name })
     await network.control('write', { number: person, to: ours, text: `in-${name}` })
-    const isOver = () => before.every(({ id }) => isSent(first, id)) && inbound().includes(`"in-${name}"`)
+    const isOver = () =>
+      before.every(({ id }) => isSent(first, id)) && inbound().includes(`"in-${name}"`) && kept(first, name).length > 0
     await until(async () => first.isGone() || isOver(), 60)
     const wasKilled = first.isGone()
     await first.kill()
@@ -102,6 +113,18 @@ test('a kill between any two writes of keys loses no message and no session', { 
     await until(async () => inbound().includes(`"in-${name}"`), 30).catch(() =>
       assert.fail(`${kill}: what came in is lost`),
     )
+    // The keys that the phone has shared are there, and what they keep goes on from where it was.
+    let asked = 0
+    await until(async () => {
+      const answers = kept(again, `then-${name}`)
+      if (answers.length === asked) {
+        asked++
+        again.send({ contact: person, name: `then-${name}` })
+      }
+      return answers.some(({ outcome }) => outcome === 'done')
+    }, 30).catch(() => assert.fail(`${kill}: contacts cannot be kept`))
+    const [known] = Object.values<{ firstName: string }>(await network.control('contacts', { number: ours }))
+    assert.equal(known?.firstName, `then-${name}`)
     const texts = [...before, ...later].map(({ text }) => text).sort()
     const shown = async () => (await received()).filter((text) => texts.includes(text)).sort()
     await until(async () => (await shown()).length >= texts.length, 30).catch(() => {})

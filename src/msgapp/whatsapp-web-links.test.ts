@@ -87,15 +87,21 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await connected(platform, channel)
   })
 
-  test('a number that its phone unlinks is failed, and is linked anew when somebody asks for it', async () => {
+  test('a number that its phone unlinks is failed, and is linked anew when somebody asks for it; it knows whom it wrote to', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)
+    const [asked, other] = ['+5511987650009', '+551187650009']
+    await network.control('people', { number: other })
+    await send(number, asked, 'Before')
+    await until(async () => (await seen(other)).length === 1)
     await network.control('unlink', { number })
     assert.match((await comes(channel, 'failed')).reason, /unlinked/)
     await must('POST', `/open/msgapp/channel/${channel}/connect`)
     const qr = await until(async () => (await statusOf(platform, channel)).qr_code, 60)
     await network.control('scan', { number, qr })
     await connected(platform, channel)
+    await network.control('write', { number: other, to: number, text: 'An answer' })
+    await until(async () => (await thread(number, asked)).length === 2)
     const person = await newPerson()
     await send(number, person, 'Linked anew')
     await until(async () => (await seen(person)).some(({ text }) => text === 'Linked anew'))

@@ -6,7 +6,8 @@ import { connectWhatsappWeb } from '../../src/connectors/whatsapp-web/network.ts
 
 /**
  * The connector alone, as a process that ends itself with SIGKILL at a write of its keys that is told. What it must not lose lies in
- * files of a folder: the keys, and what came in. Takes `{id, to, text}` to send, a line each; says how it stands and what it did.
+ * files of a folder: the keys, and what came in. Takes `{id, to, text}` to send, and `{contact, name}` to keep, a line each; says how
+ * it stands and what it did.
  */
 const {
   FOLDER: folder = '',
@@ -87,7 +88,11 @@ network.attach({ channel: 'one', number, name: 'One', since: null })
 
 createInterface({ input: process.stdin })
   .on('line', async (line) => {
-    const { id, to, text } = JSON.parse(line)
+    const { id, to, text, contact, name } = JSON.parse(line)
+    if (contact) {
+      const told = await network.keepContact?.('one', { number: contact, firstName: name, lastName: '' })
+      return say({ kept: name, outcome: told?.outcome })
+    }
     const peer = to.endsWith('@g.us') ? { group: to } : { number: to, remote: null }
     const { outcome } = await network.send('one', { id, to: peer, text, file: null, pin: null })
     say({ sent: id, outcome, writes })

@@ -3,6 +3,7 @@ import { numberOf } from './codec/jid.ts'
 import { insist } from './insist.ts'
 import { type DeviceKeys, type LentKeys, openKeys } from './keys.ts'
 import type { Library, Message, Node, Socket } from './library.ts'
+import { askedType } from './people.ts'
 import { isWritten } from './places.ts'
 import type { WhatsappWebSettings } from './settings.ts'
 import { makeSignal } from './signal.ts'
@@ -268,7 +269,7 @@ export class Device {
     const { tools, line } = this.given
     const over = async () => {
       await this.close(logout)
-      if (forget) await tools.vault.forget(line.channel)
+      if (forget) await tools.vault.forget(line.channel, [askedType])
     }
     const told = () => this.tell({ phase: 'failed', reason, fatal: true })
     void over().then(told, told)

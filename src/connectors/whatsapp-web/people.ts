@@ -7,8 +7,8 @@ import { locate } from './places.ts'
 /** Numbers that are remembered of each line, either way. */
 const mostKnown = 5_000
 
-/** Their type in the vault: by the number as the network writes it, the number that was asked for. */
-const askedType = 'asked-number'
+/** Their type in the vault: by the number as the network writes it, the number that was asked for. They outlive a link. */
+export const askedType = 'asked-number'
 
 /**
  * Whom a line knows by numbers. The network writes some numbers otherwise than people do (those of Brazil without the 9 that was
