@@ -119,6 +119,9 @@ const tellMore = (outcomes: readonly Outcome[]) => {
 /** So many files may have failed for want of a quiet machine; more have another cause. */
 const fewFiles = 6
 
+/** From so many on, what is prepared for platforms is worth it. */
+const manyFiles = 20
+
 const failedOf = (outcomes: readonly Outcome[]) => outcomes.filter(({ passed }) => !passed).map(({ turn }) => turn)
 const namesOf = (turns: readonly Turn[]) => turns.map(({ name }) => name).join(', ')
 
@@ -150,7 +153,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     globalTeardown().finally(() => process.exit(1))
   })
 
-await globalSetup()
+await globalSetup(turns.length > manyFiles)
 try {
   process.exitCode = (await runEverything()) ? 0 : 1
 } finally {

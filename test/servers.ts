@@ -66,5 +66,9 @@ export const startServer = async (options: { binaries?: string; durable?: boolea
 /** Where Debian and Ubuntu put PostgreSQL 15, the oldest that we support; null where it is not installed. */
 export const oldest = ['/usr/lib/postgresql/15/bin'].find((folder) => existsSync(join(folder, 'initdb'))) ?? null
 
-/** Names under which the addresses of a run's servers reach the test processes. */
-export const variables = { newest: 'TRUNKLINE_TEST_DATABASE', oldest: 'TRUNKLINE_TEST_DATABASE_15' } as const
+/** Names under which what a run prepared reaches the test processes: the addresses of its servers, and a home (see setup.ts). */
+export const variables = {
+  newest: 'TRUNKLINE_TEST_DATABASE',
+  oldest: 'TRUNKLINE_TEST_DATABASE_15',
+  home: 'TRUNKLINE_TEST_HOME',
+} as const

@@ -19,7 +19,7 @@ const statusOf = async (uuid: string): Promise<string> =>
 let own: { number: string; channel: string }
 
 test('the main job: buy a number, send an SMS, get its receipt and the handset’s answer, read the thread', async () => {
-  platform = await startPlatform()
+  platform = await startPlatform(temporaryFolder())
   own = await buyNumber(platform)
   const text = 'Zażółć gęślą jaźń – 👋🏽'.repeat(8)
   const uuid = await send(own.number, '447700900123', text)
