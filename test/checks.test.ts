@@ -10,16 +10,24 @@ import { packages } from './needs.ts'
 
 const root = join(import.meta.dirname, '..')
 
+/** Measured, in seconds of processor time: tsc 13 as it comes, 7 with one checker, 5 when it collects no garbage either, in 770 MB. */
+const frugal = ['--checkers', '1']
+const roomy = { GOGC: 'off' }
+
 /** Runs a tool of node_modules; all that it prints is the reason of the failure. */
 const passes = async (tool: string, ...flags: string[]) => {
-  const child = spawn(join(root, 'node_modules/.bin', tool), flags, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(join(root, 'node_modules/.bin', tool), flags, {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...roomy },
+  })
   const [said, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   assert.ok(child.exitCode === 0, `${tool} ${flags.join(' ')}\n${said}${errors}`)
 }
 
-test('types agree', () => passes('tsc', '-p', '.'))
+test('types agree', () => passes('tsc', '-p', '.', ...frugal))
 
-test('types of the browser SDK agree', () => passes('tsc', '-p', 'packages/voice-sdk', '--noEmit'))
+test('types of the browser SDK agree', () => passes('tsc', '-p', 'packages/voice-sdk', '--noEmit', ...frugal))
 
 test('lint and format agree', () => passes('biome', 'check', '--error-on-warnings', '.'))
 
