@@ -347,6 +347,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
         connection.addEventListener('iceconnectionstatechange', () => states.push(connection.iceConnectionState))
       })()`)
       network.cut()
+      await until(() => tab.run('globalThis.quality?.lossPercent === 100 && quality.mos < 1.5'))
       await until(async () => {
         const states = await tab.run<string[]>('states')
         return states.includes('disconnected') && states.at(-1) === 'connected'

@@ -250,7 +250,7 @@ export class Call extends Emitter<CallEvents> {
   }
 
   private measure(): void {
-    const meter = makeMeter(this.rtc.connection)
+    const meter = makeMeter(this.rtc.connection, () => this.rtc.isOnHold().local || this.rtc.isOnHold().remote)
     const timer = setInterval(async () => {
       const quality = await meter().catch(() => null)
       if (quality && !this.isOver) this.emit('quality', quality)

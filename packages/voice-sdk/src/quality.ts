@@ -44,8 +44,8 @@ export const opinion = (lossPercent: number, jitterMs: number, roundTripMs: numb
 
 const round = (value: number, digits = 0): number => Number(value.toFixed(digits))
 
-/** Measures a connection again and again: each figure is of the time since the one before. */
-export const makeMeter = (connection: RTCPeerConnection) => {
+/** Measures a connection again and again: each figure is of the time since the one before. @param isHeld nothing need come */
+export const makeMeter = (connection: RTCPeerConnection, isHeld: () => boolean) => {
   let before: Counted = { received: 0, lost: 0 }
   return async (): Promise<Quality | null> => {
     const report = await connection.getStats()
@@ -59,10 +59,12 @@ export const makeMeter = (connection: RTCPeerConnection) => {
     const pair = lines.find(({ type, nominated }) => type === 'candidate-pair' && nominated)
     const now = { received: inbound.packetsReceived ?? 0, lost: Math.max(0, inbound.packetsLost ?? 0) }
     // A browser counts anew after some changes of the media.
-    const received = Math.max(0, now.received - before.received)
+    if (now.received < before.received) before = { received: 0, lost: 0 }
+    const received = now.received - before.received
     const lost = Math.max(0, now.lost - before.lost)
     before = now
-    const lossPercent = received + lost > 0 ? (100 * lost) / (received + lost) : 0
+    // What does not come at all is not counted as lost: there is no later packet to tell of it.
+    const lossPercent = received + lost > 0 ? (100 * lost) / (received + lost) : isHeld() ? 0 : 100
     const jitterMs = (inbound.jitter ?? 0) * 1_000
     const roundTripMs = pair?.currentRoundTripTime === undefined ? null : pair.currentRoundTripTime * 1_000
     return {

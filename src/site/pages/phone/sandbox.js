@@ -17,7 +17,6 @@ export const prepareSandbox = async (account, user, write) => {
   }
   const owned = (number) => {
     show('no-number', number === null)
-    show('hints', number !== null)
     show('own-number', number !== null)
     if (number === null) return
     say('own', number.phone_number)
