@@ -244,7 +244,8 @@ export const renamed = async (
   if (isOld && before !== peer) await goOn(tx, account, channel, before, { peer, number, isThere: isThere === true })
 }
 
-/** A conversation, which is held, goes on under another peer: one with it that is there, which is held too. */
+/** A conversation, which is held, goes on under another peer: one with it that is there, which is held too. It is found by the
+ *  former one still. */
 const goOn = async (
   tx: Tx,
   account: string,
@@ -252,6 +253,14 @@ const goOn = async (
   before: string,
   { peer, number, isThere }: { peer: string; number: string; isThere: boolean },
 ): Promise<void> => {
+  await tx.run`
+    delete from msgapp_former_peers where account_id = ${account} and channel_id = ${channel} and peer = ${peer}`
+  await tx.run`
+    update msgapp_former_peers set goes_on = ${peer}
+    where account_id = ${account} and channel_id = ${channel} and goes_on = ${before}`
+  await tx.run`
+    insert into msgapp_former_peers (account_id, channel_id, peer, goes_on) values (${account}, ${channel}, ${before}, ${peer})
+    on conflict (account_id, channel_id, peer) do update set goes_on = excluded.goes_on`
   await tx.run`
     with held as materialized (
       select id from msgapp_messages where account_id = ${account} and channel_id = ${channel} and peer = ${before}

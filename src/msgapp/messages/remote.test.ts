@@ -96,6 +96,33 @@ test('whoever is told of by another number goes on in one conversation with all 
   ])
 })
 
+test('who is told of by another number is found by the former one too: messages, the thread, and what was read', async () => {
+  const tenant = await world.tenant()
+  const { line, intake } = await makeChat(world, tenant.id)
+  const [written, asked, third] = ['+551187650003', '+5511987650003', '+5511987650004']
+  await intake.inbound(line, inbound({ number: written, text: 'Before' }))
+  const [{ uuid, session_key }] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
+  const message = async () => (await call(tenant, 'GET', `/open/msgapp/message/${session_key}/${uuid}`)).body.message
+  const texts = async (number: string) =>
+    (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}/${number}`)).body.messages.map(
+      (one: { message: { text: string } }) => one.message.text,
+    )
+  await intake.renamed(line, written, asked)
+  await intake.renamed(line, asked, third)
+  assert.deepEqual([(await message()).uuid, (await message()).remote_phone_number], [uuid, third])
+  assert.deepEqual([await texts(written), await texts(asked), await texts(third)], [['Before'], ['Before'], ['Before']])
+  const read = await call(tenant, 'POST', `/open/msgapp/conversation/${session_key}/read`)
+  assert.deepEqual([read.status, (await message()).read], [200, true])
+  // A conversation of its own under the former number is that, and what was told before is found still.
+  await intake.inbound(
+    line,
+    inbound({ number: written, from: { number: written, remote: 'x', pushname: null }, text: 'After' }),
+  )
+  assert.deepEqual([await texts(written), (await message()).uuid], [['After'], uuid])
+  await intake.renamed(line, third, written)
+  assert.deepEqual([await texts(third), (await message()).uuid], [['After', 'Before'], uuid])
+})
+
 test('nobody is named twice, and an id that another account knows is nobody', async () => {
   const [tenant, other] = [await world.tenant(), await world.tenant()]
   const [chat, theirs] = [await makeChat(world, tenant.id), await makeChat(world, other.id)]

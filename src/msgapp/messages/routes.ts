@@ -93,7 +93,9 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
     const place = readSessionKey(key)
     const row = id && place && (await rows.find(sql, account, id))
     if (!row || row.channel_id !== place.channel) return unknown(printed)
-    return place.peer === row.peer || place.peer === row.remote_id ? row : unknown(printed)
+    if (place.peer === row.peer || place.peer === row.remote_id) return row
+    const former = await rows.formerly(sql, { account, id: place.channel }, place.peer)
+    return former === row.peer ? row : unknown(printed)
   }
 
   /** Whether nobody ever gets it: its sending is still to come, and is taken back. */
@@ -166,7 +168,10 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       const place = readSessionKey(key) ?? none()
       const found = body.message_uuid === undefined ? null : await messageOf(tx, account.id, key, body.message_uuid)
       const there = { account: account.id, id: place.channel }
-      const peer = found?.peer ?? (await rows.peerByRemote(tx, there, place.peer))?.peer ?? place.peer
+      const peer =
+        found?.peer ??
+        (await rows.peerByRemote(tx, there, place.peer))?.peer ??
+        (await rows.peerNow(tx, there, place.peer))
       const done = (await read(tx, { account: account.id, channel: place.channel, peer }, found?.id ?? null)) ?? none()
       return ok({ unread_count: done.unread, batched: done.isTold })
     }),
@@ -208,7 +213,10 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
       const place = { account: account.id, id: channel.id }
       const number = e164(params.remote.replace(/@c\.us$/, ''))
-      const known = number === null ? await rows.peerByRemote(db, place, params.remote) : { peer: peerOf(number) }
+      const known =
+        number === null
+          ? await rows.peerByRemote(db, place, params.remote)
+          : { peer: await rows.peerNow(db, place, peerOf(number)) }
       if (!known && !params.remote.includes('@'))
         unprocessable(
           `${params.remote} is neither a phone number nor the id of anybody who wrote`,

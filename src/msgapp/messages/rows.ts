@@ -48,6 +48,23 @@ export const peerByRemote = (sql: Sql, channel: { account: string; id: string },
   select peer, number from msgapp_chats
   where account_id = ${channel.account} and channel_id = ${channel.id} and remote_id = ${remote} limit 1`
 
+type Place = { account: string; id: string }
+
+/** Where a conversation went on that was told under this peer; null for one that did not. */
+export const formerly = async (sql: Sql, { account, id }: Place, peer: string): Promise<string | null> =>
+  (
+    await sql.maybe<{ goes_on: string }>`
+      select goes_on from msgapp_former_peers where account_id = ${account} and channel_id = ${id} and peer = ${peer}`
+  )?.goes_on ?? null
+
+const isThere = async (sql: Sql, { account, id }: Place, peer: string): Promise<boolean> =>
+  (await sql.maybe`
+    select from msgapp_chats where account_id = ${account} and channel_id = ${id} and peer = ${peer}`) !== null
+
+/** Where a conversation is found that was told under this peer: there, or where it went on. */
+export const peerNow = async (sql: Sql, place: Place, peer: string): Promise<string> =>
+  (await isThere(sql, place, peer)) ? peer : ((await formerly(sql, place, peer)) ?? peer)
+
 export type SessionRow = {
   account_id: string
   channel_id: string
