@@ -35,7 +35,8 @@ import { forgetDeliveries, webhookJobs } from './webhooks/jobs.ts'
 import { installWebhookMetrics } from './webhooks/ops.ts'
 
 /** The figures of /metrics beside those of HTTP. */
-const installMetrics = ({ metrics, db, accept, carriers, suppliers, voice }: Parts) => {
+const installMetrics = (parts: Parts) => {
+  const { metrics, db, accept, carriers, suppliers } = parts
   metrics.gauge('trunkline_jobs', 'Jobs in the queue by kind and state', ['kind', 'state'], async () =>
     (await queueDepth(db)).flatMap(({ kind, due, delayed, leased, dead }) =>
       Object.entries({ due, delayed, leased, dead }).map(([state, value]) => ({ labels: { kind, state }, value })),
@@ -61,7 +62,7 @@ const installMetrics = ({ metrics, db, accept, carriers, suppliers, voice }: Par
     (await supplierFigures(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
   )
   installWebhookMetrics(metrics, db)
-  installVoiceMetrics(metrics, voice)
+  installVoiceMetrics(parts)
   metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
     (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
   )

@@ -69,6 +69,13 @@ const next = (db: Db) => db.maybe<Whole>`
     order by tried_at nulls first limit 1)
   returning account_id, call_id, kept, bytes, sha256`
 
+/** How many are whole and not in the store. */
+export const waiting = async (db: Db): Promise<number> =>
+  (
+    await db.one<{ waiting: number }>`
+      select count(*)::integer as waiting from call_recordings where ready_at is not null and kept <> 'store'`
+  ).waiting
+
 const isThere = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,

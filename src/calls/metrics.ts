@@ -1,8 +1,9 @@
-import type { Metrics } from '../http/metrics.ts'
-import type { Voice } from './voice.ts'
+import type { Parts } from '../parts.ts'
+import { storeOf, waiting } from './archive.ts'
 
 /** The figures of calls in /metrics. */
-export const installVoiceMetrics = (metrics: Metrics, { figures }: Voice): void => {
+export const installVoiceMetrics = ({ metrics, voice: { figures }, db, config }: Parts): void => {
+  const hasStore = storeOf(config) !== null
   const trunks = (read: (trunk: ReturnType<typeof figures>['trunks'][number]) => number) => () =>
     figures().trunks.map((trunk) => ({ labels: { trunk: trunk.name }, value: read(trunk) }))
   metrics.gauge('trunkline_voice_running', '1 in the process that runs the calls', [], () => [
@@ -24,4 +25,7 @@ export const installVoiceMetrics = (metrics: Metrics, { figures }: Voice): void 
     ['trunk'],
     trunks(({ calls }) => calls),
   )
+  metrics.gauge('trunkline_recordings_waiting', 'Recordings that are to move into the store', [], async () => [
+    { labels: {}, value: hasStore ? await waiting(db) : 0 },
+  ])
 }

@@ -138,6 +138,7 @@ test('a recording moves into the store, is heard from wherever it is, whole or i
   await assert.rejects(move(), /503/)
   assert.deepEqual([await where(who, id), existsSync(file), await whole()], ['disk', true, [200, 52, '12345678']])
   bucket.store.isAway = false
+  assert.match((await app.inject('/metrics')).body, /^trunkline_recordings_waiting 1$/m)
   // It is not tried again at once.
   await move()
   assert.equal(await where(who, id), 'disk')

@@ -32,6 +32,10 @@ export const examine = async function* (
     return
   }
   yield well('dns', `${host} is ${addresses.join(', ')}`)
+  if (transport === 'tls' && !agent.transports.has('TLS')) {
+    yield ill('tls', 'no port of SIP over TLS is open here', 'Set TRUNKLINE_SIP_TLS_PORT and TRUNKLINE_TLS_CERT')
+    return
+  }
 
   const outcome = await trunk.options()
   if (outcome.outcome === 'failed') {

@@ -271,6 +271,7 @@ test('the doctor says what is well with a trunk, and what to change where it is 
     trunkOf(carrier.port),
     trunkOf(silent.port, { id: 'silent' }),
     trunkOf(5060, { id: 'nowhere', host: 'nowhere.invalid' }),
+    trunkOf(5061, { id: 'secure', transport: 'tls' }),
   ])
   const examined = async (trunk: string) => {
     const found: string[] = []
@@ -289,5 +290,6 @@ test('the doctor says what is well with a trunk, and what to change where it is 
   })
   assert.deepEqual(await lost, ['dns true false', 'options false true'])
   assert.deepEqual(await examined('nowhere'), ['dns false true'])
+  assert.deepEqual(await examined('secure'), ['dns true false', 'tls false true'])
   assert.deepEqual(await examined('unknown'), [])
 })
