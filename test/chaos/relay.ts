@@ -7,8 +7,8 @@ export type Relay = {
   readonly port: number
   /** When connections were made, by performance.now(). */
   readonly attempts: readonly number[]
-  /** Where new connections go. */
-  target(port: number): void
+  /** Where new connections go: a port of the loopback, or the path of a socket. */
+  target(to: number | string): void
   /** Breaks all connections; new ones are reset until it is up again. */
   down(): void
   up(): void
@@ -20,7 +20,7 @@ export type Relay = {
 
 type Leg = { readonly client: Socket; readonly carrier: Socket }
 
-export const makeRelay = async (t: TestContext, to: number): Promise<Relay> => {
+export const makeRelay = async (t: Pick<TestContext, 'after'>, to: number | string): Promise<Relay> => {
   const legs = new Set<Leg>()
   const attempts: number[] = []
   let target = to
@@ -30,7 +30,9 @@ export const makeRelay = async (t: TestContext, to: number): Promise<Relay> => {
   const end = (leg: Leg) => {
     legs.delete(leg)
     leg.client.resetAndDestroy()
-    leg.carrier.resetAndDestroy()
+    // A socket in a folder knows no reset.
+    if (leg.carrier.remotePort === undefined) leg.carrier.destroy()
+    else leg.carrier.resetAndDestroy()
   }
   /** What comes while it is mute waits: it is not lost while the connection stands. */
   const pass = (leg: Leg, from: Socket, into: Socket) => {
@@ -56,7 +58,7 @@ export const makeRelay = async (t: TestContext, to: number): Promise<Relay> => {
       client.resetAndDestroy()
       return
     }
-    const leg = { client, carrier: connect(target, '127.0.0.1') }
+    const leg = { client, carrier: typeof target === 'string' ? connect(target) : connect(target, '127.0.0.1') }
     legs.add(leg)
     pass(leg, client, leg.carrier)
     pass(leg, leg.carrier, client)
@@ -72,8 +74,8 @@ export const makeRelay = async (t: TestContext, to: number): Promise<Relay> => {
   return {
     port: address && typeof address === 'object' ? address.port : 0,
     attempts,
-    target: (port) => {
-      target = port
+    target: (next) => {
+      target = next
     },
     down: () => {
       state = 'down'

@@ -4,6 +4,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import WebSocket from 'ws'
 import { openExchange, usersOf } from '../../src/calls/testing.ts'
 import { answer, dial, fromBrowser, kept } from '../../src/connectors/sip/gateway/testing.ts'
+import { makeRelay, type Relay } from '../chaos/relay.ts'
 import { freePort } from '../counterparts/program.ts'
 import { testDatabase } from '../database.ts'
 import { makeSoftphone } from '../media/softphone.ts'
@@ -37,6 +38,16 @@ const knock = async ({ url }: Platform) => {
   ])
   socket.terminate()
   return told
+}
+
+/** The database as it is reached over a network that may fail. */
+const distant = async (t: TestContext): Promise<{ url: string; relay: Relay }> => {
+  const url = new URL(db.url)
+  const folder = url.searchParams.get('host')
+  const relay = await makeRelay(t, folder ? `${folder}/.s.PGSQL.5432` : Number(url.port || 5432))
+  url.searchParams.delete('host')
+  url.host = `127.0.0.1:${relay.port}`
+  return { url: url.href, relay }
 }
 
 /** A call to a telephone that was answered. */
@@ -101,26 +112,31 @@ describe('of several processes', () => {
     await until(async () => (await newest(second)).active === false)
   })
 
-  test('one that hung has lost the calls, and changes nothing of them when it goes on', async (t) => {
-    const third = await start({ TRUNKLINE_ROLES: 'api,voice' })
-    const { ends, phone, leave } = await talk(t, second)
-    process.kill(second.pid, 'SIGSTOP')
-    const closed = await closedBy(third, ends)
-    process.kill(second.pid, 'SIGCONT')
-    // It sends the browsers away, who come back to where the calls are now.
-    await until(async () => phone.code === 1001, 60)
-    assert.equal((await standing(second)).state, 'standby')
-    assert.deepEqual([await runs(second), await runs(third)], [false, true])
-    const { recording_url: _, ...kept } = closed
-    assert.partialDeepStrictEqual(await newest(third), kept)
-    await leave(third)
-    const { dialled } = await talk(t, third)
-    await dialled.session?.bye()
+  test('one that hung, or lost its database, has lost the calls, and changes nothing of them when it goes on', async (t) => {
+    const { url, relay } = await distant(t)
+    const third = await start({ TRUNKLINE_ROLES: 'api,voice', DATABASE_URL: url })
+    /** Takes the calls from one in the midst of one, and gives it back what it lacked. */
+    const takeOver = async (from: Platform, next: Platform, stop: () => void, go: () => void) => {
+      const { ends, phone, leave } = await talk(t, from)
+      stop()
+      const closed = await closedBy(next, ends)
+      go()
+      // It sends the browsers away, who come back to where the calls are now.
+      await until(async () => phone.code === 1001, 60)
+      await until(async () => (await standing(from)).state === 'standby', 60)
+      assert.deepEqual([await runs(from), await runs(next)], [false, true])
+      const { recording_url: _, ...kept } = closed
+      assert.partialDeepStrictEqual(await newest(next), kept)
+      await leave(next)
+    }
+    const signal = (name: NodeJS.Signals) => () => process.kill(second.pid, name)
+    await takeOver(second, third, signal('SIGSTOP'), signal('SIGCONT'))
+    await takeOver(third, second, relay.mute, relay.up)
 
     // Stopped as it should be, it hands over at once.
     const asked = Date.now()
-    await third.end()
-    await until(() => runs(second), 60)
+    await second.end()
+    await until(() => runs(third), 60)
     t.diagnostic(`handed over ${Date.now() - asked} ms after it was told to stop`)
   })
 })
