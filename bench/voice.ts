@@ -4,20 +4,17 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import type { Peer } from '../test/media/peer.ts'
 import { startRtpengine } from '../test/media/rtpengine.ts'
-import { makeSoftphone } from '../test/media/softphone.ts'
-import { makeTelephone } from '../test/media/telephone.ts'
 import { temporaryFolder } from '../test/servers.ts'
 import { median, table } from './lib.ts'
 import { cpuSeconds, memory } from './usage.ts'
 import type { Ask, Said, Start } from './voice-engine.ts'
+import { makePeer, type VoicePeer } from './voice-peer.ts'
 
 /**
  * Media of calls: what one media worker takes for a call, and what it loses, from browser to trunk and from trunk to trunk, recorded or
  * not, beside rtpengine (Debian's, in user space) on the same calls: `npm run bench -- voice [--calls 20] [--seconds 10]`. Both sides of
- * each call speak all the time, 50 packets a second each. The peers take more than the engine does, most of all those that
- * stand in for browsers: with many calls it is they who lose.
+ * each call speak all the time, 50 packets a second each. The peers, one process beside the engine, take about as much as it does.
  */
 const { values } = parseArgs({
   options: { calls: { type: 'string', default: '20' }, seconds: { type: 'string', default: '10' } },
@@ -27,7 +24,7 @@ const seconds = Number(values.seconds)
 
 type Kind = 'webrtc' | 'rtp'
 type Figures = { readonly cpu: number; readonly loss: number; readonly setUp: number; readonly megabytes: number }
-type Talk = { readonly call: number; readonly one: Peer; readonly other: Peer }
+type Talk = { readonly call: number; readonly one: VoicePeer; readonly other: VoicePeer }
 
 /** An order without its number. */
 type Wish = { [A in Ask['ask']]: Omit<Extract<Ask, { ask: A }>, 'id'> }[Ask['ask']]
@@ -54,25 +51,34 @@ type Engine = Awaited<ReturnType<typeof startEngine>>
 
 /** @returns the call, and the milliseconds from the offer until the caller hears the first packet */
 const dial = async (engine: Engine, kind: Kind): Promise<{ talk: Talk; setUp: number }> => {
-  const one = await (kind === 'webrtc' ? makeSoftphone() : makeTelephone())
-  const other = await makeTelephone()
-  const offer = await one.offer()
+  const [one, other] = [await makePeer(kind), await makePeer('rtp')]
+  const offer = one.offer()
   const began = performance.now()
   const described = await engine.ask({ ask: 'offer', kind, sdp: offer })
   const answered = await engine.ask({
     ask: 'answer',
     call: described.call,
-    sdp: await other.answer(String(described.value)),
+    sdp: other.answer(String(described.value)),
   })
-  await one.accept(String(answered.value))
-  other.say(620)
-  one.say(1_000)
+  one.accept(String(answered.value))
+  other.say()
+  one.say()
   while (one.received === 0 || other.received === 0) await setTimeout(1)
   return { talk: { call: described.call, one, other }, setUp: performance.now() - began }
 }
 
-const total = (talks: readonly Talk[], figure: (peer: Peer) => number) =>
+const total = (talks: readonly Talk[], figure: (peer: VoicePeer) => number) =>
   talks.reduce((sum, { one, other }) => sum + figure(one) + figure(other), 0)
+
+/** When nothing is under way any more. */
+const hush = async (talks: readonly Talk[]): Promise<void> => {
+  for (const { one, other } of talks) {
+    one.hush()
+    other.hush()
+  }
+  for (let [before, now] = [-1, 0]; before !== now; [before, now] = [now, total(talks, (peer) => peer.received)])
+    await setTimeout(500)
+}
 
 const measure = async (engine: Engine, pids: readonly number[], kind: Kind, isRecorded: boolean): Promise<Figures> => {
   const dialled: { talk: Talk; setUp: number }[] = []
@@ -80,16 +86,25 @@ const measure = async (engine: Engine, pids: readonly number[], kind: Kind, isRe
   const talks = dialled.map(({ talk }) => talk)
   const folder = temporaryFolder()
   if (isRecorded) for (const { call } of talks) await engine.ask({ ask: 'record', call, folder })
+  await hush(talks)
+  const [sent, received] = [total(talks, (peer) => peer.sent), total(talks, (peer) => peer.received)]
+  for (const peer of talks.flatMap(({ one, other }) => [one, other])) {
+    peer.say()
+    // Spread over the 20 ms as calls are: in one burst they take a third less.
+    await setTimeout(1)
+  }
   await setTimeout(1_000)
   const cpu = () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
-  const [sent, received, used] = [total(talks, (peer) => peer.sent), total(talks, (peer) => peer.received), cpu()]
+  const used = cpu()
   await setTimeout(seconds * 1_000)
   const spent = cpu() - used
+  const megabytes = pids.reduce((sum, pid) => sum + memory(pid), 0)
+  await hush(talks)
   const wentOut = total(talks, (peer) => peer.sent) - sent
   const cameIn = total(talks, (peer) => peer.received) - received
-  const megabytes = pids.reduce((sum, pid) => sum + memory(pid), 0)
   for (const { call, one, other } of talks) {
-    await Promise.all([one.close(), other.close()])
+    one.close()
+    other.close()
     await engine.ask({ ask: 'end', call })
   }
   const setUp = median(dialled.map((one) => one.setUp))

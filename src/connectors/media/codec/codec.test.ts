@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { encodeSample, otherLaw, samplesOf, silence } from './g711.ts'
 import { ntpMiddle, readReports, writeReport } from './rtcp.ts'
 import { isRtcp, readRtp, writeRtp } from './rtp.ts'
-import { readBinding, writeSuccess } from './stun.ts'
+import { readBinding, writeCheck, writeSuccess } from './stun.ts'
 
 const hex = (text: string) => Buffer.from(text.replace(/\s/g, ''), 'hex')
 
@@ -64,6 +64,13 @@ test('a connectivity check is read, and its signature told from a wrong one (RFC
   const changed = Buffer.from(request)
   changed[66] = 0
   assert.notEqual(readBinding(changed)?.isSigned('VOkJxbRl1RmTxUk/WvJxBt'), true)
+})
+
+test('a check of ours is read as one that nominates, signed', () => {
+  const read = readBinding(writeCheck(hex('b7e7a701bc34d686fa87dfae'), 'theirs:ours', 'their password'))
+  assert.deepEqual([read?.username, read?.useCandidate, read?.controlled], ['theirs:ours', true, false])
+  assert.equal(read?.isSigned('their password'), true)
+  assert.equal(read?.isSigned('another password'), false)
 })
 
 test('the answer to a check tells the address, of either family (RFC 5769, 2.2 and 2.3)', () => {

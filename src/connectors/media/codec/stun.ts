@@ -9,14 +9,19 @@ const bindingRequest = 0x0001
 const bindingSuccess = 0x0101
 const bindingError = 0x0111
 
+/** What a check tells of its sender: RFC 8445, 7.1.1 wants the priority of a peer-reflexive candidate (5.1.2). */
+const reflexivePriority = (110 << 24) | (0xffff << 8) | 255
+
 const attribute = {
   username: 0x0006,
   integrity: 0x0008,
   errorCode: 0x0009,
   xorAddress: 0x0020,
+  priority: 0x0024,
   useCandidate: 0x0025,
   fingerprint: 0x8028,
   controlled: 0x8029,
+  controlling: 0x802a,
 } as const
 
 export type BindingRequest = {
@@ -113,6 +118,19 @@ const sealed = (type: number, transaction: Buffer, value: Buffer, password: stri
   const print = Buffer.alloc(4)
   print.writeUInt32BE((crc32(signed) ^ 0x5354554e) >>> 0)
   return Buffer.concat([signed, field(attribute.fingerprint, print)])
+}
+
+/** A check of the controlling side, which nominates the pair (RFC 8445, 7.1.1 and 8.1.1). */
+export const writeCheck = (transaction: Buffer, username: string, password: string): Buffer => {
+  const priority = Buffer.alloc(4)
+  priority.writeUInt32BE(reflexivePriority)
+  const fields = [
+    field(attribute.username, Buffer.from(username)),
+    field(attribute.priority, priority),
+    field(attribute.controlling, transaction.subarray(0, 8)),
+    field(attribute.useCandidate, Buffer.alloc(0)),
+  ]
+  return sealed(bindingRequest, transaction, Buffer.concat(fields), password)
 }
 
 /** Tells the peer the address that its request came from. */

@@ -30,9 +30,13 @@ class Stream {
     this.ssrc = ssrc
   }
 
+  get isFirst(): boolean {
+    return this.highest < 0
+  }
+
   /** The index of 48 bits that a sequence number stands for: the one that is nearest to the highest (RFC 3711, 3.3.1). */
   indexOf(sequence: number): number {
-    return this.highest < 0 ? sequence : this.highest + (((sequence - this.highest) << 16) >> 16)
+    return this.isFirst ? sequence : this.highest + (((sequence - this.highest) << 16) >> 16)
   }
 
   /** Neither taken before nor too old to know (RFC 3711, 3.3.2). */
@@ -78,13 +82,13 @@ class Side {
     this.authenticator = new Authenticator(derive(master, label + 1, 20))
   }
 
-  /** Null when there are too many. A new one is not kept before a packet of it is taken. */
+  /** Null when there are too many. A new one is not kept before its first packet is taken. */
   stream(ssrc: number): Stream | null {
     return this.streams.get(ssrc) ?? (this.streams.size < maxStreams ? new Stream(ssrc) : null)
   }
 
   take(stream: Stream, index: number): void {
-    this.streams.set(stream.ssrc, stream)
+    if (stream.isFirst) this.streams.set(stream.ssrc, stream)
     stream.take(index)
   }
 }
