@@ -36,10 +36,10 @@ const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
 }
 
 /** Of what rings in vain at ours, whoever gave up, `MISSED` is what its user wants to see. */
-export const endOf = ({ how, status }: VoiceEnd, { direction, isAnswered, cut }: Running): CallEnd => {
+export const endOf = ({ how, status, agoMs }: VoiceEnd, { direction, isAnswered, cut }: Running): CallEnd => {
   const reason = cut ?? words[how] ?? String(status)
-  if (isAnswered) return { status: 'COMPLETED', reason }
+  if (isAnswered) return { status: 'COMPLETED', reason, agoMs }
   if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
-    return { status: 'MISSED', reason }
-  return { status: statuses[how] ?? 'FAILED', reason }
+    return { status: 'MISSED', reason, agoMs }
+  return { status: statuses[how] ?? 'FAILED', reason, agoMs }
 }

@@ -23,8 +23,8 @@ const begin = async (who: Tenant, rate = '0.5') => {
 }
 const answered = (who: Tenant, id: string) => db.begin((tx) => callAnswered(tx, who.id, id, null))
 const beat = async (who: Tenant, id: string) => (await db.begin((tx) => beatCall(tx, who.id, id))).cut
-const ended = (who: Tenant, id: string) =>
-  db.begin((tx) => callEnded(tx, who.id, id, { status: 'COMPLETED', reason: '200' }))
+const ended = (who: Tenant, id: string, agoMs = 0) =>
+  db.begin((tx) => callEnded(tx, who.id, id, { status: 'COMPLETED', reason: '200', agoMs }))
 const close = () => db.begin((tx) => closeAbandoned(tx))
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
 /** As if the process that ran the call had been gone for so long. */
@@ -65,6 +65,24 @@ test('a call is paid by the minute that began, from what was held for it', async
       'call.outbound.completed COMPLETED',
     ],
   )
+})
+
+test('a call is paid until it ended, however late that could be written down', async () => {
+  const who = await tenant({ balance: '10' })
+  const [late, early] = [await begin(who), await begin(who)]
+  for (const id of [late, early]) await answered(who, id)
+  await pass(55)
+  for (const id of [late, early]) await beat(who, id)
+  await pass(65)
+  assert.equal(await ended(who, late, 65_000), true)
+  const one = await cdr(who, late)
+  assert.ok(one.duration >= 55 && one.duration <= 59, `${one.duration}`)
+  assert.deepEqual([one.call_cost.duration, one.call_cost.call_price], [60, 0.5])
+  // Never before it was answered.
+  assert.equal(await ended(who, early, 3_600_000), true)
+  const other = await cdr(who, early)
+  assert.deepEqual([other.duration, other.call_cost.duration, other.start_dt], [0, 60, other.end_dt])
+  assert.deepEqual(await money(who), { balance: 9, held: 0 })
 })
 
 test('what is not answered costs nothing; what the balance does not cover is not begun, and leaves no record', async () => {

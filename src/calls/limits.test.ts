@@ -52,7 +52,7 @@ test('no more calls at a time than the account may have, whatever it tries at on
   assert.equal(placed.filter((one) => typeof one !== 'string').length, 2)
   assert.ok(placed.includes('403 The account may have 2 calls at a time'))
   assert.equal((await reasons(who)).filter((reason) => reason === 'too_many_calls').length, 4)
-  const end = { how: 'busy', status: 486, reason: 'Busy', by: 'callee', stats: [], recording: null } as const
+  const end = { how: 'busy', status: 486, reason: 'Busy', by: 'callee', agoMs: 0, stats: [], recording: null } as const
   await desk.ended(plan?.call ?? '', end)
   assert.equal(typeof (await place()), 'object')
 })
@@ -91,7 +91,7 @@ test('a day costs no more than allowed: calls that would are not begun, and thos
   assert.deepEqual(cut, [`${name} No more may be spent today`], 'and not a second more, whenever the next beat is')
   await pass(10)
   assert.deepEqual(await desk.beat(name, []), { refused: { status: 402, reason: 'No more may be spent today' } })
-  const end = { how: 'balance', status: 402, reason: '', by: null, stats: [], recording: null } as const
+  const end = { how: 'balance', status: 402, reason: '', by: null, agoMs: 0, stats: [], recording: null } as const
   await desk.ended(name, end)
   assert.ok((await reasons(who)).includes('spend_limit'))
   await pass(86_400)

@@ -33,8 +33,8 @@ const tell = async (tx: Tx, row: store.CallRow, name: Event['name'], linkOf?: Re
 
 const rateOf = ({ rate }: store.CallRow): Micros => micros(rate) ?? 0
 
-/** How a call ended, as the interface says. */
-export type CallEnd = { status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>; reason: string }
+/** How a call ended, as the interface says, and how many milliseconds ago: now unless told. */
+export type CallEnd = { status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>; reason: string; agoMs?: number }
 
 /**
  * An attempt: its record, and its first minute set aside at the rate of this moment.
@@ -152,7 +152,11 @@ const end = async (
   await tell(tx, ended, ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed', linkOf)
 }
 
-/** The end, with what is paid: every minute that was begun. @returns false when it had ended before */
+/** When it ended, by the platform's clock: not before it was answered, and not in time to come. */
+const endedAt = ({ now, answered_at, created_at }: store.CallRow & { now: Date }, agoMs: number): Date =>
+  new Date(Math.max((answered_at ?? created_at).getTime(), now.getTime() - Math.max(0, agoMs)))
+
+/** The end, with what is paid: every minute that was begun until then, not until it could be written down. @returns false when it had ended before */
 export const callEnded = async (
   tx: Tx,
   account: string,
@@ -162,7 +166,7 @@ export const callEnded = async (
 ): Promise<boolean> => {
   const row = await store.lock(tx, account, id)
   if (!row) return false
-  await end(tx, row, row.now, how, linkOf)
+  await end(tx, row, endedAt(row, how.agoMs ?? 0), how, linkOf)
   return true
 }
 

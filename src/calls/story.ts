@@ -66,7 +66,10 @@ const sides = { caller: 'caller', callee: 'callee' } as const
 const legOf = (leg: string) => (leg === 'caller' || leg === 'callee' ? sides[leg] : null)
 
 /** How it ended, and what was heard of each side. */
-export const epilogue = ({ how, status, reason, by, stats }: VoiceEnd, at = Date.now()): VoiceTrace[] => [
+export const epilogue = (
+  { how, status, reason, by, stats, agoMs }: VoiceEnd,
+  at = Date.now() - agoMs,
+): VoiceTrace[] => [
   ...stats.map((one) => ({ at, leg: legOf(one.leg), what: 'media' as const, text: heard(one) })),
   { at, leg: by, what: 'note', text: `${how}${status ? ` ${status}` : ''}: ${reason}` },
 ]

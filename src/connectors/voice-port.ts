@@ -97,6 +97,8 @@ export type VoiceEnd = {
   readonly reason: string
   /** Who ended it; null for us. */
   readonly by: VoiceLeg | null
+  /** How long ago it ended, ms: closing its recording takes a while, and it may be told again and again until it is written down. */
+  readonly agoMs: number
   readonly stats: readonly MediaLegStats[]
   /** `left`: begun, and not ended as it should, so that a file may be there; null: none was begun. */
   readonly recording: MediaRecording | 'left' | null

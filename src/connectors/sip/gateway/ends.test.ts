@@ -5,6 +5,7 @@ import { after, type TestContext, test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
+import type { MediaEngine } from '../../port.ts'
 import type { VoiceDialog } from '../../voice-port.ts'
 import { ask, ManualTimers, openPeer, turns, until } from '../testing.ts'
 import type { Decide } from './testing.ts'
@@ -197,6 +198,29 @@ test('a recording has the browser left and the far end right, and the desk is to
   const { recording } = await ended()
   assert.ok(recording !== null && recording !== 'left' && recording.seconds > 0.5)
   assert.equal(readFileSync(record).length, recording.bytes)
+})
+
+test('what it takes to close the media of a call, the desk is not told as talk', async (t) => {
+  const [closing, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow: MediaEngine = {
+    ...media,
+    openCall: async (events) => {
+      const opened = await media.openCall(events)
+      if (opened.outcome === 'refused') return opened
+      const close = async () => {
+        closing.resolve()
+        await go.promise
+        await opened.value.close()
+      }
+      return { outcome: 'done', value: { ...opened.value, close } }
+    },
+  }
+  const { session, ended, timers } = await talk(t, toCarrier, slow)
+  await session.bye()
+  await closing.promise
+  timers.advance(2_000)
+  go.resolve()
+  assert.equal((await ended()).agoMs, 2_000)
 })
 
 test('the carrier’s side of a call that a crash left behind is ended by who starts next', async (t) => {

@@ -17,7 +17,8 @@ export class Meter {
   private readonly plan: VoicePlan
   private readonly end: (ending: Ending) => void
   private isRecorded = false
-  private isStopped = false
+  /** When it was over, by the agent's timers. */
+  private stoppedAt: number | null = null
   private missed = 0
   private stopBeat = () => {}
   private stopCut = () => {}
@@ -41,30 +42,34 @@ export class Meter {
   start(): void {
     const { mostSeconds } = this.plan
     this.again()
-    if (mostSeconds === null || this.isStopped) return
+    if (mostSeconds === null || this.stoppedAt !== null) return
     this.stopCut = this.parts.agent.timers.after(mostSeconds * 1_000, () =>
       this.end({ how: 'balance', status: 402, reason: 'The time that was paid for is over', by: null }),
     )
   }
 
   stop(): void {
-    this.isStopped = true
+    this.stoppedAt ??= this.parts.agent.timers.now()
     this.stopBeat()
     this.stopCut()
   }
 
-  /** Ends the media, and tells the desk until it knows. */
+  /** Ends the media, and tells the desk until it knows. What that takes is no part of the call. */
   async conclude({ how, status, reason, by }: Ending): Promise<void> {
     const { desk, agent, fault } = this.parts
+    const endedAt = this.stoppedAt ?? agent.timers.now()
     const stats = await this.stats()
     const stopped = this.isRecorded ? await this.media?.stopRecording() : null
     await this.media?.close()
     const recording = stopped?.outcome === 'done' ? stopped.value : this.isRecorded ? 'left' : null
-    await settle(agent.timers, fault, () => desk.ended(this.plan.call, { how, status, reason, by, stats, recording }))
+    await settle(agent.timers, fault, () => {
+      const agoMs = agent.timers.now() - endedAt
+      return desk.ended(this.plan.call, { how, status, reason, by, agoMs, stats, recording })
+    })
   }
 
   private again(): void {
-    if (!this.isStopped) this.stopBeat = this.parts.agent.timers.after(beatMs, () => void this.beat())
+    if (this.stoppedAt === null) this.stopBeat = this.parts.agent.timers.after(beatMs, () => void this.beat())
   }
 
   private async beat(): Promise<void> {
