@@ -283,6 +283,44 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     tab.run<number>(`call.session.connection.getStats().then((report) =>
       [...report.values()].find(({ type }) => type === 'inbound-rtp').packetsLost)`)
 
+  /** A page changes its network: its sound goes nowhere for a while. @param isAway its connection to the server breaks, too */
+  const move = async (t: TestContext, user: string, prefix: string, isAway: boolean) => {
+    const { tab, network } = await openFar(t, user)
+    const sound = await relayUdp(t)
+    await tab.page.exposeFunction('reach', sound.toward)
+    await tab.run(`(() => {
+      globalThis.detour = ${sound.port}
+      const set = RTCPeerConnection.prototype.setRemoteDescription
+      RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
+        const port = /^m=audio (\\d+)/m.exec(sdp)[1]
+        reach(Number(port))
+        return set.call(this, { type, sdp: detour ? sdp.replaceAll(' ' + port + ' ', ' ' + detour + ' ') : sdp })
+      }
+    })()`)
+    const { telephone, session } = await talk(t, tab, prefix)
+    await tab.run(`(() => {
+      detour = null
+      globalThis.states = []
+      const { connection } = call.session
+      connection.addEventListener('iceconnectionstatechange', () => states.push(connection.iceConnectionState))
+    })()`)
+    const states = () => tab.run<string[]>('states')
+    sound.cut()
+    if (isAway) {
+      const said = telephone.sent
+      network.cut()
+      await until(async () => telephone.sent > said + 20 * 50, 60)
+      network.mend()
+      await tab.saw('reconnected')
+    }
+    await until(() => tab.run('globalThis.quality?.lossPercent === 100 && quality.mos < 1.5'))
+    await until(async () => (await states()).includes('disconnected') && (await states()).at(-1) === 'connected', 60)
+    await Promise.all([tab.hears(620), hears(telephone, 1_000)])
+    assert.equal(twice(telephone), 0)
+    await session.bye()
+    await tab.saw('call disconnect')
+  }
+
   const away = async (t: TestContext) => {
     const [ada = ''] = await usersOf(platform)
     const { tab, network } = await openFar(t, ada)
@@ -297,7 +335,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
   if (isLong) test('who is away for more than 30 s has left the call, and hears of it on the return', away)
 
   describe('where networks break', { concurrency: true }, () => {
-    test('a held call is not heard; one whose connection is cut for 5 s goes on without a gap, and ends for both', async (t) => {
+    test('a held call is not heard, other devices are, and a connection that is cut for 5 s leaves no gap; both hear of the end', async (t) => {
       const [ada = ''] = await usersOf(platform)
       const { tab, network } = await openFar(t, ada)
       const { telephone, session } = await talk(t, tab, '336')
@@ -307,6 +345,13 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
       const isQuiet = telephone.heard.length < heard + 2_000 || share(telephone.heard.slice(-2_000), 1_000) < 0.1
       assert.ok(isQuiet, 'a held call is not heard')
       await tab.run('call.hold(false)')
+      await Promise.all([tab.hears(620), hears(telephone, 1_000)])
+
+      await tab.run(`navigator.mediaDevices.enumerateDevices().then(async (all) => {
+        const last = (kind) => all.findLast((device) => device.kind === kind).deviceId
+        await call.setInputDevice(last('audioinput'))
+        await call.setOutputDevice(last('audiooutput'))
+      })`)
       await Promise.all([tab.hears(620), hears(telephone, 1_000)])
 
       const from = telephone.received
@@ -325,37 +370,15 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
       for (const what of ['reconnecting', 'reconnected']) assert.equal((await tab.seen(what)).length, 1, what)
     })
 
-    test('a call whose way for sound breaks finds another one', async (t) => {
+    test('a call whose sound finds no way any more finds another one', async (t) => {
       const [, grace = ''] = await usersOf(platform)
-      const { tab } = await openFar(t, grace)
-      const network = await relayUdp(t)
-      await tab.page.exposeFunction('reach', network.toward)
-      await tab.run(`(() => {
-        globalThis.detour = ${network.port}
-        const set = RTCPeerConnection.prototype.setRemoteDescription
-        RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
-          const port = /^m=audio (\\d+)/m.exec(sdp)[1]
-          reach(Number(port))
-          return set.call(this, { type, sdp: detour ? sdp.replaceAll(' ' + port + ' ', ' ' + detour + ' ') : sdp })
-        }
-      })()`)
-      const { telephone, session } = await talk(t, tab, '337')
-      await tab.run(`(() => {
-        detour = null
-        globalThis.states = []
-        const { connection } = call.session
-        connection.addEventListener('iceconnectionstatechange', () => states.push(connection.iceConnectionState))
-      })()`)
-      network.cut()
-      await until(() => tab.run('globalThis.quality?.lossPercent === 100 && quality.mos < 1.5'))
-      await until(async () => {
-        const states = await tab.run<string[]>('states')
-        return states.includes('disconnected') && states.at(-1) === 'connected'
-      }, 60)
-      await Promise.all([tab.hears(620), hears(telephone, 1_000)])
-      assert.equal(twice(telephone), 0)
-      await session.bye()
-      await tab.saw('call disconnect')
+      await move(t, grace, '337', false)
     })
   })
+
+  const far = async (t: TestContext) => {
+    const [ada = ''] = await usersOf(platform)
+    await move(t, ada, '339', true)
+  }
+  if (isLong) test('a call outlives twenty seconds without any network', far)
 })
