@@ -133,6 +133,19 @@ describe('of several processes', () => {
     await takeOver(second, third, signal('SIGSTOP'), signal('SIGCONT'))
     await takeOver(third, second, relay.mute, relay.up)
 
+    // An operator may ask any process for the end of a call.
+    const last = await talk(t, second)
+    const { uuid, account_uuid } = await newest(third)
+    const asking = await third.call('POST', `/operator/accounts/${account_uuid}/calls/${uuid}/hangup`)
+    assert.equal(asking.status, 202, JSON.stringify(asking.body))
+    await until(async () => last.ends.length > 0 && last.dialled.ends.length > 0, 60)
+    const cut = await until(async () => {
+      const found = await newest(third)
+      return found.active === false ? found : null
+    }, 60)
+    assert.equal(cut.end_reason, 'operator')
+    await last.leave(second)
+
     // Stopped as it should be, it hands over at once.
     const asked = Date.now()
     await second.end()
