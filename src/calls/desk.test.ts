@@ -76,7 +76,21 @@ test('a call that comes in while all channels of its trunk are taken is written 
       monthly_price, ppm, status_text, expires_at)
     values (${who.id}, gen_random_uuid(), '+441632960111', 'x', 'GB', '', 'local', 'x', 0, 0, 'ACTIVE', 'infinity')`
   const came = { trunk: 'x', callId: 'a', from: '+447700900123', to: '+441632960111', name: null, isFull: true }
-  assert.deepEqual(await desk.receive(came), { refused: { status: 503, reason: 'All Channels Are Taken' } })
-  const [cdr] = (await call(who, 'GET', '/open/voip/call-history')).body.cdrs
+  const come = async (more = {}) => {
+    const received = await desk.receive({ ...came, ...more })
+    return 'refused' in received ? `${received.refused.status} ${received.refused.reason}` : ''
+  }
+  const history = async () => (await call(who, 'GET', '/open/voip/call-history')).body
+  assert.equal(await come(), '503 All Channels Are Taken')
+  const [cdr] = (await history()).cdrs
   assert.deepEqual([cdr.direction, cdr.from, cdr.status, cdr.end_reason], ['I', came.from, 'FAILED', 'no_channel'])
+
+  // A flood of them leaves few records; one to a number that takes no calls too.
+  const attempts = parts.config.callsPerMinute * 2 + 100
+  for (let i = 1; i < attempts; i++) await come()
+  const { total } = await history()
+  assert.ok(total < parts.config.callsPerMinute * 2 + 10, `${total} of ${attempts}`)
+  await db.run`update virtual_numbers set status_text = 'SUSPENDED' where account_id = ${who.id}`
+  for (let i = 0; i < attempts; i++) assert.equal(await come({ isFull: false }), '480 The number takes no calls')
+  assert.ok((await history()).total < total * 2 + 10)
 })

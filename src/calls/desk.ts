@@ -24,7 +24,16 @@ import { placedCall, receivedCall } from './attempt.ts'
 import { findDestination, type Refused, refuse } from './destination.ts'
 import * as dialogs from './dialogs.ts'
 import { endOf, longestUnwritten, type Running, spent } from './ending.ts'
-import { countAttempt, isKept, type LimitSettings, limitsOf, mayBegin, mayCall, mayStillSpend } from './limits.ts'
+import {
+  countAttempt,
+  isKept,
+  type LimitSettings,
+  limitsOf,
+  makeTally,
+  mayBegin,
+  mayCall,
+  mayStillSpend,
+} from './limits.ts'
 import { beatCall, beginCall, callAnswered, callEnded, type Lack, refuseCall } from './ops.ts'
 import * as recordings from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
@@ -79,6 +88,13 @@ export const makeDesk = (ground: DeskGround): Desk => {
     return refused(refusal)
   }
 
+  const turnedAway = makeTally()
+  /** Whether one more that comes in to a trunk or an account in vain is written down: carriers try again as fast as they are answered. */
+  const isNoted = (whose: string) => isKept(turnedAway(whose), ground.config.callsPerMinute)
+
+  const turnAway = async (call: NewCall, refusal: Refused) =>
+    isNoted(call.account_id) ? await decline(call, refusal) : refused(refusal)
+
   /** Writes an attempt down, and lets it go on if it can be paid. @param refusal of a call that its account cannot pay */
   const begin = async (
     call: NewCall,
@@ -86,6 +102,7 @@ export const makeDesk = (ground: DeskGround): Desk => {
     refusal: Refused,
   ): Promise<VoiceAsked<VoicePlan>> => {
     const { isRecorded, ...way } = plan
+    const refuseIt = call.direction === 'I' ? turnAway : decline
     const file = isRecorded ? recordings.fileOf(ground.config, call.account_id, call.id) : null
     const unready = file && (await recordings.prepare(file))
     const record = unready === null ? file : null
@@ -98,9 +115,9 @@ export const makeDesk = (ground: DeskGround): Desk => {
         if (record !== null) await recordings.begin(tx, call.account_id, call.id)
         return null
       })
-      if (limited) return await decline(call, limited)
+      if (limited) return await refuseIt(call, limited)
     } catch (error) {
-      if (error instanceof Problem) return await decline(call, refusal)
+      if (error instanceof Problem) return await refuseIt(call, refusal)
       throw error
     }
     running.set(call.id, {
@@ -153,13 +170,15 @@ export const makeDesk = (ground: DeskGround): Desk => {
   }
 
   const receive = async ({ trunk, ...asked }: VoiceReceived): Promise<VoiceAsked<VoicePlan>> => {
+    const full = refuse(503, 'no_channel', 'All Channels Are Taken')
+    if (asked.isFull && !isNoted(`trunk ${trunk}`)) return refused(full)
     const number = e164(asked.to)
     const called = number && (await calledNumber(db, number))
     if (!called) return refused(refuse(404, 'unknown_number', 'The number is not in use here'))
     const { account_id: account, inbound_user_id: user } = called
     const call = receivedCall(asked, called)
-    if (!called.works) return await decline(call, refuse(480, 'number_suspended', 'The number takes no calls'))
-    if (asked.isFull) return await decline(call, refuse(503, 'no_channel', 'All Channels Are Taken'))
+    if (asked.isFull) return await decline(call, full)
+    if (!called.works) return await turnAway(call, refuse(480, 'number_suspended', 'The number takes no calls'))
     const standing = user ? await standingOf(db, user) : null
     const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
     ground.log.debug({ call: call.id, trunk }, 'a call came in')

@@ -64,6 +64,20 @@ export const countAttempt = async (sql: Sql, account: string): Promise<number> =
       returning attempts`
   ).attempts
 
+/** Counts, by name, what this process has seen within a minute, and forgets the minutes before. @returns how many there were */
+export const makeTally = (): ((name: string) => number) => {
+  let minute = 0
+  const seen = new Map<string, number>()
+  return (name) => {
+    const current = Math.floor(performance.now() / 60_000)
+    if (current !== minute) seen.clear()
+    minute = current
+    const count = (seen.get(name) ?? 0) + 1
+    seen.set(name, count)
+    return count
+  }
+}
+
 /**
  * Whether an attempt of this minute is written down that is one too many: as many as the account may make, and beyond them each time their
  * number has doubled. Who tries without end would fill the disk.

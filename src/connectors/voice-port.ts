@@ -49,7 +49,7 @@ export type VoiceReceived = {
   readonly from: string
   readonly to: string
   readonly name: string | null
-  /** All channels of the trunk are taken: it is written down, and refused with 503. */
+  /** All channels of the trunk are taken: it was refused with 503, and may be written down. */
   readonly isFull: boolean
 }
 

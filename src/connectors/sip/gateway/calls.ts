@@ -124,9 +124,16 @@ export class Calls {
     const trunk = trunks.of(invite, flow)
     if (!trunk) incoming.refuse({ status: 403 })
     else {
-      const [callId, isFull] = [callIdOf(invite), trunk.room <= 0]
-      const received = { trunk: trunk.settings.id, callId, isFull, ...this.parties(incoming, trunk) }
-      await this.run({ incoming, trunk, person: null, headers: [], ask: () => parts.desk.receive(received) })
+      const isFull = trunk.room <= 0
+      const received = {
+        ...{ trunk: trunk.settings.id, callId: callIdOf(invite), isFull },
+        ...this.parties(incoming, trunk),
+      }
+      const ask = () => parts.desk.receive(received)
+      if (!isFull) return this.run({ incoming, trunk, person: null, headers: [], ask })
+      // At once, and as no call: who is turned away takes no channel while that is written down.
+      incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
+      await ask().catch(parts.fault)
     }
   }
 

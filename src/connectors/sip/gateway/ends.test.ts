@@ -287,6 +287,23 @@ test('all channels of a trunk are taken: nothing more goes out or comes in', asy
   await until(() => inbound.refused[0] === '503 All Channels Are Taken')
 })
 
+test('who is turned away hears so at once, and takes no channel while it is written down', async (t) => {
+  const { desk, gateway, carrier } = await openWorld(t, toCarrier, { media })
+  await gateway.apply([trunkOf(carrier.port, { channels: 0 })])
+  const written = Promise.withResolvers<void>()
+  const { receive } = desk.desk
+  desk.desk.receive = async (call) => {
+    await written.promise
+    return receive(call)
+  }
+  const ask = { uri: `sip:33187654321@127.0.0.1:${gateway.port}`, from: '<sip:33612345678@carrier.test>' }
+  const { dialled } = await dial(carrier, ask, await kept(t, makeTelephone()))
+  await until(() => dialled.refused[0] === '503 All Channels Are Taken')
+  assert.equal(gateway.trunk('carrier')?.calls, 0)
+  written.resolve()
+  await until(() => Object(desk.of('receive')[0]?.about).isFull)
+})
+
 test('the doctor says what is well with a trunk, and what to change where it is not', async (t) => {
   const timers = new ManualTimers()
   const { gateway, carrier } = await openWorld(t, toCarrier, { media, timers })
