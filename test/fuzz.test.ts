@@ -147,9 +147,12 @@ for (let round = 0; round * perWorld < total; round++) {
   test(`no endpoint breaks, whatever it is asked (TRUNKLINE_FUZZ_SEED=${seed})`, async (t) => {
     const stage = await open()
     const { scene, pool } = stage
+    // Whoever only reads leaves everything as it was: to make one of everything is most of what this costs.
+    let isTouched = true
     for (const contract of contracts)
       await t.test(contract.id, async () => {
-        await replenish(stage)
+        if (isTouched) await replenish(stage)
+        isTouched = contract.method !== 'GET'
         const property = fc.asyncProperty(inputs(contract), (input) => ask(scene, pool, contract, input))
         // Without inputs of its own there are only headers and bodies to play with.
         await fc.assert(property, { seed, numRuns: hasInput(contract) ? runs : 20, interruptAfterTimeLimit: 120_000 })
