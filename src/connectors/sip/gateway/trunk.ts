@@ -9,7 +9,7 @@ import { Registration, type RegistrationState } from '../codec/agent/registratio
 import { DigestClient } from '../codec/digest/client.ts'
 import { fromOf, toOf } from '../codec/fields.ts'
 import type { SipRequest } from '../codec/message.ts'
-import { type Flow, hostOf } from '../codec/transport/flow.ts'
+import { type Flow, hostOf, type Trust } from '../codec/transport/flow.ts'
 import { escapeUser, uriOf, userOf } from '../codec/uri.ts'
 import { toTrunk } from './numbers.ts'
 
@@ -20,8 +20,11 @@ const patienceMs = 4_000
 const farewellMs = 2_000
 
 /** What a registration depends on. */
-const registrationOf = ({ host, port, transport, username, password, register, domain }: VoiceTrunk) =>
-  register && username !== null && password !== null ? { host, port, transport, username, password, domain } : null
+const registrationOf = ({ host, port, transport, username, password, register, domain, ...its }: VoiceTrunk) => {
+  if (!register || username === null || password === null) return null
+  const { authority, serverName } = its
+  return { host, port, transport, username, password, domain, authority, serverName }
+}
 
 /** The calls under way over a trunk; it outlives the trunk's settings. */
 export class Load {
@@ -108,7 +111,7 @@ export class Trunk {
     const user = (text: string) => escapeUser(toTrunk(this.settings, text))
     const from = `<sip:${user(callerId)}@${this.domain}>`
     return {
-      ...{ uri: `sip:${user(number)}@${this.host}`, from, via: this.uri, patienceMs },
+      ...{ uri: `sip:${user(number)}@${this.host}`, from, ...this.way, patienceMs },
       // RFC 3325: whom we vouch for.
       headers: [['P-Asserted-Identity', from]],
       ...(this.digest ? { digest: this.digest } : {}),
@@ -117,7 +120,7 @@ export class Trunk {
 
   options(): Promise<Outcome> {
     return this.agent.request('OPTIONS', {
-      ...{ uri: `sip:${this.host}`, from: `<sip:ping@${this.domain}>`, via: this.uri, patienceMs },
+      ...{ uri: `sip:${this.host}`, from: `<sip:ping@${this.domain}>`, ...this.way, patienceMs },
       ...(this.digest ? { digest: this.digest } : {}),
     })
   }
@@ -155,6 +158,12 @@ export class Trunk {
     return `sip:${this.host};transport=${this.settings.transport}`
   }
 
+  /** Where requests of ours go to, and what is believed there: another trunk at the same host may believe something else. */
+  private get way(): { via: string; trust: Trust } {
+    const { authority, serverName } = this.settings
+    return { via: this.uri, trust: { ca: authority, name: serverName } }
+  }
+
   private register(before: Trunk | null): void {
     const wanted = registrationOf(this.settings)
     const isKept = before !== null && isDeepStrictEqual(wanted, registrationOf(before.settings))
@@ -174,7 +183,7 @@ export class Trunk {
     this.registration = new Registration(this.agent, {
       registrar: `sip:${this.host}`,
       address: `<sip:${escapeUser(username)}@${domain ?? host}>`,
-      ...{ credentials: { username, password }, via: this.uri },
+      ...{ credentials: { username, password }, ...this.way },
       changed: (state) => this.changed(state),
     })
   }

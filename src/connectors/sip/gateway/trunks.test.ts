@@ -7,6 +7,7 @@ import { needs } from '../../../../test/needs.ts'
 import { DigestServer } from '../codec/digest/server.ts'
 import { header, type SipRequest } from '../codec/message.ts'
 import type { Answer } from '../codec/reply.ts'
+import type { Transport } from '../codec/transport/flow.ts'
 import { openTcp } from '../codec/transport/tcp.ts'
 import { nothing, openAgent, quiet, until } from '../testing.ts'
 import { fromTrunk, toTrunk } from './numbers.ts'
@@ -88,6 +89,15 @@ test(
     assert.match(await tried(theirs.cert, 'another.test'), /^down .*(altnames|does not match)/)
     assert.match(await tried(theirs.cert, null), /^down .*(altnames|does not match)/)
     assert.equal(await tried(theirs.cert, 'carrier.test'), 'up null')
+
+    // Two trunks at one host, each with an authority of its own.
+    const other = agent.transports.add(await openTcp({ ...listening, tls: ours }, agent.transports, agent.timers))
+    const trunk = (id: string, { sentBy }: Transport, { cert }: { cert: string }) =>
+      trunkOf(sentBy.port ?? 0, { id, transport: 'tls', authority: cert, serverName: 'carrier.test' })
+    await gateway.apply([trunk('first', carrier, theirs), trunk('second', other, ours)])
+    const states = () => ['first', 'second'].map((id) => gateway.trunk(id)?.state)
+    await until(() => !states().includes('connecting'))
+    assert.deepEqual(states(), ['up', 'up'])
   },
 )
 

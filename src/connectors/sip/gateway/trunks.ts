@@ -45,7 +45,7 @@ export class Trunks {
     return [...this.running.values()].some((trunk) => trunk.isFrom(bare))
   }
 
-  /** What a peer over TLS must show: what the first trunk says whose host it is, or else at whose address. */
+  /** What a peer over TLS must show to whom a call leads: what the first trunk says whose host it is, or else at whose address. */
   trustOf({ address, serverName }: Target): Trust | null {
     const over = [...this.running.values()].filter(({ settings }) => settings.transport === 'tls')
     const isHost = ({ settings }: Trunk) => settings.host.toLowerCase() === serverName

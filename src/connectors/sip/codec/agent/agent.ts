@@ -173,11 +173,11 @@ export class Agent {
   }
 
   private exchange(request: SipRequest, ask: Ask, options: ExchangeOptions): Exchange {
-    const { patienceMs, credentials } = ask
+    const { patienceMs, credentials, trust } = ask
     const digest = ask.digest ?? (credentials && new DigestClient(credentials))
     const full = { ...options, ...(digest ? { digest } : {}), ...(patienceMs === undefined ? {} : { patienceMs }) }
     const exchange = new Exchange(this.transports, this.transactions, request, full)
-    void exchange.start(this.ways.to(ask.via ?? ask.uri))
+    void exchange.start(this.ways.to(ask.via ?? ask.uri, trust))
     return exchange
   }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { DigestClient } from '../digest/client.ts'
 import type { Header, SipRequest } from '../message.ts'
 import { type Answer, attached, makeTag } from '../reply.ts'
-import type { Flow, Target } from '../transport/flow.ts'
+import type { Flow, Target, Trust } from '../transport/flow.ts'
 
 /** A request of ours outside any dialog. */
 export type Ask = {
@@ -18,6 +18,8 @@ export type Ask = {
   readonly callId?: string
   /** Where to send it, when not to where the URI says: a flow, an address, or the URI of an outbound proxy. */
   readonly via?: Flow | Target | string
+  /** What whoever is found there must show over TLS. */
+  readonly trust?: Trust
   readonly credentials?: { readonly username: string; readonly password: string }
   /** Carries what was learnt from challenges over several requests. */
   readonly digest?: DigestClient

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Credentials, DigestClient } from '../digest/client.ts'
 import { contactsOf, cseqOf, expiresOf, retryAfterOf } from '../fields.ts'
 import { header, type SipResponse } from '../message.ts'
+import type { Trust } from '../transport/flow.ts'
 import type { Agent } from './agent.ts'
 import type { Ask } from './ask.ts'
 import type { Outcome } from './exchange.ts'
@@ -15,6 +16,7 @@ export type RegistrationSettings = {
   /** Asked for, seconds. */
   readonly seconds?: number
   readonly via?: Ask['via']
+  readonly trust?: Trust
   /** Called with each change. */
   changed(state: RegistrationState): void
 }
@@ -85,12 +87,13 @@ export class Registration {
   }
 
   private async ask(seconds: number): Promise<Outcome> {
-    const { registrar: uri, address, via } = this.settings
+    const { registrar: uri, address, via, trust } = this.settings
     const outcome = await this.agent.request(
       'REGISTER',
       {
         ...{ uri, from: address, to: address, headers: [['Expires', String(seconds)]] },
         ...(via === undefined ? {} : { via }),
+        ...(trust ? { trust } : {}),
         ...(this.digest ? { digest: this.digest } : {}),
       },
       { callId: this.callId, cseq: this.cseq },

@@ -1,5 +1,5 @@
 import type { Dialog } from '../dialog/dialog.ts'
-import type { Flow, Target } from '../transport/flow.ts'
+import type { Flow, Target, Trust } from '../transport/flow.ts'
 import { locate, type SipNames } from '../transport/locate.ts'
 import { readUri, uriOf } from '../uri.ts'
 
@@ -14,8 +14,10 @@ export class Ways {
   }
 
   /** @throws Error when a name cannot be resolved, SipError when the URI is none */
-  async to(via: Flow | Target | string): Promise<readonly (Flow | Target)[]> {
-    return typeof via === 'string' ? locate(readUri(via), this.names, this.random) : [via]
+  async to(via: Flow | Target | string, trust?: Trust): Promise<readonly (Flow | Target)[]> {
+    if (typeof via !== 'string') return [via]
+    const found = await locate(readUri(via), this.names, this.random)
+    return trust ? found.map((target) => ({ ...target, trust })) : found
   }
 
   /** A connection that stands is used again; datagrams go where the dialog says, as long as that is an address. */

@@ -8,6 +8,8 @@ export type Target = {
   readonly port: number
   /** The name that the peer's certificate must show; the address when there is none. */
   readonly serverName?: string
+  /** What it must show over TLS, where whoever asks knows better than the transport. */
+  readonly trust?: Trust
 }
 
 /** What the certificate of a peer over TLS must show. */

@@ -16,7 +16,7 @@ export type TcpSettings = {
   readonly mostConnections?: number
   /** Whose connections stay; those of others are few and end soon. Everybody's unless told. */
   readonly isKnown?: (address: string) => boolean
-  /** Where a peer that we connect to is to show something else than that; null where not. */
+  /** Where a peer that we connect to is to show something else than that; null where not. Not asked where the target says it. */
   readonly trustOf?: (target: Target) => Trust | null
   /** Silence after which a connection is closed, ms. */
   readonly idleMs?: number
@@ -65,7 +65,7 @@ class Tcp implements Transport {
   }
 
   flow(target: Target): Promise<Flow> {
-    const trust = this.settings.trustOf?.(target) ?? null
+    const trust = target.trust ?? this.settings.trustOf?.(target) ?? null
     const key = keyOf(target.address, target.port, trust)
     const known = this.open.get(key)
     if (known) return Promise.resolve(known)
