@@ -1,10 +1,10 @@
 import { rm, stat } from 'node:fs/promises'
 import type { Config } from '../config.ts'
-import type { MediaEngine } from '../connectors/port.ts'
 import type { Db } from '../db/sql.ts'
 import { tick } from '../jobs/tick.ts'
 import { makeBucket } from '../lib/bucket.ts'
 import type { Place } from '../lib/files.ts'
+import { repairRecording } from './drivers.ts'
 import { recordingReady } from './ops.ts'
 import { fileOf, finish } from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
@@ -22,7 +22,6 @@ export const keyOf = (account: string, call: string): string => `recordings/${ac
 export type ArchiveGround = {
   readonly db: Db
   readonly config: Pick<Config, 'home' | 'mediaStore' | 'recordingDays'>
-  readonly media: Pick<MediaEngine, 'repair'>
   readonly linkOf: RecordingLink
   readonly store: Place | null
   /** Told of what could not be done, and will be tried again. */
@@ -47,10 +46,9 @@ const left = (db: Db) => db.many<Left>`
  * Makes whole what killed processes have left, and tells of it: the end of the call was told without it. One whose file is not
  * here may be another machine's: it is given up after a day. Of a call that nobody answered there is none.
  */
-export const repairLeft = async ({ db, config, media, linkOf }: ArchiveGround): Promise<void> => {
+export const repairLeft = async ({ db, config, linkOf }: ArchiveGround): Promise<void> => {
   for (const { account_id: account, call_id: call, is_hopeless } of await left(db)) {
-    const repaired = await media.repair(fileOf(config, account, call))
-    const recording = repaired.outcome === 'done' ? repaired.value : null
+    const recording = await repairRecording(fileOf(config, account, call))
     if (!recording && !is_hopeless) continue
     await db.begin(async (tx) => {
       if (await finish(tx, account, call, recording)) await recordingReady(tx, account, call, linkOf)

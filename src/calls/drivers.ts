@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import type { Config } from '../config.ts'
 import { startEmbedded } from '../connectors/media/embedded/engine.ts'
+import { repair } from '../connectors/media/recording/wav.ts'
 import { startRtpengineEngine } from '../connectors/media/rtpengine/engine.ts'
-import type { MediaEngine } from '../connectors/port.ts'
+import type { MediaEngine, MediaRecording } from '../connectors/port.ts'
 import { type GatewaySettings, startGateway } from '../connectors/sip/gateway/gateway.ts'
 import type { VoiceGateway } from '../connectors/voice-port.ts'
 
@@ -37,6 +38,12 @@ const startMedia = (config: Config, fault: (reason: string) => void): Promise<Me
     ...(mediaWorkers === null ? {} : { workers: mediaWorkers }),
   })
 }
+
+/**
+ * Makes what a killed process left of a recording a whole WAV file again. It wants no engine, and asking twice changes nothing.
+ * @returns null when there is no such file, or it is no recording
+ */
+export const repairRecording = (path: string): Promise<MediaRecording | null> => repair(path).catch(() => null)
 
 export type Drivers = { readonly media: MediaEngine; readonly gateway: VoiceGateway }
 

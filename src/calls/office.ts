@@ -2,11 +2,9 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { VoiceDesk, VoiceGateway } from '../connectors/voice-port.ts'
 import type { Db } from '../db/sql.ts'
-import type { Place } from '../lib/files.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Prices } from '../prices/ops.ts'
 import { barredOf } from '../users/ops.ts'
-import { startArchive } from './archive.ts'
 import { type Desk, makeDesk } from './desk.ts'
 import * as dialogs from './dialogs.ts'
 import { type Drivers, startDrivers } from './drivers.ts'
@@ -36,8 +34,6 @@ export type OfficeGround = {
   readonly config: Config
   readonly log: Logger
   readonly linkOf: RecordingLink
-  /** Of recordings; null where they stay on the disk. */
-  readonly store: Place | null
   /** By which browsers reach us. */
   readonly host: string
   /** Of the lease. */
@@ -75,7 +71,6 @@ export const openOffice = async (ground: OfficeGround): Promise<Office> => {
   const secret = seal.derive('sip nonces').toString('base64')
   const drivers = await startDrivers(config, { desk: held(desk, ground.isHeld), secret, fault }, host)
   gateway = drivers.gateway
-  const archive = startArchive({ ...ground, media: drivers.media, failed: fault })
 
   const sayGoodbye = async ({ account_id, call_id, dialogs: kept }: dialogs.Left) => {
     const told = await drivers.gateway.release(kept.list)
@@ -86,7 +81,6 @@ export const openOffice = async (ground: OfficeGround): Promise<Office> => {
   let closed: Promise<void> | null = null
   const close = async (milliseconds: number, isTaken: boolean) => {
     await drivers.gateway.close(milliseconds, isTaken)
-    await archive.end()
     await drivers.media.close()
     await desk.flush().catch(fault)
   }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { startBucket } from '../../test/bucket.ts'
 import { temporaryFolder } from '../../test/servers.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
-import { header, repair } from '../connectors/media/recording/wav.ts'
+import { header } from '../connectors/media/recording/wav.ts'
 import { makeBucket } from '../lib/bucket.ts'
 import { uuid } from '../lib/id.ts'
 import { type ArchiveGround, forgetOld, moveWhole, repairLeft, storeOf } from './archive.ts'
@@ -20,13 +20,6 @@ const failed: unknown[] = []
 const kept: ArchiveGround = {
   db,
   config: world.parts.config,
-  media: {
-    repair: (path) =>
-      repair(path).then(
-        (value) => ({ outcome: 'done', value }),
-        (error) => ({ outcome: 'refused', cause: 'state', reason: String(error) }),
-      ),
-  },
   linkOf: recordingLinks(world.parts).of,
   store: storeOf(world.parts.config),
   failed: (error) => failed.push(error),

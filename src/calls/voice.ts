@@ -11,7 +11,7 @@ import { tick } from '../jobs/tick.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Prices } from '../prices/ops.ts'
-import { storeOf } from './archive.ts'
+import { startArchive, storeOf } from './archive.ts'
 import { makeLease, lookMs as tellMs } from './lease.ts'
 import { recordingLinks } from './links.ts'
 import { type Office, openOffice } from './office.ts'
@@ -107,7 +107,6 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   const decided = Promise.withResolvers<void>()
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
   const { of: linkOf } = recordingLinks({ seal, clock, publicUrl })
-  const store = storeOf(config)
 
   // One after the other, so that an older list never comes after a newer one.
   let turn = Promise.resolve()
@@ -134,7 +133,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   const begin = async (tenure: number): Promise<void> => {
     const host = new URL(publicUrl()).hostname
     const ground = {
-      ...{ db, seal, prices, config, log, linkOf, store, host, tenure },
+      ...{ db, seal, prices, config, log, linkOf, host, tenure },
       isHeld: lease.isHeld,
       trunks: () => trunks,
     }
@@ -235,6 +234,8 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
         tick(lookMs, async () => office?.look(), onError),
         tick(lookMs, async () => office?.hangUp(), onError),
         tick(writeMs, async () => office?.flush(), onError),
+        // Whoever runs the calls: what lies on this machine's disk no other one can reach.
+        startArchive({ db, config, linkOf, store: storeOf(config), failed: onError }),
       )
     },
     close: async () => {

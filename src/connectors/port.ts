@@ -281,8 +281,6 @@ export type MediaCall = {
 export type MediaEngine = {
   /** Refused with `full` when there is no room for one more. */
   openCall(events: MediaEvents): Promise<MediaAnswer<MediaCall>>
-  /** Makes what a killed process left of a recording a whole WAV file again. Asking twice changes nothing. */
-  repair(path: string): Promise<MediaAnswer<MediaRecording>>
   /** Calls at this moment, and how many there is room for. */
   state(): { readonly calls: number; readonly room: number }
   close(): Promise<void>

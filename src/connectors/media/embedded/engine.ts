@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { MediaAnswer, MediaCall, MediaEngine, MediaEvents, MediaLeg } from '../../port.ts'
-import { done, refused, textOf } from '../answer.ts'
-import { repair } from '../recording/wav.ts'
+import { done, refused } from '../answer.ts'
 import { Crew, type Mate } from './crew.ts'
 import type { PortRange } from './ports.ts'
 import { share } from './ports.ts'
@@ -76,13 +75,6 @@ export const startEmbedded = async (settings: EmbeddedSettings): Promise<MediaEn
 
   return {
     openCall,
-    repair: async (path) => {
-      try {
-        return done(await repair(path))
-      } catch (error) {
-        return refused('state', textOf(error))
-      }
-    },
     state: () => ({ calls: crew.calls, room: workers * perWorker }),
     close: () => crew.close(),
   }

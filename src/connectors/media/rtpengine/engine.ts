@@ -3,9 +3,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import type { MediaEngine } from '../../port.ts'
-import { done, refused, textOf } from '../answer.ts'
+import { done, refused } from '../answer.ts'
 import { digitOf } from '../codec/event.ts'
-import { repair } from '../recording/wav.ts'
 import { RtpengineCall } from './call.ts'
 import { connectNg } from './ng.ts'
 
@@ -73,13 +72,6 @@ export const startRtpengineEngine = async (settings: RtpengineSettings): Promise
       })
       calls.set(id, call)
       return done(call.port)
-    },
-    repair: async (path) => {
-      try {
-        return done(await repair(path))
-      } catch (error) {
-        return refused('state', textOf(error))
-      }
     },
     state: () => ({ calls: calls.size, room: settings.calls }),
     close: async () => {

@@ -12,7 +12,6 @@ const rounds = process.env.TRUNKLINE_TEST_LONG === '1' ? 100_000 : 3_000
 
 const media: MediaEngine = {
   openCall: async () => ({ outcome: 'refused', cause: 'full', reason: 'no media here' }),
-  repair: async () => ({ outcome: 'refused', cause: 'state', reason: 'no media here' }),
   state: () => ({ calls: 0, room: 0 }),
   close: async () => {},
 }

@@ -9,7 +9,6 @@ import { makeDesk, openBrowser, openGateway } from './testing.ts'
 /** No call is made here. */
 const media: MediaEngine = {
   openCall: async () => ({ outcome: 'refused', cause: 'full', reason: 'no media here' }),
-  repair: async () => ({ outcome: 'refused', cause: 'state', reason: 'no media here' }),
   state: () => ({ calls: 0, room: 0 }),
   close: async () => {},
 }
