@@ -55,7 +55,8 @@ export const callOnPhone = (exchange: Exchange, line: string, number: string, vi
   const id = newId()
   const at = Date.now()
   const call = { news: 'call', id, from: number, own: true, video } as const
-  const answered = isAnswering(exchange.parts.behaviour(number))
+  // Nobody takes a call on a number of the platform.
+  const answered = !exchange.isLine(number) && isAnswering(exchange.parts.behaviour(number))
   exchange.tell(line, { ...call, at, state: 'offered' })
   exchange.tell(line, { ...call, at: at + lasting, state: 'ended', answered }, null, at + lasting)
   return id

@@ -174,6 +174,13 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     )
     await write('Who is it?', true)
     await stands(['Who is it?', 'Hello back', 'Hello'])
+    // Written to by the one and the other number they are in one thread, under the first one that they were asked for by.
+    await send(number, person, 'By the other')
+    await until(async () => (await seen(person)).length === 2)
+    await stands(['By the other', 'Who is it?', 'Hello back', 'Hello'])
+    await send(number, asked, 'And back')
+    await until(async () => (await seen(person)).length === 3)
+    await stands(['And back', 'By the other', 'Who is it?', 'Hello back', 'Hello'])
 
     const [checked, other] = ['+5511987650003', '+551187650003']
     await network.control('people', { number: other })

@@ -112,6 +112,27 @@ test('what is done on the phone of a channel is told as such: messages are the a
     select distinct name from events where account_id = ${ada.id} and name in ('msgapp.call.made', 'msgapp.message.sent')`
   assert.equal(told.length, 2)
 
+  // By an id that was told of it before it was known to be that message.
+  const alias = '01890000-0000-7000-8000-000000000017'
+  await chat.db.run`
+    insert into msgapp_aliases (account_id, id, message_id) values (${ada.id}, ${alias}, ${message.uuid.slice(3)})`
+  const liked = { message_uuid: `MSG${alias}`, emoji: '👍' }
+  assert.equal((await call(ada, 'POST', `/sandbox/handsets/${handset}/reaction`, liked)).status, 202)
+
+  // On another number of the platform a call rings, and nobody takes it: both say so.
+  const other = '+447700920078'
+  await stands(ada, await channel(ada, other), 'C')
+  assert.equal((await by(ada, 'msgapp-calls', { to: other })).status, 202)
+  const both = await until(async () => {
+    const { cdrs } = (await call(ada, 'GET', '/open/voip/call-history')).body
+    const found = cdrs.filter((one: { from_number: string; to_number: string }) => one.to_number === other)
+    return found.length === 2 && found.every((one: { status: string }) => one.status !== 'RINGING') && found
+  })
+  assert.ok(
+    both.every((one: { status: string }) => one.status !== 'COMPLETED'),
+    JSON.stringify(both),
+  )
+
   for (const what of ['msgapp', 'msgapp-calls']) {
     assert.equal((await by(ada, what, { to: nobody, text: 'x' })).status, 404)
     assert.equal((await by(ada, what, { to: number, text: 'x' })).status, 404)

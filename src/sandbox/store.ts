@@ -67,11 +67,12 @@ export const byNetworkId = (db: Db, account: string, ids: readonly string[]) => 
   join msgapp_messages m on m.channel_id = c.id and m.network_id = any(${ids}::text[])
   where c.account_id = ${account} and m.account_id = ${account}`
 
-/** The network's id of a message of an account. */
+/** The network's id of a message of an account, by any id that was told of it. */
 export const networkIdOf = async (db: Db, account: string, message: string): Promise<string | null> =>
   (
     await db.maybe<{ network_id: string | null }>`
-      select network_id from msgapp_messages where account_id = ${account} and id = ${message}`
+      select network_id from msgapp_messages where account_id = ${account} and id = coalesce(
+        (select message_id from msgapp_aliases where account_id = ${account} and id = ${message}), ${message})`
   )?.network_id ?? null
 
 /** The network's id of a group of an account. */

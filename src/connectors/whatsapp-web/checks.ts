@@ -57,7 +57,7 @@ export const check = async (
   extra: boolean,
 ): Promise<readonly ChatChecked[]> => {
   const places = await locate(socket, numbers).catch(() => new Map<string, string | null>())
-  await people.found(places)
+  people.found(places)
   return Promise.all(
     numbers.map(async (number) => {
       const jid = places.get(number)

@@ -61,7 +61,7 @@ const numberOfMember = ({ id, phoneNumber }: GroupData['participants'][number]):
 /** The numbers of a request that are on the network, and those that are not. */
 const sorted = async (socket: Socket, people: People, numbers: readonly string[]) => {
   const places = await locate(socket, numbers)
-  await people.found(places)
+  people.found(places)
   const there = new Map([...places].flatMap(([number, jid]) => (jid === null ? [] : [[number, jid] as const])))
   return { there, absent: numbers.filter((number) => !there.has(number)) }
 }

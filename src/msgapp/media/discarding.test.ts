@@ -120,6 +120,17 @@ test('files leave the store when they are old, and their messages stay and say s
   assert.ok(existsSync(path))
   assert.equal((await world.app.inject({ url: link })).statusCode, 200)
   await age(31)
+  // A store that is behind is given no more meanwhile: the rest waits.
+  await db.run`
+    insert into jobs (id, kind, run_at, created_at)
+    select gen_random_uuid(), 'msgapp.media.discard', app_now() + interval '1 day', app_now() from generate_series(1, 5000)`
+  const { run } = forgetOldFiles({ mediaDays: 30 })
+  await db.begin((tx) => run(tx, new Date()))
+  await until(() => db.maybe`select 1 from jobs where kind = 'msgapp.media.forget' and run_at > app_now()`)
+  await db.begin((tx) => run(tx, new Date()))
+  assert.equal((await db.many`select 1 from jobs where kind = 'msgapp.media.forget'`).length, 1)
+  assert.ok(existsSync(path))
+  await db.run`delete from jobs where kind like 'msgapp.media.%' and run_at > app_now()`
   await look()
   await settled()
   assert.ok(!existsSync(path))

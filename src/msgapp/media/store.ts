@@ -64,3 +64,10 @@ export const forgetOld = (tx: Tx, days: number, most: number) => tx.many<{ accou
   ) old
   where m.account_id = old.account_id and m.id = old.id
   returning m.account_id, m.digest`
+
+/** Whether there are so many jobs of a kind, whatever holds them up. */
+export const hasJobs = async (tx: Tx, kind: string, count: number): Promise<boolean> =>
+  (await tx.maybe`select from jobs where kind = ${kind} offset ${count - 1} limit 1`) !== null
+
+export const inSeconds = async (tx: Tx, seconds: number): Promise<Date> =>
+  (await tx.one<{ at: Date }>`select app_now() + make_interval(secs => ${seconds}) as at`).at

@@ -94,7 +94,12 @@ export const addToChats = (tx: Tx, rows: readonly Arrival[]) => tx.many<{
     unread = case when excluded.last_inbound_at is null then 0 else msgapp_chats.unread + excluded.unread end
   returning channel_id, peer, previous_at, previous_at is null or previous_at <= last_at - interval '1 hour' as quiet`
 
-/** Conversations with those whom networks call so. */
+/** Whom a message without a number is from is looked up: whose number becomes known meanwhile waits (`mapped`). */
+export const amongStrangers = (tx: Tx, channels: readonly string[]) => tx.run`
+  select pg_advisory_xact_lock_shared(hashtextextended('msgapp strangers ' || c, 0))
+  from (select c from unnest(${channels}::text[]) c order by c) as ordered`
+
+/** Conversations with those whom networks call so: of several with one, who changed numbers, that which was used last. */
 export const chatsByRemote = (
   tx: Sql,
   rows: readonly { account: string; channel: string; remote: string }[],
@@ -104,11 +109,12 @@ export const chatsByRemote = (
   peer: string
   number: string | null
 }>`
-  select c.channel_id, c.remote_id, c.peer, c.number
+  select distinct on (c.channel_id, c.remote_id) c.channel_id, c.remote_id, c.peer, c.number
   from unnest(${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.remote)}::text[])
     as g (account_id, channel_id, remote_id)
   join msgapp_chats c using (account_id, channel_id, remote_id)
-  where c.group_id is null`
+  where c.group_id is null
+  order by c.channel_id, c.remote_id, c.number is null, c.last_at desc`
 
 /** Groups by their networks' ids; those that are not known yet begin to be. In the order in which all take groups (groups/acts.ts). */
 export const groups = (
@@ -211,13 +217,14 @@ export const callOf = async (
 /**
  * Whose number became known: the conversation under the network's id goes on under the number, one with it that is there. It
  * holds both conversations, and then messages in the order of receipts: so it stands alone in its transaction, since whoever
- * writes messages holds others.
+ * writes messages holds others. Who takes in messages without a number comes before it or after it (`amongStrangers`).
  */
 export const mapped = async (
   tx: Tx,
   { account, channel }: { account: string; channel: string },
   { remote, number, peer }: { remote: string; number: string; peer: string },
 ): Promise<void> => {
+  await tx.run`select pg_advisory_xact_lock(hashtextextended('msgapp strangers ' || ${channel}::text, 0))`
   const chats = await tx.many<{ peer: string }>`
     select peer from msgapp_chats
     where account_id = ${account} and channel_id = ${channel} and (peer = ${peer} or (peer = ${remote} and number is null))

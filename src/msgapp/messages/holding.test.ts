@@ -5,6 +5,7 @@ import { makeWorld } from '../../../test/world.ts'
 import type { Tx } from '../../db/sql.ts'
 import { uuid } from '../../lib/id.ts'
 import * as arrivals from './arrivals.ts'
+import { dropEchoes } from './echoes.ts'
 import { forget } from './removing.ts'
 import * as store from './store.ts'
 import { inbound, makeChat } from './testing.ts'
@@ -59,12 +60,33 @@ test('an echo that is dropped is taken after its conversation, as by who deletes
   let dropped: Promise<number> | undefined
   await db.begin(async (tx) => {
     await hold(tx, first)
-    dropped = db.begin((other) => store.dropEchoes(other, sent))
+    dropped = db.begin((other) => dropEchoes(other, sent))
     await waiting('%dropped%')
     await tx.run`select from msgapp_messages where account_id = ${account} and id = ${first.id} for update nowait`
   })
   await dropped
   assert.equal(await db.maybe`select from msgapp_messages where account_id = ${account} and id = ${first.id}`, null)
+})
+
+test('an echo in another conversation than its message leaves that as it was, or takes it along', async () => {
+  const { account, channel, first, second } = await furnish()
+  const said = '01890000-0000-7000-8000-000000000001'
+  await db.run`
+    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, at, created_at, updated_at)
+    values (${account}, ${said}, ${channel}, ${first.peer}, 'outbound', 'api', 'before', app_now(), app_now(), app_now())`
+  await db.run`update msgapp_messages set created_at = created_at - interval '1 hour' where id = ${said}`
+  const kept = '01890000-0000-7000-8000-000000000002'
+  await db.run`
+    insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, at, created_at, updated_at)
+    values (${account}, ${kept}, ${channel}, 'elsewhere', 'outbound', 'api', 'kept', app_now(), app_now(), app_now())`
+  const sent = [first, second].map((one) => ({ account, id: kept, channel, networkId: one.network_id, failure: null }))
+  await db.begin((tx) => dropEchoes(tx, sent))
+  const chats = await db.many<{ peer: string; last: string }>`
+    select peer, last_message_id as last from msgapp_chats where account_id = ${account}`
+  assert.deepEqual(
+    chats.map(({ peer, last }) => [peer, last]),
+    [[first.peer, said]],
+  )
 })
 
 /** A number to which things come, and a look at whether one of its messages is held. */
@@ -161,4 +183,22 @@ test('a receipt that waits for the answer to a sending holds no message meanwhil
     await holdMessage(tx, message.id)
   })
   await told
+})
+
+test('whoever writes while their number becomes known is in one conversation', async () => {
+  const { account, line, intake } = await furnishLine()
+  await intake.inbound(line, inbound({ number: null, text: 'Before' }))
+  const [number, peer] = ['+447700900123', '447700900123@c.us']
+  let written: Promise<void> | undefined
+  await db.begin(async (tx) => {
+    await arrivals.mapped(tx, line, { remote: '77@lid', number, peer })
+    written = intake.inbound(line, inbound({ number: null, text: 'After' }))
+    await until(
+      () => db.maybe`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%msgapp%' limit 1`,
+    )
+  })
+  await written
+  const chats = await db.many<{ peer: string }>`select peer from msgapp_chats where account_id = ${account}`
+  assert.deepEqual(chats, [{ peer }])
 })

@@ -1,6 +1,6 @@
 import type { ChatInbound, ChatRemote } from '../../connectors/message-port.ts'
 import { makeBatcher } from '../../db/batch.ts'
-import type { Db, Sql, Tx } from '../../db/sql.ts'
+import type { Db, Tx } from '../../db/sql.ts'
 import { enqueueAll, type NewJob } from '../../jobs/queue.ts'
 import { iso } from '../../lib/clock.ts'
 import { uuid } from '../../lib/id.ts'
@@ -27,8 +27,10 @@ const jsonOf = (value: object): string =>
 const byKey = <R>(rows: readonly R[], key: (row: R) => string): Map<string, R> =>
   new Map(rows.map((row) => [key(row), row]))
 
-/** Conversations by what networks call who they are with. */
-const chatsOf = async (tx: Sql, given: readonly Arrived[]) => {
+/** Conversations by what networks call who they are with; until the transaction ends no number becomes known of who hides it. */
+const chatsOf = async (tx: Tx, given: readonly Arrived[]) => {
+  const hidden = given.filter(({ message }) => !message.group && message.from.number === null)
+  if (hidden.length > 0) await arrivals.amongStrangers(tx, [...new Set(hidden.map(({ line }) => line.channel))])
   const remotes = given
     .filter(({ message }) => !message.group)
     .map(({ line, message }) => ({ account: line.account, channel: line.channel, remote: message.from.remote }))

@@ -123,6 +123,27 @@ test('who is told of by another number is found by the former one too: messages,
   assert.deepEqual([await texts(third), (await message()).uuid], [['After', 'Before'], uuid])
 })
 
+test('of two conversations with who changed numbers the later one goes on, though the network tells no number', async () => {
+  const tenant = await world.tenant()
+  const { line, intake } = await makeChat(world, tenant.id)
+  const from = (number: string | null) => ({ from: { number, remote: '78@lid', pushname: null } })
+  const [old, young] = ['+447700900201', '+447700900202']
+  for (const [hours, number] of [2, 1].map((hours, i) => [hours, [old, young][i] ?? ''] as const)) {
+    await intake.inbound(line, inbound({ ...from(number), text: number }))
+    await world.db.run`
+      update msgapp_chats set last_at = last_at - make_interval(hours => ${hours})
+      where channel_id = ${line.channel} and number = ${number}`
+  }
+  // Wherever the rows lie.
+  await world.db.run`update msgapp_chats set unread = unread where channel_id = ${line.channel} and number = ${old}`
+  await intake.inbound(line, inbound({ ...from(null), text: 'Which one?' }))
+  const { messages } = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}/78@lid`)).body
+  assert.deepEqual(
+    messages.map((one: { message: { text: string } }) => one.message.text),
+    ['Which one?', young],
+  )
+})
+
 test('nobody is named twice, and an id that another account knows is nobody', async () => {
   const [tenant, other] = [await world.tenant(), await world.tenant()]
   const [chat, theirs] = [await makeChat(world, tenant.id), await makeChat(world, other.id)]

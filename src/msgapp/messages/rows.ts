@@ -46,7 +46,8 @@ export const peerByRemote = (sql: Sql, channel: { account: string; id: string },
   number: string | null
 }>`
   select peer, number from msgapp_chats
-  where account_id = ${channel.account} and channel_id = ${channel.id} and remote_id = ${remote} limit 1`
+  where account_id = ${channel.account} and channel_id = ${channel.id} and remote_id = ${remote}
+  order by number is null, last_at desc limit 1`
 
 type Place = { account: string; id: string }
 

@@ -5,6 +5,7 @@ import type { Act } from '../acts.ts'
 import type { Asked } from '../asking.ts'
 import { asTold } from '../later.ts'
 import type { Media } from '../media/ops.ts'
+import { dropEchoes } from './echoes.ts'
 import type { Surroundings } from './shown.ts'
 import * as store from './store.ts'
 import { begun, steps, type Told, tell } from './told.ts'
@@ -51,7 +52,7 @@ const rowOf = ({ job, result }: Done<Asked<Payload>, Result>): store.SentRow => 
 const settle = async (tx: Tx, surroundings: Surroundings, done: readonly Done<Asked<Payload>, Result>[]) => {
   const rows = done.map(rowOf)
   await store.amongSettlers(tx, [...new Set(rows.map(({ channel }) => channel))])
-  await store.dropEchoes(tx, rows)
+  await dropEchoes(tx, rows)
   const changed = new Map((await store.sent(tx, rows)).map((step) => [step.id, step]))
   await tell(
     tx,

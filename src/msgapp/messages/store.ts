@@ -87,41 +87,6 @@ export const alone = (tx: Tx, channels: readonly string[]) => tx.run`
   select pg_advisory_xact_lock(hashtextextended('msgapp receipts ' || c, 0))
   from (select c from unnest(${channels}::text[]) c order by c) as ordered`
 
-/**
- * Takes away what a network echoed as another device's before its answer said that it is ours. What was told of it stays true: its
- * id is one of the message from now on, and how far it was acknowledged is kept for `sent`. A conversation that ended with the echo
- * ends with the message itself. Each conversation is held before its messages, as by all who write to both.
- */
-export const dropEchoes = (tx: Tx, sent: readonly SentRow[]) => tx.run`
-  with echo as materialized (
-    select m.account_id, m.channel_id, m.peer, m.id, g.id as kept
-    from unnest(${sent.map((s) => s.channel)}::uuid[], ${sent.map((s) => s.networkId)}::text[], ${sent.map((s) => s.id)}::uuid[])
-      as g (channel_id, network_id, id)
-    join msgapp_messages m using (channel_id, network_id)
-    where m.id <> g.id and m.sent_by = 'agent'
-  ), held as materialized (
-    select c.account_id, c.channel_id, c.peer from msgapp_chats c
-    where (c.account_id, c.channel_id, c.peer) in (select account_id, channel_id, peer from echo)
-    order by c.account_id, c.channel_id, c.peer for update
-  ), doomed as materialized (
-    select m.account_id, m.id, e.kept from echo e join held using (account_id, channel_id, peer)
-    join msgapp_messages m on m.account_id = e.account_id and m.id = e.id
-    order by m.account_id, m.id for update of m
-  ), dropped as (
-    delete from msgapp_messages m using doomed d where m.account_id = d.account_id and m.id = d.id
-    returning m.account_id, m.channel_id, m.peer, m.id, m.network_id, m.ack, m.read_at, d.kept
-  ), named as (
-    insert into msgapp_aliases (account_id, id, message_id)
-    select account_id, id, kept from dropped on conflict do nothing
-  ), acknowledged as (
-    insert into msgapp_early (channel_id, network_id, level, read_at, created_at)
-    select channel_id, network_id, ack, read_at, (select app_now()) from dropped where ack > 1
-    on conflict (channel_id, network_id) do update set level = greatest(msgapp_early.level, excluded.level),
-      read_at = coalesce(msgapp_early.read_at, excluded.read_at)
-  )
-  update msgapp_chats c set last_message_id = d.kept from dropped d
-  where c.account_id = d.account_id and c.channel_id = d.channel_id and c.peer = d.peer and c.last_message_id = d.id`
-
 export type Step = { account_id: string; id: string; was: number; ack: number; failed: boolean }
 
 /** Writes down that networks took messages, with the receipts that came before their answer; in one order, as `receive`. */
