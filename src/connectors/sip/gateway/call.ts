@@ -9,7 +9,7 @@ import { type Ending, failed, hungUp, ofDesk, ofMedia, veiled } from './ending.t
 import { type Found, Hunt } from './hunt.ts'
 import { Meter } from './meter.ts'
 import { type Parts, returnMs } from './parts.ts'
-import type { Binding, Registrar } from './registrar.ts'
+import type { Registrar } from './registrar.ts'
 import { described, Side, type SideEvents } from './side.ts'
 import type { Story, Timelines } from './timeline.ts'
 import type { Trunk } from './trunk.ts'
@@ -40,12 +40,13 @@ const narrow: readonly MediaCodec[] = ['pcmu', 'pcma']
 
 /** One call, from its INVITE until the desk knows of its end (a B2BUA: RFC 7092). */
 export class Call {
+  /** Looks for somebody who answers; null before. */
+  hunt: Hunt | null = null
   private readonly ground: CallGround
   private readonly caller: Caller
   private readonly story: Story
   private plan: VoicePlan | null = null
   private meter: Meter | null = null
-  private hunt: Hunt | null = null
   private sides: readonly Side[] = []
   private ending: Ending | null = null
   private answeredBy: VoiceTarget | null = null
@@ -130,14 +131,6 @@ export class Call {
         this.end({ how: 'interrupted', status: 408, reason: 'The browser did not come back', by: side.name }),
       )
     }
-  }
-
-  replaced(flow: Flow): void {
-    this.hunt?.replaced(flow)
-  }
-
-  arrived(binding: Binding): void {
-    this.hunt?.arrived(binding)
   }
 
   moved(from: Flow, to: Flow): void {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
+import type { MediaCall, MediaEngine } from '../../port.ts'
 import { header } from '../codec/message.ts'
-import { until } from '../testing.ts'
+import { turns, until } from '../testing.ts'
 import {
   answer,
   dial,
@@ -232,6 +233,60 @@ test('who signs in elsewhere while it rings is rung there, and no longer at the 
   assert.deepEqual([old.calls.length, young.calls.length, dialled.refused], [1, 1, []])
   await session.bye()
   assert.equal((await ended()).how, 'completed')
+})
+
+test('who signs in anew while the media of a call are made ready is rung there', async (t) => {
+  const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow: MediaEngine = {
+    ...media,
+    openCall: async (events) => {
+      const opened = await media.openCall(events)
+      if (opened.outcome === 'refused') return opened
+      const addLeg: MediaCall['addLeg'] = async (wish) => {
+        if (wish.id !== 'caller') {
+          asked.resolve()
+          await go.promise
+        }
+        return opened.value.addLeg(wish)
+      }
+      return { outcome: 'done', value: { ...opened.value, addLeg } }
+    },
+  }
+  const { url, gateway, carrier, browser, ended } = await openWorld(t, toBrowsers('ANN'), { media: slow })
+  const old = await browser('ANN')
+  const uri = `sip:33187654321@127.0.0.1:${gateway.port}`
+  const ask = { uri, from: '<sip:33612345678@carrier.test>' }
+  const { dialled } = await dial(carrier, ask, await kept(t, makeTelephone()))
+  await asked.promise
+  const young = await openBrowser(t, url, 'ANN')
+  assert.match(await young.register({ generation: 2 }), /^200/)
+  await until(() => old.code === 4001)
+  go.resolve()
+  const { session } = await answer(await until(() => young.calls[0]), await kept(t, makeSoftphone()))
+  await until(() => dialled.session)
+  assert.equal(old.calls.length, 0)
+  await session.bye()
+  assert.equal((await ended()).how, 'completed')
+})
+
+test('of two that ring one signs off when its connection is broken, and the other one is busy: the caller hears so', async (t) => {
+  const { gateway, carrier, browser, ended } = await openWorld(t, toBrowsers('ANN', 'BOB'), { media })
+  const [ann, bob] = [await browser('ANN'), await browser('BOB')]
+  const uri = `sip:33187654321@127.0.0.1:${gateway.port}`
+  const ask = { uri, from: '<sip:33612345678@carrier.test>' }
+  const { dialled } = await dial(carrier, ask, await kept(t, makeTelephone()))
+  const [one, other] = [await until(() => ann.calls[0]), await until(() => bob.calls[0])]
+  one.ring({ status: 180 })
+  await until(() => dialled.progress.includes(180))
+  const absent = { account: 'one', user: 'ANN' }
+  ann.cut()
+  await until(() => !gateway.isRegistered(absent))
+  await turns()
+  other.refuse({ status: 486 })
+  await turns()
+  await gateway.drop([absent], 'expired', false)
+  await until(() => dialled.refused[0]?.startsWith('486'))
+  assert.equal((await ended()).how, 'busy')
 })
 
 test('whose connection breaks while it rings is rung again when it is back; who is suspended meanwhile is not', async (t) => {

@@ -61,11 +61,15 @@ export class Calls {
   }
 
   replaced(flow: Flow): void {
-    for (const call of this.open) call.replaced(flow)
+    for (const call of this.open) call.hunt?.replaced(flow)
   }
 
   arrived(binding: Binding): void {
-    for (const call of this.open) call.arrived(binding)
+    for (const call of this.open) call.hunt?.arrived(binding)
+  }
+
+  left(person: VoicePerson): void {
+    for (const call of this.open) call.hunt?.left(person)
   }
 
   moved(from: Flow, to: Flow): void {

@@ -101,6 +101,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
       // A browser takes calls only once it has heard that it is registered.
       arrived: (binding) => void setImmediate(() => calls.arrived(binding)),
       moved: (from, to) => calls.moved(from, to),
+      left: (person) => calls.left(person),
       dismissed: (flow, why) => {
         if (why === 'replaced') calls.replaced(flow)
         door.dismiss(flow, why)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { MediaCall, MediaCodec } from '../../port.ts'
-import type { VoicePlan, VoiceTarget } from '../../voice-port.ts'
+import type { VoicePerson, VoicePlan, VoiceTarget } from '../../voice-port.ts'
 import type { Ask } from '../codec/agent/ask.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
 import type { Header, SipResponse } from '../codec/message.ts'
@@ -45,6 +45,9 @@ type Tried = (Won | { readonly ending: Ending }) & { readonly isFinal: boolean }
 const nobody: Ending = { how: 'no_answer', status: 480, reason: 'Nobody is there to be called', by: null }
 const unanswered: Ending = { how: 'no_answer', status: 480, reason: 'Nobody answered', by: null }
 
+const isOf = ({ side: { person } }: Attempt, whom: VoicePerson): boolean =>
+  person !== null && keyOf(person) === keyOf(whom)
+
 /** Looks for somebody who answers: one target after the other, the people of one all at once. */
 export class Hunt {
   private readonly settings: HuntSettings
@@ -55,6 +58,7 @@ export class Hunt {
   private isCancelled = false
   private isWon = false
   private begin = (_attempt: Attempt) => {}
+  private giveUp = (_attempt: Attempt) => {}
   private stop = () => {}
 
   constructor(settings: HuntSettings) {
@@ -97,14 +101,30 @@ export class Hunt {
   /** Somebody rings here by a connection that is not the newest: it is this one that rings. Nobody has answered the offer: it holds. */
   arrived(binding: Binding): void {
     for (const attempt of this.isWon || this.isCancelled ? [] : [...this.ringing]) {
-      const { person, media, flow } = attempt.side
-      if (!person || keyOf(person) !== keyOf(binding.person) || flow?.id === binding.flow.id) continue
+      if (!isOf(attempt, binding.person) || attempt.side.flow?.id === binding.flow.id) continue
       this.ringing.delete(attempt)
       attempt.cancel()
-      const where = { trunk: null, person, flow: binding.flow }
-      const side = new Side('callee', where, media, this.settings.side)
-      this.begin(new Attempt(side, this.named(this.toward(binding)), attempt.offer))
+      this.begin(this.moved(attempt, binding))
     }
+  }
+
+  /** Somebody will not come back. */
+  left(person: VoicePerson): void {
+    for (const attempt of [...this.ringing]) if (this.absent.has(attempt) && isOf(attempt, person)) this.giveUp(attempt)
+  }
+
+  /** The same offer, to where its person is now. */
+  private moved({ side: { media }, offer }: Attempt, binding: Binding): Attempt {
+    const where = { trunk: null, person: binding.person, flow: binding.flow }
+    const side = new Side('callee', where, media, this.settings.side)
+    return new Attempt(side, this.named(this.toward(binding)), offer)
+  }
+
+  /** Its person may have signed in anew while the media were made ready. */
+  private upToDate(attempt: Attempt): Attempt {
+    const { person, flow } = attempt.side
+    const binding = person && this.settings.registrar.find(person)
+    return binding && binding.flow.id !== flow?.id ? this.moved(attempt, binding) : attempt
   }
 
   private isDown(target: VoiceTarget): boolean {
@@ -187,8 +207,8 @@ export class Hunt {
   private ring(target: VoiceTarget, attempts: readonly Attempt[]): Promise<Tried> {
     const { parts, plan } = this.settings
     const { ringing } = this
-    const outcomes: Outcome[] = []
-    let hasRung = false
+    const endings: Ending[] = []
+    let [hasRung, isFinal] = [false, false]
     return new Promise((resolve) => {
       const give = (isOver: boolean) => {
         for (const attempt of ringing) attempt.cancel()
@@ -199,14 +219,19 @@ export class Hunt {
         stopTimer()
         if (this.isCancelled) resolve({ ending: nobody, isFinal: true })
       }
+      const settle = (attempt: Attempt, ending: Ending) => {
+        if (!ringing.delete(attempt)) return
+        endings.push(ending)
+        if (this.isWon || ringing.size > 0) return
+        resolve({ ending: weightiest(endings) ?? nobody, isFinal: hasRung || isFinal })
+      }
       const refused = (attempt: Attempt, outcome: Outcome) => {
         if (this.mayReturn(attempt, outcome) && hasRung) this.absent.add(attempt)
-        if (this.absent.has(attempt) || !ringing.delete(attempt)) return
-        outcomes.push(outcome)
-        if (this.isWon || ringing.size > 0) return
-        const ending = weightiest(outcomes.map(ofOutcome)) ?? nobody
-        resolve({ ending, isFinal: hasRung || !outcomes.every(mayFailOver) })
+        if (this.absent.has(attempt)) return
+        isFinal ||= !mayFailOver(outcome)
+        settle(attempt, ofOutcome(outcome))
       }
+      this.giveUp = (attempt) => settle(attempt, unanswered)
       this.begin = (attempt) => {
         ringing.add(attempt)
         attempt.start(parts, {
@@ -237,7 +262,7 @@ export class Hunt {
           refused: (outcome) => refused(attempt, outcome),
         })
       }
-      for (const attempt of attempts) this.begin(attempt)
+      for (const attempt of attempts) this.begin(this.upToDate(attempt))
     })
   }
 

@@ -24,6 +24,8 @@ export type RegistrarEvents = {
   arrived(binding: Binding): void
   /** The same device came back over another connection. */
   moved(from: Flow, to: Flow): void
+  /** Somebody is not here any more, and not waited for. */
+  left(person: VoicePerson): void
   /** This connection has no say any more. */
   dismissed(flow: Flow, why: 'replaced' | 'expired' | 'suspended'): void
 }
@@ -187,6 +189,7 @@ export class Registrar {
   private leave(kept: Kept, why: 'expired' | 'suspended' | 'requested'): void {
     this.forget(kept)
     this.settings.desk.left(kept.person, why)
+    this.settings.events.left(kept.person)
   }
 
   private forget(kept: Kept): void {
