@@ -34,6 +34,14 @@ test('a description is read with static types, its own address, and a=rtcp that 
   assert.equal(audio.direction, 'sendonly')
 })
 
+test('an address is none to be asked for, but where ICE finds another one', () => {
+  const named = offer.join('\r\n').replace('192.0.2.2', 'media.carrier.test')
+  assert.equal(readAudio(named), 'c= is to be an IP address, not media.carrier.test')
+  const security = ['a=ice-ufrag:abcd', 'a=ice-pwd:a password of ICE', 'a=fingerprint:sha-256 AB:CD', '']
+  assert.equal(read([...named.split('\r\n'), ...security]).address, 'media.carrier.test')
+  assert.equal(read(offer.map((line) => line.replace('IP4 192.0.2.2', 'IP6 2001:db8::2'))).address, '2001:db8::2')
+})
+
 test('an answer has as many media as the offer, and refuses those that are not its audio', () => {
   const answer = writeAudio({
     id: '1',

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+
 /** Session descriptions (RFC 8866) of one audio stream: what an offer or an answer (RFC 3264) says to a media engine. */
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
@@ -99,6 +101,8 @@ export const readAudio = (text: string): AudioDescription | string => {
   const both = [...audio.lines, ...session]
   const word = both.map((line) => line.slice(2)).find(isDirection) ?? 'sendrecv'
   const security = securityOf(both)
+  // With ICE nothing is sent there. Elsewhere a name would have to be asked for (RFC 8866, 5.7, allows one; carriers give none).
+  if (!security && isIP(address) === 0) return `c= is to be an IP address, not ${address.slice(0, 64)}`
   const rtcp = Number((find(audio.lines, 'a=rtcp:') ?? '').split(/\s+/)[0])
   return {
     address,

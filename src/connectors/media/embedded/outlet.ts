@@ -13,8 +13,12 @@ export type Given = {
   readonly payload: Buffer
 }
 
-/** A gap in what a source gives is kept, so that the listener can tell a loss; a larger jump is a source that began anew. */
-const maxJump = 3_000
+/**
+ * A gap in what a source gives is kept, so that the listener can tell a loss; a larger jump is a source that began anew, and so is a
+ * step back beyond what comes late: its numbers would be repeated, which no listener takes. As the intake judges (RFC 3550, A.1).
+ */
+const maxGap = 3_000
+const maxLate = 100
 
 /**
  * One stream as it goes out: one SSRC for the leg's whole life, whoever gives the packets. When the giver changes (a tone, a digit,
@@ -38,9 +42,11 @@ export class Outlet {
 
   /** @param at milliseconds of a steady clock */
   number(given: Given, at: number, clock: number): RtpPacket {
+    const ahead = sequenceAhead(this.sourceSequence, given.sequence)
     const isSame =
       given.source === this.source &&
-      Math.abs(sequenceAhead(this.sourceSequence, given.sequence)) < maxJump &&
+      ahead >= -maxLate &&
+      ahead <= maxGap &&
       Math.abs(timestampAhead(this.sourceTimestamp, given.timestamp)) < clock * 60
     if (!isSame) {
       const passed = this.source === null ? 0 : Math.max(1, Math.round(((at - this.at) * clock) / 1_000))
@@ -50,8 +56,11 @@ export class Outlet {
     const sequence = (given.sequence + this.sequenceOffset) & 0xffff
     const timestamp = (given.timestamp + this.timestampOffset) >>> 0
     this.source = given.source
-    this.sourceSequence = given.sequence
-    this.sourceTimestamp = given.timestamp
+    // The highest one: against one that came late, a step back would look smaller than it is.
+    if (!isSame || ahead > 0) {
+      this.sourceSequence = given.sequence
+      this.sourceTimestamp = given.timestamp
+    }
     if (sequenceAhead(this.sequence, sequence) > 0) this.sequence = sequence
     if (timestampAhead(this.timestamp, timestamp) > 0) {
       this.timestamp = timestamp
