@@ -128,6 +128,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     t.diagnostic(`it rang ${Math.round(performance.now() - asked)} ms after it was dialled`)
     await tab.saw('call accepted')
     await tab.hears(620)
+    const heardAt = performance.now()
     await tab.run(`call.sendDigits('0123456789*#ABCD')`)
     await until(async () => (await handset('+447700900321')).digits.length >= 16)
     assert.equal((await handset('+447700900321')).digits, '0123456789*#ABCD')
@@ -152,9 +153,11 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     await tab.run('call.hold(true)')
     await tab.run('call.hold(false)')
     await tab.hears(620)
+    const least = (performance.now() - heardAt) / 1_000
     const talked = (await tab.run<number>('(call.disconnect(), performance.now() - began)')) / 1_000
     await tab.saw('call disconnect')
     const cdr = await newest()
+    const most = (performance.now() - asked) / 1_000
     assert.deepEqual([cdr.status, cdr.to_number], ['COMPLETED', '+447700900321'])
     const heard = await until(async () => {
       const { state, tones } = await handset('+447700900321')
@@ -168,8 +171,10 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     const { recording_url: url } = await newest()
     const wav = Buffer.from(await (await fetch(url)).arrayBuffer())
     const frames = (wav.length - 44) / 4
-    // A machine that does much else hears of the ends late.
-    assert.ok(Math.abs(frames / 8_000 - talked) < (isLong ? 0.5 : 2), `${frames / 8_000} s of ${talked}`)
+    // A machine that does much else hears of the ends late: there it is what was certainly talked, and not more than all of it.
+    const seconds = frames / 8_000
+    assert.ok(seconds > least - 0.5 && seconds < most + 0.5, `${seconds} s, ${least} to ${most}`)
+    if (isLong) assert.ok(Math.abs(seconds - talked) < 0.5, `${seconds} s of ${talked}`)
     const side = (offset: number) => Int16Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))
     assert.ok(clearest(side(0), 1_000) > 0.9, 'left the agent')
     assert.ok(clearest(side(2), 620) > 0.9, 'right the far end')
@@ -314,7 +319,11 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
       await tab.saw('reconnected')
     }
     await until(() => tab.run('globalThis.quality?.lossPercent === 100 && quality.mos < 1.5'))
-    await until(async () => (await states()).includes('disconnected') && (await states()).at(-1) === 'connected', 60)
+    await until(
+      async () =>
+        (await states()).includes('disconnected') && /^(?:connected|completed)$/.test((await states()).at(-1) ?? ''),
+      60,
+    )
     await Promise.all([tab.hears(620), hears(telephone, 1_000)])
     assert.equal(twice(telephone), 0)
     await session.bye()

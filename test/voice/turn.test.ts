@@ -45,7 +45,9 @@ const gather = (servers: object[]) => `(async () => {
   connection.addTransceiver('audio')
   const found = new Promise((resolve) => {
     connection.onicecandidate = ({ candidate }) => { if (candidate?.type) resolve(candidate.type) }
-    connection.onicecandidateerror = ({ errorCode }) => resolve(errorCode)
+    // 701: not reached from one of the interfaces; another one may do better.
+    connection.onicecandidateerror = ({ errorCode }) => { if (errorCode !== 701) resolve(errorCode) }
+    connection.onicegatheringstatechange = () => { if (connection.iceGatheringState === 'complete') resolve(701) }
   })
   await connection.setLocalDescription()
   const told = await found
