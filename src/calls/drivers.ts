@@ -54,12 +54,12 @@ export const startDrivers = async (
   host: string,
 ): Promise<Drivers> => {
   const { sipPort, sipTlsPort, tlsKey, tlsCert, sandbox } = config
-  const media = await startMedia(config, (reason) => given.fault(new Error(reason)))
   const tls =
     sipTlsPort !== null && tlsKey !== null && tlsCert !== null
       ? { port: sipTlsPort, key: readFileSync(tlsKey, 'utf8'), cert: readFileSync(tlsCert, 'utf8') }
       : null
   const told = toldOf(config)
+  const media = await startMedia(config, (reason) => given.fault(new Error(reason)))
   try {
     const gateway = await startGateway({
       ...{ ...given, media, bind: boundTo(config), port: sipPort ?? (sandbox ? 0 : 5060), domain: host, realm: host },

@@ -21,6 +21,8 @@ export type Lease = {
   tenure(): number | null
   /** False as soon as another process may have taken over: nothing new is begun then. */
   isHeld(): boolean
+  /** For how long another process may have taken over from us, ms; 0 while it is held, or not ours. */
+  lapsed(): number
   /** Who has it, as far as we have seen. */
   holder(): string | null
   /** Lets another process have it at once. */
@@ -65,26 +67,31 @@ export const makeLease = (db: Db, name: string): Lease => {
     seen = null
   }
 
-  const watch = async (): Promise<Whose> => {
+  /** @param mayTake false for who has just lost it: its calls are ended first */
+  const watch = async (mayTake: boolean): Promise<Whose> => {
     const row = await db.one<Row>`select fence, beats, holder from voice_lease`
     holder = row.holder
     const isSame = seen?.fence === row.fence && seen.beats === row.beats
     const silent: number = isSame && seen ? seen.silent + 1 : 0
-    if ((row.holder === null || silent >= mostSilent) && (await take(row))) return 'ours'
+    if (mayTake && (row.holder === null || silent >= mostSilent) && (await take(row))) return 'ours'
     const isHeard = seen !== null && !isSame
     seen = { fence: row.fence, beats: row.beats, silent }
     return isHeard ? 'theirs' : 'unsure'
   }
 
+  const lapsed = () => (fence === null ? 0 : Math.max(0, performance.now() - heldUntil))
+
   return {
     tenure: () => fence,
-    isHeld: () => fence !== null && performance.now() < heldUntil,
+    isHeld: () => fence !== null && lapsed() === 0,
+    lapsed,
     holder: () => holder,
     look: async () => {
       try {
-        if (fence !== null && (await prolong(fence))) return 'ours'
-        if (fence !== null) lose()
-        return await watch()
+        if (fence === null) return await watch(true)
+        if (await prolong(fence)) return 'ours'
+        lose()
+        return await watch(false)
       } catch (error) {
         // While nobody can be heard, silence says nothing.
         seen = null

@@ -15,6 +15,8 @@ import type { TrunkConnection } from './trunks.ts'
 
 /** What runs calls while they are ours. */
 export type Office = Drivers & {
+  /** That of the lease under which it was opened. */
+  readonly tenure: number
   /** Sends away who may not be here any more: when something changed, and every so often, as one may come while another look is under way. */
   look(): Promise<void>
   /** Ends what operators asked to be ended: when they ask, and every so often, as a call has no end yet while it begins. */
@@ -54,7 +56,7 @@ const held = (desk: Desk, isHeld: () => boolean): VoiceDesk => ({
   receive: async (call) => (isHeld() ? desk.receive(call) : elsewhere),
 })
 
-/** Closes what tenures before have left open, and opens the ports. @throws Error as `startDrivers` */
+/** Opens the ports, and closes what tenures before have left open. @throws Error as `startDrivers` */
 export const openOffice = async (ground: OfficeGround): Promise<Office> => {
   const { db, seal, config, log, host, tenure } = ground
   const fault = (error: unknown) => log.error({ err: error }, 'voice met an error')
@@ -66,11 +68,11 @@ export const openOffice = async (ground: OfficeGround): Promise<Office> => {
   const closeLeft = async () => {
     while ((await db.begin((tx) => closeEarlier(tx, tenure, mostLeft))) > 0);
   }
-  // Before the ports, which may be taken: records want none.
-  await closeLeft().catch(fault)
   const secret = seal.derive('sip nonces').toString('base64')
   const drivers = await startDrivers(config, { desk: held(desk, ground.isHeld), secret, fault }, host)
   gateway = drivers.gateway
+  // Only who can run calls is the one to say that those before are over.
+  await closeLeft().catch(fault)
 
   const sayGoodbye = async ({ account_id, call_id, dialogs: kept }: dialogs.Left) => {
     const told = await drivers.gateway.release(kept.list)
@@ -87,6 +89,7 @@ export const openOffice = async (ground: OfficeGround): Promise<Office> => {
 
   return {
     ...drivers,
+    tenure,
     look: async () => {
       const people = desk.present()
       if (people.length === 0) return

@@ -12,7 +12,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Prices } from '../prices/ops.ts'
 import { startArchive, storeOf } from './archive.ts'
-import { makeLease, lookMs as tellMs } from './lease.ts'
+import { longestUnwritten } from './ending.ts'
+import { makeLease, lookMs as tellMs, type Whose } from './lease.ts'
 import { recordingLinks } from './links.ts'
 import { type Office, openOffice } from './office.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
@@ -50,7 +51,7 @@ export type Voice = {
   figures(): VoiceFigures
   standing(): VoiceStanding
   start(): Promise<void>
-  /** Resolves once it is known which process runs the calls: a few seconds after a crash. */
+  /** Resolves once it is known which process runs the calls, or that this one cannot: a few seconds after a crash. */
   known(): Promise<void>
   /** Takes no new calls, lets those that are go on for a while, and ends the rest. */
   close(): Promise<void>
@@ -73,12 +74,16 @@ const farewellMs = 10_000
 const recoverMs = 5_000
 /** How often the stories of calls are written down, ms. */
 const writeMs = 1_000
+/** How long the lease waits for the database, ms: twice within the time that a tenure stays held. */
+const patience = 2_000
 /** How often those are looked for who may not be here any more, ms, beside when they change. */
 const lookMs = 5_000
 
 const portTaken =
   'another program has the port of SIP; end it, or give TRUNKLINE_SIP_PORT (or TRUNKLINE_SIP_TLS_PORT) another one'
-const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE'
+const unopened = 'its ports or its audio could not be opened: its log says why'
+const hindrance = (error: unknown): string =>
+  error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' ? portTaken : unopened
 
 const running: VoiceStanding = { state: 'running', reason: null }
 const standby: VoiceStanding = { state: 'standby', reason: 'another process runs the calls' }
@@ -96,7 +101,9 @@ const elsewhere: VoiceFinding = {
 }
 
 export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock }: Given): Voice => {
-  const lease = makeLease(db, `${hostname()}, process ${process.pid}`)
+  // However many requests wait for a connection, who runs the calls can say so.
+  const line = db.apart(patience)
+  const lease = makeLease(line, `${hostname()}, process ${process.pid}`)
   let trunks: readonly TrunkConnection[] = []
   let office: Office | null = null
   /** What it does while no office is open. */
@@ -104,6 +111,8 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   let pausedUntil = 0
   const ticks: { end(): Promise<void> }[] = []
   let isClosed = false
+  /** The office opens or closes. */
+  let following: Promise<void> | null = null
   const decided = Promise.withResolvers<void>()
   const onError = (error: unknown) => log.error({ err: error }, 'voice could not do what is due')
   const { of: linkOf } = recordingLinks({ seal, clock, publicUrl })
@@ -129,7 +138,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     return idle
   }
 
-  /** Opens the office. While another program has a port of ours, whoever else waits may run the calls, and all but voice goes on here. */
+  /** Opens the office. While it cannot be opened, whoever else waits may run the calls, and all but voice goes on here. */
   const begin = async (tenure: number): Promise<void> => {
     const host = new URL(publicUrl()).hostname
     const ground = {
@@ -140,11 +149,11 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     try {
       office = await openOffice(ground)
     } catch (error) {
+      const reason = hindrance(error)
+      if (idle.reason !== reason) log.error({ err: error }, `there are no calls for now: ${reason}`)
+      idle = { state: 'hindered', reason }
       pausedUntil = performance.now() + recoverMs
       await lease.release()
-      if (!isTaken(error)) throw error
-      if (idle.reason !== portTaken) log.error({ err: error }, `there are no calls for now: ${portTaken}`)
-      idle = { state: 'hindered', reason: portTaken }
       return
     }
     if (idle.state !== 'starting') log.info('calls are possible now: this process runs them')
@@ -152,25 +161,40 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     void office.recover().catch(onError)
   }
 
-  const lose = async (lost: Office): Promise<void> => {
-    log.error({ holder: lease.holder() }, 'another process has taken the calls over: those of this one are ended')
+  /** Ends the calls of an office that is not to run them any more: another process does, or may long since. */
+  const end = async (lost: Office, then: VoiceStanding): Promise<void> => {
+    log.error({ holder: lease.holder() }, `the calls of this process are ended: ${then.reason}`)
     office = null
-    idle = standby
+    idle = then
     await lost.close(0, true)
   }
 
-  /** Sees to it that one process runs the calls: this one when nobody else does. */
-  const attend = async (): Promise<void> => {
-    if ((isClosed && !office) || performance.now() < pausedUntil) return
-    const whose = await lease.look()
+  /** Does what the lease says. */
+  const follow = async (whose: Whose | null): Promise<void> => {
     const tenure = lease.tenure()
-    if (tenure === null && office) await lose(office)
-    else if (tenure !== null && !office) await begin(tenure)
+    if (office && office.tenure !== tenure) await end(office, standby)
+    else if (office && lease.lapsed() > longestUnwritten) await end(office, lapsed)
+    else if (!office && !isClosed && tenure !== null && lease.isHeld()) await begin(tenure)
     else if (whose === 'theirs' && idle.state !== 'standby') {
       idle = standby
       log.info({ holder: lease.holder() }, 'another process runs the calls: this one takes over when that one is gone')
     }
-    if (whose !== 'unsure') decided.resolve()
+    if (whose === 'ours' || whose === 'theirs') decided.resolve()
+  }
+
+  /** Sees to it that one process runs the calls: this one when nobody else does. It does not wait for an office that opens or closes. */
+  const attend = async (): Promise<void> => {
+    if ((isClosed && !office) || performance.now() < pausedUntil) return
+    let whose: Whose | null = null
+    try {
+      whose = await lease.look()
+    } finally {
+      following ??= follow(whose)
+        .catch(onError)
+        .finally(() => {
+          following = null
+        })
+    }
   }
 
   const leave = async (milliseconds: number) => {
@@ -228,6 +252,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     known: () => decided.promise,
     start: async () => {
       await attend()
+      await following
       ticks.push(
         tick(tellMs, attend, onError),
         tick(recoverMs, async () => office?.recover(), onError),
@@ -242,10 +267,12 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
       isClosed = true
       await leave(farewellMs)
       for (const one of ticks) await one.end()
+      await following
       await turn
       // One that was just being opened.
       await leave(0)
       await lease.release().catch(onError)
+      await line.end()
     },
   }
 }

@@ -36,6 +36,8 @@ export type Tx = Sql & {
 
 export type Db = Sql & {
   begin<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Another connection, for what may not wait behind anything else. What takes longer than so many milliseconds is given up. */
+  apart(milliseconds: number): Db
   /** Connections in use and callers waiting for one. */
   load(): { total: number; idle: number; waiting: number }
   end(): Promise<void>
@@ -96,6 +98,8 @@ export type DbOptions = {
   onError?: (error: Error) => void
   /** Without limits of time: for migrations, which take as long as they take. */
   patient?: boolean
+  /** How long it waits for a connection, and then for an answer, ms; else 5 s and 30. */
+  patience?: number
 }
 
 /**
@@ -114,15 +118,19 @@ const uncompiled = (url: string): { connectionString: string; options: string } 
 }
 
 /** A pool of connections. An idle connection that breaks is dropped and reported, never thrown: see data-layer part 3. */
-export const connect = ({ url, connections = 10, onError = () => {}, patient = false }: DbOptions): Db => {
+export const connect = ({ url, connections = 10, onError = () => {}, patient = false, patience }: DbOptions): Db => {
   const pool = new pg.Pool({
     ...uncompiled(url),
     max: connections,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: patience ?? 5_000,
     // A peer that swallows packets must not hold a caller for ever.
     ...(patient
       ? {}
-      : { statement_timeout: 30_000, query_timeout: 35_000, idle_in_transaction_session_timeout: 60_000 }),
+      : {
+          statement_timeout: patience ?? 30_000,
+          query_timeout: patience ?? 35_000,
+          idle_in_transaction_session_timeout: 60_000,
+        }),
     keepAlive: true,
     application_name: 'trunkline',
   })
@@ -166,6 +174,7 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
         client.release(broken)
       }
     },
+    apart: (milliseconds) => connect({ url, connections: 1, onError, patience: milliseconds }),
     load: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     end: () => pool.end(),
   }

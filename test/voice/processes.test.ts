@@ -5,7 +5,6 @@ import WebSocket from 'ws'
 import { openExchange, usersOf } from '../../src/calls/testing.ts'
 import { answer, dial, fromBrowser, kept } from '../../src/connectors/sip/gateway/testing.ts'
 import { makeRelay, type Relay } from '../chaos/relay.ts'
-import { freePort } from '../counterparts/program.ts'
 import { testDatabase } from '../database.ts'
 import { makeSoftphone } from '../media/softphone.ts'
 import { makeTelephone } from '../media/telephone.ts'
@@ -74,7 +73,7 @@ const closedBy = async (next: Platform, ends: readonly string[]) => {
   }, 60)
   await until(async () => ends.length > 0, 60)
   // Ten seconds are the promise; a busy machine is given more.
-  assert.ok(Date.now() - began < 30_000, `${Date.now() - began} ms`)
+  assert.ok(Date.now() - began < 60_000, `${Date.now() - began} ms`)
   assert.deepEqual([cdr.status, cdr.end_reason], ['COMPLETED', 'interrupted'])
   assert.deepEqual(ends, ['remote'])
   await until(() => runs(next))
@@ -85,9 +84,9 @@ describe('of several processes', () => {
   let first: Platform
   let second: Platform
   before(async () => {
-    const port = String(await freePort())
-    first = await start({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_SIP_PORT: port })
-    second = await start({ TRUNKLINE_ROLES: 'api,voice', TRUNKLINE_SIP_PORT: port })
+    first = await start({ TRUNKLINE_SANDBOX: 'true' })
+    // The very port of the first, which lets nobody else have it before.
+    second = await start({ TRUNKLINE_ROLES: 'api,voice', TRUNKLINE_SIP_PORT: String(first.voicePort) })
   })
   after(() => Promise.all(started.map((one) => one.end('SIGKILL'))))
 

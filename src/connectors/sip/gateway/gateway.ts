@@ -120,6 +120,11 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
   const port = await openTransports(agent, settings, {
     isKnown: (address) => trunks.isKnown(address),
     trustOf: (target) => trunks.trustOf(target),
+  }).catch(async (error: unknown) => {
+    // Whoever tries again finds no port taken by ourselves.
+    door.close()
+    await agent.close()
+    throw error
   })
 
   return {

@@ -36,8 +36,14 @@ const flowOver = (socket: Socket, address: string, port: number): Flow => {
 /** SIP over UDP (RFC 3261, 18). One socket sends and receives, so that answers come back through NATs (RFC 3581). */
 export const openUdp = async (settings: UdpSettings, receiver: Receiver): Promise<Transport> => {
   const socket = createSocket(isIPv6(settings.address) ? 'udp6' : 'udp4')
-  socket.bind(settings.port, settings.address)
-  await once(socket, 'listening')
+  try {
+    const listening = once(socket, 'listening')
+    socket.bind(settings.port, settings.address)
+    await listening
+  } catch (error) {
+    socket.close()
+    throw error
+  }
   socket.on('error', () => {})
   socket.on('message', (octets, { address, port }) => receiver.received(octets, flowOver(socket, address, port)))
   return {
