@@ -119,7 +119,7 @@ test('of a call that nobody answered no recording is looked for', async () => {
   assert.equal(await db.maybe`select from call_recordings where call_id = ${id}`, null)
 })
 
-test('a recording moves into the store, is heard from wherever it is, whole or in part, and goes with its time', async () => {
+test('a recording moves into the store, is heard from wherever it is, whole or in part, and goes with its time', async (t) => {
   const who = await alone()
   const { id, file } = await hearable(who)
   const whole = async () => {
@@ -144,7 +144,9 @@ test('a recording moves into the store, is heard from wherever it is, whole or i
   assert.deepEqual([part.statusCode, part.body, part.headers['content-range']], [206, '12', 'bytes 44-45/52'])
   assert.equal((await hear(who, id, 'bytes=99-')).statusCode, 416)
   bucket.store.isAway = true
+  const noted = t.mock.method(world.parts.log, 'error')
   const pending = await hear(who, id)
+  assert.match(String(Object(noted.mock.calls[0]?.arguments[0]).err), /503/)
   assert.deepEqual([pending.statusCode, pending.json().error_code], [503, 'recording_pending'])
 
   await pass(91 * 86_400)

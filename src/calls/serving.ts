@@ -26,14 +26,24 @@ const unlessMissing = (error: unknown): null => {
   throw error
 }
 
-type Where = { readonly path: string; readonly key: string; readonly store: Place | null }
+type Where = {
+  readonly path: string
+  readonly key: string
+  readonly store: Place | null
+  /** Told why the store could not be asked. */
+  failed(error: unknown): void
+}
 
 /** From the disk or the store: it may move while it is looked for. */
-const opened = async ({ path, key, store }: Where, { kept, is_new }: recordings.Heard, span: Span | null) => {
+const opened = async ({ path, key, store, failed }: Where, { kept, is_new }: recordings.Heard, span: Span | null) => {
   const part = span ?? undefined
   const here = kept === 'store' ? null : await openFile(path, part).catch(unlessMissing)
   if (here) return here
-  const there = await store?.get(key, part).catch((error: unknown) => (error instanceof Missing ? null : away()))
+  const there = await store?.get(key, part).catch((error: unknown) => {
+    if (error instanceof Missing) return null
+    failed(error)
+    return away()
+  })
   // Another machine may be about to bring it there; else it was deleted by hand.
   return there ?? (store && kept !== 'store' && is_new ? away() : refused())
 }
@@ -50,7 +60,9 @@ export const installRecordings = (app: FastifyInstance, parts: Parts): void => {
     const known = (await recordings.find(parts.db, account, call)) ?? refused()
     const span = spanOf(headers.range, known.bytes)
     if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()
-    const where = { path: recordings.fileOf(parts.config, account, call), key: keyOf(account, call), store }
+    const failed = (error: unknown) =>
+      parts.log.error({ call, err: error }, 'the store of recordings could not be asked')
+    const where = { path: recordings.fileOf(parts.config, account, call), key: keyOf(account, call), store, failed }
     const stream = await opened(where, known, span)
     reply.headers({
       'content-type': 'audio/wav',

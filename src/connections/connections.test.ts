@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { certificate } from '../../test/certificate.ts'
+import { needs } from '../../test/needs.ts'
 import { until } from '../../test/platform.ts'
 import { makeWorld } from '../../test/world.ts'
 import { kinds } from './kinds.ts'
@@ -33,6 +35,21 @@ test('each kind wants its own settings, and the refusal names the field', async 
   const none = await create({ kind: 'pigeon', name: 'a', settings: {} })
   assert.match(none.body.error_message, /^kind must be one of smpp, didww/)
 })
+
+test(
+  'authorities of a trunk are certificates and nothing else: a key beside them would be shown',
+  needs('openssl'),
+  async () => {
+    const { cert, key } = certificate()
+    for (const tls_ca of [cert + key, `${cert}-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----\n`])
+      assert.equal((await create({ kind: 'sip-trunk', name: 'a', settings: { host: 'h', tls_ca } })).status, 400)
+    const two = await create({
+      ...{ kind: 'sip-trunk', name: 'of two authorities', enabled: false },
+      settings: { host: 'carrier.test', tls_ca: `ours\n${cert}theirs\n${certificate().cert}` },
+    })
+    assert.equal(two.status, 201)
+  },
+)
 
 test('secrets are kept over changes and never shown; what a kind does not know is not kept', async () => {
   const made = await create({ kind: 'didww', name: 'supplier', settings: { ...didww, host: 'x' }, enabled: false })

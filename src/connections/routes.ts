@@ -55,8 +55,10 @@ const checkSettings = (kind: Kind, settings: object) => {
     username,
     password,
   } = settings as Partial<SettingsOf['sip-trunk']>
-  if (authority !== undefined && !isCertificate(authority))
-    invalid('settings.tls_ca must be a certificate in PEM, with its lines -----BEGIN CERTIFICATE----- and END')
+  if (authority !== undefined && !areCertificates(authority))
+    invalid(
+      'settings.tls_ca must be a certificate in PEM, with its lines -----BEGIN CERTIFICATE----- and END, or several, and nothing else',
+    )
   if (kind !== 'sip-trunk') return
   const wrong = networks?.find((text) => readNetwork(text) === null)
   if (wrong !== undefined)
@@ -64,6 +66,20 @@ const checkSettings = (kind: Kind, settings: object) => {
   const missing = username ? 'password' : 'username'
   if (register && !(username && password)) invalid(`settings.${missing} is required where settings.register is true`)
 }
+
+/** One certificate or several, with remarks between them, and nothing else: what is beside them would be shown as they are. */
+const areCertificates = (pem: string): boolean => {
+  // A remark, then of each: its first line, what it holds, its last line, a remark.
+  const [, ...blocks] = pem.split('-----')
+  return blocks.length > 0 && blocks.length % 4 === 0 && blocks.every((part, i) => isPart[i % 4]?.(part))
+}
+
+const isPart: readonly ((part: string) => boolean)[] = [
+  (part) => part === 'BEGIN CERTIFICATE',
+  (part) => isCertificate(`-----BEGIN CERTIFICATE-----${part}-----END CERTIFICATE-----\n`),
+  (part) => part === 'END CERTIFICATE',
+  () => true,
+]
 
 const isCertificate = (pem: string): boolean => {
   try {

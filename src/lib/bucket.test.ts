@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { startBucket } from '../../test/bucket.ts'
+import { until } from '../../test/platform.ts'
 import { temporaryFolder } from '../../test/servers.ts'
 import { makeBucket } from './bucket.ts'
 import { Missing } from './files.ts'
@@ -73,4 +77,64 @@ test('files are put into a bucket with their digest, read from it whole or in pa
   assert.equal(objects.size, 0)
   store.isAway = true
   await assert.rejects(place.get('a/b c/d'), (error) => !(error instanceof Missing) && /503/.test(String(error)))
+})
+
+/** What is asked of it stays open until the test answers. */
+const slowly = async () => {
+  const asked: ServerResponse[] = []
+  const server = createServer((_, response) => void asked.push(response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // it listens on TCP
+  const endpoint = encodeURIComponent(`http://127.0.0.1:${port}`)
+  return { asked, server, place: makeBucket(`s3://me:secret@files/?endpoint=${endpoint}`) }
+}
+
+test('a file that finds no store is closed', async () => {
+  const { server, place } = await slowly()
+  server.close()
+  const path = join(temporaryFolder(), 'file')
+  // Too large to be read before anybody asks.
+  const content = Buffer.alloc(1_000_000)
+  writeFileSync(path, content)
+  const isOpen = (fd: string) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === path
+    } catch {
+      return false
+    }
+  }
+  const digest = createHash('sha256').update(content).digest()
+  for (let i = 0; i < 5; i++) await assert.rejects(place.put('a', { path, size: content.length, digest }, 'text/plain'))
+  await until(async () => !readdirSync('/proc/self/fd').some(isOpen))
+})
+
+test('a file may be read for as long as it takes, but for no store that falls silent', async (t) => {
+  const { asked, server, place } = await slowly()
+  t.after(() => server.close())
+  const minutes = (count: number) => t.mock.timers.tick(count * 60_000)
+  const began = async () => {
+    const opening = place.get('a')
+    for (; asked.length === 0; await new Promise(setImmediate));
+    const [answer] = asked.splice(0)
+    answer?.write('1')
+    const stream = await opening
+    return { answer, parts: stream[Symbol.asyncIterator]() }
+  }
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { answer, parts } = await began()
+  for (const next of ['2', '3', '4']) {
+    assert.equal(String((await parts.next()).value), String(Number(next) - 1))
+    minutes(4)
+    answer?.write(next)
+  }
+  answer?.end()
+  assert.equal(String((await parts.next()).value), '4')
+  assert.equal((await parts.next()).done, true)
+
+  const silent = await began()
+  await silent.parts.next()
+  const next = assert.rejects(silent.parts.next(), /the store was silent for 300000 ms/)
+  minutes(6)
+  await next
+  silent.answer?.destroy()
 })

@@ -3,9 +3,10 @@ import { Readable } from 'node:stream'
 import { Missing, type Place } from './files.ts'
 import { emptyPayload, escaped, type S3Credentials, type S3Request, signed } from './sigv4.ts'
 
-/** Milliseconds for one request, its body included; and for one without a body. */
+/** Milliseconds for one file that is put; for an answer to a request without a body; and between two parts of a file that is read. */
 const longest = 300_000
-const longestToDelete = 20_000
+const longestToAnswer = 20_000
+const longestPause = 300_000
 /** What is large may take longer: a recording of an hour has 115 MB. Bytes a millisecond. */
 const slowest = 100
 
@@ -26,6 +27,43 @@ const bucketOf = (address: string): Bucket => {
   }
 }
 
+const within = (milliseconds: number, signal?: AbortSignal): AbortSignal => {
+  const late = AbortSignal.timeout(milliseconds)
+  return signal ? AbortSignal.any([late, signal]) : late
+}
+
+type Watch = ReturnType<typeof makeWatch>
+
+/** Ends a request when what is expected next does not come. */
+const makeWatch = () => {
+  const gone = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  return {
+    signal: gone.signal,
+    expect: (milliseconds: number) => {
+      clearTimeout(timer)
+      timer = setTimeout(() => gone.abort(new Error(`the store was silent for ${milliseconds} ms`)), milliseconds)
+    },
+    end: () => {
+      clearTimeout(timer)
+      gone.abort()
+    },
+  }
+}
+
+/** However long it takes to read it: only pauses are limited. */
+const readable = (body: ReadableStream<Uint8Array> | null, watch: Watch): Readable => {
+  const parts = async function* () {
+    watch.expect(longestPause)
+    for await (const part of body ?? []) {
+      watch.expect(longestPause)
+      yield part
+      watch.expect(longestPause)
+    }
+  }
+  return Readable.from(parts(), { objectMode: false }).once('close', watch.end)
+}
+
 /** A bucket of a store that speaks S3. @param address as TRUNKLINE_MEDIA_STORE has it */
 export const makeBucket = (address: string): Place => {
   const bucket = bucketOf(address)
@@ -35,13 +73,11 @@ export const makeBucket = (address: string): Place => {
     request: Pick<S3Request, 'method' | 'payload'> & {
       headers?: Record<string, string>
       body?: Readable
-      milliseconds?: number
-      signal?: AbortSignal | undefined
+      signal: AbortSignal
     },
   ) => {
     const url = new URL(`${bucket.base}/${key.split('/').map(escaped).join('/')}`)
-    const { method, payload, headers = {}, body, milliseconds = longest, signal } = request
-    const late = AbortSignal.timeout(milliseconds)
+    const { method, payload, headers = {}, body, signal } = request
     const { host, ...rest } = signed(
       { method, url, payload, headers: { ...headers, host: url.host } },
       bucket,
@@ -50,7 +86,7 @@ export const makeBucket = (address: string): Place => {
     const answer = await fetch(url, {
       method,
       headers: rest,
-      signal: signal ? AbortSignal.any([late, signal]) : late,
+      signal,
       redirect: 'error',
       ...(body ? { body: Readable.toWeb(body), duplex: 'half' } : {}),
     })
@@ -63,24 +99,33 @@ export const makeBucket = (address: string): Place => {
   return {
     put: async (key, { path, size, digest }, mime, signal) => {
       const headers = { 'content-length': String(size), 'content-type': mime }
-      const answer = await ask(key, {
-        method: 'PUT',
-        payload: digest.toString('hex'),
-        headers,
-        body: createReadStream(path),
-        milliseconds: longest + Math.ceil(size / slowest),
-        signal,
-      })
-      await answer.body?.cancel()
+      const body = createReadStream(path)
+      try {
+        const answer = await ask(key, {
+          ...{ method: 'PUT', payload: digest.toString('hex'), headers, body },
+          signal: within(longest + Math.ceil(size / slowest), signal),
+        })
+        await answer.body?.cancel()
+      } finally {
+        // A store that cannot be reached has not read it, and so nobody has closed it.
+        body.destroy()
+      }
     },
     get: async (key, span) => {
       const headers = span ? { range: `bytes=${span.start}-${span.end}` } : {}
-      const { body } = await ask(key, { method: 'GET', payload: emptyPayload, headers })
-      // Node's fetch answers with the stream of node:stream/web, which its types call by another name.
-      return body ? Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]) : Readable.from([])
+      const watch = makeWatch()
+      watch.expect(longestToAnswer)
+      try {
+        const { body } = await ask(key, { method: 'GET', payload: emptyPayload, headers, signal: watch.signal })
+        return readable(body, watch)
+      } catch (error) {
+        watch.end()
+        throw error
+      }
     },
-    delete: async (key) => {
-      const answer = await ask(key, { method: 'DELETE', payload: emptyPayload, milliseconds: longestToDelete })
+    delete: async (key, signal) => {
+      const request = { payload: emptyPayload, signal: within(longestToAnswer, signal) }
+      const answer = await ask(key, { method: 'DELETE', ...request })
       await answer.body?.cancel()
     },
   }

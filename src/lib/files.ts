@@ -17,7 +17,7 @@ export type Place = {
   /** @throws Missing when it is not there, Error when nobody can tell */
   get(key: string, span?: Span): Promise<Readable>
   /** Takes the file away, for good once it resolves; what is not there is no error. It takes 20 s at most. */
-  delete(key: string): Promise<void>
+  delete(key: string, signal?: AbortSignal): Promise<void>
 }
 
 /** There is no file under this key. */
