@@ -222,6 +222,15 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
       [at(bob)]: { fullName: 'Of the phone' },
       [at(brazilian)]: named('Grace'),
     })
+    // A fault that passes is waited for; one that does not is told.
+    await network.control('spoil', { number, code: '503' })
+    const late = await contact('Late', await newPerson())
+    await until(async () => (await network.control('spoiled', { number })).code === null)
+    await synced(late)
+    await network.control('spoil', { number, code: '406' })
+    const never = await contact('Never', await newPerson())
+    await until(async () => (await state(never)).state === 'failed', 60)
+    assert.match((await state(never)).error, /406/)
     const nobody = await contact('Nobody', '+447400120006')
     await until(async () => (await state(nobody)).state === 'failed')
     assert.match((await state(nobody)).error, /not on the network/)

@@ -84,6 +84,10 @@ const acts: { [what: string]: (body: Body) => unknown } = {
   rival: ({ number, to }) => {
     world.person(digits(number)).book.rival = world.person(digits(to)).pnJid
   },
+  spoil: ({ number, code }) => {
+    world.person(digits(number)).book.fault = code
+  },
+  spoiled: ({ number }) => ({ code: world.person(digits(number)).book.fault }),
   group: ({ number, to }) => {
     const group = world.group('Kills', world.person(digits(number)))
     group.members.set(world.person(digits(to)), { admin: false, creator: false })

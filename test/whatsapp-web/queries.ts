@@ -186,8 +186,10 @@ const appState: Query = (_world, { account: { book } }, iq) => {
     }
     if (book.rival !== null) book.add(book.rival, { fullName: 'Of the phone' })
     book.rival = null
-    if (Number(version) !== book.version)
-      return node('collection', { name, type: 'error' }, [node('error', { code: '409', text: 'conflict' })])
+    const fault = book.fault ?? (Number(version) === book.version ? null : '409')
+    book.fault = null
+    if (fault !== null)
+      return node('collection', { name, type: 'error' }, [node('error', { code: fault, text: 'not taken' })])
     book.take(bytesOf(change))
     return node('collection', { name, version: String(book.version) })
   })

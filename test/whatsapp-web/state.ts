@@ -65,6 +65,8 @@ export class AddressBook {
   isWithheld = false
   /** Somebody whom the phone adds at the moment of the next change by a device. */
   rival: string | null = null
+  /** What the network says of the next change by a device, in place of taking it. */
+  fault: string | null = null
   private readonly library: Library
   private hash: Buffer = Buffer.alloc(128)
   private macs = new Map<string, Uint8Array>()

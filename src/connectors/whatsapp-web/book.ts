@@ -10,12 +10,23 @@ const collection = 'critical_unblock_low'
 const childOf = (node: Node | undefined, tag: string): Node | undefined =>
   Array.isArray(node?.content) ? node.content.find((one: Node) => one.tag === tag) : undefined
 
-/** What the network says of a change that it did not take, within an answer that is no error; null when it says nothing. */
+/** What the network says of a change of contacts that it did not take, within an answer that is no error; null when it says nothing. */
 const faultOf = (node: Node | Uint8Array): string | null => {
   if (node instanceof Uint8Array || node.tag !== 'iq') return null
-  const told = childOf(childOf(node, 'sync'), 'collection')
+  const sync = childOf(node, 'sync')
+  const told = (Array.isArray(sync?.content) ? sync.content : []).find(
+    ({ tag, attrs }: Node) => tag === 'collection' && attrs.name === collection,
+  )
   if (told?.attrs.type !== 'error') return null
   return childOf(told, 'error')?.attrs.code ?? 'unknown'
+}
+
+/** Seconds after which a change is made again that the network did not take; null when it never will. */
+const againAfter = (fault: string): number | null => {
+  // Somebody changed something meanwhile.
+  if (fault === '409') return 1
+  if (fault === '429') return 60
+  return Number(fault) >= 500 ? 2 : null
 }
 
 /** The address book of an account: its phone has it, and its devices keep it with the phone. */
@@ -52,9 +63,10 @@ export const makeBook = (people: People): Book => {
     // The library takes its change for made: what it knows is let go, and read anew before the next.
     await socket.authState.keys.set({ 'app-state-sync-version': { [collection]: null } })
     const reason = `the network did not take the contact: ${fault}`
-    // Somebody changed something meanwhile.
-    if (fault === '409') return { outcome: 'later', seconds: 1, reason, code: fault }
-    return { outcome: 'refused', reason, code: fault }
+    const seconds = againAfter(fault)
+    return seconds === null
+      ? { outcome: 'refused', reason, code: fault }
+      : { outcome: 'later', seconds, reason, code: fault }
   }
 
   let turn: Promise<unknown> = Promise.resolve()

@@ -23,7 +23,7 @@ export const listAside = contract({
         platform: Type.String(),
         what: Type.String({ examples: ['inbound'] }),
         reason: Type.String({ description: 'What PostgreSQL said, behind its SQLSTATE' }),
-        content: Type.String({ description: 'All of it, as JSON' }),
+        content: Type.String({ description: 'As JSON; its first 4,000 characters' }),
         created_at: Time,
       }),
     ),

@@ -12,6 +12,9 @@ import * as store from './store.ts'
 const tries = 3
 const betweenMs = 200
 
+/** So much is set aside of a channel. What comes then is told again until some of it is kept: so it lies with the network still. */
+const mostOfChannel = 1_000
+
 /**
  * SQLSTATEs by which PostgreSQL refuses the data themselves (appendix A): 21 cardinality, 22 data, 23 integrity, 54 limits, P0 what a
  * trigger raised. Any other says something of the database at this moment, and the network tells again.
@@ -28,11 +31,12 @@ export const isRefused = (error: unknown): boolean => {
 export const reasonOf = (error: unknown): string =>
   storable(`${sqlState(error) ?? ''} ${error instanceof Error ? error.message : String(error)}`.trim()).slice(0, 500)
 
-/** @returns whether it was not set aside before */
+/** @returns whether it was not set aside before @throws the error itself when the channel has too much there */
 const setAside = (db: Db, { account, channel }: Line, what: string, given: readonly unknown[], error: unknown) =>
   db.begin(async (tx) => {
     // Text, whatever stands in it: JSON escapes what PostgreSQL would not keep.
     const content = JSON.stringify(given)
+    if (await store.isFull(tx, channel, mostOfChannel)) throw error
     const digest = createHash('sha256').update(what).update(content).digest()
     const isNew = await store.add(tx, {
       account,

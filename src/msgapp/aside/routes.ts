@@ -11,6 +11,9 @@ import * as store from './store.ts'
 
 const most = 100
 
+/** Characters that are shown of each. */
+const shownOfEach = 4_000
+
 const shown = (row: store.Row) => ({
   uuid: print('ASD', row.id),
   account_uuid: print('ACC', row.account_id),
@@ -35,10 +38,11 @@ export const asideRoutes = (parts: Parts) => {
   const { db } = parts
   const keeper = makeKeeper(parts)
 
-  /** Of what `withAside` wrote: the function, and what it was given. */
-  const again = ({ what, content }: store.Row, line: Line): Promise<void> => {
+  /** Of what `withAside` wrote: the function, and what it was given. A time that was none is that at which it came. */
+  const again = ({ what, content, created_at }: store.Row, line: Line): Promise<void> => {
     const keep = keeper[what as keyof Intake] as (line: Line, ...given: unknown[]) => Promise<void>
-    return keep(line, ...(JSON.parse(content) as unknown[]))
+    const timed = (key: string, value: unknown) => (key === 'at' && value === null ? created_at.getTime() : value)
+    return keep(line, ...(JSON.parse(content, timed) as unknown[]))
   }
 
   return [
@@ -46,7 +50,7 @@ export const asideRoutes = (parts: Parts) => {
       const after = query.cursor
         ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
         : null
-      const found = await store.list(db, after?.id ?? null, most + 1)
+      const found = await store.list(db, after?.id ?? null, most + 1, shownOfEach)
       const rows = found.slice(0, most)
       const last = found.length > most ? rows.at(-1) : undefined
       return ok({

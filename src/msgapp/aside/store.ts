@@ -18,6 +18,10 @@ export const add = async (tx: Tx, r: Refused): Promise<boolean> =>
     values (${r.account}, ${r.id}, ${r.channel}, ${r.what}, ${r.content}, ${r.digest}, ${r.reason}, app_now())
     on conflict (channel_id, digest) do nothing`) === 1
 
+/** Whether so much is set aside of a channel. */
+export const isFull = async (tx: Tx, channel: string, most: number): Promise<boolean> =>
+  (await tx.maybe`select from msgapp_set_aside where channel_id = ${channel} offset ${most - 1} limit 1`) !== null
+
 /** How much is set aside, by network. */
 export const countAll = (db: Db) => db.many<{ platform: string; count: number }>`
   select c.platform, count(*)::integer as count from msgapp_set_aside a
@@ -40,9 +44,9 @@ export type Row = Pick<Refused, 'id' | 'what' | 'content' | 'reason'> & {
   phone_number: string
 }
 
-/** The oldest first, after one of them. */
-export const list = (sql: Sql, after: string | null, limit: number) => sql.many<Row>`
-  select a.account_id, a.id, a.channel_id, a.what, a.content, a.reason, a.created_at, c.connection_id, c.platform, c.phone_number
+/** The oldest first, after one of them; so much of what each is. */
+export const list = (sql: Sql, after: string | null, limit: number, characters: number) => sql.many<Row>`
+  select a.account_id, a.id, a.channel_id, a.what, left(a.content, ${characters}) as content, a.reason, a.created_at, c.connection_id, c.platform, c.phone_number
   from msgapp_set_aside a join msgapp_channels c on c.account_id = a.account_id and c.id = a.channel_id
   where a.id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000') order by a.id limit ${limit}`
 

@@ -157,3 +157,25 @@ test('nobody is named twice, and an id that another account knows is nobody', as
   assert.deepEqual(await send({ to_remote_id: '77@lid', to_number: '+447400123456' }), [400, 'invalid_request'])
   assert.equal(chat.sent.length, 0)
 })
+
+test('what can never be kept is set aside up to a bound, and kept later with the time at which it came', async () => {
+  const tenant = await world.tenant()
+  const { line, intake } = await makeChat(world, tenant.id)
+  await intake.inbound(line, inbound({ at: Number.NaN, text: `When? ${'x'.repeat(5_000)}` }))
+  const [aside] = (await call('operator', 'GET', '/operator/set-aside')).body.set_aside
+  assert.deepEqual([aside.what, aside.content.length], ['inbound', 4_000])
+  await world.db.run`
+    insert into msgapp_set_aside (account_id, id, channel_id, what, content, digest, reason, created_at)
+    select ${tenant.id}, gen_random_uuid(), ${line.channel}, 'inbound', '[]', sha256(n::text::bytea), 'x', app_now()
+    from generate_series(2, 1000) n`
+  await assert.rejects(intake.inbound(line, inbound({ at: Number.NaN, text: 'One more' })))
+  await intake.inbound(line, inbound({ text: 'The next one' }))
+
+  assert.equal((await call('operator', 'POST', `/operator/set-aside/${aside.uuid}/retry`)).status, 200)
+  const { messages } = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body
+  const [late, next] = messages as { message: { text: string } }[]
+  assert.deepEqual([late?.message.text.slice(0, 5), next?.message.text], ['When?', 'The next one'])
+  const [kept] = await world.db.many<{ at: Date }>`
+    select at from msgapp_messages where account_id = ${tenant.id} and text like 'When?%'`
+  assert.ok(kept && kept.at.getFullYear() > 2000)
+})
