@@ -34,6 +34,11 @@ export const startBucket = async () => {
   after(() => server.close())
   const { port } = server.address() as AddressInfo // it listens on TCP
   const endpoint = encodeURIComponent(`http://127.0.0.1:${port}`)
+  /** Nobody listens there any more. */
+  const leave = () => {
+    server.close()
+    server.closeAllConnections()
+  }
   const address = `s3://me:se%2Fcret@files/kept?region=eu-west-1&endpoint=${endpoint}`
-  return { address, objects, heard, store }
+  return { address, objects, heard, store, leave }
 }

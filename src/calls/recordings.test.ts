@@ -184,3 +184,21 @@ test('a recording that another machine is about to bring is asked for again; one
   assert.equal((await hear(who, id)).statusCode, 404)
   assert.equal(await where(who, id), 'disk')
 })
+
+// The last one: nothing reaches the store after it.
+test('a store that cannot be reached at all takes nothing away, and keeps nobody from what is on the disk', async () => {
+  const who = await alone()
+  const far = await hearable(who)
+  await move()
+  assert.equal(await where(who, far.id), 'store')
+  const near = await hearable(who)
+  bucket.leave()
+  await assert.rejects(move(), /fetch failed/)
+  assert.deepEqual([await where(who, near.id), existsSync(near.file)], ['disk', true])
+  assert.deepEqual([(await hear(who, near.id)).statusCode, (await hear(who, far.id)).statusCode], [200, 503])
+  await pass(91 * 86_400)
+  const before = failed.length
+  await forgetOld(kept)
+  assert.match(String(failed[before]), /fetch failed/)
+  assert.equal(await where(who, far.id), 'store')
+})
