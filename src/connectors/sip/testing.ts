@@ -107,17 +107,20 @@ export class ManualTimers implements Timers {
   }
 }
 
-/** Waits until something is true, 5 s at most. */
+/** Turns of the event loop after which waiting rests in between: most of what is awaited comes sooner. */
+const restlessTurns = 100
+
+/** Waits until something is true, 15 s at most. */
 export const until = async <T>(
   check: () => T | null | undefined | false | Promise<T | null | undefined | false>,
   what = 'what was awaited',
 ): Promise<T> => {
   const deadline = performance.now() + 15_000
-  for (;;) {
+  for (let turn = 0; ; turn++) {
     const found = await check()
     if (found) return found
     if (performance.now() > deadline) throw new Error(`${what} did not happen`)
-    await new Promise((resolve) => setImmediate(resolve))
+    await new Promise((resolve) => (turn < restlessTurns ? setImmediate(resolve) : setTimeout(resolve, 10)))
   }
 }
 

@@ -8,6 +8,7 @@ import { turns, until } from '../testing.ts'
 import {
   answer,
   dial,
+  flows,
   fromBrowser,
   hears,
   kept,
@@ -262,8 +263,10 @@ test('who signs in anew while the media of a call are made ready is rung there',
   assert.match(await young.register({ generation: 2 }), /^200/)
   await until(() => old.code === 4001)
   go.resolve()
-  const { session } = await answer(await until(() => young.calls[0]), await kept(t, makeSoftphone()))
+  const softphone = await kept(t, makeSoftphone())
+  const { session } = await answer(await until(() => young.calls[0]), softphone)
   await until(() => dialled.session)
+  await flows(softphone)
   assert.equal(old.calls.length, 0)
   await session.bye()
   assert.equal((await ended()).how, 'completed')
@@ -303,8 +306,10 @@ test('whose connection breaks while it rings is rung again when it is back; who 
   await ann.connect()
   assert.match(await ann.register(), /^200/)
   const second = await until(() => ann.calls.shift())
-  const { session } = await answer(second, await kept(t, makeSoftphone()))
+  const softphone = await kept(t, makeSoftphone())
+  const { session } = await answer(second, softphone)
   await until(() => dialled.session)
+  await flows(softphone)
   await session.bye()
   await ended()
 

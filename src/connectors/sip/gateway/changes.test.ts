@@ -4,7 +4,7 @@ import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { header } from '../codec/message.ts'
 import { ManualTimers, nothing, openAgent, openPeer, until } from '../testing.ts'
-import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, trunkOf } from './testing.ts'
+import { answer, dial, flows, fromBrowser, kept, openMedia, openWorld, toCarrier, trunkOf } from './testing.ts'
 
 // What an operator changes of a trunk while it works.
 
@@ -15,9 +15,11 @@ after(() => media.close())
 const talk = async (t: TestContext) => {
   const world = await openWorld(t, toCarrier, { media })
   const browser = await world.browser('ANN')
-  const { dialled } = await dial(browser, fromBrowser(browser), await kept(t, makeSoftphone()))
+  const softphone = await kept(t, makeSoftphone())
+  const { dialled } = await dial(browser, fromBrowser(browser), softphone)
   const { session } = await answer(await world.carrier.call(), await kept(t, makeTelephone()))
   await until(() => dialled.session)
+  await flows(softphone)
   return { ...world, caller: browser, dialled, session }
 }
 

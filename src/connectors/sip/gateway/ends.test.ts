@@ -12,6 +12,7 @@ import type { Decide } from './testing.ts'
 import {
   answer,
   dial,
+  flows,
   fromBrowser,
   hears,
   kept,
@@ -38,8 +39,7 @@ const talk = async (t: TestContext, decide: Decide = toCarrier, engine = media) 
   const { dialled } = await dial(browser, fromBrowser(browser), softphone)
   const { session, ends } = await answer(await world.carrier.call(), telephone)
   await until(() => dialled.session)
-  softphone.say(0)
-  await until(() => softphone.sent > 0, 'media of the browser')
+  await flows(softphone)
   return { ...world, timers, softphone, telephone, ann: browser, dialled, session, ends }
 }
 
@@ -59,8 +59,7 @@ test('a trunk that is silent, and one that has no room, are passed over for the 
   const call = await carrier.call()
   await answer(call, await kept(t, makeTelephone()))
   await until(() => dialled.session)
-  softphone.say(0)
-  await until(() => softphone.sent > 0, 'media of the browser')
+  await flows(softphone)
   assert.deepEqual(Object(desk.of('answered')[0]?.about).by, targets[2])
   assert.deepEqual(
     ['silent', 'full', 'carrier'].map((id) => gateway.trunk(id)?.calls),

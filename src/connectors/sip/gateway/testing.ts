@@ -230,6 +230,12 @@ export const kept = async <P extends Peer>(t: TestContext, making: Promise<P>): 
   return peer
 }
 
+/** Once its media flow: a browser that is left amid its handshake keeps a test's process for half a minute. */
+export const flows = (softphone: Peer) => {
+  softphone.say(0)
+  return until(() => softphone.sent > 0, 'media of the browser')
+}
+
 export const hears = (peer: Peer, hertz: number) => {
   const from = peer.heard.length
   return until(() => peer.heard.length >= from + 6_000 && share(peer.heard.slice(-4_000), hertz) > 0.95, `${hertz} Hz`)

@@ -12,7 +12,7 @@ import type { Transport } from '../codec/transport/flow.ts'
 import { openTcp } from '../codec/transport/tcp.ts'
 import { nothing, openAgent, quiet, until } from '../testing.ts'
 import { fromTrunk, toTrunk } from './numbers.ts'
-import { answer, dial, fromBrowser, kept, openMedia, openWorld, toCarrier, told, trunkOf } from './testing.ts'
+import { answer, dial, flows, fromBrowser, kept, openMedia, openWorld, toCarrier, told, trunkOf } from './testing.ts'
 
 const media = await openMedia()
 after(() => media.close())
@@ -53,8 +53,7 @@ for (const transport of ['udp', 'tcp'] as const)
     const softphone = await kept(t, makeSoftphone())
     const { dialled } = await dial(caller, fromBrowser(caller), softphone)
     const session = await until(() => dialled.session)
-    softphone.say(0)
-    await until(() => softphone.sent > 0, 'media of the browser')
+    await flows(softphone)
     await session.bye()
 
     await gateway.apply([trunkOf(carrier[transport], { ...wish, password: 'wrong' })])
