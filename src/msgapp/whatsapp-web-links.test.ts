@@ -283,6 +283,15 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await must('POST', `/open/msgapp/conversation/${encodeURIComponent(session_key)}/read`)
     for (const [person, id] of written)
       await until(async () => (await network.control('seen', { number: person })).wereRead.includes(id))
+
+    // Who is in it is known from then on.
+    const asked = await network.control('asked', { group: group.wa_group_id })
+    const message = { number: people[0], to: number, group: group.wa_group_id, text: 'And this' }
+    const { id } = await network.control('write', message)
+    await until(async () => (await list()).length === 3)
+    await must('POST', `/open/msgapp/conversation/${encodeURIComponent(session_key)}/read`)
+    await until(async () => (await network.control('seen', { number: people[0] })).wereRead.includes(id))
+    assert.deepEqual(await network.control('asked', { group: group.wa_group_id }), asked)
   })
 
   test('a group is made, and once, though the network fails over one of its members', async () => {

@@ -93,6 +93,7 @@ const acts: { [what: string]: (body: Body) => unknown } = {
     group.members.set(world.person(digits(to)), { admin: false, creator: false })
     return { id: group.id }
   },
+  asked: ({ group }) => ({ count: world.groups.get(group ?? '')?.asked ?? 0 }),
   devices: ({ number }) => ({ count: world.devicesOf(world.person(digits(number))).length }),
   invited: ({ number }) => ({ groups: world.person(digits(number)).invitedTo }),
   refused: ({ number }) => ({ count: world.person(digits(number)).refusals }),

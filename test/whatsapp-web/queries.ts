@@ -124,6 +124,7 @@ const groups: Query = (world, device, iq) => {
   if (!group?.members.has(account)) throw new Refusal(404, 'item-not-found')
   switch (asked?.tag) {
     case 'query':
+      group.asked++
       return [shownGroup(group)]
     case 'description': {
       const text = bytesOf(childOf(asked, 'body')).toString()

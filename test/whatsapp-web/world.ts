@@ -26,6 +26,8 @@ export type Group = {
   picture: Buffer | null
   readonly creator: Person
   readonly members: Map<Person, { admin: boolean; creator: boolean }>
+  /** How often somebody asked what it is. */
+  asked: number
 }
 
 /** Who and what there is on the network. */
@@ -60,7 +62,7 @@ export const makeWorld = (library: Library) => {
     group: (name: string, creator: Person): Group => {
       const id = `1203630${randomBytes(6).readUIntBE(0, 6)}@g.us`
       const members = new Map([[creator, { admin: true, creator: true }]])
-      const group: Group = { id, name, description: null, picture: null, creator, members }
+      const group: Group = { id, name, description: null, picture: null, creator, members, asked: 0 }
       groups.set(id, group)
       return group
     },

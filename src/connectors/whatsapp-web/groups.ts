@@ -55,7 +55,8 @@ const add = async (
   return Promise.all(outcomes)
 }
 
-const numberOfMember = ({ id, phoneNumber }: GroupData['participants'][number]): string | null =>
+/** The number of a member as the network writes it, where it tells that. */
+export const numberOfMember = ({ id, phoneNumber }: GroupData['participants'][number]): string | null =>
   numberOf(id) ?? (phoneNumber ? numberOf(phoneNumber) : null)
 
 /** The numbers of a request that are on the network, and those that are not. */
@@ -87,22 +88,6 @@ export const createGroup = (
     )
     return { id: made.id, participants: participants.map((number) => codes.get(number) ?? participant(number, 200)) }
   })
-
-/** Where the members of a group are, as it has them: by their numbers as they were asked for, and by their addresses. */
-export const membersOf = async (
-  socket: Socket,
-  people: People,
-  group: string,
-): Promise<ReadonlyMap<string, string>> => {
-  const { participants } = await socket.groupMetadata(group)
-  const written = participants.map(numberOfMember)
-  const names = await people.asAsked(written.filter((number) => number !== null))
-  const places = participants.flatMap(({ id }, place) => {
-    const name = names.get(written[place] ?? '')
-    return [[bareOf(id), bareOf(id)] as const, ...(name === undefined ? [] : [[name, bareOf(id)] as const])]
-  })
-  return new Map(places)
-}
 
 const groupOf = async (
   { id, subject, desc, announce, owner, ownerPn, participants }: GroupData,

@@ -8,6 +8,7 @@ import { Device } from './device.ts'
 import { type NumberOfPerson, readMessage } from './incoming.ts'
 import { insist } from './insist.ts'
 import type { Library, Message, Node, Socket } from './library.ts'
+import { type Members, makeMembers } from './members.ts'
 import { tellCall, tellGroup } from './notices.ts'
 import { addressOf, contentOf, faultOf, networkId } from './outgoing.ts'
 import { makePeople, type People } from './people.ts'
@@ -20,6 +21,7 @@ const answerMs = 15_000
 export type WebLine = {
   readonly people: People
   readonly book: Book
+  readonly members: Members
   socket(): Socket | null
   /** Where somebody or a group is; null for who is not on the network. @throws when the network does not answer */
   placeOf(socket: Socket, to: ChatPeer): Promise<string | null>
@@ -42,6 +44,7 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
   const acks = new Map<string, (node: Node | null) => void>()
   const own = () => ({ written: numberOf(device.me ?? ''), number: line.number })
   const people = makePeople({ channel, vault: tools.vault, events, own })
+  const members = makeMembers(people)
 
   /** Keeps what the network has told already and tells no second time. */
   const keep = (what: string, work: () => Promise<void>): Promise<void> =>
@@ -69,6 +72,7 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
   let mapping: Promise<void> = Promise.resolve()
   const opened = (socket: Socket) => {
     const { ev, ws } = socket
+    members.forget()
     // What the phone was asked for again, since it came in without its content.
     ev.on('messages.upsert', ({ messages, requestId }) => {
       if (requestId) for (const message of messages) void keep('message', () => take(message))
@@ -88,6 +92,7 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
       )
     })
     ws.on('CB:call', (node) => void keep('call', () => tellCall(events, channel, node, numberOfPerson)))
+    ws.on('CB:notification', ({ attrs }) => members.forget(attrs.from ?? ''))
     ws.on('CB:notification', (node) => void keep('group', () => tellGroup(events, channel, node, numberOfPerson)))
     ws.on('CB:ack,class:message', (node) => acks.get(node.attrs.id ?? '')?.(node))
   }
@@ -129,6 +134,7 @@ export const makeLine = ({ line, settings, tools, library }: Given): WebLine => 
   return {
     people,
     book: makeBook(people),
+    members,
     placeOf,
     socket: () => device.connected,
     prove: () => device.prove(),

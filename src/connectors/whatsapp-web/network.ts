@@ -82,7 +82,9 @@ export const connectWhatsappWeb = (settings: WhatsappWebSettings, tools: ChatToo
     createGroup: (channel, group) => on(channel, (socket, { people }) => createGroup(socket, people, group)),
     groups: (channel) => on(channel, (socket, { people }) => listGroups(socket, people)),
     changeGroup: (channel, group, change) =>
-      on(channel, (socket, { people }) => changeGroup(socket, people, group, change)),
+      on(channel, (socket, { people, members }) =>
+        changeGroup(socket, people, group, change).finally(() => members.forget(group)),
+      ),
     keepContact: (channel, contact) => on(channel, (socket, { book }) => book.keep(socket, contact)),
     markRead: (channel, from, ids, authors) =>
       on(channel, (socket, line) => markRead(socket, line, from, ids, authors)),

@@ -2,7 +2,6 @@ import type { ChatPeer } from '../message-port.ts'
 import type { Asked } from '../port.ts'
 import { asked } from './asked.ts'
 import { bareOf, jidOf } from './codec/jid.ts'
-import { membersOf } from './groups.ts'
 import type { Key, Socket } from './library.ts'
 import type { WebLine } from './line.ts'
 import { addressOf } from './outgoing.ts'
@@ -10,17 +9,19 @@ import { addressOf } from './outgoing.ts'
 /** The messages of a group: a receipt names who wrote, as the group has them. Nothing is told of who wrote is not known. */
 const keysOfGroup = async (
   socket: Socket,
-  { people }: Pick<WebLine, 'people'>,
+  { members }: Pick<WebLine, 'members'>,
   remoteJid: string,
   ids: readonly string[],
   authors: readonly (string | null)[],
 ): Promise<Key[]> => {
-  const members = await membersOf(socket, people, remoteJid)
+  // Whoever hides the number is known by where they are.
+  const numbers = authors.flatMap((author) => (author && !author.includes('@') ? author : []))
+  const places = await members.of(socket, remoteJid, numbers)
   return ids.flatMap((id, place) => {
     const author = authors[place]
     if (!author) return []
     // Who has left the group is in it no more.
-    const participant = members.get(author) ?? (author.includes('@') ? bareOf(author) : jidOf(author))
+    const participant = author.includes('@') ? bareOf(author) : (places.get(author) ?? jidOf(author))
     return [{ remoteJid, id, fromMe: false, participant }]
   })
 }
@@ -28,7 +29,7 @@ const keysOfGroup = async (
 /** Tells those who wrote that their messages were read. */
 export const markRead = (
   socket: Socket,
-  line: Pick<WebLine, 'people' | 'placeOf'>,
+  line: Pick<WebLine, 'members' | 'placeOf'>,
   from: ChatPeer,
   ids: readonly string[],
   authors: readonly (string | null)[],
