@@ -4,6 +4,7 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
+    timeout: 90_000,
     args: [
       '--no-sandbox',
       '--disable-gpu',

@@ -31,6 +31,7 @@ const toneFile = (hertz: number): string => {
 export const openChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
+    timeout: 90_000,
     args: [
       ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking'],
       ...['--allow-loopback-in-peer-connection', '--autoplay-policy=no-user-gesture-required'],
@@ -144,6 +145,6 @@ export const openTab = async (
       until(async () => {
         const { hertz: heard, level } = await run<{ hertz: number; level: number }>('peak()')
         return Math.abs(heard - hertz) < 12 && level > -45
-      }),
+      }, 60),
   }
 }

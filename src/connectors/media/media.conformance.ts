@@ -55,13 +55,13 @@ export const connect = async (
 /** Half a second of the latest that a peer heard, once there is that much since it was asked. */
 export const latest = async (peer: Peer): Promise<number[]> => {
   const from = peer.heard.length
-  return until(async () => peer.heard.length >= from + 6_000 && peer.heard.slice(-4_000))
+  return until(async () => peer.heard.length >= from + 6_000 && peer.heard.slice(-4_000), 60)
 }
 
 /** Comes true once half a second of what a peer heard is that tone: what was under way before may come first. */
 export const hears = async (peer: Peer, hertz: number): Promise<void> => {
   const from = peer.heard.length
-  await until(async () => peer.heard.length >= from + 6_000 && share(peer.heard.slice(-4_000), hertz) > 0.95)
+  await until(async () => peer.heard.length >= from + 6_000 && share(peer.heard.slice(-4_000), hertz) > 0.95, 60)
 }
 
 const samplesOf = (file: string, channel: 0 | 1): Int16Array => {
