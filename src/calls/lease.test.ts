@@ -87,7 +87,13 @@ test('who has lost it does not take it in the same look, free as it may be: its 
 /** The voice of a process over the same database, whose word on who runs the calls may fail to get through. */
 const open = async (t: TestContext, changed: Partial<Config> = {}) => {
   let isAway = false
-  const unless = <T>(work: () => Promise<T>) => (isAway ? Promise.reject(new Error('away')) : work())
+  let under: Promise<unknown> = Promise.resolve()
+  const unless = <T>(work: () => Promise<T>): Promise<T> => {
+    if (isAway) return Promise.reject(new Error('away'))
+    const asked = work()
+    under = asked.catch(() => {})
+    return asked
+  }
   const shaky: TestDatabase = {
     ...db,
     end: async () => {},
@@ -107,8 +113,10 @@ const open = async (t: TestContext, changed: Partial<Config> = {}) => {
   t.after(voice.close)
   await voice.start()
   const comesTo = (state: string) => until(async () => voice.standing().state === state, 30)
-  const away = (now: boolean) => {
+  /** Once what is under way has been answered. */
+  const away = async (now: boolean) => {
     isAway = now
+    await under
   }
   return { ...world, voice, comesTo, away }
 }
@@ -165,12 +173,12 @@ test('one that takes over while the port is taken closes no calls; the one that 
   })
   const isOpen = async () =>
     (await db.one<{ open: boolean }>`select ended_at is null as open from calls where id = ${id}`).open
-  first.away(true)
+  await first.away(true)
   await freeVoice(db)
   const second = await open(t, { sipPort: first.voice.port() })
   assert.match(second.voice.standing().reason ?? '', /another program has the port of SIP/)
   assert.equal(await isOpen(), true)
-  first.away(false)
+  await first.away(false)
   // Its old office is closed; then it takes what nobody has, and ends what tenures before have left.
   await until(async () => !(await isOpen()), 30)
   await first.comesTo('running')
@@ -180,7 +188,7 @@ test('one that takes over while the port is taken closes no calls; the one that 
 test('one that cannot say for a minute that it runs the calls ends them, and begins anew when nobody else has them', async (t) => {
   await freeVoice(db)
   const { voice, away, comesTo } = await open(t)
-  away(true)
+  await away(true)
   const now = performance.now.bind(performance)
   const later = t.mock.method(performance, 'now', () => now() + 30_000)
   await comesTo('hindered')
@@ -191,7 +199,7 @@ test('one that cannot say for a minute that it runs the calls ends them, and beg
     state: 'hindered',
     reason: 'the database could not be reached for a while',
   })
-  away(false)
+  await away(false)
   await comesTo('running')
   assert.notEqual(voice.port(), null)
 })
