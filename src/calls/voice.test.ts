@@ -5,7 +5,7 @@ import { makeSoftphone } from '../../test/media/softphone.ts'
 import { makeTelephone } from '../../test/media/telephone.ts'
 import { buyNumber, until } from '../../test/platform.ts'
 import { share } from '../connectors/media/testing.ts'
-import { answer, dial, fromBrowser, hears, kept } from '../connectors/sip/gateway/testing.ts'
+import { answer, dial, flows, fromBrowser, hears, kept } from '../connectors/sip/gateway/testing.ts'
 import { openExchange, startVoice, usersOf } from './testing.ts'
 
 const bucket = await startBucket()
@@ -118,6 +118,7 @@ test('an operator ends a call: both sides hear of it, and its record says who di
   const { dialled } = await dial(phone, fromBrowser(phone, '+447700900555'), softphone)
   const { ends } = await answer(await carrier.call(), telephone)
   await until(async () => (await newest()).status === 'ANSWERED')
+  await flows(softphone)
   const hangUp = async () => await call('POST', `/operator/accounts/${account}/calls/${(await newest()).uuid}/hangup`)
   const asked = await hangUp()
   assert.deepEqual([asked.status, asked.body.cdr.active], [202, true])
