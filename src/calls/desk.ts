@@ -103,16 +103,15 @@ export const makeDesk = (ground: DeskGround): Desk => {
   ): Promise<VoiceAsked<VoicePlan>> => {
     const { isRecorded, ...way } = plan
     const refuseIt = call.direction === 'I' ? turnAway : decline
-    const file = isRecorded ? recordings.fileOf(ground.config, call.account_id, call.id) : null
-    const unready = file && (await recordings.prepare(file))
-    const record = unready === null ? file : null
+    const prepared = isRecorded ? await recordings.prepare(ground.config, call.account_id, call.id) : null
+    const record = prepared instanceof Error ? null : prepared
     try {
       const limited = await db.begin(async (tx) => {
         const rate = call.direction === 'O' ? (micros(call.rate) ?? 0) : 0
         const limited = await mayBegin(tx, call.account_id, rate, ground.config)
         if (limited) return limited
         await beginCall(tx, { ...call, tenure: ground.tenure })
-        if (record !== null) await recordings.begin(tx, call.account_id, call.id)
+        if (record !== null) await recordings.begin(tx, call.account_id, call.id, record.home)
         return null
       })
       if (limited) return await refuseIt(call, limited)
@@ -128,14 +127,14 @@ export const makeDesk = (ground: DeskGround): Desk => {
       writtenAt: performance.now(),
     })
     stories.begin(call.id, call.account_id)
-    if (unready !== null) {
-      ground.log.error({ call: call.id, err: unready }, 'a call is not recorded: its folder cannot be made')
+    if (prepared instanceof Error) {
+      ground.log.error({ call: call.id, err: prepared }, 'a call is not recorded: its folder cannot be made')
       stories.tell(call.id, [
         { at: Date.now(), leg: null, what: 'note', text: 'not recorded: there is no folder for it' },
       ])
     }
     const seconds = call.is_trunk && call.direction === 'O' ? ringSeconds.trunk : ringSeconds.people
-    return { value: { call: call.id, ...way, ringSeconds: seconds, record, mostSeconds: null } }
+    return { value: { call: call.id, ...way, ringSeconds: seconds, record: record?.file ?? null, mostSeconds: null } }
   }
 
   const place = async (asked: VoicePlaced): Promise<VoiceAsked<VoicePlan>> => {
