@@ -36,7 +36,7 @@ export const channelRecipes: Recipes = {
   connectMsgappChannel: named,
   disconnectMsgappChannel: named,
   deleteMsgappChannel: named,
-  listSetAside: { ok: () => ({}) },
+  listSetAside: { ok: () => ({}), invalid: () => ({ query: { cursor: 'no cursor' } }) },
   retrySetAside: {
     ok: async (scene) => ({ params: { uuid: await aside(scene, uuid()) } }),
     conflict: async (scene) => ({ params: { uuid: await aside(scene, '\0') } }),
