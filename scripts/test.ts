@@ -4,8 +4,8 @@ import { parseArgs } from 'node:util'
 import { needs } from '../test/needs.ts'
 import { oldest } from '../test/servers.ts'
 import { globalSetup, globalTeardown } from '../test/setup.ts'
-import { killAll, type Outcome, type Patience, runFile } from './tests/file.ts'
-import { plain, type Turn, whole } from './tests/plan.ts'
+import { killAll, type Outcome, type Patience, runFiles } from './tests/file.ts'
+import { apart, type Group, grouped, nameOf, plain, type Turn, whole } from './tests/plan.ts'
 
 // npm test                    everything but the long forms
 // npm test -- src/sms         only these files or folders
@@ -70,21 +70,24 @@ const live = values.long !== undefined || turns.length === 1
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
-const left: Turn[] = []
+const left: Group[] = []
 
 /** Runs them, so many at a time, and prints what each said when it has ended; `live` ones meanwhile. */
-const runAll = async (asked: readonly Turn[], concurrency: number): Promise<Outcome[]> => {
+const runAll = async (asked: readonly Group[], concurrency: number): Promise<Outcome[]> => {
   left.push(...asked)
-  const outcomes: Outcome[] = []
+  const all: Outcome[] = []
   const worker = async () => {
-    for (let turn = left.shift(); turn !== undefined; turn = left.shift()) {
-      const outcome = await runFile(turn, patience, { live, cost: values.cost })
-      outcomes.push(outcome)
-      console.log(`${outcome.passed ? '▶' : '✖'} ${turn.name} (${seconds(outcome.ms)})\n${live ? '' : outcome.text}`)
+    for (let group = left.shift(); group !== undefined; group = left.shift()) {
+      const { outcomes, untold, ms, text } = await runFiles(group, patience, { live, cost: values.cost })
+      all.push(...outcomes)
+      left.push(...apart(untold))
+      const isWell = untold.length === 0 && outcomes.every(({ passed }) => passed)
+      console.log(`${isWell ? '▶' : '✖'} ${nameOf(group)} (${seconds(ms)})\n${live ? '' : text}`)
+      if (untold.length > 0) console.log(`By themselves, since their process ended before its time: ${namesOf(untold)}`)
     }
   }
   await Promise.all(Array.from({ length: concurrency }, worker))
-  return outcomes
+  return all
 }
 
 /** What each took of processor time; what was killed with its file is not in it, nor are the servers of the run. */
@@ -128,7 +131,8 @@ const namesOf = (turns: readonly Turn[]) => turns.map(({ name }) => name).join('
 /** @returns whether everything passed, if only at the second try */
 const runEverything = async (): Promise<boolean> => {
   const began = performance.now()
-  const outcomes = await runAll(turns, Number(values.concurrency))
+  const groups = values.long === undefined ? grouped(turns, root) : apart(turns)
+  const outcomes = await runAll(groups, Number(values.concurrency))
   const failed = failedOf(outcomes)
   tellCost(outcomes)
   tellMore(outcomes)
@@ -139,7 +143,7 @@ const runEverything = async (): Promise<boolean> => {
   console.log(`FAILED: ${namesOf(failed)}`)
   if (failed.length > fewFiles || turns.length <= fewFiles || values.long !== undefined) return false
   console.log('\nOnce more, one after the other:')
-  const still = failedOf(await runAll(failed, 1))
+  const still = failedOf(await runAll(apart(failed), 1))
   console.log(
     still.length > 0 ? `FAILED twice: ${namesOf(still)}` : `SHAKY, passed only at the second try: ${namesOf(failed)}`,
   )

@@ -1,20 +1,33 @@
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../test/platform.ts'
 import { temporaryFolder } from '../../test/servers.ts'
-import { runFile } from './file.ts'
-import { plain, whole } from './plan.ts'
+import { runFiles } from './file.ts'
+import { type Group, grouped, plain, whole } from './plan.ts'
 
 const folder = temporaryFolder()
 
-const run = (name: string, body: string, patience = { test: 60_000, busy: 60_000, over: 60_000 }) => {
+const patient = { test: 60_000, busy: 60_000, over: 60_000 }
+
+const write = (name: string, body: string): string => {
   const path = join(folder, `${name}.mjs`)
   writeFileSync(path, `import { after, test } from 'node:test'\nimport { writeFileSync } from 'node:fs'\n${body}`)
-  const [turn] = plain([path])
-  assert.ok(turn)
-  return runFile(turn, patience)
+  return path
+}
+
+const runTogether = (bodies: Record<string, string>, patience = patient) => {
+  const [first, ...others] = plain(Object.entries(bodies).map(([name, body]) => write(name, body)))
+  assert.ok(first)
+  return runFiles([first, ...others] satisfies Group, patience)
+}
+
+const run = async (name: string, body: string, patience = patient) => {
+  const { outcomes, untold, text } = await runTogether({ [name]: body }, patience)
+  const [outcome] = outcomes
+  assert.ok(outcome && outcomes.length === 1 && untold.length === 0)
+  return { ...outcome, text }
 }
 
 const mark = (name: string) => join(folder, name)
@@ -94,6 +107,73 @@ test('what a file started and forgot ends with it', async () => {
     }
   }
   await until(isGone)
+})
+
+test('files that share a process are told of one by one, each with its own tests, hooks and fault', async () => {
+  const { outcomes, untold, text } = await runTogether({
+    one: `after(() => console.log('hook of one')); test('good', () => {}); test('later', { skip: 'needs a moon' }, () => {})`,
+    two: `test('bad', () => { throw new Error('no reason at all') }); test('good', () => console.log('two goes on'))`,
+    three: `throw new Error('not even a test')`,
+    four: `await 1; test('good', () => {}); test('holds', async (t) => { await t.test('inner', () => {}) })`,
+  })
+  assert.deepEqual(
+    outcomes.map(({ passed, counts }) => [passed, counts.tests, counts.passed]),
+    [
+      [true, 2, 1],
+      [false, 2, 1],
+      [false, 0, 0],
+      [true, 3, 3],
+    ],
+    text,
+  )
+  assert.deepEqual(
+    outcomes.map(({ skipped }) => skipped),
+    [[{ name: 'later', reason: 'needs a moon' }], [], [], []],
+  )
+  assert.deepEqual(untold, [])
+  assert.match(text, /hook of one[\s\S]*two goes on/)
+  assert.match(text, /✖ bad[\s\S]*no reason at all/)
+  assert.match(text, /not even a test/)
+})
+
+test('a file that hangs or ends the process it shares fails, those before it keep what they told, the others run again', async () => {
+  const good = `test('good', () => {})`
+  const tell = ({ outcomes, untold }: Awaited<ReturnType<typeof runTogether>>) => ({
+    told: outcomes.map(({ turn, passed }) => [basename(turn.file, '.mjs'), passed]),
+    untold: untold.map(({ file }) => basename(file, '.mjs')),
+  })
+  const expected = {
+    told: [
+      ['before', true],
+      ['culprit', false],
+    ],
+    untold: ['later', 'last'],
+  }
+  const others = { later: good, last: good }
+  const busy = await runTogether(
+    { before: good, culprit: `test('good', () => {}); test('blocks', () => { for (;;); })`, ...others },
+    { test: 500, busy: 3_000, over: 1_000 },
+  )
+  assert.deepEqual(tell(busy), expected, busy.text)
+  assert.match(busy.text, /culprit\.mjs was killed after/)
+  const gone = await runTogether({ before: good, culprit: `test('exits', () => process.exit(0))`, ...others })
+  assert.deepEqual(tell(gone), expected, gone.text)
+  const handle = await runTogether(
+    { before: good, culprit: `test('good', () => void setInterval(() => {}, 1000))`, ...others },
+    { ...patient, over: 1_000 },
+  )
+  assert.deepEqual(tell(handle), { told: [], untold: ['before', 'culprit', 'later', 'last'] }, handle.text)
+})
+
+test('files share a process when nothing that they import is of the whole process', () => {
+  const root = join(import.meta.dirname, '../..')
+  const alone = ['src/db/embedded.test.ts', 'src/lib/outbound.test.ts', 'src/connectors/smpp/flood.test.ts']
+  const shared = ['src/ledger/ledger.test.ts', 'src/lib/money.test.ts', 'src/sms/sms.test.ts']
+  const groups = grouped([...plain([...alone, 'test/fuzz.test.ts', ...shared])], root)
+  assert.deepEqual(
+    groups.map((group) => group.map(({ file }) => file)),
+    [['test/fuzz.test.ts'], shared, ...alone.map((file) => [file])],
+  )
 })
 
 test('a whole run tries each file once, those that take long first, and the SQL of the domains on the oldest server too', () => {

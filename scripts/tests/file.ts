@@ -4,7 +4,7 @@ import { Socket } from 'node:net'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Turn } from './plan.ts'
+import { type Group, nameOf, type Turn } from './plan.ts'
 import type { Fact } from './reporter.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -27,12 +27,20 @@ export type Outcome = {
   turn: Turn
   passed: boolean
   ms: number
-  /** Everything that it printed. */
-  text: string
   counts: { tests: number; passed: number }
   skipped: { name: string; reason: string }[]
   /** Seconds of processor time, of itself and of what it started and waited for; null unless it was asked for. */
   cpu: number | null
+}
+
+/** What came of the files of one process. */
+export type Outcomes = {
+  outcomes: Outcome[]
+  /** Those of which it told nothing, since another one ended it. */
+  untold: Turn[]
+  ms: number
+  /** Everything that they printed. */
+  text: string
 }
 
 /** Asks a shell that waits for a program what that took: Node does not tell what its children did. POSIX, times. */
@@ -53,15 +61,15 @@ export const killAll = (): void => {
 }
 
 /**
- * Runs a test file in a process group of its own, and gives it up when it hangs: Node's own runner would wait for a process
+ * Runs a test file, or several that share a process (shared.ts), in a process group of its own, and gives it up when it hangs: Node's own runner would wait for a process
  * that never ends, or end the whole run. What the file started and left behind ends with it.
  * @param options live prints what it says at once, too; cost adds up its processor time
  */
-export const runFile = async (
-  turn: Turn,
+export const runFiles = async (
+  group: Group,
   patience: Patience,
   { live = false, cost = false }: { live?: boolean; cost?: boolean } = {},
-): Promise<Outcome> => {
+): Promise<Outcomes> => {
   const began = performance.now()
   const reporter = join(import.meta.dirname, 'reporter.ts')
   const options = [
@@ -71,7 +79,9 @@ export const runFile = async (
   ]
   // Set where a test runs this; it would make Node report in its own way.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const program = [process.execPath, ...options, resolve(root, turn.file)]
+  const [first, ...others] = group
+  const entry = others.length > 0 ? [join(import.meta.dirname, 'shared.ts')] : []
+  const program = [process.execPath, ...options, ...entry, ...group.map(({ file }) => resolve(root, file))]
   const [command = '', ...args] = cost ? ['/bin/sh', '-c', timed, 'sh', ...program] : program
   const child = spawn(command, args, {
     cwd: root,
@@ -79,7 +89,7 @@ export const runFile = async (
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...(cost ? (['pipe'] as const) : [])],
     env: {
       ...env,
-      ...turn.env,
+      ...first.env,
       NODE_COMPILE_CACHE: compileCache,
       ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),
     },
@@ -112,10 +122,15 @@ export const runFile = async (
   let open = 0
   let over: Extract<Fact, { kind: 'over' }> | undefined
   let gaveUp = ''
-  const skipped: Outcome['skipped'] = []
+  let skipped: Outcome['skipped'] = []
+  let begun = 0
+  const outcomes: Outcome[] = []
+  /** The file that is at it, of those that share the process. */
+  const current = () => group[begun - 1] ?? first
+  const isBusy = () => open > 0 || begun > outcomes.length
   const giveUp = () => {
-    const why = open > 0 ? `${open} of its tests had not ended` : 'its tests were over, but not its process'
-    gaveUp = `✖ ${turn.name} was killed after ${(open > 0 ? patience.busy : patience.over) / 1000} s of silence: ${why}\n`
+    const why = isBusy() ? `${open} of its tests had not ended` : 'its tests were over, but not its process'
+    gaveUp = `✖ ${isBusy() ? current().name : nameOf(group)} was killed after ${(isBusy() ? patience.busy : patience.over) / 1000} s of silence: ${why}\n`
     kill()
   }
   // A file has no tests before it has loaded.
@@ -125,8 +140,15 @@ export const runFile = async (
     if (fact.kind === 'done') open--
     if (fact.kind === 'skip') skipped.push({ name: fact.name, reason: fact.reason })
     if (fact.kind === 'over') over = fact
+    if (fact.kind === 'begin') begun++
+    const ended = group[outcomes.length]
+    if (fact.kind === 'end' && ended) {
+      const { success: passed, ms, counts, cpu: spent } = fact
+      outcomes.push({ turn: ended, passed, ms, counts, skipped, cpu: cost ? spent : null })
+      skipped = []
+    }
     clearTimeout(silence)
-    silence = setTimeout(giveUp, open > 0 ? patience.busy : patience.over)
+    silence = setTimeout(giveUp, isBusy() ? patience.busy : patience.over)
   }
   // What reporter.ts wrote.
   createInterface({ input: facts }).on('line', (line) => heard(JSON.parse(line) as Fact))
@@ -139,15 +161,22 @@ export const runFile = async (
   // A daemon in a group of its own may still hold the pipes.
   await Promise.race([closed, pause(5_000, undefined, { ref: false })])
 
+  const ms = performance.now() - began
+  const isWell = status === 0 && over?.success === true
   if (gaveUp) note(gaveUp)
-  else if (status !== 0 && over?.success !== false) note(`✖ ${turn.name} ended with ${signal ?? `status ${status}`}\n`)
-  return {
-    turn,
-    passed: status === 0 && over?.success === true,
-    ms: performance.now() - began,
-    text,
-    counts: over?.counts ?? { tests: 0, passed: 0 },
-    skipped,
-    cpu: told === '' ? null : secondsOf(told),
+  else if (status !== 0 && over?.success !== false)
+    note(`✖ ${nameOf(group)} ended with ${signal ?? `status ${status}`}\n`)
+  if (others.length === 0) {
+    const counts = over?.counts ?? { tests: 0, passed: 0 }
+    const cpu = told === '' ? null : secondsOf(told)
+    return { outcomes: [{ turn: first, passed: isWell, ms, counts, skipped, cpu }], untold: [], ms, text }
   }
+  const cut = group.slice(outcomes.length, begun)
+  const failed = outcomes.filter(({ passed }) => !passed)
+  // It did not end as it should, and no file is known to be why: each has to show by itself that it passes.
+  if (!isWell && cut.length === 0 && (failed.length === 0 || gaveUp !== ''))
+    return { outcomes: failed, untold: group.filter((turn) => !failed.some((one) => one.turn === turn)), ms, text }
+  for (const turn of cut)
+    outcomes.push({ turn, passed: false, ms: 0, counts: { tests: 0, passed: 0 }, skipped: [], cpu: null })
+  return { outcomes, untold: group.slice(outcomes.length), ms, text }
 }

@@ -1,8 +1,15 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeSharing } from './share.ts'
 
 /** A test file, and the server it is tried on. */
-export type Turn = { readonly name: string; readonly file: string; readonly env: Record<string, string> }
+export type Turn = { readonly name: string; readonly file: string; readonly env: Readonly<Record<string, string>> }
+
+/** Files of one process: one, or several that share it. */
+export type Group = readonly [Turn, ...Turn[]]
+
+export const nameOf = ([first, ...others]: Group): string =>
+  others.length === 0 ? first.name : `${first.name} and ${others.length} more`
 
 const onNewest = (file: string): Turn => ({ name: file, file, env: {} })
 const onOldest = (file: string): Turn => ({
@@ -42,4 +49,27 @@ export const whole = (files: readonly string[], root: string, hasOldest: boolean
   const known = longest.filter((file) => files.includes(file))
   const rest = files.filter((file) => !known.includes(file))
   return [...known, ...rest].map(onNewest).concat(hasOldest ? oldestToo(root).map(onOldest) : [])
+}
+
+/** So many files share a process: what they save of it grows no more, and a core is not busy with one of them at the end. */
+const together = 8
+
+const alone = (turn: Turn): Group => [turn]
+
+/** Each in a process of its own, as they came. */
+export const apart = (turns: readonly Turn[]): Group[] => turns.map(alone)
+
+/** What takes long stays alone and first; then those that may share a process do, with what is tried on the same server. */
+export const grouped = (turns: readonly Turn[], root: string): Group[] => {
+  const mayShare = makeSharing(root)
+  const isShared = ({ file }: Turn) => !longest.includes(file) && mayShare(file)
+  const groups: Group[] = []
+  for (const same of Map.groupBy(turns.filter(isShared), ({ env }) => JSON.stringify(env)).values())
+    for (let at = 0; at < same.length; at += together) {
+      const [first, ...others] = same.slice(at, at + together)
+      if (first) groups.push([first, ...others])
+    }
+  const rest = turns.filter((turn) => !isShared(turn))
+  const first = rest.filter(({ file }) => longest.includes(file))
+  return [...apart(first), ...groups, ...apart(rest.filter((turn) => !first.includes(turn)))]
 }

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { spec, type TestEvent } from 'node:test/reporters'
 
@@ -6,16 +7,47 @@ import { spec, type TestEvent } from 'node:test/reporters'
 export type Fact =
   | { kind: 'wait' | 'done' }
   | { kind: 'skip'; name: string; reason: string }
-  | { kind: 'over'; counts: { tests: number; passed: number }; success: boolean }
+  | { kind: 'begin' }
+  | { kind: 'end'; counts: Counts; success: boolean; ms: number; cpu: number }
+  | { kind: 'over'; counts: Counts; success: boolean }
 
-const tell = (fact: Fact) => writeSync(3, `${JSON.stringify(fact)}\n`)
+type Counts = { tests: number; passed: number }
+
+export const tell = (fact: Fact) => writeSync(3, `${JSON.stringify(fact)}\n`)
 
 /** The counts at the end of each file; the runner adds them up instead. */
 const isCount = (message: string) =>
   /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/.test(message)
 
+/** Whether the tests at the top are the files of shared.ts. */
+const isShared = process.argv[1] === join(import.meta.dirname, 'shared.ts')
+
+/** Tells of each file that shares the process when it ends, and what it took. */
+const sharing = () => {
+  let counts = { tests: 0, passed: 0 }
+  let before = 0
+  return (event: TestEvent) => {
+    if (event.type !== 'test:pass' && event.type !== 'test:fail') return
+    const success = event.type === 'test:pass'
+    const { nesting, details } = event.data
+    if (nesting > 0) {
+      if (details.type === 'suite') return
+      counts.tests++
+      if (success && event.data.skip === undefined && event.data.todo === undefined) counts.passed++
+      return
+    }
+    const { user, system } = process.cpuUsage()
+    const all = (user + system) / 1e6
+    tell({ kind: 'end', counts, success, ms: details.duration_ms, cpu: all - before })
+    counts = { tests: 0, passed: 0 }
+    before = all
+  }
+}
+
 async function* watched(source: AsyncIterable<TestEvent>) {
+  const share = isShared ? sharing() : () => {}
   for await (const event of source) {
+    share(event)
     if (event.type === 'test:enqueue') tell({ kind: 'wait' })
     if (event.type === 'test:complete') tell({ kind: 'done' })
     if (event.type === 'test:pass' && event.data.skip !== undefined && event.data.skip !== false) {
