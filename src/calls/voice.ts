@@ -111,6 +111,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   let pausedUntil = 0
   const ticks: { end(): Promise<void> }[] = []
   let isClosed = false
+  let closing: Promise<void> | null = null
   /** The office opens or closes. */
   let following: Promise<void> | null = null
   const decided = Promise.withResolvers<void>()
@@ -214,6 +215,18 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     return state(connection)
   }
 
+  const close = async () => {
+    isClosed = true
+    await leave(farewellMs)
+    for (const one of ticks) await one.end()
+    await following
+    await turn
+    // One that was just being opened.
+    await leave(0)
+    await lease.release().catch(onError)
+    await line.end()
+  }
+
   return {
     upgrade: {
       path: '/voice',
@@ -263,16 +276,9 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
         startArchive({ db, config, linkOf, store: storeOf(config), failed: onError }),
       )
     },
-    close: async () => {
-      isClosed = true
-      await leave(farewellMs)
-      for (const one of ticks) await one.end()
-      await following
-      await turn
-      // One that was just being opened.
-      await leave(0)
-      await lease.release().catch(onError)
-      await line.end()
+    close: () => {
+      closing ??= close()
+      return closing
     },
   }
 }
