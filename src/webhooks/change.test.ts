@@ -46,6 +46,30 @@ test('410 of an address that a webhook has left disables nothing, and the event 
   assert.equal(await db.begin((tx) => disable(tx, key, hook_url, 'gone')), 0)
 })
 
+test('who changes a webhook at the moment in which another is disabled waits for nobody who waits for him', async () => {
+  const ada = await tenant()
+  const hook_url = `http://127.0.0.1:${port}/gone`
+  const { data } = (await call(ada, 'POST', '/open/webhooks/subscribe/contact.created', { hook_url })).body
+  const already = held.length
+  await happen(ada, ['1'])
+  await until(async () => held.length > already)
+  const isHeldUp = async () => {
+    const waiting = await db.many`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%update webhook_lanes%'`
+    return waiting.length > 0
+  }
+  await db.begin(async (tx) => {
+    await tx.run`
+      select from webhook_lanes where account_id = ${ada.id} and webhook_id = ${data.uuid.slice(3)} for update`
+    held.at(-1)?.writeHead(410).end()
+    await until(isHeldUp)
+    await parts.changes.announce(tx, 'webhooks')
+    assert.equal(await isHeldUp(), true, 'PostgreSQL had to end one of the two')
+  })
+  await until(async () => !(await call(ada, 'GET', `/open/webhooks/${data.uuid}`)).body.webhook.enabled)
+})
+
 test('the secret before a rotation signs no longer than its day, however busy the webhook is', async () => {
   const ada = await tenant()
   // One call stays unanswered, so that the webhook stays with the process that had it before the day was over.

@@ -8,6 +8,10 @@ export type LaneKey = { readonly account: string; readonly webhook: string }
 const accounts = (keys: readonly LaneKey[]) => keys.map(({ account }) => account)
 const webhooks = (keys: readonly LaneKey[]) => keys.map(({ webhook }) => webhook)
 
+/** In the order in which several lanes are locked. */
+export const inOrder = <Key extends LaneKey>(keys: readonly Key[]): Key[] =>
+  keys.toSorted((one, other) => (one.webhook < other.webhook ? -1 : 1))
+
 /** Webhooks for which something is due and that nobody else delivers for. */
 export const due = (sql: Sql, worker: string, most: number) =>
   sql.many<{
@@ -68,14 +72,14 @@ export const extend = (sql: Sql, worker: string, lanes: readonly LaneKey[], seco
   webhook_id: string
 }>`
   update webhook_lanes l set leased_until = clock_timestamp() + make_interval(secs => ${seconds}::double precision)
-  from unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[]) w (account_id, webhook_id)
+  from unnest(${accounts(inOrder(lanes))}::uuid[], ${webhooks(inOrder(lanes))}::uuid[]) w (account_id, webhook_id)
   where l.account_id = w.account_id and l.webhook_id = w.webhook_id and l.owner = ${worker}
   returning l.webhook_id`
 
 /** Gives lanes back. */
 export const release = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => sql.run`
   update webhook_lanes l set owner = null, leased_until = null
-  from unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[]) w (account_id, webhook_id)
+  from unnest(${accounts(inOrder(lanes))}::uuid[], ${webhooks(inOrder(lanes))}::uuid[]) w (account_id, webhook_id)
   where l.account_id = w.account_id and l.webhook_id = w.webhook_id and l.owner = ${worker}`
 
 /** Gives back the lanes of a process that is known to be dead. */
@@ -103,7 +107,7 @@ export const load = (sql: Sql, lanes: readonly Hungry[]) => sql.many<DeliveryRow
 /** What to try at a receiver that is down: the retry that is due, or else the oldest delivery that was never tried. */
 export const probes = (sql: Sql, lanes: readonly LaneKey[]) => sql.many<DeliveryRow>`
   select d.webhook_id, d.event_id, d.conversation, d.tries, e.payload::text as body
-  from unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[]) w (account_id, webhook_id)
+  from unnest(${accounts(inOrder(lanes))}::uuid[], ${webhooks(inOrder(lanes))}::uuid[]) w (account_id, webhook_id)
   cross join lateral (
     (select event_id, 0 as place from webhook_deliveries
      where account_id = w.account_id and webhook_id = w.webhook_id and state = 'pending' and tries > 0

@@ -1,5 +1,5 @@
 import type { Tx } from '../db/sql.ts'
-import type { LaneKey } from './lanes.ts'
+import { inOrder, type LaneKey } from './lanes.ts'
 
 /** What became of a delivery. `called`: tried out of turn, on behalf of others; its schedule stays. */
 export type Change = LaneKey & {
@@ -41,7 +41,9 @@ export const deliveries = (
     ${changes.map((c) => c.seconds)}::double precision[], ${changes.map((c) => c.attempt)}::text[],
     ${changes.map((c) => c.head ?? null)}::uuid[])`
 
-export const healths = (tx: Tx, worker: string, all: readonly Health[]) => tx.run`
+export const healths = (tx: Tx, worker: string, given: readonly Health[]) => {
+  const all = inOrder(given)
+  return tx.run`
   update webhook_lanes l set
     failures = g.failures,
     failing_since = case when g.failures > 0 then coalesce(l.failing_since, t.now) end,
@@ -57,6 +59,7 @@ export const healths = (tx: Tx, worker: string, all: readonly Health[]) => tx.ru
   ) g (account_id, webhook_id, failures, succeeded, hold, is_down, url)
   join webhooks w on w.account_id = g.account_id and w.id = g.webhook_id and w.hook_url = g.url
   where l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${worker}`
+}
 
 /** A receiver that takes calls again: what waits for its next try is due in its old order. Says it who has the lane no more,
  *  nothing changes. @param conversation null: all */

@@ -18,14 +18,17 @@ export const makeWriter = ({ db, changes, log }: Given, worker: string) => {
     if (healths.length === 0 && others.length === 0) return void (await settled.deliveries(db, worker, made, false))
     await db.begin(async (tx) => {
       await settled.deliveries(tx, worker, made, true)
+      let isAnyDisabled = false
       for (const { lane, recovered, disabled } of others) {
         if (recovered) await settled.recover(tx, worker, lane.key, recovered.conversation)
         if (!disabled || (await settled.disable(tx, lane.key, lane.hook.url, disabled)) === 0) continue
-        await changes.announce(tx, 'webhooks')
+        isAnyDisabled = true
         const { account, webhook } = lane.key
         tx.afterCommit(() => log.warn({ account, webhook, reason: disabled }, 'a webhook was disabled'))
       }
+      // Webhooks, lanes, what is announced: everybody who locks several of them does so in this order.
       if (healths.length > 0) await settled.healths(tx, worker, healths)
+      if (isAnyDisabled) await changes.announce(tx, 'webhooks')
     })
   }
 
