@@ -4,12 +4,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { type LightPeer, makeLightPeer } from '../test/media/light.ts'
 import { startRtpengine } from '../test/media/rtpengine.ts'
 import { temporaryFolder } from '../test/servers.ts'
 import { median, table } from './lib.ts'
 import { cpuSeconds, memory } from './usage.ts'
 import type { Ask, Said, Start } from './voice-engine.ts'
-import { makePeer, type VoicePeer } from './voice-peer.ts'
 
 /**
  * Media of calls: what one media worker takes for a call, and what it loses, from browser to trunk and from trunk to trunk, recorded or
@@ -24,7 +24,7 @@ const seconds = Number(values.seconds)
 
 type Kind = 'webrtc' | 'rtp'
 type Figures = { readonly cpu: number; readonly loss: number; readonly setUp: number; readonly megabytes: number }
-type Talk = { readonly call: number; readonly one: VoicePeer; readonly other: VoicePeer }
+type Talk = { readonly call: number; readonly one: LightPeer; readonly other: LightPeer }
 
 /** An order without its number. */
 type Wish = { [A in Ask['ask']]: Omit<Extract<Ask, { ask: A }>, 'id'> }[Ask['ask']]
@@ -51,23 +51,23 @@ type Engine = Awaited<ReturnType<typeof startEngine>>
 
 /** @returns the call, and the milliseconds from the offer until the caller hears the first packet */
 const dial = async (engine: Engine, kind: Kind): Promise<{ talk: Talk; setUp: number }> => {
-  const [one, other] = [await makePeer(kind), await makePeer('rtp')]
-  const offer = one.offer()
+  const [one, other] = [await makeLightPeer(kind), await makeLightPeer('rtp')]
+  const offer = await one.offer()
   const began = performance.now()
   const described = await engine.ask({ ask: 'offer', kind, sdp: offer })
   const answered = await engine.ask({
     ask: 'answer',
     call: described.call,
-    sdp: other.answer(String(described.value)),
+    sdp: await other.answer(String(described.value)),
   })
-  one.accept(String(answered.value))
+  await one.accept(String(answered.value))
   other.say()
   one.say()
   while (one.received === 0 || other.received === 0) await setTimeout(1)
   return { talk: { call: described.call, one, other }, setUp: performance.now() - began }
 }
 
-const total = (talks: readonly Talk[], figure: (peer: VoicePeer) => number) =>
+const total = (talks: readonly Talk[], figure: (peer: LightPeer) => number) =>
   talks.reduce((sum, { one, other }) => sum + figure(one) + figure(other), 0)
 
 /** When nothing is under way any more. */
@@ -103,8 +103,8 @@ const measure = async (engine: Engine, pids: readonly number[], kind: Kind, isRe
   const wentOut = total(talks, (peer) => peer.sent) - sent
   const cameIn = total(talks, (peer) => peer.received) - received
   for (const { call, one, other } of talks) {
-    one.close()
-    other.close()
+    await one.close()
+    await other.close()
     await engine.ask({ ask: 'end', call })
   }
   const setUp = median(dialled.map((one) => one.setUp))

@@ -34,7 +34,7 @@ test(`${count} recorded calls at once in one worker go on while the interface is
     },
     3 * seconds + 30,
   )
-  for (const { softphone } of all) softphone.say(null)
+  for (const { softphone } of all) softphone.hush()
   // What is under way arrives; what does not is lost.
   const lost = () => {
     const now = packetsOf(all)

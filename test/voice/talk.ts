@@ -1,5 +1,5 @@
 import { dial } from '../../src/connectors/sip/gateway/testing.ts'
-import { makeSoftphone, type Softphone } from '../media/softphone.ts'
+import { type LightPeer, makeLightPeer } from '../media/light.ts'
 import { until } from '../platform.ts'
 import type { Person } from './scene.ts'
 
@@ -12,7 +12,7 @@ export const unbounded = {
 
 /** A call to an echo, whose every packet carries the time at which it left. */
 export type Talk = {
-  readonly softphone: Softphone
+  readonly softphone: LightPeer
   /** Milliseconds of each packet, there and back. */
   readonly delays: number[]
   end(): Promise<void>
@@ -21,7 +21,7 @@ export type Talk = {
 /** Calls a number behind which there is an echo, recorded. @returns the refusal, when it is refused */
 export const talk = async (person: Person, number: string): Promise<Talk | string> => {
   const delays: number[] = []
-  const softphone = await makeSoftphone('pcmu', {
+  const softphone = await makeLightPeer('webrtc', {
     frame: () => {
       const frame = Buffer.alloc(160, 0xff)
       frame.writeDoubleBE(performance.now())
@@ -36,7 +36,7 @@ export const talk = async (person: Person, number: string): Promise<Talk | strin
     await softphone.close()
     return dialled.refused[0] ?? ''
   }
-  softphone.say(1)
+  softphone.say()
   const end = async () => {
     await session.bye()
     await softphone.close()

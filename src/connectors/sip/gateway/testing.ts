@@ -247,7 +247,7 @@ type Dialled = { progress: number[]; answers: string[]; refused: string[]; sessi
 export const dial = async (
   { agent }: { readonly agent: Agent },
   ask: Omit<Ask, 'body'>,
-  peer: Peer,
+  peer: Pick<Peer, 'offer' | 'accept'>,
   events: Partial<SessionEvents> = {},
 ) => {
   const dialled: Dialled = { progress: [], answers: [], refused: [], session: null, ends: [] }

@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { RemoteInfo } from 'node:dgram'
-import { isRtcp, writeRtp } from '../src/connectors/media/codec/rtp.ts'
-import { isStun, readBinding, writeCheck, writeSuccess } from '../src/connectors/media/codec/stun.ts'
-import { Handshake } from '../src/connectors/media/embedded/handshake.ts'
-import { Ports } from '../src/connectors/media/embedded/ports.ts'
-import { readAudio } from '../src/lib/sdp.ts'
+import { isRtcp, readRtp, writeRtp } from '../../src/connectors/media/codec/rtp.ts'
+import { isStun, readBinding, writeCheck, writeSuccess } from '../../src/connectors/media/codec/stun.ts'
+import { Handshake } from '../../src/connectors/media/embedded/handshake.ts'
+import { Ports } from '../../src/connectors/media/embedded/ports.ts'
+import { readAudio } from '../../src/lib/sdp.ts'
+import type { Probe } from './softphone.ts'
 
 /** The other end of a leg, that says G.711 and counts what it hears. It takes little, so that a hundred calls have room beside the engine. */
-export type VoicePeer = {
-  offer(): string
-  answer(offer: string): string
-  accept(answer: string): void
+export type LightPeer = {
+  offer(): Promise<string>
+  answer(offer: string): Promise<string>
+  /** Of several the first counts: early media come by the same way. */
+  accept(answer: string): Promise<void>
   /** A packet every 20 ms from now on. */
   say(): void
   hush(): void
@@ -18,7 +20,7 @@ export type VoicePeer = {
   readonly sent: number
   /** What could be opened. */
   readonly received: number
-  close(): void
+  close(): Promise<void>
 }
 
 /** How packets go, and how they come: as they are, or sealed. */
@@ -95,7 +97,7 @@ const sealed = (transmit: (packet: Buffer) => void): Way => {
   }
 }
 
-export const makePeer = async (kind: 'webrtc' | 'rtp'): Promise<VoicePeer> => {
+export const makeLightPeer = async (kind: 'webrtc' | 'rtp', probe?: Probe): Promise<LightPeer> => {
   const socket = await ports.one()
   let to: Pick<RemoteInfo, 'address' | 'port'> | null = null
   let [sent, received, due] = [0, 0, 0]
@@ -105,14 +107,19 @@ export const makePeer = async (kind: 'webrtc' | 'rtp'): Promise<VoicePeer> => {
   }
   const way = kind === 'webrtc' ? sealed(transmit) : plain
   socket.on('message', (packet: Buffer, from: RemoteInfo) => {
-    if (way.take(packet, from)) received++
+    const media = way.take(packet, from)
+    if (!media) return
+    received++
+    const said = probe ? readRtp(media) : null
+    if (said) probe?.heard(said.payload)
   })
   const ssrc = randomBytes(4).readUInt32BE()
   const speak = () => {
     // A busy machine calls late: what is due is made up for.
     for (const now = performance.now(); due <= now; due += packetMs) {
       const [sequence, timestamp] = [sent & 0xffff, (sent * payload.length) >>> 0]
-      const packet = way.give(writeRtp({ payloadType: 0, marker: sent === 0, sequence, timestamp, ssrc, payload }))
+      const said = { payloadType: 0, marker: sent === 0, sequence, timestamp, ssrc }
+      const packet = way.give(writeRtp({ ...said, payload: probe?.frame(sent) ?? payload }))
       if (!packet) continue
       sent++
       transmit(packet)
@@ -131,15 +138,16 @@ export const makePeer = async (kind: 'webrtc' | 'rtp'): Promise<VoicePeer> => {
       ...way.lines,
       '',
     ].join('\r\n')
-  const accept = (text: string) => {
+  const accept = async (text: string) => {
+    if (to) return
     const described = describedBy(text)
     to = described
     way.begin(described)
   }
   return {
-    offer: description,
-    answer: (offer) => {
-      accept(offer)
+    offer: async () => description(),
+    answer: async (offer) => {
+      await accept(offer)
       return description()
     },
     accept,
@@ -154,7 +162,7 @@ export const makePeer = async (kind: 'webrtc' | 'rtp'): Promise<VoicePeer> => {
     get received() {
       return received
     },
-    close: () => {
+    close: async () => {
       clearInterval(timer)
       way.close()
       socket.close()
