@@ -68,19 +68,25 @@ export const claim = (sql: Sql, worker: string, lanes: readonly LaneKey[], secon
   from claimed c join webhooks w on w.account_id = c.account_id and w.id = c.webhook_id`
 
 /** Prolongs leases to so many seconds. @returns the webhooks whose lanes are still ours */
-export const extend = (sql: Sql, worker: string, lanes: readonly LaneKey[], seconds: number) => sql.many<{
-  webhook_id: string
-}>`
+export const extend = (sql: Sql, worker: string, lanes: readonly LaneKey[], seconds: number) => {
+  const keys = inOrder(lanes)
+  return sql.many<{
+    webhook_id: string
+  }>`
   update webhook_lanes l set leased_until = clock_timestamp() + make_interval(secs => ${seconds}::double precision)
-  from unnest(${accounts(inOrder(lanes))}::uuid[], ${webhooks(inOrder(lanes))}::uuid[]) w (account_id, webhook_id)
+  from unnest(${accounts(keys)}::uuid[], ${webhooks(keys)}::uuid[]) w (account_id, webhook_id)
   where l.account_id = w.account_id and l.webhook_id = w.webhook_id and l.owner = ${worker}
   returning l.webhook_id`
+}
 
 /** Gives lanes back. */
-export const release = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => sql.run`
+export const release = (sql: Sql, worker: string, lanes: readonly LaneKey[]) => {
+  const keys = inOrder(lanes)
+  return sql.run`
   update webhook_lanes l set owner = null, leased_until = null
-  from unnest(${accounts(inOrder(lanes))}::uuid[], ${webhooks(inOrder(lanes))}::uuid[]) w (account_id, webhook_id)
+  from unnest(${accounts(keys)}::uuid[], ${webhooks(keys)}::uuid[]) w (account_id, webhook_id)
   where l.account_id = w.account_id and l.webhook_id = w.webhook_id and l.owner = ${worker}`
+}
 
 /** Gives back the lanes of a process that is known to be dead. */
 export const releaseAll = (sql: Sql) => sql.run`
@@ -107,7 +113,7 @@ export const load = (sql: Sql, lanes: readonly Hungry[]) => sql.many<DeliveryRow
 /** What to try at a receiver that is down: the retry that is due, or else the oldest delivery that was never tried. */
 export const probes = (sql: Sql, lanes: readonly LaneKey[]) => sql.many<DeliveryRow>`
   select d.webhook_id, d.event_id, d.conversation, d.tries, e.payload::text as body
-  from unnest(${accounts(inOrder(lanes))}::uuid[], ${webhooks(inOrder(lanes))}::uuid[]) w (account_id, webhook_id)
+  from unnest(${accounts(lanes)}::uuid[], ${webhooks(lanes)}::uuid[]) w (account_id, webhook_id)
   cross join lateral (
     (select event_id, 0 as place from webhook_deliveries
      where account_id = w.account_id and webhook_id = w.webhook_id and state = 'pending' and tries > 0
