@@ -105,6 +105,26 @@ const linkNode = () => {
   symlinkSync(relative(dirname(link), target), link)
 }
 
+/** Debian packages of the shared libraries that the bundled Node needs beside the C library. */
+const libraryPackages = { 'libatomic.so.1': 'libatomic1', 'libstdc++.so.6': 'libstdc++6', 'libgcc_s.so.1': 'libgcc-s1' }
+
+/** Starts the bundled Node once for each installation: minimal images lack a shared library that it needs. */
+const tryNode = () => {
+  const tried = join(modules, '.trunkline-node-starts')
+  if (existsSync(tried)) return
+  const program = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  const { status, stderr, error } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  if (status !== 0) {
+    const reason = (error?.message ?? stderr).trim()
+    const [library, debian] = Object.entries(libraryPackages).find(([name]) => reason.includes(name)) ?? []
+    const fix = debian
+      ? `the library ${library} is missing; install it (Debian and Ubuntu: apt-get install ${debian}) and start again.`
+      : 'it needs glibc 2.28 or newer; Alpine and other musl systems are not supported.'
+    fail(`the bundled Node does not start (${reason}): ${fix}`)
+  }
+  writeFileSync(tried, '')
+}
+
 const sdk = join(root, 'packages', 'voice-sdk')
 
 /** What the browser SDK is built from. */
@@ -134,4 +154,5 @@ if (!enough) {
   writeFileSync(stamp, `${wanted()} ${dev || installedByHand() ? 'dev' : 'run'}`)
 }
 linkNode()
+tryNode()
 await buildSdk()

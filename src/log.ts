@@ -1,6 +1,7 @@
-import pino, { type DestinationStream, type Logger } from 'pino'
+import pino, { type DestinationStream, type LogFn, type Logger } from 'pino'
 import pretty from 'pino-pretty'
 import type { Config } from './config.ts'
+import { makeOutage, type Outage } from './db/outage.ts'
 
 /** What is told of an error. PostgreSQL's own fields stay behind: `detail` quotes whole rows, texts and numbers among them. */
 const told = (error: unknown): unknown => {
@@ -14,12 +15,32 @@ const told = (error: unknown): unknown => {
 /**
  * JSON lines on stdout, readable ones on a terminal. Nothing that is logged holds a secret, a text or a whole number.
  * @param to instead of stdout
+ * @param isKnown errors whose lines are left out
  */
-export const makeLog = (level: Config['log'], to?: DestinationStream): Logger => {
+export const makeLog = (
+  level: Config['log'],
+  to?: DestinationStream,
+  isKnown: (error: unknown) => boolean = () => false,
+): Logger => {
   const redact = ['*.password', '*.key', '*.token', 'headers']
-  const options = { level, base: null, redact, serializers: { err: told } }
+  const logMethod = function (this: Logger, args: Parameters<LogFn>, method: LogFn) {
+    const [fields]: unknown[] = args
+    if (fields instanceof Object && 'err' in fields && isKnown(fields.err)) return
+    method.apply(this, args)
+  }
+  const options = { level, base: null, redact, serializers: { err: told }, hooks: { logMethod } }
   if (to) return pino(options, to)
   return process.stdout.isTTY
     ? pino(options, pretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true }))
     : pino(options)
+}
+
+/** A log that reports an outage of the database at its begin and its end, and the watch that it needs. */
+export const makeWatchedLog = (level: Config['log'], to?: DestinationStream): { log: Logger; outage: Outage } => {
+  const outage: Outage = makeOutage({
+    began: (err) => log.error({ err }, 'database: unavailable'),
+    ended: (seconds, errors) => log.info({ seconds, errors }, 'database: available again'),
+  })
+  const log = makeLog(level, to, outage.isKnown)
+  return { log, outage }
 }

@@ -12,7 +12,7 @@ import { connect } from './db/sql.ts'
 import { type FirstKeys, furnishChat, furnishLines, keysShown, prepare } from './first.ts'
 import { releaseLeases } from './jobs/worker.ts'
 import { openSeal } from './keys.ts'
-import { makeLog } from './log.ts'
+import { makeWatchedLog } from './log.ts'
 import { releaseNetworks } from './msgapp/networks.ts'
 import { makeParts } from './parts.ts'
 import { run } from './run.ts'
@@ -30,7 +30,7 @@ const endings: { what: string; end: () => Promise<void> | void }[] = []
 
 const start = async () => {
   const config = readConfig(environment())
-  const log = makeLog(config.log)
+  const { log, outage } = makeWatchedLog(config.log)
   const home = resolve(config.home)
 
   const claim = await claimHome(home, log)
@@ -43,7 +43,7 @@ const start = async () => {
   const patient = connect({ url, connections: 2, patient: true, onError })
   await migrate(patient, { log })
   await patient.end()
-  const db = connect({ url, connections: 16, onError })
+  const db = connect({ url, connections: 16, onError, outage })
   endings.push({ what: 'connections', end: db.end })
   if (embedded) {
     await releaseLeases(db)
@@ -103,7 +103,8 @@ const start = async () => {
     renameSync(`${config.readyFile}.new`, config.readyFile)
   }
   greet(address, keys, config.sandbox)
-  if (keys) await keysShown(db)
+  // Where this fails the keys are shown once more at the next start.
+  if (keys) await keysShown(db).catch((err) => log.warn({ err }, 'start: failed to record that the keys were shown'))
   sweep()
 }
 

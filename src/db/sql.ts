@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import type { Outage } from './outage.ts'
 
 /** What SQL text may carry as a value. Arrays go as PostgreSQL arrays, plain objects as JSON. */
 export type Value =
@@ -70,10 +71,20 @@ const plain = (value: Value): unknown =>
     ? JSON.stringify(value)
     : value
 
-const sql = (client: Client): Sql => {
-  const query = async <Row>(parts: TemplateStringsArray, values: Value[]) => {
+const sql = (client: Client, outage: Outage | null): Sql => {
+  const watched = async <T>(asked: Promise<T>): Promise<T> => {
+    try {
+      const answer = await asked
+      outage?.answered()
+      return answer
+    } catch (error) {
+      outage?.failed(error)
+      throw error
+    }
+  }
+  const query = <Row>(parts: TemplateStringsArray, values: Value[]) => {
     const { name, text } = statement(parts)
-    return await client.query<Row & pg.QueryResultRow>({ name, text, values: values.map(plain) })
+    return watched(client.query<Row & pg.QueryResultRow>({ name, text, values: values.map(plain) }))
   }
   return {
     one: async <Row>(parts: TemplateStringsArray, ...values: Value[]) => {
@@ -88,7 +99,7 @@ const sql = (client: Client): Sql => {
     many: async <Row>(parts: TemplateStringsArray, ...values: Value[]) => (await query<Row>(parts, values)).rows,
     run: async (parts, ...values) => (await query(parts, values)).rowCount ?? 0,
     raw: async <Row>(text: string, values: Value[] = []) =>
-      (await client.query<Row & pg.QueryResultRow>(text, values.map(plain))).rows,
+      (await watched(client.query<Row & pg.QueryResultRow>(text, values.map(plain)))).rows,
   }
 }
 
@@ -100,41 +111,57 @@ export type DbOptions = {
   patient?: boolean
   /** How long it waits for a connection, and then for an answer, ms; else 5 s and 30. */
   patience?: number
+  /** Notes whether the database answers. */
+  outage?: Outage
 }
 
 /**
- * An address with just-in-time compilation off in its sessions, unless it asks for it itself. The plan of a function with
- * `set enable_seqscan = off` that reads the one row of `clock` looks so dear that it is compiled at each call: 67 to 300 ms
- * instead of 0.5.
+ * Options of a session that its user asked for: in the address, or in PGOPTIONS. They are sent at the start of a connection,
+ * which a connection pooler may refuse; ours never are.
  */
-const uncompiled = (url: string): { connectionString: string; options: string } => {
-  const address = URL.canParse(url) ? new URL(url) : null
-  const asked = address?.searchParams.get('options') ?? null
-  const options = `-c jit=off ${asked ?? process.env.PGOPTIONS ?? ''}`.trim()
-  if (address === null || asked === null) return { connectionString: url, options }
-  // What the address says of options would take the place of these.
-  address.searchParams.delete('options')
-  return { connectionString: address.href, options }
+const askedOptions = (url: string): string =>
+  (URL.canParse(url) ? new URL(url).searchParams.get('options') : null) ?? process.env.PGOPTIONS ?? ''
+
+/**
+ * Prepares a new connection with statements, because connection poolers refuse or drop options of the start-up packet
+ * (PgBouncer 1.18: "unsupported startup parameter: options").
+ *
+ * Just-in-time compilation is off unless the user asked for it. The plan of a function with `set enable_seqscan = off` that
+ * reads the one row of `clock` looks so dear that it is compiled at each call: 67 to 300 ms instead of 0.5.
+ * @throws Error with the code 25006 where the server is a standby or read-only: another address may lead to the primary
+ */
+const prepareSession = async (client: Client, url: string, statementTimeout: number | null): Promise<void> => {
+  const settings = [
+    ...(/\bjit\b/.test(askedOptions(url)) ? [] : ['set jit = off']),
+    ...(statementTimeout === null
+      ? []
+      : [`set statement_timeout = ${statementTimeout}`, 'set idle_in_transaction_session_timeout = 60000']),
+  ]
+  if (settings.length > 0) await client.query(settings.join('; '))
+  const { rows } = await client.query<{ is_read_only: boolean }>(
+    `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as is_read_only`,
+  )
+  if (rows[0]?.is_read_only)
+    throw Object.assign(new Error('the database is read-only: it is a standby, or was made so'), { code: readOnly })
 }
 
 /** A pool of connections. An idle connection that breaks is dropped and reported, never thrown: see data-layer part 3. */
-export const connect = ({ url, connections = 10, onError = () => {}, patient = false, patience }: DbOptions): Db => {
+export const connect = (options: DbOptions): Db => {
+  const { url, connections = 10, onError = () => {}, patient = false, patience, outage = null } = options
   const pool = new pg.Pool({
-    ...uncompiled(url),
+    connectionString: url,
     max: connections,
     connectionTimeoutMillis: patience ?? 5_000,
     // A peer that swallows packets must not hold a caller for ever.
-    ...(patient
-      ? {}
-      : {
-          statement_timeout: patience ?? 30_000,
-          query_timeout: patience ?? 35_000,
-          idle_in_transaction_session_timeout: 60_000,
-        }),
+    ...(patient ? {} : { query_timeout: patience ?? 35_000 }),
+    onConnect: (client) => prepareSession(client, url, patient ? null : (patience ?? 30_000)),
     keepAlive: true,
     application_name: 'trunkline',
   })
-  pool.on('error', onError)
+  pool.on('error', (error) => {
+    outage?.failed(error)
+    onError(error)
+  })
   // Whoever asks is told by the answer; but a connection may be ended in the very packet that made it ready, when nobody has it
   // yet, and an error that nobody hears ends the process.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -148,9 +175,12 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
       }
   }
   return {
-    ...sql(pool),
+    ...sql(pool, outage),
     begin: async (work) => {
-      const client = await pool.connect()
+      const client = await pool.connect().catch((error) => {
+        outage?.failed(error)
+        throw error
+      })
       const effects: (() => void)[] = []
       let broken: Error | undefined
       const note = (error: Error) => {
@@ -159,7 +189,11 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
       client.on('error', note)
       try {
         await client.query('begin')
-        const result = await work({ ...sql(client), transaction: true, afterCommit: (effect) => effects.push(effect) })
+        const result = await work({
+          ...sql(client, outage),
+          transaction: true,
+          afterCommit: (effect) => effects.push(effect),
+        })
         // PostgreSQL answers the commit of a transaction in which a statement failed with ROLLBACK, not with an error.
         const { command } = await client.query('commit')
         if (command !== 'COMMIT')
@@ -167,6 +201,9 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
         committed(effects)
         return result
       } catch (error) {
+        outage?.failed(error)
+        // A server that became read-only stays so: the next connection may find its successor.
+        if (error instanceof Error && codeOf(error) === readOnly) note(error)
         await client.query('rollback').catch(note)
         throw error
       } finally {
@@ -174,7 +211,7 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
         client.release(broken)
       }
     },
-    apart: (milliseconds) => connect({ url, connections: 1, onError, patience: milliseconds }),
+    apart: (milliseconds) => connect({ ...options, connections: 1, patience: milliseconds }),
     load: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     end: () => pool.end(),
   }
@@ -184,14 +221,19 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
 export const sqlState = (error: unknown): string | null =>
   error instanceof pg.DatabaseError ? (error.code ?? null) : null
 
-/** SQLSTATEs which say that the database cannot be asked now (PostgreSQL, appendix A); 57014: what was asked took too long. */
-const down = /^(?:08|53|57P|57014|58)/
-const linkDown =
-  /ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|Connection terminated|timeout exceeded|Query read timeout|is not queryable/
+/** SQLSTATE of a write on a standby or in a read-only database: read_only_sql_transaction. */
+const readOnly = '25006'
 
-/** True when the database is away, full, unreachable or too slow: nobody knows what became of the statement. */
+const codeOf = (error: Error): string | null => ('code' in error && typeof error.code === 'string' ? error.code : null)
+
+/** SQLSTATEs of a database that cannot be asked now (PostgreSQL, appendix A); 57014: the statement took too long. */
+const down = /^(?:08|25006|53|57P|57014|58)/
+const linkDown =
+  /ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|Connection terminated|timeout exceeded|Query read timeout|is not queryable|database is read-only/
+
+/** True when the database is away, full, unreachable, read-only or too slow: the fate of the statement is unknown. */
 export const isUnavailable = (error: unknown): boolean => {
   const state = sqlState(error)
   if (state !== null) return down.test(state)
-  return error instanceof Error && linkDown.test(`${error.message} ${'code' in error ? error.code : ''}`)
+  return error instanceof Error && linkDown.test(`${error.message} ${codeOf(error) ?? ''}`)
 }

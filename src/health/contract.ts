@@ -26,12 +26,14 @@ export const readiness = contract({
   url: '/readyz',
   summary: 'Whether this process can do its work: database, migrations and roles',
   errors: {
-    unavailable: 'It cannot yet, or not any more; or its role was asked for, and it does not do that (no_calls_here)',
+    unavailable:
+      'The process is starting or stopping, the database cannot be written to (database_read_only), or the process does not do the work of the role (role_not_here, no_calls_here)',
   },
   query: Type.Object({
     role: Type.Optional(
-      Enum(['voice'], {
-        description: 'voice: 503 unless this very process runs the calls, for proxies that look for it',
+      Enum(['api', 'worker', 'voice', 'console'], {
+        description:
+          'For proxies: 503 unless this process has the role in TRUNKLINE_ROLES. voice: 503 unless this very process runs the calls',
       }),
     ),
   }),

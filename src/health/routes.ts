@@ -14,13 +14,16 @@ export const healthRoutes = ({ db, config, version, life, voice }: Parts) => [
 
   serve(c.readiness, async ({ query }) => {
     if (life.stopping) unavailable('The server is stopping', 'stopping')
-    const { count } = await db.one<{
-      count: number
-    }>`select count(*) as count from schema_migrations where name <> '0000_lock'`
+    const { count, is_read_only } = await db.one<{ count: number; is_read_only: boolean }>`
+      select count(*) as count, pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as is_read_only
+      from schema_migrations where name <> '0000_lock'`
+    if (is_read_only) unavailable('The database is read-only: it is a standby, or was made so', 'database_read_only')
     if (!life.ready) unavailable('The server is starting', 'starting')
+    const { role } = query
+    if (role !== undefined && !config.roles.includes(role))
+      unavailable(`This process does not run the role ${role}: see TRUNKLINE_ROLES`, 'role_not_here')
     const { state, reason } = voice.standing()
-    if (query.role === 'voice' && state !== 'running')
-      unavailable(`This process takes no calls: ${reason}`, 'no_calls_here')
+    if (role === 'voice' && state !== 'running') unavailable(`This process takes no calls: ${reason}`, 'no_calls_here')
     return {
       ...{ status: 'ready' as const, database: 'up' as const, migrations: count, roles: config.roles },
       ...(config.roles.includes('voice') ? { voice: { state, ...(reason === null ? {} : { reason }) } } : {}),

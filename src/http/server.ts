@@ -59,7 +59,10 @@ const asProblem = (error: FastifyError, request: FastifyRequest): Problem | null
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('tooLarge', error.message)
   if (error.statusCode && error.statusCode >= 400 && error.statusCode < 500)
     return new Problem('invalid', error.message, 'malformed_request')
-  if (isUnavailable(error)) return new Problem('unavailable', 'The database cannot be reached at the moment: try again')
+  if (isUnavailable(error))
+    return new Problem('unavailable', 'The database cannot be reached at the moment: try again', undefined, {
+      'retry-after': '1',
+    })
   return null
 }
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import type { TestContext } from 'node:test'
 
 /** A TCP relay that does to connections what networks do. */
 export type Relay = {
@@ -20,7 +19,7 @@ export type Relay = {
 
 type Leg = { readonly client: Socket; readonly carrier: Socket }
 
-export const makeRelay = async (t: Pick<TestContext, 'after'>, to: number | string): Promise<Relay> => {
+export const makeRelay = async (t: { after(end: () => void): void }, to: number | string): Promise<Relay> => {
   const legs = new Set<Leg>()
   const attempts: number[] = []
   let target = to
