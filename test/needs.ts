@@ -16,6 +16,7 @@ export const packages = {
   baresip: 'baresip',
   rtpengine: 'rtpengine-daemon',
   turnserver: 'coturn',
+  pgbouncer: 'pgbouncer',
 } as const
 
 type Program = keyof typeof packages

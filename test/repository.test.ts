@@ -11,7 +11,8 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 const out = new Set(['node_modules', 'data', '.git', '.cache', 'dist'])
 const all = globSync(['**/*', '.*', '.ci/*'], { cwd: root, exclude: ({ name }) => out.has(name), withFileTypes: true })
-  .filter((entry) => entry.isFile())
+  // In a work tree of git `.git` is a file.
+  .filter((entry) => entry.isFile() && entry.name !== '.git')
   .map((entry) => posix.relative(root, posix.join(entry.parentPath, entry.name)))
   .sort()
 
