@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { freeVoice } from './calls/lease.ts'
@@ -11,7 +12,7 @@ import { migrate } from './db/migrate.ts'
 import { connect } from './db/sql.ts'
 import { type FirstKeys, furnishChat, furnishLines, keysShown, prepare } from './first.ts'
 import { releaseLeases } from './jobs/worker.ts'
-import { openSeal } from './keys.ts'
+import { openSeal } from './keys/ops.ts'
 import { makeWatchedLog } from './log.ts'
 import { releaseNetworks } from './msgapp/networks.ts'
 import { makeParts } from './parts.ts'
@@ -29,6 +30,7 @@ const version = String(JSON.parse(readFileSync(join(import.meta.dirname, '../pac
 const endings: { what: string; end: () => Promise<void> | void }[] = []
 
 const start = async () => {
+  const { values: flags } = parseArgs({ options: { 'forget-secrets': { type: 'boolean', default: false } } })
   const config = readConfig(environment())
   const { log, outage } = makeWatchedLog(config.log)
   const home = resolve(config.home)
@@ -53,7 +55,8 @@ const start = async () => {
     await freeVoice(db)
   }
 
-  const seal = openSeal(home, config.masterKey)
+  const say = (text: string) => process.stderr.write(`trunkline: ${text}\n`)
+  const seal = await openSeal(db, { home, given: config.masterKey, forget: flags['forget-secrets'] }, say)
   const keys = await prepare(db, config)
 
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
