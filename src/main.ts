@@ -11,6 +11,7 @@ import { claimHome } from './db/home.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/sql.ts'
 import { type FirstKeys, furnishChat, furnishLines, keysShown, prepare } from './first.ts'
+import { enterInstallation } from './installation/ops.ts'
 import { releaseLeases } from './jobs/worker.ts'
 import { openSeal } from './keys/ops.ts'
 import { makeWatchedLog } from './log.ts'
@@ -69,6 +70,13 @@ const start = async () => {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   const addressAt = (port: number) => `${tls ? 'https' : 'http'}://${host}:${port}`
   let address = config.publicUrl ?? addressAt(config.port)
+  if (!embedded) {
+    const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
+    const { end } = await enterInstallation(db, { publicUrl, mediaStore: config.mediaStore }, (err) =>
+      log.error({ err }, 'processes: heartbeat failed'),
+    )
+    endings.push({ what: 'entry among the processes', end })
+  }
   const parts = await makeParts({ config, version, db, log, seal, simulator, publicUrl: () => address })
   endings.push({ what: 'watch', end: parts.changes.stop })
   if (carrier) {

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { type TestDatabase, testDatabase } from '../../test/database.ts'
+import { enterInstallation, type Shared } from './ops.ts'
+
+const fail = (error: unknown) => {
+  throw error
+}
+const base: Shared = { publicUrl: 'https://one.example', mediaStore: null }
+
+const enter = async (db: TestDatabase, changed: Partial<Shared> = {}) => {
+  const entered = await enterInstallation(db, { ...base, ...changed }, fail, 1)
+  after(entered.end)
+  return entered
+}
+
+/** A process that was killed long ago: nothing touches its row any more. */
+const fallSilent = (db: TestDatabase) => db.run`update processes set seen_at = seen_at - interval '1 minute'`
+
+test('processes with the same settings run side by side', async () => {
+  const db = await testDatabase()
+  await enter(db)
+  await enter(db)
+  await enter(db, { publicUrl: null })
+})
+
+test('a process with another public URL or media store is refused, and the setting is named', async () => {
+  const db = await testDatabase()
+  await enter(db)
+  const refused = [
+    enter(db, { publicUrl: 'https://other.example' }),
+    enter(db, { mediaStore: 's3://key:secret@bucket/files?region=eu' }),
+  ]
+  const [url, store] = (await Promise.allSettled(refused)).map((one) =>
+    one.status === 'rejected' ? String(one.reason) : '',
+  )
+  assert.match(url ?? '', /TRUNKLINE_PUBLIC_URL must be the same.*https:\/\/other\.example.*https:\/\/one\.example/)
+  assert.match(store ?? '', /TRUNKLINE_MEDIA_STORE must be the same.*s3:\/\/bucket\/files.*a folder/)
+  assert.doesNotMatch(store ?? '', /secret/)
+})
+
+test('a process that was killed does not keep another one with new settings from starting', async () => {
+  const db = await testDatabase()
+  await enterInstallation(db, base, fail)
+  await fallSilent(db)
+  await enter(db, { publicUrl: 'https://new.example' })
+})
+
+test('a process that ends leaves no row', async () => {
+  const db = await testDatabase()
+  const { end } = await enterInstallation(db, base, fail)
+  await end()
+  assert.deepEqual(await db.many`select from processes`, [])
+})
