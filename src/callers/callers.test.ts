@@ -117,12 +117,14 @@ test('without a number that sends SMS, or a balance for it, nothing is kept', as
   assert.deepEqual(await list(poor), [])
 })
 
-test('what was removed is not listed any more, and can be proved anew', async () => {
+test('a removed caller ID is not listed, and can be proved again within the limits of its number', async () => {
   const { who } = await make()
   const { caller_id } = await ask(who)
   assert.equal((await call(who, 'DELETE', `${path}/${caller_id.uuid}`)).status, 200)
   assert.equal((await call(who, 'DELETE', `${path}/${caller_id.uuid}`)).status, 404)
   assert.deepEqual(await list(who), [])
+  assert.equal((await create(who)).body.error_code, 'code_too_soon', 'the minute outlives the caller ID')
+  await advance(61)
   assert.notEqual((await ask(who)).caller_id.uuid, caller_id.uuid)
 })
 

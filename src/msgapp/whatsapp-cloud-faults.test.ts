@@ -38,8 +38,10 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
     graph = await startGraph()
     hooks = await startHooks()
     await graph.control('POST', 'phones', { number: ours, name: 'Our shop' })
+    const { account } = await call('GET', '/open/info')
     const settings = { kind: 'whatsapp-cloud', name: 'the shop', settings: graph.settings }
-    connection = (await call('POST', '/operator/connections', settings)).connection.uuid
+    const access = { account_uuids: [account.uuid] }
+    connection = (await call('POST', '/operator/connections', { ...settings, ...access })).connection.uuid
     callback = `${platform.url}/callbacks/msgapp/${connection}`
     await graph.control('POST', 'callback', { url: callback, verify_token: verifyToken })
     channel = (await call('POST', '/open/msgapp/channel/create', { phone_number: ours, connection })).channel.uuid
