@@ -89,6 +89,19 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
       ],
     })
 
+  test('a number that the business account lists is a verified caller ID of its one account; an unlisted one is not', async () => {
+    const verified = async () =>
+      (await call('GET', '/open/voip/caller-ids')).caller_ids
+        .filter((one: { verified: boolean }) => one.verified)
+        .map((one: { phone_number: string }) => one.phone_number)
+    assert.deepEqual(await verified(), [ours])
+    const unlisted = { phone_number: '+447700900399', connection }
+    const { uuid } = (await call('POST', '/open/msgapp/channel/create', unlisted)).channel
+    await until(async () => (await call('GET', `/open/msgapp/channel/${uuid}/status`)).reason.includes('number'))
+    assert.deepEqual(await verified(), [ours])
+    await call('DELETE', `/open/msgapp/channel/${uuid}`)
+  })
+
   test('only who knows the words is answered the challenge', async () => {
     const ask = async (token: string, path = callback) => {
       const query = new URLSearchParams({ 'hub.mode': 'subscribe', 'hub.verify_token': token, 'hub.challenge': '42' })

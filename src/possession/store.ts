@@ -1,12 +1,13 @@
 import type { Sql, Tx } from '../db/sql.ts'
 
-// Possession is defined by the SQL function possesses_number (migration number_possession), which views use too.
+// The view number_possession (migration of that name) defines possession, in one place.
 
 export const lockNumber = (tx: Tx, number: string) => tx.run`
   select pg_advisory_xact_lock(hashtextextended('number possession ' || ${number}::text, 0))`
 
 export const possesses = async (sql: Sql, account: string, number: string): Promise<boolean> =>
-  (await sql.one<{ is_theirs: boolean }>`select possesses_number(${account}, ${number}) as is_theirs`).is_theirs
+  (await sql.maybe`
+    select 1 from number_possession where account_id = ${account} and phone_number = ${number} limit 1`) !== null
 
 /** Ends codes, proofs by code and grants of a number. @param except the account that keeps its own; null for none */
 export const end = async (tx: Tx, number: string, except: string | null): Promise<void> => {
