@@ -28,6 +28,7 @@ const measure = async () => {
     kind: 'whatsapp-web',
     name: 'bench',
     settings: network.settings,
+    shared: true,
   })
 
   const numberOf = (place: number) => `+4477${10_000_000 + place}`

@@ -22,6 +22,7 @@ import * as stock from './numbers/operator/contract.ts'
 import * as pricing from './numbers/pricing/contract.ts'
 import * as registrations from './numbers/registration-contract.ts'
 import * as operators from './operators/contract.ts'
+import * as possession from './possession/contract.ts'
 import * as prices from './prices/contract.ts'
 import * as sandboxChats from './sandbox/chat-contract.ts'
 import * as sandbox from './sandbox/contract.ts'
@@ -33,6 +34,7 @@ import * as webhooks from './webhooks/contract.ts'
 /** Every endpoint of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
 export const contracts: readonly Contract[] = [
   accounts,
+  possession,
   operators,
   users,
   tokens,

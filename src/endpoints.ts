@@ -23,6 +23,7 @@ import { registrationRoutes } from './numbers/registration-routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
 import { operatorRoutes } from './operators/routes.ts'
 import type { Parts } from './parts.ts'
+import { possessionRoutes } from './possession/routes.ts'
 import { priceRoutes } from './prices/routes.ts'
 import { callSandboxRoutes } from './sandbox/call-routes.ts'
 import { chatSandboxRoutes } from './sandbox/chat-routes.ts'
@@ -35,6 +36,7 @@ import { webhookRoutes } from './webhooks/routes.ts'
 /** Every contract with the function that fulfils it. */
 export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...accountRoutes(parts),
+  ...possessionRoutes(parts),
   ...operatorRoutes(parts),
   ...userRoutes(parts),
   ...tokenRoutes(parts),

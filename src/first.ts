@@ -62,7 +62,12 @@ export const furnishChat = async (
   await simulator.behave(chatNumber, { business: true })
   return await db.begin(async (tx) => {
     const settings = { host: '127.0.0.1', port: chatPort, token }
-    const connection = await keepConnection(tx, seal, changes, { kind: 'sandbox', name: 'sandbox-chat', settings })
+    const connection = await keepConnection(tx, seal, changes, {
+      kind: 'sandbox',
+      name: 'sandbox-chat',
+      settings,
+      shared: true,
+    })
     const isNew = await tx.run`
       insert into facts (name, value) values ('sandbox-channel', 'true') on conflict do nothing`
     const first = await tx.maybe<{ value: { account: string } }>`select value from facts where name = 'first-account'`

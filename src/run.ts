@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { forgetCallerIdCodes } from './callers/jobs.ts'
 import { closeCalls } from './calls/jobs.ts'
 import { installVoiceMetrics } from './calls/metrics.ts'
 import { installRecordings } from './calls/serving.ts'
@@ -139,6 +140,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         lowBalances,
         closeCalls,
         forgetStories(config.timelineDays),
+        forgetCallerIdCodes,
         forgetContactImports,
         forgetDeliveries,
       ],

@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { until } from '../../test/platform.ts'
 import type { Tenant } from '../../test/world.ts'
 import { giveNumber, makeSmsWorld, startSmsc } from '../sms/testing.ts'
+import { forgetCallerIdCodes } from './jobs.ts'
 
 const world = await makeSmsWorld()
 const smsc = await startSmsc()
@@ -117,12 +118,14 @@ test('without a number that sends SMS, or a balance for it, nothing is kept', as
   assert.deepEqual(await list(poor), [])
 })
 
-test('what was removed is not listed any more, and can be proved anew', async () => {
+test('a removed caller ID is not listed, and can be proved again within the limits of its number', async () => {
   const { who } = await make()
   const { caller_id } = await ask(who)
   assert.equal((await call(who, 'DELETE', `${path}/${caller_id.uuid}`)).status, 200)
   assert.equal((await call(who, 'DELETE', `${path}/${caller_id.uuid}`)).status, 404)
   assert.deepEqual(await list(who), [])
+  assert.equal((await create(who)).body.error_code, 'code_too_soon', 'the minute outlives the caller ID')
+  await advance(61)
   assert.notEqual((await ask(who)).caller_id.uuid, caller_id.uuid)
 })
 
@@ -132,4 +135,69 @@ test('two accounts prove one number each for itself, and neither by the code of 
   assert.equal((await verify(ada.who, his.caller_id.uuid, his.code)).status, 404)
   if (hers.code !== his.code) assert.equal((await verify(ada.who, hers.caller_id.uuid, his.code)).status, 422)
   assert.equal((await verify(ada.who, hers.caller_id.uuid, hers.code)).status, 200)
+})
+
+test('attempts outlive a caller ID that is deleted and added again', async () => {
+  const { who } = await make()
+  const phone_number = '+447911000004'
+  for (let round = 0; round < 10; round++) {
+    const { caller_id, code } = await ask(who, { phone_number })
+    for (let tries = 0; tries < 5; tries++)
+      assert.equal((await verify(who, caller_id.uuid, wrong(code))).body.error_code, 'code_wrong')
+    assert.equal((await verify(who, caller_id.uuid, wrong(code))).body.error_code, 'code_expired')
+    await call(who, 'DELETE', `${path}/${caller_id.uuid}`)
+    await advance(61)
+  }
+  assert.equal((await create(who, { phone_number })).body.error_code, 'code_too_soon', 'ten codes a day')
+  const other = await ask(who, { phone_number: '+447911000002' })
+  const tried = await verify(who, other.caller_id.uuid, other.code)
+  assert.deepEqual([tried.status, tried.body.error_code], [429, 'attempt_limit'], 'the account has tried 50 times')
+  const seconds = Number(tried.headers['retry-after'])
+  assert.ok(seconds > 80_000 && seconds < 86_400, String(seconds))
+})
+
+test('attempts at one number are counted over all accounts', async () => {
+  const phone_number = '+447911000003'
+  const many = await Promise.all(Array.from({ length: 11 }, make))
+  const last = many.pop()
+  assert.ok(last)
+  for (const { who } of many) {
+    const { caller_id, code } = await ask(who, { phone_number })
+    for (let tries = 0; tries < 5; tries++) assert.equal((await verify(who, caller_id.uuid, wrong(code))).status, 422)
+  }
+  const { caller_id, code } = await ask(last.who, { phone_number })
+  assert.equal((await verify(last.who, caller_id.uuid, code)).body.error_code, 'attempt_limit')
+  await advance(86_400)
+  const again = await ask(last.who, { phone_number })
+  assert.equal((await verify(last.who, again.caller_id.uuid, again.code)).status, 200)
+})
+
+test('an account gets 50 codes a day over all numbers, and a number 20 over all accounts; a refusal sends nothing', async () => {
+  const { who } = await make()
+  const one = (phone_number: string, by = who) => create(by, { phone_number })
+  for (let sent = 0; sent < 50; sent++) assert.equal((await one(`+4479111${10_000 + sent}`)).status, 201)
+  const refused = await one('+447911120000')
+  assert.deepEqual([refused.status, refused.body.error_code], [429, 'code_limit'])
+  assert.ok(!(await list(who)).some(({ phone_number }: { phone_number: string }) => phone_number === '+447911120000'))
+
+  const shared = '+447911130000'
+  const many = await Promise.all(Array.from({ length: 21 }, make))
+  const answers = []
+  for (const other of many) answers.push((await one(shared, other.who)).body.error_code)
+  assert.deepEqual(answers, [...Array(20).fill(undefined), 'code_limit'])
+})
+
+test('codes and counters are forgotten once they limit nothing', async () => {
+  const count = async () =>
+    (
+      await db.one<{ n: number }>`
+      select (select count(*) from caller_id_codes) + (select count(*) from caller_id_code_counters) as n`
+    ).n
+  const { who } = await make()
+  await ask(who)
+  await db.begin((tx) => forgetCallerIdCodes.run(tx, new Date()))
+  assert.ok(Number(await count()) >= 3)
+  await advance(86_401)
+  await db.begin((tx) => forgetCallerIdCodes.run(tx, new Date()))
+  assert.equal(Number(await count()), 0)
 })

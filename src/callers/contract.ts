@@ -14,9 +14,12 @@ const CallerId = Type.Object({
   friendly_name: Type.String(),
   iso_country_code: Type.String({ examples: ['GB'] }),
   type: Enum(['VN', 'WW', 'CI'], {
-    description: 'VN: a bought number; WW: a number of the messaging app; CI: a number that was proved by a code',
+    description: 'VN: a bought number; WW: a number of the messaging app; CI: a number that is proved by a code',
   }),
-  verified: Type.Boolean({ description: 'Only verified ones can be shown in calls' }),
+  verified: Type.Boolean({
+    description:
+      'Possession was proved: the account owns the number, entered a code that was sent to it, paired its phone with a real network, or has the operator’s grant. Only verified ones can be shown in calls',
+  }),
   created_at: Time,
   updated_at: Time,
 })
@@ -68,7 +71,7 @@ export const createCallerId = contract({
     forbidden: 'The account is blocked, the number is suspended (number_suspended), or it wants no texts (opted_out)',
     balance: 'The balance does not cover the SMS, or the quota of API calls is used up',
     tooMany:
-      'A code was sent within the last minute, or ten within a day (code_too_soon), or more requests than the account may make',
+      'A code was sent within the last minute, or ten within a day (code_too_soon); the account or the number reached its limit of codes a day (code_limit); or more requests than the account may make',
   },
 })
 
@@ -86,6 +89,8 @@ export const verifyCallerId = contract({
     notFound: unknown,
     unprocessable: 'The code is wrong (code_wrong)',
     conflict: 'There is no code to be right: it is older than ten minutes, or five were wrong (code_expired)',
+    tooMany:
+      'The account or the number reached its limit of attempts a day (attempt_limit), or more requests than the account may make',
   },
 })
 
@@ -98,5 +103,8 @@ export const deleteCallerId = contract({
   ...one,
   status: 200,
   reply: Ok({}),
-  errors: { notFound: unknown, conflict: 'It belongs to a number or a channel (not_own)' },
+  errors: {
+    notFound: unknown,
+    conflict: 'It belongs to a number or a channel (not_own), or a channel has no other proof (channel_needs_proof)',
+  },
 })

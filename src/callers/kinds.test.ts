@@ -18,14 +18,14 @@ test('a bought number is a caller ID until it is released', async () => {
   assert.deepEqual(await list(), [])
 })
 
-test('a number of the messaging app is one as well, verified once it was connected, until its channel is deleted', async () => {
+test('a number of the messaging app is listed until its channel is deleted, and the sandbox does not verify it', async () => {
   const pairing = await scene.pairingChat()
   assert.partialDeepStrictEqual(await list(), [{ type: 'WW', channel_uuid: pairing, verified: false }])
   const number = scene.chatNumber()
   const connected = await scene.chat(number)
   assert.partialDeepStrictEqual(await list(), [
     { channel_uuid: pairing },
-    { type: 'WW', channel_uuid: connected, phone_number: number, friendly_name: 'kinds', verified: true },
+    { type: 'WW', channel_uuid: connected, phone_number: number, friendly_name: 'kinds', verified: false },
   ])
   for (const channel of [pairing, connected]) await world.call(tenant, 'DELETE', `/open/msgapp/channel/${channel}`)
   assert.deepEqual(await list(), [])

@@ -22,7 +22,7 @@ export const callerIdOf = async (
   return id || number ? await store.usable(sql, account, { ...(id ? { id } : {}), number, country }) : null
 }
 
-/** A number of the messaging app that calls may show, once it has been connected. */
+/** A number of the messaging app that calls may show, once possession of it is proved. */
 export const addChannelCallerId = async (
   tx: Tx,
   account: string,

@@ -7,9 +7,12 @@ import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
 import { mainCountryOf } from '../lib/phone.ts'
+import { unprovedChannel } from '../msgapp/channels/ops.ts'
 import type { Parts } from '../parts.ts'
+import { lockNumber } from '../possession/ops.ts'
 import { firstSender, sendSecret } from '../sms/ops.ts'
 import * as c from './contract.ts'
+import { demandWithin } from './limits.ts'
 import * as store from './store.ts'
 
 const channelOf = ({ virtual_number_id, msgapp_channel_id }: store.CallerIdRow) => {
@@ -39,7 +42,7 @@ const textOf = (code: string) =>
   `${code} is the code to show this number as a caller ID. If you did not ask, ignore it.`
 
 export const callerRoutes = (parts: Parts) => {
-  const { db, seal } = parts
+  const { db, seal, clock } = parts
   const secret = seal.derive('caller id codes')
   // Six digits are soon tried through: without the key their hash tells nothing.
   const hashOf = (id: string, code: string) => createHmac('sha256', secret).update(`${id}:${code}`).digest()
@@ -74,11 +77,12 @@ export const callerRoutes = (parts: Parts) => {
         type: 'CI',
       })
       const code = String(randomInt(1_000_000)).padStart(6, '0')
-      const renewed = await store.renewCode(tx, account.id, id, hashOf(id, code))
+      const renewed = await store.renewCode(tx, account.id, number, hashOf(id, code))
       if (!renewed)
         throw new Problem('tooMany', 'A code was sent within the last minute, or ten within a day', 'code_too_soon', {
           'retry-after': '60',
         })
+      demandWithin(await store.addToCounters(tx, account.id, number, { codes: 1 }), account.id, clock.now())
       const message = await sendSecret(parts, tx, account, {
         from,
         to: number,
@@ -98,8 +102,11 @@ export const callerRoutes = (parts: Parts) => {
       const row = await find(db, account.id, params.caller_id_uuid)
       if (row.verified) return ok({ caller_id: shown(row) })
       const tried = await db.begin(async (tx) => {
-        const found = await store.attempt(tx, account.id, row.id, hashOf(row.id, body.code))
-        if (found?.is_right) await store.verify(tx, account.id, row.id)
+        const found = await store.attempt(tx, account.id, row.phone_number, hashOf(row.id, body.code))
+        if (!found) return null
+        const counters = await store.addToCounters(tx, account.id, row.phone_number, { attempts: 1 })
+        demandWithin(counters, account.id, clock.now())
+        if (found.is_right) await store.verify(tx, account.id, row.id, row.phone_number)
         return found
       })
       if (!tried) conflict(`There is no valid code for ${row.phone_number}: ask for a new one`, 'code_expired')
@@ -110,7 +117,10 @@ export const callerRoutes = (parts: Parts) => {
     serve(c.deleteCallerId, async ({ account, params, tx }) => {
       const row = await find(tx, account.id, params.caller_id_uuid)
       if (row.type !== 'CI') conflict(`${row.phone_number} goes with its number or channel`, 'not_own')
+      await lockNumber(tx, row.phone_number)
       await store.remove(tx, account.id, { id: row.id })
+      if (await unprovedChannel(tx, account.id, row.phone_number))
+        conflict(`${row.phone_number} is a channel by this proof alone: delete that first`, 'channel_needs_proof')
       return ok({})
     }),
   ]

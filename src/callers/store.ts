@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../db/sql.ts'
+import { attemptsPerCode, codesPerDay } from './limits.ts'
 
 export type CallerIdRow = {
   account_id: string
@@ -14,16 +15,12 @@ export type CallerIdRow = {
   updated_at: Date
 }
 
-// Who connected a number of the messaging app has it: one that never was connected proves nothing.
+// The view caller_id_standing (migration number_possession) says which are `verified`, in one place.
 
 /** Those in use, oldest first. */
 export const page = (db: Sql, account: string, limit: number, offset: number) => db.many<CallerIdRow>`
-  select c.account_id, c.id, c.virtual_number_id, c.msgapp_channel_id, c.phone_number, c.friendly_name, c.iso_country_code,
-    c.type, c.verified or l.proved_at is not null as verified, c.created_at, c.updated_at
-  from caller_ids c
-  left join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.msgapp_channel_id
-  where c.account_id = ${account} and c.removed_at is null
-  order by c.created_at, c.id limit ${limit} offset ${offset}`
+  select * from caller_id_standing where account_id = ${account}
+  order by created_at, id limit ${limit} offset ${offset}`
 
 export const total = async (db: Sql, account: string): Promise<number> =>
   (
@@ -31,26 +28,21 @@ export const total = async (db: Sql, account: string): Promise<number> =>
       select count(*)::integer as total from caller_ids where account_id = ${account} and removed_at is null`
   ).total
 
-export const find = (db: Sql, account: string, id: string) => db.maybe<CallerIdRow>`
-  select c.account_id, c.id, c.virtual_number_id, c.msgapp_channel_id, c.phone_number, c.friendly_name, c.iso_country_code,
-    c.type, c.verified or l.proved_at is not null as verified, c.created_at, c.updated_at
-  from caller_ids c
-  left join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.msgapp_channel_id
-  where c.account_id = ${account} and c.id = ${id} and c.removed_at is null`
+export const find = (db: Sql, account: string, id: string) =>
+  db.maybe<CallerIdRow>`select * from caller_id_standing where account_id = ${account} and id = ${id}`
 
 type Usable = { id: string; number: string; virtual_number_id: string | null }
 
-/** One that is proved, and whose number works; a bought one first, best of this country. */
+/** One that is proved, and whose number is not suspended; a bought one first, best of this country. */
 export const usable = (
   db: Sql,
   account: string,
   { id = null, number = null, country }: { id?: string | null; number?: string | null; country: string },
 ) => db.maybe<Usable>`
   select c.id, c.phone_number as number, c.virtual_number_id
-  from caller_ids c
-  left join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.msgapp_channel_id
-  left join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
-  where c.account_id = ${account} and c.removed_at is null and (c.verified or l.proved_at is not null)
+  from caller_id_standing c
+  left join virtual_numbers v on v.number = c.phone_number and v.released_at is null
+  where c.account_id = ${account} and c.verified
     and coalesce(v.status_text in ('ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_CANCELLATION'), true)
     and c.id = coalesce(${id}::uuid, c.id) and c.phone_number = coalesce(${number}::text, c.phone_number)
   order by c.type <> 'VN', c.iso_country_code <> ${country}, c.created_at, c.id
@@ -59,8 +51,8 @@ export const usable = (
 /** True when the number can be shown already. */
 export const isShown = async (tx: Tx, account: string, number: string): Promise<boolean> =>
   (await tx.maybe`
-    select 1 from caller_ids
-    where account_id = ${account} and phone_number = ${number} and removed_at is null and (type <> 'CI' or verified)
+    select 1 from caller_id_standing
+    where account_id = ${account} and phone_number = ${number} and verified
     limit 1`) !== null
 
 type NewCallerId = Pick<
@@ -88,26 +80,53 @@ export const remove = async (tx: Tx, account: string, by: { id?: string; channel
       and (id = ${by.id ?? null}::uuid or msgapp_channel_id = ${by.channel ?? null}::uuid)`
 }
 
-/** A new code instead of the last one. Null within a minute of that, or after ten of a day. */
-export const renewCode = (tx: Tx, account: string, id: string, hash: Buffer) => tx.maybe<{ expires_at: Date }>`
-  insert into caller_id_codes as k (account_id, caller_id, hash, sent_at, expires_at, day_from)
-  values (${account}, ${id}, ${hash}, app_now(), app_now() + interval '10 minutes', app_now())
-  on conflict (account_id, caller_id) do update
+/** A new code for a number instead of the last one. Null within a minute of that, or after ten of a day. */
+export const renewCode = (tx: Tx, account: string, number: string, hash: Buffer) => tx.maybe<{ expires_at: Date }>`
+  insert into caller_id_codes as k (account_id, phone_number, hash, sent_at, expires_at, day_from)
+  values (${account}, ${number}, ${hash}, app_now(), app_now() + interval '10 minutes', app_now())
+  on conflict (account_id, phone_number) do update
     set hash = excluded.hash, attempts = 0, sent_at = excluded.sent_at, expires_at = excluded.expires_at,
       day_from = case when k.day_from <= app_now() - interval '1 day' then app_now() else k.day_from end,
       day_codes = case when k.day_from <= app_now() - interval '1 day' then 1 else k.day_codes + 1 end
     where k.sent_at <= app_now() - interval '1 minute'
-      and (k.day_codes < 10 or k.day_from <= app_now() - interval '1 day')
+      and (k.day_codes < ${codesPerDay.pair} or k.day_from <= app_now() - interval '1 day')
   returning expires_at`
 
 /** Counts an attempt. Null when there is no code to be right: an old one, or one that five have missed. */
-export const attempt = (tx: Tx, account: string, id: string, hash: Buffer) => tx.maybe<{ is_right: boolean }>`
+export const attempt = (tx: Tx, account: string, number: string, hash: Buffer) => tx.maybe<{ is_right: boolean }>`
   update caller_id_codes set attempts = attempts + 1
-  where account_id = ${account} and caller_id = ${id} and attempts < 5 and expires_at > app_now()
+  where account_id = ${account} and phone_number = ${number} and attempts < ${attemptsPerCode} and expires_at > app_now()
   returning hash = ${hash} as is_right`
 
-export const verify = async (tx: Tx, account: string, id: string): Promise<void> => {
-  await tx.run`delete from caller_id_codes where account_id = ${account} and caller_id = ${id}`
+export const verify = async (tx: Tx, account: string, id: string, number: string): Promise<void> => {
+  // The row stays, spent: its counts outlive the caller id.
+  await tx.run`
+    update caller_id_codes set expires_at = app_now() where account_id = ${account} and phone_number = ${number}`
   await tx.run`
     update caller_ids set verified = true, updated_at = app_now() where account_id = ${account} and id = ${id}`
+}
+
+export type CounterRow = { subject: string; codes: number; attempts: number; ends_at: Date }
+
+/** Adds to the counters of the account, over all its numbers, and of the number, over all accounts. @returns both */
+export const addToCounters = (
+  tx: Tx,
+  account: string,
+  number: string,
+  { codes = 0, attempts = 0 }: { codes?: number; attempts?: number },
+) => tx.many<CounterRow>`
+  insert into caller_id_code_counters as k (subject, day_from, codes, attempts)
+  select s, app_now(), ${codes}::integer, ${attempts}::integer from unnest(${[number, account]}::text[]) s
+  on conflict (subject) do update
+    set day_from = case when k.day_from <= app_now() - interval '1 day' then app_now() else k.day_from end,
+      codes = excluded.codes + case when k.day_from <= app_now() - interval '1 day' then 0 else k.codes end,
+      attempts = excluded.attempts + case when k.day_from <= app_now() - interval '1 day' then 0 else k.attempts end
+  returning subject, codes, attempts, day_from + interval '1 day' as ends_at`
+
+/** Forgets codes and counters that limit nothing any more. */
+export const forgetCodes = async (tx: Tx): Promise<void> => {
+  await tx.run`
+    delete from caller_id_codes
+    where sent_at <= app_now() - interval '1 day' and day_from <= app_now() - interval '1 day'`
+  await tx.run`delete from caller_id_code_counters where day_from <= app_now() - interval '1 day'`
 }

@@ -138,7 +138,8 @@ export const callRoutes = (parts: Parts) => {
     serveOutside(c.checkTrunk, async ({ params, body }) => {
       const name = params.trunk_name
       const echo = numberOf(body.echo_number)
-      const trunk = (await findConnection(db, ['sip-trunk'], { name })) ?? notFound(`There is no SIP trunk ${name}`)
+      const trunk =
+        (await findConnection(db, ['sip-trunk'], { name }, null)) ?? notFound(`There is no SIP trunk ${name}`)
       const findings = (await voice.examine(trunk.id, echo)).map(({ mend, ...one }) => ({
         ...one,
         ...(mend ? { mend } : {}),

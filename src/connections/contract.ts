@@ -22,6 +22,10 @@ const Connection = Type.Object({
   name: Type.String(),
   settings: Type.Record(Type.String(), Type.Unknown(), { description: 'Without secrets: they are never shown again' }),
   enabled: Type.Boolean(),
+  shared: Type.Optional(Type.Boolean({ description: 'Of a messaging network: every account may put numbers there' })),
+  account_uuids: Type.Optional(
+    Type.Array(Id('ACC'), { description: 'Of a messaging network: the accounts that may put numbers there' }),
+  ),
   state: Type.Optional(
     Type.Object(
       {
@@ -41,6 +45,19 @@ const Connection = Type.Object({
   updated_at: Time,
 })
 
+/** Which accounts may put numbers on a connection. */
+const access = {
+  shared: Type.Optional(
+    Type.Boolean({ description: 'Messaging networks only: every account may put numbers there; default false' }),
+  ),
+  account_uuids: Type.Optional(
+    Type.Array(Id('ACC'), {
+      maxItems: 1000,
+      description: 'Messaging networks only: the accounts that may put numbers there, instead of those before',
+    }),
+  ),
+}
+
 const params = Type.Object({ connection_uuid: Id('CNX') })
 const errors = { notFound: 'No such connection' }
 const settingsErrors = { conflict: 'Another connection has this name' }
@@ -52,12 +69,12 @@ export const createConnection = contract({
   url: '/operator/connections',
   summary: 'Connect a carrier or a supplier of numbers; it takes effect at once',
   body: Type.Object(
-    { kind: Kind, name: Words(100), settings: AnySettings, enabled: Type.Optional(Type.Boolean()) },
+    { kind: Kind, name: Words(100), settings: AnySettings, enabled: Type.Optional(Type.Boolean()), ...access },
     settingsByKind,
   ),
   status: 201,
   reply: Ok({ connection: Connection }),
-  errors: settingsErrors,
+  errors: { ...settingsErrors, notFound: 'An account of account_uuids does not exist' },
   cli: 'connections create',
 })
 
@@ -97,10 +114,14 @@ export const changeConnection = contract({
     name: Type.Optional(Words(100)),
     settings: Type.Optional(AnySettings),
     enabled: Type.Optional(Type.Boolean()),
+    ...access,
   }),
   status: 200,
   reply: Ok({ connection: Connection }),
-  errors: { ...errors, ...settingsErrors },
+  errors: {
+    notFound: 'No such connection, or an account of account_uuids does not exist',
+    conflict: 'Another connection has this name, or an account that is left out has channels there (channels_open)',
+  },
   cli: 'connections change',
 })
 

@@ -34,18 +34,19 @@ export const opened = (row: store.ConnectionRow, seal: Seal): Fields => {
   return { ...row.settings, ...hidden }
 }
 
-/** Keeps a connection that the platform itself makes; one of that name is brought up to date. Gives its id. */
+/** Keeps a connection that the platform itself makes; one of that name is brought up to date. Gives its id.
+ *  @param shared of a new one: every account may put numbers there */
 export const keepConnection = async <K extends Kind>(
   tx: Tx,
   seal: Seal,
   changes: Changes,
-  { kind, name, settings }: { kind: K; name: string; settings: SettingsOf[K] },
+  { kind, name, settings, shared = false }: { kind: K; name: string; settings: SettingsOf[K]; shared?: boolean },
 ): Promise<string> => {
   const known = (await store.all(tx)).find((row) => row.name === name)
   const id = known?.id ?? uuid()
   const content = { name, enabled: known?.enabled ?? true, ...sealed(kind, settings, seal) }
   if (known) await store.change(tx, id, content)
-  else await store.create(tx, id, kind, content)
+  else await store.create(tx, id, kind, { ...content, shared })
   await changes.announce(tx, 'connections')
   return id
 }
@@ -63,18 +64,25 @@ export const openConnection = async (
   return row?.enabled ? { kind: row.kind, name: row.name, settings: opened(row, seal) } : null
 }
 
-/** The connection of an id or a name among those of some kinds; without either the first one that is enabled. */
+/** The connection of an id or a name among those of some kinds; without either the first one that is enabled.
+ *  @param account sees only shared connections and its own; null for the operator */
 export const findConnection = async <K extends Kind>(
   sql: Sql,
   kinds: readonly K[],
   which: { id: string } | { name: string } | null,
+  account: string | null,
 ): Promise<{ id: string; kind: K } | null> => {
-  for (const { id, kind, name, enabled } of await store.all(sql)) {
+  for (const { id, kind, name, enabled, shared, accounts } of await store.all(sql)) {
     const known = kinds.find((one) => one === kind)
+    if (account !== null && !shared && !accounts.includes(account)) continue
     if (known && (which ? ('id' in which ? which.id === id : which.name === name) : enabled)) return { id, kind: known }
   }
   return null
 }
+
+/** Whether a connection is assigned to this account alone. */
+export const isOnlyUser = (sql: Sql, connection: string, account: string): Promise<boolean> =>
+  store.isOnlyUser(sql, connection, account)
 
 /** The settings of a connection without its secrets; null when it is none of those kinds. */
 export const plainSettings = async <K extends Kind>(

@@ -119,6 +119,26 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     await changes.announce(tx, 'connections')
   }
 
+  /** Tenants put numbers on messaging networks, by the connection that they name; routing alone uses the others. */
+  const isNamedByTenants = (kind: Kind): boolean => links[kind] === networks
+
+  type Access = { shared?: boolean | undefined; account_uuids?: readonly string[] | undefined }
+
+  const checkAccess = (kind: Kind, { shared, account_uuids }: Access) => {
+    if ((shared !== undefined || account_uuids !== undefined) && !isNamedByTenants(kind))
+      invalid(`shared and account_uuids are for messaging networks: tenants do not choose a connection of kind ${kind}`)
+  }
+
+  /** Gives these accounts, and no others, access to a connection. @returns it */
+  const assign = async (tx: Tx, row: store.ConnectionRow, printed: readonly string[] | undefined) => {
+    if (!printed) return row
+    const unknownAccount = (one: string) => notFound(`No account ${one}`)
+    const accounts = printed.map((one) => parse('ACC', one) ?? unknownAccount(one))
+    const known = await store.assign(tx, row.id, accounts)
+    for (const one of accounts) if (!known.has(one)) unknownAccount(print('ACC', one))
+    return { ...row, accounts: [...known].sort() }
+  }
+
   const shown = (row: store.ConnectionRow) => {
     const state = links[row.kind].state(row.id)
     return {
@@ -127,6 +147,9 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       name: row.name,
       settings: row.settings,
       enabled: row.enabled,
+      ...(isNamedByTenants(row.kind)
+        ? { shared: row.shared, account_uuids: row.accounts.map((one) => print('ACC', one)) }
+        : {}),
       ...(state ? { state: shownState(state) } : {}),
       created_at: iso(row.created_at),
       updated_at: iso(row.updated_at),
@@ -135,10 +158,12 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
 
   return [
     serve(c.createConnection, async ({ body, tx }) => {
-      const { kind, name, settings, enabled = true } = body
+      const { kind, name, settings, enabled = true, shared = false } = body
       checkSettings(kind, settings)
-      const content = { name, enabled, ...sealed(kind, settings, seal) }
-      const row = (await store.create(tx, uuid(), kind, content)) ?? taken(name)
+      checkAccess(kind, body)
+      const content = { name, enabled, shared, ...sealed(kind, settings, seal) }
+      const made = (await store.create(tx, uuid(), kind, content)) ?? taken(name)
+      const row = await assign(tx, made, body.account_uuids)
       await changed(tx, row)
       return ok({ connection: shown(row) })
     }),
@@ -152,13 +177,24 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
 
     serve(c.changeConnection, async ({ params, body, request, tx }) => {
       const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
-      const { name = row.name, enabled = row.enabled } = body
+      const { name = row.name, enabled = row.enabled, shared = row.shared } = body
+      checkAccess(row.kind, body)
       if (await store.isTaken(tx, name, row.id)) taken(name)
       checkPart(request, changesOf[row.kind], body.settings ?? {}, 'settings')
       const settings = { ...opened(row, seal), ...body.settings }
       if (body.settings) checkSettings(row.kind, settings)
       const content = sealed(row.kind, settings, seal)
-      const after = await store.change(tx, row.id, { name, enabled, ...content })
+      const isOther = name !== row.name || enabled !== row.enabled || body.settings !== undefined
+      if (isOther) await store.change(tx, row.id, { name, enabled, ...content })
+      await store.share(tx, row.id, shared)
+      const current = (await store.find(tx, row.id)) ?? unknown(params.connection_uuid)
+      const after = await assign(tx, current, body.account_uuids)
+      const isNarrower = (row.shared && !shared) || body.account_uuids !== undefined
+      if (isNarrower && !shared && (await isCarrying(tx, row.id, after.accounts)))
+        conflict(
+          `${row.name} carries channels of accounts that account_uuids leaves out: delete those channels first`,
+          'channels_open',
+        )
       await changed(tx, after)
       return ok({ connection: shown(after) })
     }),

@@ -236,9 +236,19 @@ export type ChatCallback = {
 
 export type ChatPlatform = 'sandbox' | 'xmpp' | 'whatsapp-cloud' | 'whatsapp-web'
 
+/**
+ * What a network proves about the telephone number of a line that it connects.
+ * - `pairing`: possession; the phone of the number itself was paired.
+ * - `listing`: the business account of the connection has the number; proof for the one account that the business account is of.
+ * - `none`: nothing; the operator assigns the identities, so a claimant must have proved the number before.
+ * - `simulated`: nothing; the network carries no messages of real people, so any number may be claimed there.
+ */
+export type ChatProof = 'pairing' | 'listing' | 'none' | 'simulated'
+
 /** One kind of network, by its settings. */
 export type ChatDriver<Settings> = {
   readonly platform: ChatPlatform
+  readonly provesPossession: ChatProof
   /** What can be done with these settings, of which the secrets may be missing. */
   abilitiesOf(settings: Settings): ChatAbilities
   /** For each ability that is not `yes`: why, or how, in a sentence for integrators. */

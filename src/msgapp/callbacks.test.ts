@@ -18,6 +18,7 @@ const connect = async (tenant: Tenant, number: string, app_secret: string): Prom
     kind: 'whatsapp-cloud',
     name: number,
     settings,
+    account_uuids: [tenant.uuid],
   })
   assert.equal(made.status, 201, JSON.stringify(made.body))
   const { uuid } = made.body.connection

@@ -1,5 +1,5 @@
 import { plainSettings } from '../connections/ops.ts'
-import type { ChatAbilities, ChatAbility, ChatDriver, ChatPlatform } from '../connectors/chat-port.ts'
+import type { ChatAbilities, ChatAbility, ChatDriver, ChatPlatform, ChatProof } from '../connectors/chat-port.ts'
 import { sandboxDriver } from '../connectors/sandbox/driver.ts'
 import { whatsappCloudDriver } from '../connectors/whatsapp-cloud/driver.ts'
 import { whatsappWebDriver } from '../connectors/whatsapp-web/driver.ts'
@@ -22,6 +22,12 @@ export const chatKinds = Object.keys(drivers) as ChatKind[]
 
 /** The driver of a network. */
 export const driverOf = (kind: ChatKind): ChatDriver<unknown> => drivers[kind]
+
+/** What the network of a kind proves about the numbers that it connects; nothing where there is no driver. */
+export const proofOf = (kind: string): ChatProof => {
+  const known = chatKinds.find((one) => one === kind)
+  return known ? drivers[known].provesPossession : 'none'
+}
 
 /** What the network behind a connection can do, and how many checks a minute it bears of each number. */
 export type Able = {

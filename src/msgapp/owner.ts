@@ -79,7 +79,8 @@ export const ownConnection = (given: Given): Owned => {
     }
     void work().catch(noted)
   }
-  const standings = makeStandings({ db, seal, log, holder, isHeld, onConnected })
+  const proof = driver.provesPossession
+  const standings = makeStandings({ db, seal, log, holder, proof, isHeld, onConnected })
 
   const lineOf = (channel: string): Line => {
     admit()

@@ -1,4 +1,4 @@
-import type { ChatLineState } from '../connectors/chat-port.ts'
+import type { ChatLineState, ChatProof } from '../connectors/chat-port.ts'
 import type { Db } from '../db/sql.ts'
 import type { Log } from '../jobs/kind.ts'
 import type { Seal } from '../lib/secret.ts'
@@ -48,13 +48,15 @@ type Given = {
   seal: Seal
   log: Log
   holder: { connection: string; owner: string }
+  /** What it proves that the network connects a line. */
+  proof: ChatProof
   isHeld: () => boolean
   /** These are connected from now on. */
   onConnected: (channels: readonly string[]) => void
 }
 
 /** How the lines of a connection stand, by what the driver says and by round trips; every change is written down, in order. */
-export const makeStandings = ({ db, seal, log, holder, isHeld, onConnected }: Given): Standings => {
+export const makeStandings = ({ db, seal, log, holder, proof, isHeld, onConnected }: Given): Standings => {
   const lines = new Map<string, Standing>()
   let turns: Turn[] = []
   let mine: Me[] = []
@@ -105,7 +107,7 @@ export const makeStandings = ({ db, seal, log, holder, isHeld, onConnected }: Gi
   const show = (standing: Standing, change: Turn) => {
     if (change.phase === 'connected' && standing.shown !== 'connected') standing.since = performance.now()
     standing.shown = change.phase
-    turns.push(change)
+    turns.push({ ...change, proof })
     writeSoon()
   }
 

@@ -38,8 +38,10 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
     graph = await startGraph()
     hooks = await startHooks()
     await graph.control('POST', 'phones', { number: ours, name: 'Our shop' })
+    const { account } = await call('GET', '/open/info')
     const settings = { kind: 'whatsapp-cloud', name: 'the shop', settings: graph.settings }
-    connection = (await call('POST', '/operator/connections', settings)).connection.uuid
+    const access = { account_uuids: [account.uuid] }
+    connection = (await call('POST', '/operator/connections', { ...settings, ...access })).connection.uuid
     callback = `${platform.url}/callbacks/msgapp/${connection}`
     await graph.control('POST', 'callback', { url: callback, verify_token: verifyToken })
     channel = (await call('POST', '/open/msgapp/channel/create', { phone_number: ours, connection })).channel.uuid
@@ -86,6 +88,19 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
         },
       ],
     })
+
+  test('a number that the business account lists is a verified caller ID of its one account; an unlisted one is not', async () => {
+    const verified = async () =>
+      (await call('GET', '/open/voip/caller-ids')).caller_ids
+        .filter((one: { verified: boolean }) => one.verified)
+        .map((one: { phone_number: string }) => one.phone_number)
+    assert.deepEqual(await verified(), [ours])
+    const unlisted = { phone_number: '+447700900399', connection }
+    const { uuid } = (await call('POST', '/open/msgapp/channel/create', unlisted)).channel
+    await until(async () => (await call('GET', `/open/msgapp/channel/${uuid}/status`)).reason.includes('number'))
+    assert.deepEqual(await verified(), [ours])
+    await call('DELETE', `/open/msgapp/channel/${uuid}`)
+  })
 
   test('only who knows the words is answered the challenge', async () => {
     const ask = async (token: string, path = callback) => {

@@ -20,6 +20,7 @@ chatSuite('the Cloud API of WhatsApp', async () => {
     kind: 'whatsapp-cloud',
     name: 'the shop',
     settings: graph.settings,
+    account_uuids: [(await call('GET', '/open/info')).body.account.uuid],
   })
   await graph.control('POST', 'callback', {
     url: `${url}/callbacks/msgapp/${connection.uuid}`,

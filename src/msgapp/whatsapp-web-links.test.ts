@@ -61,8 +61,14 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     }, 60)
     assert.match(code, /^[1-9A-HJ-NP-TV-Z]{8}$/)
     assert.ok(Date.parse(expires_at) > Date.now())
+    const isVerified = async () =>
+      (await must('GET', '/open/voip/caller-ids')).caller_ids.find(
+        ({ channel_uuid }: { channel_uuid?: string }) => channel_uuid === channel,
+      ).verified
+    assert.equal(await isVerified(), false)
     await network.control('code', { number, code })
     await connected(platform, channel)
+    assert.equal(await isVerified(), true, 'a paired phone proves possession of its number')
     const person = await newPerson()
     await send(number, person, 'By code')
     await until(async () => (await seen(person)).some(({ text }) => text === 'By code'))

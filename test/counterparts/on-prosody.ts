@@ -41,7 +41,10 @@ export const startOnProsody = async (mode: Mode): Promise<OnProsody> => {
     return answer.body
   }
   const settings = settingsOf(mode, server)
-  const { connection } = await must('/operator/connections', { kind: 'xmpp', name: 'people', settings })
+  const { account } = (await call('GET', '/open/info')).body
+  const access = { account_uuids: [account.uuid] }
+  const { connection } = await must('/operator/connections', { kind: 'xmpp', name: 'people', settings, ...access })
+  await must(`/operator/accounts/${account.uuid}/number-grants`, { phone_number: ours })
   const { channel } = await must('/open/msgapp/channel/create', {
     phone_number: ours,
     friendly_name: 'Shop',

@@ -13,6 +13,13 @@ const person = ({ mark }: Scene) => ({
 
 const newOperatorKey = ({ db }: World) => db.begin((tx) => issueOperatorKey(tx, unique('operator')))
 
+/** A number that the operator granted to the account. */
+const granted = async (scene: Scene): Promise<string> => {
+  const phone_number = scene.chatNumber()
+  await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/number-grants`, { phone_number })
+  return phone_number
+}
+
 /** A token of a user, for the voice client. */
 const bearerOf = async ({ world, tenant }: Pick<Scene, 'world' | 'tenant'>, user: string): Promise<string> =>
   (await world.call(tenant, 'POST', '/open/sdk/access-token', { user_uuid: user })).body.token
@@ -62,6 +69,16 @@ export const accountRecipes: Recipes = {
   },
   listSigningKeys: { ok: () => ({}) },
   rotateSigningKey: { ok: () => ({}) },
+
+  createNumberGrant: {
+    ok: (scene) => ({ params: account(scene), body: { phone_number: scene.chatNumber(), note: scene.mark } }),
+    conflict: async (scene) => {
+      const owner = await makeScene(scene.world, scene.mark)
+      return { params: account(scene), body: { phone_number: (await owner.number()).number } }
+    },
+  },
+  listNumberGrants: { ok: (scene) => ({ params: account(scene) }) },
+  deleteNumberGrant: { ok: async (scene) => ({ params: { ...account(scene), phone_number: await granted(scene) } }) },
 
   creditAccount: { ok: (scene) => ({ params: account(scene), body: { amount: '1.5', note: scene.mark } }) },
   listHolds: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },

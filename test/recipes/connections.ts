@@ -4,9 +4,16 @@ import { unique } from './scene.ts'
 
 const settings = { host: '127.0.0.1', port: 9, system_id: 'recipe', password: 'recipe' }
 
+const network = {
+  kind: 'xmpp',
+  settings: { mode: 'client', host: '127.0.0.1', port: 9, domain: 'example.net', password: 'recipe' },
+  enabled: false,
+}
+
 export const connectionRecipes: Recipes = {
   createConnection: {
     ok: ({ mark }) => ({ body: { kind: 'smpp', name: unique(mark), settings, enabled: false } }),
+    notFound: ({ mark }) => ({ body: { ...network, name: unique(mark), account_uuids: [`ACC${uuid()}`] } }),
   },
   listConnections: { ok: () => ({}) },
   getConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },

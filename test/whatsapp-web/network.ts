@@ -67,6 +67,7 @@ export const makeChannel = async (
     kind: 'whatsapp-web',
     name: `web ${number}`,
     settings: { ...network.settings, ...settings },
+    shared: true,
   })
   const { uuid } = connection.connection
   return (await must(platform, '/open/msgapp/channel/create', { phone_number: number, connection: uuid })).channel.uuid

@@ -5,6 +5,7 @@ import { connectSandbox } from './network.ts'
 /** The chat network of the sandbox (simulator/chat), which can do everything that the port knows. */
 export const sandboxDriver: ChatDriver<SandboxSettings> = {
   platform: 'sandbox',
+  provesPossession: 'simulated',
   abilitiesOf: () => ({
     send: 'yes',
     templates: 'no',

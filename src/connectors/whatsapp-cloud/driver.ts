@@ -6,6 +6,7 @@ import type { WhatsappCloudSettings } from './settings.ts'
 /** Numbers of a WhatsApp business account, by the official Graph API (Cloud API). */
 export const whatsappCloudDriver: ChatDriver<WhatsappCloudSettings> = {
   platform: 'whatsapp-cloud',
+  provesPossession: 'listing',
   abilitiesOf: () => ({
     send: 'emulated',
     templates: 'yes',

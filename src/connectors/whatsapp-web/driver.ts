@@ -6,6 +6,7 @@ import type { WhatsappWebSettings } from './settings.ts'
 /** Numbers linked as WhatsApp Web, by an unofficial library that is installed apart (docs/whatsapp-web.md). */
 export const whatsappWebDriver: ChatDriver<WhatsappWebSettings> = {
   platform: 'whatsapp-web',
+  provesPossession: 'pairing',
   abilitiesOf: () => ({
     send: 'yes',
     templates: 'no',

@@ -5,6 +5,7 @@ import type { XmppSettings } from './settings.ts'
 /** Numbers on an XMPP server (RFC 6120): each by a login of its own, or all by one link of a component (XEP-0114). */
 export const xmppDriver: ChatDriver<XmppSettings> = {
   platform: 'xmpp',
+  provesPossession: 'none',
   abilitiesOf: ({ mode }) => ({
     send: 'yes',
     templates: 'no',

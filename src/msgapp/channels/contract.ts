@@ -62,14 +62,18 @@ export const createChannel = contract({
     phone_number: Phone('The number, E.164'),
     friendly_name: Type.Optional(Words(100, 'Default: the number')),
     connection: Type.Optional(
-      Words(100, 'The connection that carries it, by its uuid or name; default the first one of a messaging app'),
+      Words(
+        100,
+        'The connection that carries it, by its uuid or name: shared, or assigned to the account; default the first such one',
+      ),
     ),
   }),
   status: 201,
   reply: Ok({ channel: Channel }),
   errors: {
-    forbidden: 'The account is blocked, or the number is a channel already',
-    notFound: 'There is no such connection',
+    forbidden:
+      'The account is blocked, the number is a channel already (phone_number_exists), or the network needs possession of the number proved before: own it, enter a code that is sent to it, or have the operator’s grant (number_unproved)',
+    notFound: 'There is no such connection that is shared or assigned to the account',
   },
 })
 

@@ -1,10 +1,20 @@
+import type { ChatProof } from '../../connectors/chat-port.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
 import type { ChannelRow, Phase } from './store.ts'
 
 // SQL of how links stand. What the process that runs a connection writes takes effect only while its lease lasts.
 
 /** A change of a link. `name` is that of the line that is kept of it; `pairing` is sealed. */
-export type Change = { channel: string; phase: Phase; reason: string; name: string; id: string; pairing: Buffer | null }
+export type Change = {
+  channel: string
+  phase: Phase
+  reason: string
+  name: string
+  id: string
+  pairing: Buffer | null
+  /** What it proves that the network connected the line. */
+  proof: ChatProof
+}
 
 /** Who writes: the process that holds the lease, or null for what needs none. */
 export type Holder = { connection: string; owner: string } | null
@@ -15,8 +25,9 @@ export const change = (tx: Tx, holder: Holder, changes: readonly Change[]) => tx
     select * from unnest(
       ${changes.map(({ channel }) => channel)}::uuid[], ${changes.map(({ phase }) => phase)}::text[],
       ${changes.map(({ reason }) => reason)}::text[], ${changes.map(({ name }) => name)}::text[],
-      ${changes.map(({ id }) => id)}::uuid[], ${changes.map(({ pairing }) => pairing)}::bytea[])
-      g (channel_id, phase, reason, name, id, pairing)
+      ${changes.map(({ id }) => id)}::uuid[], ${changes.map(({ pairing }) => pairing)}::bytea[],
+      ${changes.map(({ proof }) => proof)}::text[])
+      g (channel_id, phase, reason, name, id, pairing, proof)
   ), before as (
     select l.account_id, l.channel_id, l.phase, l.sealed_pairing from msgapp_links l
     join given g on g.channel_id = l.channel_id
@@ -29,7 +40,12 @@ export const change = (tx: Tx, holder: Holder, changes: readonly Change[]) => tx
   ), changed as (
     update msgapp_links l set phase = g.phase, reason = g.reason, sealed_pairing = g.pairing,
       since = case when l.phase = g.phase then l.since else app_now() end,
-      proved_at = case when g.phase = 'connected' then clock_timestamp() else l.proved_at end
+      proved_at = case when g.phase = 'connected' then clock_timestamp() else l.proved_at end,
+      possessed_at = case
+        when g.phase = 'connected' and l.possessed_at is null and (g.proof = 'pairing' or (g.proof = 'listing' and exists (
+          select from msgapp_channels c
+          where c.account_id = l.account_id and c.id = l.channel_id and is_only_user(c.connection_id, c.account_id))))
+        then app_now() else l.possessed_at end
     from given g join before b on b.channel_id = g.channel_id
     where l.account_id = b.account_id and l.channel_id = b.channel_id
     returning l.account_id, l.channel_id, b.phase as before, l.phase, l.reason, l.since, l.proved_at, l.sealed_pairing,

@@ -1,10 +1,13 @@
 import { addChannelCallerId, removeChannelCallerId } from '../../callers/ops.ts'
+import { isOnlyUser } from '../../connections/ops.ts'
 import { type Changes, markChanged } from '../../db/changes.ts'
 import type { Db, Sql, Tx } from '../../db/sql.ts'
 import { forbidden, notFound, Problem } from '../../http/problem.ts'
 import { parse, uuid } from '../../lib/id.ts'
 import { mainCountryOf } from '../../lib/phone.ts'
 import { longestOf, readZones } from '../../lib/places.ts'
+import { endPossession, lockNumber, possesses } from '../../possession/ops.ts'
+import { proofOf } from '../drivers.ts'
 import { forget } from '../store.ts'
 import { turn } from './standing.ts'
 import * as store from './store.ts'
@@ -69,7 +72,30 @@ export const demandConnected = ({ number, enabled, isConnected, wasConnected }: 
   throw new Problem('conflict', `${number} is not connected at this moment`, code, { 'retry-after': seconds })
 }
 
-/** Makes a number of an account a channel; it is connected at once. @returns its id @throws the 403 Problem when it is one */
+/** Whether the account may be a number on a connection: its network needs no proof beforehand, or there is one. */
+const isProved = async (
+  tx: Tx,
+  account: string,
+  number: string,
+  { id, kind }: { id: string; kind: string },
+): Promise<boolean> => {
+  const proof = proofOf(kind)
+  if (proof === 'pairing' || proof === 'simulated') return true
+  // The numbers of a business account are those of the one account that it was assigned to.
+  if (proof === 'listing' && (await isOnlyUser(tx, id, account))) return true
+  return await possesses(tx, account, number)
+}
+
+/** The account's channel of a number once nothing proves that number any more, although its network needs that. */
+export const unprovedChannel = async (tx: Tx, account: string, number: string): Promise<string | null> => {
+  const found = await store.ofNumber(tx, number, account, true)
+  if (!found) return null
+  const connection = { id: found.connection_id, kind: found.platform }
+  return (await isProved(tx, account, number, connection)) ? null : found.id
+}
+
+/** Makes a number of an account a channel; it is connected at once. @returns its id @throws the 403 Problem when it is one, or
+ *  possession of it is not proved */
 export const makeChannel = async (
   tx: Tx,
   changes: Changes,
@@ -77,7 +103,12 @@ export const makeChannel = async (
   { connection, number, name }: { connection: { id: string; kind: string }; number: string; name: string },
 ): Promise<string> => {
   const id = uuid()
-  await store.lockNumber(tx, number)
+  await lockNumber(tx, number)
+  if (!(await isProved(tx, account, number, connection)))
+    forbidden(
+      `Possession of ${number} is not proved: buy the number, prove it by a code (POST /open/voip/caller-ids), or ask the operator for a grant`,
+      'number_unproved',
+    )
   const country = mainCountryOf(number) ?? ''
   const made = await store.create(tx, {
     account_id: account,
@@ -105,20 +136,22 @@ export const deleteChannel = async (tx: Tx, account: string, id: string, reason:
   await markChanged(tx, 'msgapp')
 }
 
-/** Deletes the channel of a number that changes hands in this transaction: after a purchase another account's, at a release the
- *  account's own. */
+/** Deletes the channel of a number that changes hands in this transaction, and ends its proofs: after a purchase those of other
+ *  accounts, at a release everybody's. */
 export const endChannel = async (
   tx: Tx,
   number: string,
   { account, own, reason }: { account: string; own: boolean; reason: string },
 ): Promise<void> => {
-  await store.lockNumber(tx, number)
+  await lockNumber(tx, number)
   const found = await store.ofNumber(tx, number, account, own)
   if (found) await deleteChannel(tx, found.account_id, found.id, reason)
+  await endPossession(tx, number, own ? null : account)
 }
 
 /** For metrics: enabled channels by their network and how they stand. */
 export const countChannels = (db: Db): Promise<store.Count[]> => store.countAll(db)
 
-/** Whether a connection carries channels. */
-export const isCarrying = (sql: Sql, connection: string): Promise<boolean> => store.isUsed(sql, connection)
+/** Whether a connection carries channels of accounts other than these. */
+export const isCarrying = (sql: Sql, connection: string, except: readonly string[] = []): Promise<boolean> =>
+  store.isUsed(sql, connection, except)

@@ -1,4 +1,4 @@
-import type { ChatLineState } from '../../connectors/chat-port.ts'
+import type { ChatLineState, ChatProof } from '../../connectors/chat-port.ts'
 import type { Tx } from '../../db/sql.ts'
 import { record } from '../../events/ops.ts'
 import { uuid } from '../../lib/id.ts'
@@ -11,7 +11,7 @@ import type { Phase } from './store.ts'
 export type Pairing = Pick<ChatLineState, 'qr' | 'code' | 'until'>
 
 /** How a link comes to stand. */
-export type Turn = { channel: string; phase: Phase; reason: string; pairing?: Pairing | null }
+export type Turn = { channel: string; phase: Phase; reason: string; pairing?: Pairing | null; proof?: ChatProof }
 
 /** The names that the interface gives to what happens to a link (completions.md part 8). */
 const names: { readonly [phase in Phase]: string } = {
@@ -50,6 +50,7 @@ export const turn = async (tx: Tx, seal: Seal | null, holder: links.Holder, turn
       name: names[one.phase],
       id: uuid(),
       pairing: sealedPairing(seal, one),
+      proof: one.proof ?? 'none',
     })),
   )
   await record(

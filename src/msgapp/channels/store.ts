@@ -105,16 +105,14 @@ export const enable = async (tx: Tx, account: string, id: string, enabled: boole
     update msgapp_channels set enabled = ${enabled}, updated_at = app_now()
     where account_id = ${account} and id = ${id} and enabled <> ${enabled}`) === 1
 
-/** Waits for whoever makes a channel of a number, or makes the number somebody's, until the transaction ends. */
-export const lockNumber = (tx: Tx, number: string) => tx.run`
-  select pg_advisory_xact_lock(hashtextextended('msgapp channel ' || ${number}::text, 0))`
-
 /** The channel of a number. @param own the account's, or else another one's */
 export const ofNumber = (tx: Tx, number: string, account: string, own: boolean) => tx.maybe<{
   account_id: string
   id: string
+  connection_id: string
+  platform: string
 }>`
-  select account_id, id from msgapp_channels
+  select account_id, id, connection_id, platform from msgapp_channels
   where phone_number = ${number} and deleted_at is null and (account_id = ${account}) = ${own}
   for update`
 
@@ -176,10 +174,12 @@ export const newest = async (
 export const deleted = (db: Db, ids: readonly string[]) => db.many<{ id: string }>`
   select id from msgapp_channels where id = any(${ids}::uuid[]) and deleted_at is not null`
 
-/** Whether a connection has channels. */
-export const isUsed = async (sql: Sql, connection: string): Promise<boolean> =>
+/** Whether a connection has channels. @param except accounts whose channels do not count */
+export const isUsed = async (sql: Sql, connection: string, except: readonly string[]): Promise<boolean> =>
   (await sql.maybe`
-    select 1 from msgapp_channels where connection_id = ${connection} and deleted_at is null limit 1`) !== null
+    select 1 from msgapp_channels
+    where connection_id = ${connection} and account_id <> all(${except}::uuid[]) and deleted_at is null limit 1`) !==
+  null
 
 export type Count = { platform: string; status: string; count: number }
 

@@ -1,0 +1,27 @@
+import { Problem } from '../http/problem.ts'
+import type { CounterRow } from './store.ts'
+
+/** Codes sent within a day: to one number for one account, for an account to all numbers, to a number for all accounts. */
+export const codesPerDay = { pair: 10, account: 50, number: 20 } as const
+
+/** Wrong codes after which a code is spent. */
+export const attemptsPerCode = 5
+
+/** Codes entered within a day: by an account for all numbers, for a number by all accounts. A right guess within them: 1 in 20,000. */
+export const attemptsPerDay = { account: 50, number: 50 } as const
+
+const refuse = (message: string, code: string, endsAt: Date, now: number): never => {
+  const seconds = Math.max(1, Math.ceil((endsAt.getTime() - now) / 1000))
+  throw new Problem('tooMany', message, code, { 'retry-after': String(seconds) })
+}
+
+/** Holds the counters of an account and of a number against their limits. @throws the 429 Problem */
+export const demandWithin = (rows: readonly CounterRow[], account: string, now: number): void => {
+  for (const { subject, codes, attempts, ends_at } of rows) {
+    const [scope, who] = subject === account ? (['account', 'The account'] as const) : (['number', subject] as const)
+    if (codes > codesPerDay[scope])
+      refuse(`${who} has reached the limit of ${codesPerDay[scope]} codes a day`, 'code_limit', ends_at, now)
+    if (attempts > attemptsPerDay[scope])
+      refuse(`${who} has reached the limit of ${attemptsPerDay[scope]} attempts a day`, 'attempt_limit', ends_at, now)
+  }
+}
