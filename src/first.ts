@@ -1,4 +1,4 @@
-import { issueKey, openAccount } from './accounts/ops.ts'
+import { firstAccount, issueKey, openAccount } from './accounts/ops.ts'
 import { setLimits } from './calls/limits.ts'
 import type { Config } from './config.ts'
 import { keepConnection } from './connections/ops.ts'
@@ -70,9 +70,9 @@ export const furnishChat = async (
     })
     const isNew = await tx.run`
       insert into facts (name, value) values ('sandbox-channel', 'true') on conflict do nothing`
-    const first = await tx.maybe<{ value: { account: string } }>`select value from facts where name = 'first-account'`
+    const first = await firstAccount(tx)
     if (isNew === 1 && first)
-      await makeChannel(tx, changes, first.value.account, {
+      await makeChannel(tx, changes, first, {
         connection: { id: connection, kind: 'sandbox' },
         number: chatNumber,
         name: 'Default',
@@ -116,12 +116,12 @@ export const keysShown = (db: Db) => db.run`
 export const prepare = async (db: Db, config: Config): Promise<FirstKeys | null> => {
   const keys = await db.begin(async (tx) => {
     await tx.run`lock table facts in share row exclusive mode`
-    const known = await tx.maybe<{ value: { account: string } }>`select value from facts where name = 'first-account'`
+    const known = await firstAccount(tx)
     const shown = await tx.maybe`select 1 from facts where name = 'keys-shown'`
     // Keys of a first start that ended before it could show them are of no use to anybody.
-    if (known && !shown) return await firstKeys(tx, known.value.account, config)
+    if (known && !shown) return await firstKeys(tx, known, config)
     if (known) {
-      if (config.apiKey) await issueKey(tx, known.value.account, 'settings', config.apiKey)
+      if (config.apiKey) await issueKey(tx, known, 'settings', config.apiKey)
       if (config.operatorKey) await issueOperatorKey(tx, 'settings', config.operatorKey)
       return null
     }

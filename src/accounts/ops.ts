@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Sql, Tx } from '../db/sql.ts'
 import { print, uuid } from '../lib/id.ts'
 import { keyHash, makeKey } from '../lib/secret.ts'
 import * as store from './store.ts'
@@ -36,3 +36,6 @@ export const issueKey = async (tx: Tx, account: string, label: string, key = mak
   await store.addKey(tx, account, id, label, keyHash(key), key.slice(-4))
   return { uuid: print('KEY', id), label, key }
 }
+
+/** The account that the first start made, the operator's own; null where it was made otherwise. */
+export const firstAccount = async (sql: Sql): Promise<string | null> => (await store.first(sql))?.value.account ?? null

@@ -81,3 +81,6 @@ export const keys = (db: Sql, account: string) => db.many<KeyRow>`
 
 export const revoke = (tx: Tx, account: string, id: string) => tx.run`
   update api_keys set revoked_at = app_now() where account_id = ${account} and id = ${id} and revoked_at is null`
+
+export const first = (sql: Sql) =>
+  sql.maybe<{ value: { account: string } }>`select value from facts where name = 'first-account'`

@@ -53,7 +53,8 @@ const access = {
   account_uuids: Type.Optional(
     Type.Array(Id('ACC'), {
       maxItems: 1000,
-      description: 'Messaging networks only: the accounts that may put numbers there, instead of those before',
+      description:
+        'Messaging networks only: the accounts that may put numbers there, instead of those before. Default of a new connection that is not shared: the first account',
     }),
   ),
 }

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { firstAccount } from '../accounts/ops.ts'
 import type { CarrierState, LinkState } from '../connectors/port.ts'
 import type { VoiceTrunkState } from '../connectors/voice-port.ts'
 import type { Tx } from '../db/sql.ts'
@@ -163,7 +164,9 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       checkAccess(kind, body)
       const content = { name, enabled, shared, ...sealed(kind, settings, seal) }
       const made = (await store.create(tx, uuid(), kind, content)) ?? taken(name)
-      const row = await assign(tx, made, body.account_uuids)
+      const isOpen = !isNamedByTenants(kind) || body.shared !== undefined || body.account_uuids !== undefined
+      const first = isOpen ? null : await firstAccount(tx)
+      const row = await assign(tx, made, first === null ? body.account_uuids : [print('ACC', first)])
       await changed(tx, row)
       return ok({ connection: shown(row) })
     }),
