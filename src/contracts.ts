@@ -1,4 +1,5 @@
 import * as accounts from './accounts/contract.ts'
+import * as audit from './audit/contract.ts'
 import * as callers from './callers/contract.ts'
 import * as calls from './calls/contract.ts'
 import * as connections from './connections/contract.ts'
@@ -34,6 +35,7 @@ import * as webhooks from './webhooks/contract.ts'
 export const contracts: readonly Contract[] = [
   accounts,
   operators,
+  audit,
   users,
   tokens,
   devices,

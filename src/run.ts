@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { forgetAudit } from './audit/jobs.ts'
 import { closeCalls } from './calls/jobs.ts'
 import { installVoiceMetrics } from './calls/metrics.ts'
 import { installRecordings } from './calls/serving.ts'
@@ -141,6 +142,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         forgetStories(config.timelineDays),
         forgetContactImports,
         forgetDeliveries,
+        forgetAudit(config.auditDays),
       ],
     })
     deliveries = startDeliveries(parts)

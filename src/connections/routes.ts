@@ -119,6 +119,14 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     await changes.announce(tx, 'connections')
   }
 
+  /** With its secrets: the audit trail masks them, and so tells that one of them changed. */
+  const audited = (row: store.ConnectionRow) => ({
+    kind: row.kind,
+    name: row.name,
+    enabled: row.enabled,
+    settings: opened(row, seal),
+  })
+
   const shown = (row: store.ConnectionRow) => {
     const state = links[row.kind].state(row.id)
     return {
@@ -134,11 +142,12 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
   }
 
   return [
-    serve(c.createConnection, async ({ body, tx }) => {
+    serve(c.createConnection, async ({ body, tx, audit }) => {
       const { kind, name, settings, enabled = true } = body
       checkSettings(kind, settings)
       const content = { name, enabled, ...sealed(kind, settings, seal) }
       const row = (await store.create(tx, uuid(), kind, content)) ?? taken(name)
+      await audit(tx, { target: print('CNX', row.id), after: audited(row) })
       await changed(tx, row)
       return ok({ connection: shown(row) })
     }),
@@ -150,7 +159,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       return ok({ connection: shown(row ?? unknown(params.connection_uuid)) })
     }),
 
-    serve(c.changeConnection, async ({ params, body, request, tx }) => {
+    serve(c.changeConnection, async ({ params, body, request, tx, audit }) => {
       const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
       const { name = row.name, enabled = row.enabled } = body
       if (await store.isTaken(tx, name, row.id)) taken(name)
@@ -159,11 +168,12 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       if (body.settings) checkSettings(row.kind, settings)
       const content = sealed(row.kind, settings, seal)
       const after = await store.change(tx, row.id, { name, enabled, ...content })
+      await audit(tx, { before: audited(row), after: audited(after) })
       await changed(tx, after)
       return ok({ connection: shown(after) })
     }),
 
-    serve(c.deleteConnection, async ({ params, tx }) => {
+    serve(c.deleteConnection, async ({ params, tx, audit }) => {
       const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
       const open = await openOrders(tx, row.id)
       if (open > 0)
@@ -174,14 +184,18 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       if (await isCarrying(tx, row.id))
         conflict(`${row.name} carries numbers of the messaging app: delete those channels first`, 'channels_open')
       await store.remove(tx, row.id)
+      await audit(tx, { before: audited(row) })
       await changed(tx, row)
       return ok({})
     }),
 
-    serveOutside(c.testConnection, async ({ params }) => {
+    serveOutside(c.testConnection, async ({ params, audit }) => {
       const row = (await store.find(db, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
-      if (!row.enabled) return ok({ working: false, message: 'the connection is not enabled' })
-      return ok(await links[row.kind].test(row.id))
+      const { working, message } = row.enabled
+        ? await links[row.kind].test(row.id)
+        : { working: false, message: 'the connection is not enabled' }
+      await audit(null, { after: { working } })
+      return ok({ working, message })
     }),
   ]
 }
