@@ -15,6 +15,11 @@ const world = await makeScenery()
 const { db, operatorKey } = world
 const scene = await makeScene(world, 'audited')
 
+const key = await db.one<{ id: string; last_four: string }>`
+  select id, last_four from operator_keys where hash = ${keyHash(operatorKey)}`
+const apiKey = await db.one<{ id: string; last_four: string }>`
+  select id, last_four from api_keys where hash = ${keyHash(scene.tenant.key)}`
+
 const requestOf = (contract: Contract): Promise<Request> => {
   const recipe = recipes[contract.id]
   assert.ok(recipe, `${contract.id} has no recipe: give it one in test/recipes`)
@@ -69,11 +74,6 @@ const otherOf: Record<string, (request: Request) => Request> = {
     body: { prices: [{ country: 'GB', type: 'mobile', prefix: '74', monthly_price: '3' }] },
   }),
 }
-
-const key = await db.one<{ id: string; last_four: string }>`
-  select id, last_four from operator_keys where hash = ${keyHash(operatorKey)}`
-const apiKey = await db.one<{ id: string; last_four: string }>`
-  select id, last_four from api_keys where hash = ${keyHash(scene.tenant.key)}`
 
 for (const contract of audited) {
   const isOperator = contract.auth === 'operator'
@@ -135,19 +135,25 @@ for (const contract of audited) {
     })
 }
 
-test('an act that fails after its audit row is rolled back with it', async () => {
-  // Deferred: the failure comes at the commit, after everything was written.
+test('an act and its audit row are one transaction: whichever fails at the commit, neither stays', async () => {
   await db.raw(
     `create function fail_late() returns trigger language plpgsql as $$ begin raise exception 'late'; end $$`,
   )
-  await db.raw(`create constraint trigger fail_late after insert on audit deferrable initially deferred for each row
-    execute function fail_late()`)
   const contract = contracts.find(({ id }) => id === 'changeAccount')
   assert.ok(contract)
-  const before = await db.one`select name from accounts where id = ${scene.tenant.id}`
-  const request = { ...(await requestOf(contract)), body: { name: 'never' } }
-  const answer = await send(world, contract, scene.tenant, request)
-  await db.raw('drop trigger fail_late on audit')
-  assert.equal(answer.status, 500)
-  assert.deepEqual(await db.one`select name from accounts where id = ${scene.tenant.id}`, before)
+  const state = async () => [
+    await db.one`select name from accounts where id = ${scene.tenant.id}`,
+    (await rowsOf('changeAccount')).length,
+  ]
+  const before = await state()
+  for (const table of ['audit', 'accounts']) {
+    // Deferred: everything was written when it fails.
+    await db.raw(`create constraint trigger fail_late after insert or update on ${table} deferrable initially deferred
+      for each row execute function fail_late()`)
+    const request = { ...(await requestOf(contract)), body: { name: 'never' } }
+    const answer = await send(world, contract, scene.tenant, request)
+    await db.raw(`drop trigger fail_late on ${table}`)
+    assert.equal(answer.status, 500)
+    assert.deepEqual(await state(), before, table)
+  }
 })

@@ -139,7 +139,11 @@ test('filters narrow the list: actor, action, target, since and until', async ()
 
 test('an account sees its own acts with the key, and an operator’s without', async () => {
   const headers = { 'x-user-api-key': ada.key }
-  const upload = { method: 'POST', url: '/open/numbers/documents?kind=address&name=bill', remoteAddress: '192.0.2.1' } as const
+  const upload = {
+    method: 'POST',
+    url: '/open/numbers/documents?kind=address&name=bill',
+    remoteAddress: '192.0.2.1',
+  } as const
   const type = { 'content-type': 'application/pdf' }
   const kept = await app.inject({ ...upload, headers: { ...headers, ...type }, payload: '%PDF-1.7 ada' })
   const { uuid: document } = kept.json().document

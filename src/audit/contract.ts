@@ -47,7 +47,7 @@ const act = {
 }
 
 /** Columns of the command line. */
-const columns = { 'x-columns': ['at', 'actor.label', 'action', 'targets', 'changes.field'] }
+const columns = { 'x-columns': ['at', 'actor.label', 'action', 'changes.field', 'targets'] }
 
 const answered = { count: Type.Integer(), next_cursor: Type.Optional(Type.String()) }
 
@@ -77,7 +77,7 @@ export const listAudit = contract({
 export const listOwnAudit = contract({
   auth: 'account',
   shape: 'full',
-  tag: 'Account',
+  tag: 'Audit',
   id: 'listOwnAudit',
   method: 'GET',
   url: '/open/audit',

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld } from '../../test/world.ts'
+import { uuid } from '../lib/id.ts'
+import { keyHash, makeKey } from '../lib/secret.ts'
 
 const { app, call, db, operatorKey } = await makeWorld()
 
@@ -27,6 +29,13 @@ test('a key is an operator’s unless its role says observer, and an unknown rol
   const seen = await call('operator', 'POST', '/operator/keys', { label: 'eyes', role: 'observer' })
   assert.equal(seen.body.role, 'observer')
   assert.equal((await call('operator', 'POST', '/operator/keys', { label: 'x', role: 'root' })).status, 400)
+})
+
+test('a key of an earlier version, without a role, is an operator’s', async () => {
+  const key = makeKey('OPK')
+  await db.run`
+    insert into operator_keys (id, label, hash, last_four) values (${uuid()}, 'old', ${keyHash(key)}, ${key.slice(-4)})`
+  assert.equal((await ask(key, 'POST', '/operator/keys', { label: 'by an old key' })).statusCode, 201)
 })
 
 test('an observer makes no keys and revokes none, and says so in words', async () => {
