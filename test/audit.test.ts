@@ -48,7 +48,7 @@ test('the walk sees the audited contracts', () => {
   assert.ok(audited.length >= 42, `saw only ${audited.length} audited contracts`)
 })
 
-/** Acts that change what is there: each has a field with a value before and another after. */
+/** Acts that change something: a field has one value before and another after. */
 const changing = new Set([
   'changeAccount',
   'changeUser',
@@ -66,7 +66,7 @@ const changing = new Set([
   'verifyCallerId',
 ])
 
-/** Changes what the recipe changes to something else, so that a second request differs from the first. */
+/** A second request that differs from the recipe's, where the recipe's own always writes the same. */
 const otherOf: Record<string, (request: Request) => Request> = {
   setPrices: (request) => ({ ...request, body: { prices: [{ kind: 'sms_in', prefix: '999', price: '0.02' }] } }),
   setNumberPrices: (request) => ({

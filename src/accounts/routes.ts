@@ -27,7 +27,7 @@ const shown = (row: store.AccountRow) => ({
   ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
 })
 
-/** What of an account an operator changes: its money has an act of its own. */
+/** The audited fields of an account. Its balance changes by acts of its own. */
 const audited = ({ balance: _, ...rest }: ReturnType<typeof shown>) => rest
 
 const unknown = (printed: string) => notFound(`No account ${printed}`)

@@ -42,7 +42,7 @@ export const find = (db: Sql, id: string) => db.maybe<AccountRow>`
   from accounts a join balances b on b.account_id = a.id join meters m on m.account_id = a.id
   where a.id = ${id}`
 
-/** Of two changes at a time, the second sees the first. */
+/** Locks an account, so that the second of two concurrent changes reads the first. */
 export const lock = (tx: Tx, id: string) => tx.run`select from accounts where id = ${id} for no key update`
 
 export const all = (db: Sql) => db.many<AccountRow>`

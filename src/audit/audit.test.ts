@@ -82,6 +82,7 @@ test('a changed secret is told as changed, and never written', async () => {
 
 test('secrets by name are masked even where no schema marks them, in lists too', () => {
   const after = { list: [{ api_key: 'a', name: 'b' }], deep: { token: 'c' }, text: 'd', status_text: 'ACTIVE' }
+  assert.deepEqual(differences({ after: { a: { b: 1 } } }, new Map([['a', 'whole']])), [{ field: 'a.b', after: '•••' }])
   assert.deepEqual(differences({ after }, new Map()), [
     { field: 'list', after: [{ api_key: '•••', name: 'b' }] },
     { field: 'deep.token', after: '•••' },

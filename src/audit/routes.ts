@@ -49,7 +49,7 @@ const shown = (row: store.AuditRow) => ({
   ...(row.request_id ? { request_id: row.request_id } : {}),
 })
 
-/** As the account sees it: an operator acted, but not with which key, and from where. */
+/** The account's view: an operator's key and address are left out. */
 const shownToAccount = (row: store.AuditRow) => {
   if (row.actor_kind === 'api_key') return shown(row)
   const { uuid, at, action, targets, changes } = shown(row)
@@ -81,7 +81,7 @@ export const auditRoutes = ({ db }: Parts) => {
 
     serve(c.listOwnAudit, async ({ account, query }) => {
       const { actor = '' } = query
-      // Labels and ids are those of the account's own keys: operators cannot be found by theirs.
+      // Filters by label and id match the account's own keys only: operators cannot be found by theirs.
       const by =
         actor === 'operator'
           ? { kind: 'operator' as const, actorId: null, actorLabel: null }

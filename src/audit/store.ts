@@ -54,7 +54,7 @@ export const page = (db: Sql, f: Filter, after: Cursor | null, limit: number) =>
 export const hasAccount = async (db: Sql, id: string): Promise<boolean> =>
   (await db.maybe`select 1 from accounts where id = ${id}`) !== null
 
-/** Deletes the oldest acts of more than so many days, a few at a time. */
+/** Deletes at most `limit` of the acts that are older than `days`, oldest first. */
 export const forget = (tx: Tx, days: number, limit: number) => tx.run`
   delete from audit where id in (
     select id from audit where at < now() - make_interval(days => ${days}) order by at limit ${limit})`

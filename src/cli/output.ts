@@ -25,7 +25,7 @@ const at = (row: unknown, [name, ...rest]: readonly string[]): unknown =>
 
 const isTime = (schema: TSchema) => keywords(schema).format === 'date-time'
 
-/** The columns of rows like this: those that the schema names; else plain values, then objects, then times. */
+/** Table columns: those that the schema names, else plain values, then objects, then times. */
 const columnsOf = (schema: TSchema): string[][] => {
   const named = keywords(schema)['x-columns']
   if (Array.isArray(named)) return named.map((path) => String(path).split('.'))

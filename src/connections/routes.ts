@@ -119,7 +119,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     await changes.announce(tx, 'connections')
   }
 
-  /** With its secrets: the audit trail masks them, and so tells that one of them changed. */
+  /** The audited fields, secrets included: the audit trail masks them and still shows that one changed. */
   const audited = (row: store.ConnectionRow) => ({
     kind: row.kind,
     name: row.name,

@@ -1,6 +1,6 @@
 import type { Value } from './sql.ts'
 
-/** Conditions of a statement built at run time: each is there only when it is asked for, so each form has its own plan. */
+/** Conditions of a statement built at run time. Only those asked for are in it, so each form has its own plan. */
 export const makeConditions = () => {
   const values: Value[] = []
   const texts: string[] = []

@@ -89,7 +89,7 @@ const admitSecure: Admit = (request, _reply, done) => {
   done(new Problem('forbidden', 'Tokens travel over HTTPS only: call this endpoint over https', 'https_required'))
 }
 
-/** Admits a request with an operator key, or 401; 403 when the key has not the role for it. */
+/** Admits a request with an operator key. Answers 401 without a valid key, 403 without the role. */
 const admitOperator = ({ auth }: AdmitParts, contract: Contract): Admit => {
   const isRestricted = needsOperator(contract)
   return (request, _reply, done) => {

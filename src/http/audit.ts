@@ -7,15 +7,15 @@ import type { Contract } from './endpoint.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The part of an audit row that only the handler knows. */
+/** The part of an audit row that only the handler of the request knows. */
 export type AuditEntry = {
-  /** Printed ids of what the act concerns. Default: the ids of the path. */
+  /** Printed ids of the things that the act concerns. Default: the ids of the path. */
   readonly target?: string | readonly string[] | undefined
   /** Bare uuid of the account that the act concerns. Default: that of the path, or of the API key. */
   readonly account?: string
-  /** Absent for what is created. Only fields that differ from `after` are kept. */
+  /** Absent for a creation. Only fields that differ from `after` are stored. */
   readonly before?: Fields | undefined
-  /** Absent for what is deleted. */
+  /** Absent for a deletion. */
   readonly after?: Fields | undefined
 }
 
@@ -49,14 +49,17 @@ const cut = (value: unknown): unknown => {
   return text.length > 2_000 || text.includes('\\u') ? clean(text) : value
 }
 
-/** What differs between two states, secrets masked; a secret that changed is in it, as `•••`. */
+/** The fields that differ between two states. A secret that changed reads `•••`. */
 export const differences = (
   { before, after }: Pick<AuditEntry, 'before' | 'after'>,
   names: ReadonlyMap<string, Masking>,
 ): Change[] => {
   const [old, fresh] = [new Map(flat(before ?? {})), new Map(flat(after ?? {}))]
-  const shown = (field: string, value: unknown) =>
-    cut(maskNamed(names, value ?? null, field.slice(field.lastIndexOf('.') + 1)))
+  const shown = (field: string, value: unknown) => {
+    const path = field.split('.')
+    // A mark on an object covers what is in it.
+    return cut(maskNamed(names, value ?? null, path.find((name) => names.has(name)) ?? path.at(-1)))
+  }
   return [...new Set([...old.keys(), ...fresh.keys()])]
     .filter((field) => !field.endsWith('updated_at'))
     .filter((field) => JSON.stringify(old.get(field) ?? null) !== JSON.stringify(fresh.get(field) ?? null))
@@ -68,7 +71,7 @@ export const differences = (
     }))
 }
 
-/** Ids of two spellings are one: what comes after the prefix is in lower case. */
+/** The one spelling of an id: the part after the prefix in lower case. */
 export const canonicalTarget = (target: string): string =>
   /^[A-Z]{3}[0-9a-fA-F-]{36}$/.test(target) ? target.slice(0, 3) + target.slice(3).toLowerCase() : clean(target)
 
@@ -142,8 +145,8 @@ export const makeAuditor = (contract: Contract) => {
   }
 
   /**
-   * Runs an act with its audit row: in the request's transaction, or in the one that the handler names, or after an act that
-   * has none. A refusal writes nothing.
+   * Runs an act and writes its audit row: in the request's transaction, or in the one that the handler names. The row of an
+   * act without a transaction is written after it. A refusal writes nothing.
    */
   return async <T>(
     db: Db,

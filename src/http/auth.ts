@@ -36,7 +36,7 @@ export type Auth = {
   account(key: string): Account | null | Promise<Account | null>
   /** The account of an id, as it is at this moment; null when there is none. */
   accountBy(id: string): Promise<Account | null>
-  /** The operator key that this text is: at once when it is known here, else a promise. Null for one that is none. */
+  /** The operator key of a text: at once when it is cached, else a promise. Null when it is not a valid key. */
   operator(key: string): OperatorKey | null | Promise<OperatorKey | null>
   /** Writes down which keys were used since the last call. */
   flush(): Promise<void>

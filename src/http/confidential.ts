@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 
-/** `whole`: masked entirely. `path`: of a web address only the origin stays. */
+/** `whole`: masked entirely. `path`: only the origin of a web address is shown. */
 export type Masking = 'whole' | 'path'
 
 const mask = '•••'
@@ -49,7 +49,7 @@ const masked = (value: unknown, how: Masking): unknown => {
   return how === 'path' && typeof value === 'string' && URL.canParse(value) ? `${new URL(value).origin}/${mask}` : mask
 }
 
-/** Never written as they are, whatever a schema says. */
+/** Fields that are always masked, also where no schema marks them. */
 const always = /^(?:.*_)?(?:key|password|secret|token)$|^text$/
 
 /** A copy of a value in which fields of these names are masked, at any depth. @param name of the field that holds it */

@@ -19,7 +19,7 @@ export type Contract = {
   /** Whose key the request carries; `voice`: the token of a user's voice client. */
   readonly auth: 'account' | 'operator' | 'voice' | 'none'
   readonly shape: Shape
-  /** Of a GET for operators: refused to observers, because nothing of its answer can be shown masked. */
+  /** Refuses observers a GET of /operator whose answer cannot be masked, such as a file. */
   readonly role?: 'operator'
   /** An act of an account that is written to the audit trail. Changing acts of operators always are. */
   readonly audited?: true
@@ -72,7 +72,7 @@ export type Call<C extends Contract> = {
 
 type Changing = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What a handler of an audited act reports it by. */
+/** The function by which the handler of an audited act reports it. */
 type Reporting<C extends Contract> = C extends { audited: true } | { auth: 'operator'; method: Changing }
   ? { readonly audit: Audit }
   : unknown
@@ -133,11 +133,11 @@ export const ok = <const T extends object>(body: T) => ({ success: true as const
 export const isMetered = ({ auth, url }: Pick<Contract, 'auth' | 'url'>): boolean =>
   (auth === 'account' || auth === 'voice') && url.startsWith('/open/')
 
-/** True for what is written to the audit trail. */
+/** True for acts that are written to the audit trail. */
 export const isAudited = ({ auth, method, audited }: Pick<Contract, 'auth' | 'method' | 'audited'>): boolean =>
   audited === true || (auth === 'operator' && method !== 'GET')
 
-/** True for what an observer's key may not do: everything but the GETs that can be masked. */
+/** True for everything that an observer may not do: all but the GETs that can be masked. */
 export const needsOperator = ({ auth, method, role }: Pick<Contract, 'auth' | 'method' | 'role'>): boolean =>
   auth === 'operator' && (method !== 'GET' || role === 'operator')
 

@@ -49,7 +49,7 @@ export const ledgerRoutes = ({ db }: Parts) => [
       (await deposit(tx, account, amount, { kind: 'credit', note: body.note ?? null })) ??
       invalid('amount would take the balance above 9,000,000,000')
     const balance = decimal(made.balance)
-    // The transfer is a target, so that the audit trail names who made it.
+    // The transfer is a target, so that the audit trail tells which key made it.
     const target = [params.account_uuid, print('TRF', made.transfer)]
     await audit(tx, { target, before: { balance: decimal(made.balance - amount) }, after: { balance } })
     return ok({ balance })

@@ -19,7 +19,7 @@ export const all = (db: Sql) => db.many<OperatorKeyRow>`
   select id, label, role, hash, last_four, created_at from operator_keys
   where revoked_at is null order by created_at, id`
 
-/** All valid keys, locked in one order: of two keys that revoke each other, one waits and sees the other revoked. */
+/** All valid keys, locked in one order. When two keys revoke each other, the second waits and sees the first revoked. */
 export const lockAll = (tx: Tx) => tx.many<OperatorKeyRow>`
   select id, label, role, hash, last_four, created_at from operator_keys
   where revoked_at is null order by id for update`

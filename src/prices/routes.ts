@@ -32,11 +32,11 @@ const linesOf = (csv: string): Record<string, string>[] => {
   }
 }
 
-/** Prices that the audit trail names one by one: of more, it tells their count. */
+/** Prices that an audit row lists. The rest is only counted. */
 const mostAudited = 100
 
 export const priceRoutes = ({ db, changes }: Parts) => {
-  /** Sets prices, and records what they were before. */
+  /** Sets prices, and records the prices before. */
   const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
     const some = prices.slice(0, mostAudited)
     const fieldOf = ({ kind, prefix, effectiveAt }: store.NewPrice) =>

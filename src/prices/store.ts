@@ -7,7 +7,7 @@ export type NewPrice = { kind: string; prefix: string; price: string; effectiveA
 export const all = (db: Sql) => db.many<PriceRow>`
   select kind, prefix, price, effective_at from prices order by kind, prefix, effective_at desc`
 
-/** Prices in force for the same kind and prefix at the time at which new ones begin, by their places in the list. */
+/** Prices in force for the same kind and prefix when the new ones begin, by place in the list. */
 export const inForce = (db: Sql, prices: readonly NewPrice[]) => db.many<{ place: number; price: string }>`
   select g.n::integer - 1 as place, p.price
   from unnest(${prices.map((p) => p.kind)}::text[], ${prices.map((p) => p.prefix)}::text[],

@@ -36,10 +36,10 @@ const misplaced = async (tx: Tx, prices: readonly store.NewPrice[]) => {
   })
 }
 
-/** Prices that the audit trail names one by one: of more, it tells their count. */
+/** Prices that an audit row lists. The rest is only counted. */
 const mostAudited = 100
 
-/** Sets prices, and records what they were before. */
+/** Sets prices, and records the prices before. */
 const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
   const some = prices.slice(0, mostAudited)
   const fieldOf = ({ iso, type, prefix, group, effectiveAt }: store.NewPrice) =>

@@ -37,7 +37,7 @@ export const misplaced = (tx: Tx, prices: readonly NewPrice[]) => tx.many<{ plac
   where c.iso_country_code is null or (p.group_id <> '' and g.id is null)
   order by p.place`
 
-/** Prices in force for the same numbers at the time at which new ones begin, by their places in the list. */
+/** Prices in force for the same numbers when the new ones begin, by place in the list. */
 export const inForce = (tx: Tx, prices: readonly NewPrice[]) => tx.many<Priced & { place: number }>`
   select g.n::integer - 1 as place, p.setup_price as setup, p.monthly_price as monthly, p.ppm
   from unnest(${prices.map((p) => p.iso)}::text[], ${prices.map((p) => p.type)}::text[],
