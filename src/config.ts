@@ -128,6 +128,7 @@ export const settings = {
     'Days that webhook deliveries are kept; the events themselves a week longer.',
     integer(1, 3650),
   ),
+  auditDays: setting('TRUNKLINE_RETENTION_DAYS_AUDIT', '400', 'Days that the audit trail is kept.', integer(30, 3650)),
   mediaDays: setting(
     'TRUNKLINE_RETENTION_DAYS_MEDIA',
     '',

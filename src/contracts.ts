@@ -1,4 +1,5 @@
 import * as accounts from './accounts/contract.ts'
+import * as audit from './audit/contract.ts'
 import * as callers from './callers/contract.ts'
 import * as calls from './calls/contract.ts'
 import * as connections from './connections/contract.ts'
@@ -36,6 +37,7 @@ export const contracts: readonly Contract[] = [
   accounts,
   possession,
   operators,
+  audit,
   users,
   tokens,
   devices,

@@ -1,4 +1,5 @@
 import { accountRoutes } from './accounts/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
 import { callerRoutes } from './callers/routes.ts'
 import { callRoutes } from './calls/routes.ts'
 import { connectionRoutes } from './connections/routes.ts'
@@ -38,6 +39,7 @@ export const makeEndpoints = (parts: Parts): Endpoint[] => [
   ...accountRoutes(parts),
   ...possessionRoutes(parts),
   ...operatorRoutes(parts),
+  ...auditRoutes(parts),
   ...userRoutes(parts),
   ...tokenRoutes(parts),
   ...deviceRoutes(parts),

@@ -3,6 +3,7 @@ import { setLimits } from './calls/limits.ts'
 import type { Config } from './config.ts'
 import { keepConnection } from './connections/ops.ts'
 import type { Db, Tx } from './db/sql.ts'
+import { auditSystem } from './http/audit.ts'
 import { deposit } from './ledger/ops.ts'
 import { micros } from './lib/money.ts'
 import { makeChannel } from './msgapp/channels/ops.ts'
@@ -95,12 +96,20 @@ export const furnishLines = (
   }))
 }
 
+/** Adds an operator key at the start, and records that when the key is new. */
+const addOperatorKey = async (tx: Tx, label: string, key: string | null) => {
+  const issued = await issueOperatorKey(tx, label, { key: key ?? undefined })
+  const after = { label, role: issued.role, last_four: issued.key.slice(-4) }
+  if (issued.isNew) await auditSystem(tx, 'createOperatorKey', { target: issued.uuid, after })
+  return issued
+}
+
 /** The first keys, in place of any that nobody has seen. */
 const firstKeys = async (tx: Tx, account: string, config: Config): Promise<FirstKeys> => {
   await tx.run`delete from api_keys where account_id = ${account} and label = 'first'`
   await tx.run`delete from operator_keys where label = 'first'`
   const { key } = await issueKey(tx, account, 'first', config.apiKey ?? undefined)
-  const operator = await issueOperatorKey(tx, 'first', config.operatorKey ?? undefined)
+  const operator = await addOperatorKey(tx, 'first', config.operatorKey)
   return { apiKey: key, operatorKey: operator.key }
 }
 
@@ -122,7 +131,7 @@ export const prepare = async (db: Db, config: Config): Promise<FirstKeys | null>
     if (known && !shown) return await firstKeys(tx, known, config)
     if (known) {
       if (config.apiKey) await issueKey(tx, known, 'settings', config.apiKey)
-      if (config.operatorKey) await issueOperatorKey(tx, 'settings', config.operatorKey)
+      if (config.operatorKey) await addOperatorKey(tx, 'settings', config.operatorKey)
       return null
     }
     const account = await openAccount(tx, { name: 'Default' })

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { forgetAudit } from './audit/jobs.ts'
 import { forgetCallerIdCodes } from './callers/jobs.ts'
 import { closeCalls } from './calls/jobs.ts'
 import { installVoiceMetrics } from './calls/metrics.ts'
@@ -143,6 +144,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         forgetCallerIdCodes,
         forgetContactImports,
         forgetDeliveries,
+        forgetAudit(config.auditDays),
       ],
     })
     deliveries = startDeliveries(parts)

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../http/confidential.ts'
 import { contract } from '../http/endpoint.ts'
 import { Decimal, Id, Ok, Time, Words } from '../http/schema.ts'
 
@@ -143,7 +144,7 @@ export const createKey = contract({
   params: accountParams,
   body: Type.Object({ label: Words(100) }),
   status: 201,
-  reply: Ok({ uuid: Id('KEY'), label: Type.String(), key: Type.String({ examples: ['UAK…'] }) }),
+  reply: Ok({ uuid: Id('KEY'), label: Type.String(), key: Confidential(Type.String({ examples: ['UAK…'] })) }),
   errors: { notFound: unknownAccount },
   cli: 'keys create',
 })

@@ -27,6 +27,9 @@ const shown = (row: store.AccountRow) => ({
   ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
 })
 
+/** The audited fields of an account. Its balance changes by acts of its own. */
+const audited = ({ balance: _, ...rest }: ReturnType<typeof shown>) => rest
+
 const unknown = (printed: string) => notFound(`No account ${printed}`)
 const idOf = (printed: string) => parse('ACC', printed) ?? unknown(printed)
 
@@ -54,13 +57,15 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
     })
   }),
 
-  serve(c.createAccount, async ({ body, tx }) => {
+  serve(c.createAccount, async ({ body, tx, audit }) => {
     const id = await openAccount(tx, {
       name: body.name,
       onTrial: body.on_trial ?? false,
       requestsPerMinute: body.requests_per_minute,
     })
-    return ok({ account: shown((await store.find(tx, id)) ?? unknown(id)) })
+    const account = shown((await store.find(tx, id)) ?? unknown(id))
+    await audit(tx, { target: account.uuid, account: id, after: audited(account) })
+    return ok({ account })
   }),
 
   serve(c.listAccounts, async () => ok({ accounts: (await store.all(db)).map(shown) })),
@@ -70,8 +75,9 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
     return ok({ account: shown(row) })
   }),
 
-  serve(c.changeAccount, async ({ params, body, tx }) => {
+  serve(c.changeAccount, async ({ params, body, tx, audit }) => {
     const id = idOf(params.account_uuid)
+    await store.lock(tx, id)
     const row = (await store.find(tx, id)) ?? unknown(params.account_uuid)
     const { max_api_request_count, max_number_check_count, low_balance, ...given } = body
     if (low_balance !== undefined) {
@@ -86,12 +92,16 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
       max_number_checks: max_number_check_count === undefined ? row.max_number_checks : max_number_check_count,
     })
     await changes.announce(tx, 'accounts')
-    return ok({ account: shown((await store.find(tx, id)) ?? unknown(params.account_uuid)) })
+    const account = shown((await store.find(tx, id)) ?? unknown(params.account_uuid))
+    await audit(tx, { before: audited(shown(row)), after: audited(account) })
+    return ok({ account })
   }),
 
-  serve(c.createKey, async ({ params, body, tx }) => {
+  serve(c.createKey, async ({ params, body, tx, audit }) => {
     const row = (await store.find(tx, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
-    return ok(await issueKey(tx, row.id, body.label))
+    const issued = await issueKey(tx, row.id, body.label)
+    await audit(tx, { target: issued.uuid, after: { label: issued.label, last_four: issued.key.slice(-4) } })
+    return ok(issued)
   }),
 
   serve(c.listKeys, async ({ params }) => {
@@ -108,11 +118,11 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
     })
   }),
 
-  serve(c.revokeKey, async ({ params, tx }) => {
+  serve(c.revokeKey, async ({ params, tx, audit }) => {
     const key = parse('KEY', params.key_uuid)
     const account = parse('ACC', params.account_uuid)
-    const revoked = key && account ? await store.revoke(tx, account, key) : 0
-    if (revoked === 0) notFound(`No key ${params.key_uuid}`)
+    const revoked = (key && account && (await store.revoke(tx, account, key))) || notFound(`No key ${params.key_uuid}`)
+    await audit(tx, { before: revoked })
     await changes.announce(tx, 'accounts')
     return ok({})
   }),

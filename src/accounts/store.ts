@@ -42,6 +42,9 @@ export const find = (db: Sql, id: string) => db.maybe<AccountRow>`
   from accounts a join balances b on b.account_id = a.id join meters m on m.account_id = a.id
   where a.id = ${id}`
 
+/** Locks an account, so that the second of two concurrent changes reads the first. */
+export const lock = (tx: Tx, id: string) => tx.run`select from accounts where id = ${id} for no key update`
+
 export const all = (db: Sql) => db.many<AccountRow>`
   select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks
   from accounts a join balances b on b.account_id = a.id join meters m on m.account_id = a.id
@@ -79,8 +82,10 @@ export const keys = (db: Sql, account: string) => db.many<KeyRow>`
   select id, label, last_four, created_at, last_used_at from api_keys
   where account_id = ${account} and revoked_at is null order by created_at, id`
 
-export const revoke = (tx: Tx, account: string, id: string) => tx.run`
-  update api_keys set revoked_at = app_now() where account_id = ${account} and id = ${id} and revoked_at is null`
+/** Null when the account has no such key. */
+export const revoke = (tx: Tx, account: string, id: string) => tx.maybe<Pick<KeyRow, 'label' | 'last_four'>>`
+  update api_keys set revoked_at = app_now() where account_id = ${account} and id = ${id} and revoked_at is null
+  returning label, last_four`
 
 export const first = (sql: Sql) =>
   sql.maybe<{ value: { account: string } }>`select value from facts where name = 'first-account'`

@@ -47,6 +47,7 @@ export const listCallerIds = contract({
 export const createCallerId = contract({
   ...account,
   id: 'createCallerId',
+  audited: true,
   method: 'POST',
   url: '/open/voip/caller-ids',
   summary: 'Add a number of your own: a code goes there by SMS, from a number of the account; again for a new code',
@@ -78,6 +79,7 @@ export const createCallerId = contract({
 export const verifyCallerId = contract({
   ...account,
   id: 'verifyCallerId',
+  audited: true,
   method: 'POST',
   url: '/open/voip/caller-ids/:caller_id_uuid/verify',
   summary: 'Prove a number of your own by the code that was sent to it',
@@ -97,6 +99,7 @@ export const verifyCallerId = contract({
 export const deleteCallerId = contract({
   ...account,
   id: 'deleteCallerId',
+  audited: true,
   method: 'DELETE',
   url: '/open/voip/caller-ids/:caller_id_uuid',
   summary: 'Remove a number of your own; those of the others go with their number or channel',

@@ -59,7 +59,7 @@ export const callerRoutes = (parts: Parts) => {
       })
     }),
 
-    serve(c.createCallerId, async ({ account, body, tx }) => {
+    serve(c.createCallerId, async ({ account, body, tx, audit }) => {
       const number = phoneNumber(body.phone_number)
       if (await store.isShown(tx, account.id, number))
         conflict(`${number} is a caller ID of the account already`, 'caller_id_exists')
@@ -90,6 +90,7 @@ export const callerRoutes = (parts: Parts) => {
         shown: textOf('******'),
       })
       const row = await find(tx, account.id, print('VCI', id))
+      await audit(tx, { target: print('VCI', id), after: { phone_number: number, friendly_name: row.friendly_name } })
       return ok({
         caller_id: shown(row),
         message_uuid: print('SMO', message),
@@ -98,7 +99,7 @@ export const callerRoutes = (parts: Parts) => {
     }),
 
     // A wrong code is refused, and counted all the same: so not in the transaction of the request.
-    serveOutside(c.verifyCallerId, async ({ account, params, body }) => {
+    serveOutside(c.verifyCallerId, async ({ account, params, body, audit }) => {
       const row = await find(db, account.id, params.caller_id_uuid)
       if (row.verified) return ok({ caller_id: shown(row) })
       const tried = await db.begin(async (tx) => {
@@ -106,7 +107,10 @@ export const callerRoutes = (parts: Parts) => {
         if (!found) return null
         const counters = await store.addToCounters(tx, account.id, row.phone_number, { attempts: 1 })
         demandWithin(counters, account.id, clock.now())
-        if (found.is_right) await store.verify(tx, account.id, row.id, row.phone_number)
+        if (found.is_right) {
+          await store.verify(tx, account.id, row.id, row.phone_number)
+          await audit(tx, { before: { verified: false }, after: { verified: true } })
+        }
         return found
       })
       if (!tried) conflict(`There is no valid code for ${row.phone_number}: ask for a new one`, 'code_expired')
@@ -114,13 +118,14 @@ export const callerRoutes = (parts: Parts) => {
       return ok({ caller_id: shown(await find(db, account.id, params.caller_id_uuid)) })
     }),
 
-    serve(c.deleteCallerId, async ({ account, params, tx }) => {
+    serve(c.deleteCallerId, async ({ account, params, tx, audit }) => {
       const row = await find(tx, account.id, params.caller_id_uuid)
       if (row.type !== 'CI') conflict(`${row.phone_number} goes with its number or channel`, 'not_own')
       await lockNumber(tx, row.phone_number)
       await store.remove(tx, account.id, { id: row.id })
       if (await unprovedChannel(tx, account.id, row.phone_number))
         conflict(`${row.phone_number} is a channel by this proof alone: delete that first`, 'channel_needs_proof')
+      await audit(tx, { before: { phone_number: row.phone_number, friendly_name: row.friendly_name } })
       return ok({})
     }),
   ]

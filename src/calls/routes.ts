@@ -115,11 +115,12 @@ export const callRoutes = (parts: Parts) => {
       return ok({ count: rows.length, page, total, cdrs: rows.map((row) => shownCall(row)) })
     }),
 
-    serve(c.hangUpCall, async ({ params, tx }) => {
+    serve(c.hangUpCall, async ({ params, tx, audit }) => {
       const { account_id, id, is_msgapp } = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
       if (is_msgapp)
         throw new Problem('notSupported', 'A call on the messaging app is on devices elsewhere: only they can end it')
       const row = (await store.askToHangUp(tx, account_id, id)) ?? conflict('The call has ended already', 'call_ended')
+      await audit(tx, { after: { hangup: 'requested' } })
       await changes.announce(tx, 'calls')
       return ok({ cdr: shownCall(row, linkOf) })
     }),
@@ -130,12 +131,15 @@ export const callRoutes = (parts: Parts) => {
       return ok({ limits: (await db.begin((tx) => setLimits(tx, account, {}))) ?? unknownAccount(params.account_uuid) })
     }),
 
-    serve(c.changeCallLimits, async ({ params, body, tx }) => {
+    serve(c.changeCallLimits, async ({ params, body, tx, audit }) => {
       const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
-      return ok({ limits: (await setLimits(tx, account, body)) ?? unknownAccount(params.account_uuid) })
+      const before = (await setLimits(tx, account, {})) ?? unknownAccount(params.account_uuid)
+      const limits = (await setLimits(tx, account, body)) ?? unknownAccount(params.account_uuid)
+      await audit(tx, { before, after: limits })
+      return ok({ limits })
     }),
 
-    serveOutside(c.checkTrunk, async ({ params, body }) => {
+    serveOutside(c.checkTrunk, async ({ params, body, audit }) => {
       const name = params.trunk_name
       const echo = numberOf(body.echo_number)
       const trunk =
@@ -144,7 +148,9 @@ export const callRoutes = (parts: Parts) => {
         ...one,
         ...(mend ? { mend } : {}),
       }))
-      return ok({ working: findings.every(({ well }) => well), findings })
+      const working = findings.every(({ well }) => well)
+      await audit(null, { target: [print('CNX', trunk.id), name], after: { working, echo_number: echo } })
+      return ok({ working, findings })
     }),
   ]
 }

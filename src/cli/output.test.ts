@@ -31,6 +31,16 @@ test('a table is no wider than the terminal, and says what it leaves out', () =>
   assert.match(lines.at(-1) ?? '', /not shown: at/)
 })
 
+test('columns that a schema names are the table, of lists within a row too', () => {
+  const item = Type.Object(
+    { at: Time, uuid: Type.String(), changes: Type.Array(Type.Object({ field: Type.String() })) },
+    { 'x-columns': ['at', 'changes.field'] },
+  )
+  const acts = [{ at: '2026-01-01T00:00:00Z', uuid: 'AUD1', changes: [{ field: 'name' }, { field: 'blocked' }] }]
+  const text = format(Ok({ acts: Type.Array(item) }), { success: true, acts }, Number.POSITIVE_INFINITY)
+  assert.equal(text, 'at                    changes.field\n2026-01-01T00:00:00Z  name,blocked')
+})
+
 test('an object is a record, and nothing at all is said too', () => {
   const schema = Ok({ row })
   assert.equal(

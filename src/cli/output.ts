@@ -15,12 +15,20 @@ export const show = (value: unknown): string => {
 }
 
 const at = (row: unknown, [name, ...rest]: readonly string[]): unknown =>
-  name === undefined ? row : isObject(row) ? at(row[name], rest) : undefined
+  name === undefined
+    ? row
+    : Array.isArray(row)
+      ? row.map((one) => at(one, [name, ...rest]))
+      : isObject(row)
+        ? at(row[name], rest)
+        : undefined
 
 const isTime = (schema: TSchema) => keywords(schema).format === 'date-time'
 
-/** The columns of rows like this: plain values, what is in objects, and the times of the row last. */
+/** Table columns: those that the schema names, else plain values, then objects, then times. */
 const columnsOf = (schema: TSchema): string[][] => {
+  const named = keywords(schema)['x-columns']
+  if (Array.isArray(named)) return named.map((path) => String(path).split('.'))
   const all = properties(present(schema))
   const plain = all.filter(([, property]) => kindOf(property) !== 'object' && kindOf(property) !== 'rows')
   const names = (found: [string, TSchema][]) => found.map(([name]) => [name])

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../http/confidential.ts'
 
 // Fields of the settings of connections.
 
@@ -11,16 +12,16 @@ export const rate = (description: string) => Type.Number({ exclusiveMinimum: 0, 
 export const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$' })
 
 export const secret = (maxLength: number, description: string) =>
-  Type.String({ minLength: 1, maxLength, description: `${description}; sealed at rest and never shown again` })
+  Confidential(
+    Type.String({ minLength: 1, maxLength, description: `${description}; sealed at rest and never shown again` }),
+  )
 
 // What several kinds have.
 export const host = Type.String({ minLength: 1, maxLength: 253, examples: ['127.0.0.1'] })
 export const port = Type.Integer({ minimum: 1, maximum: 65_535, examples: [2775] })
-export const password = Type.String({
-  maxLength: 64,
-  description: 'Sealed at rest and never shown again',
-  examples: ['secret'],
-})
+export const password = Confidential(
+  Type.String({ maxLength: 64, description: 'Sealed at rest and never shown again', examples: ['secret'] }),
+)
 export const authority = Type.String({ maxLength: 100_000, description: 'PEM of the authority that alone is believed' })
 export const serverName = Type.String({ maxLength: 253 })
 export const baseUrl = Type.String({

@@ -140,6 +140,20 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
     return { ...row, accounts: [...known].sort() }
   }
 
+  const access = (row: store.ConnectionRow) =>
+    isNamedByTenants(row.kind)
+      ? { shared: row.shared, account_uuids: row.accounts.map((one) => print('ACC', one)) }
+      : {}
+
+  /** The audited fields, secrets included: the audit trail masks them and still shows that one changed. */
+  const audited = (row: store.ConnectionRow) => ({
+    kind: row.kind,
+    name: row.name,
+    enabled: row.enabled,
+    settings: opened(row, seal),
+    ...access(row),
+  })
+
   const shown = (row: store.ConnectionRow) => {
     const state = links[row.kind].state(row.id)
     return {
@@ -148,9 +162,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       name: row.name,
       settings: row.settings,
       enabled: row.enabled,
-      ...(isNamedByTenants(row.kind)
-        ? { shared: row.shared, account_uuids: row.accounts.map((one) => print('ACC', one)) }
-        : {}),
+      ...access(row),
       ...(state ? { state: shownState(state) } : {}),
       created_at: iso(row.created_at),
       updated_at: iso(row.updated_at),
@@ -158,7 +170,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
   }
 
   return [
-    serve(c.createConnection, async ({ body, tx }) => {
+    serve(c.createConnection, async ({ body, tx, audit }) => {
       const { kind, name, settings, enabled = true, shared = false } = body
       checkSettings(kind, settings)
       checkAccess(kind, body)
@@ -167,6 +179,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       const isOpen = !isNamedByTenants(kind) || body.shared !== undefined || body.account_uuids !== undefined
       const first = isOpen ? null : await firstAccount(tx)
       const row = await assign(tx, made, first === null ? body.account_uuids : [print('ACC', first)])
+      await audit(tx, { target: print('CNX', row.id), after: audited(row) })
       await changed(tx, row)
       return ok({ connection: shown(row) })
     }),
@@ -178,7 +191,7 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       return ok({ connection: shown(row ?? unknown(params.connection_uuid)) })
     }),
 
-    serve(c.changeConnection, async ({ params, body, request, tx }) => {
+    serve(c.changeConnection, async ({ params, body, request, tx, audit }) => {
       const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
       const { name = row.name, enabled = row.enabled, shared = row.shared } = body
       checkAccess(row.kind, body)
@@ -198,11 +211,12 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
           `${row.name} carries channels of accounts that account_uuids leaves out: delete those channels first`,
           'channels_open',
         )
+      await audit(tx, { before: audited(row), after: audited(after) })
       await changed(tx, after)
       return ok({ connection: shown(after) })
     }),
 
-    serve(c.deleteConnection, async ({ params, tx }) => {
+    serve(c.deleteConnection, async ({ params, tx, audit }) => {
       const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
       const open = await openOrders(tx, row.id)
       if (open > 0)
@@ -213,14 +227,18 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       if (await isCarrying(tx, row.id))
         conflict(`${row.name} carries numbers of the messaging app: delete those channels first`, 'channels_open')
       await store.remove(tx, row.id)
+      await audit(tx, { before: audited(row) })
       await changed(tx, row)
       return ok({})
     }),
 
-    serveOutside(c.testConnection, async ({ params }) => {
+    serveOutside(c.testConnection, async ({ params, audit }) => {
       const row = (await store.find(db, idOf(params.connection_uuid))) ?? unknown(params.connection_uuid)
-      if (!row.enabled) return ok({ working: false, message: 'the connection is not enabled' })
-      return ok(await links[row.kind].test(row.id))
+      const { working, message } = row.enabled
+        ? await links[row.kind].test(row.id)
+        : { working: false, message: 'the connection is not enabled' }
+      await audit(null, { after: { working } })
+      return ok({ working, message })
     }),
   ]
 }

@@ -85,6 +85,7 @@ export const getDocumentContent = contract({
 export const deleteDocument = contract({
   ...open,
   id: 'deleteDocument',
+  audited: true,
   method: 'DELETE',
   url: '/open/numbers/documents/:document_uuid',
   summary: 'Delete a document for good; not while a number of the account is registered with it',

@@ -75,13 +75,15 @@ export const documentRoutes = ({ db, seal }: Parts) => {
       return openFile(db, seal, found)
     }),
 
-    serve(c.deleteDocument, async ({ account, params, tx }) => {
+    serve(c.deleteDocument, async ({ account, params, tx, audit }) => {
       const printed = params.document_uuid
       const id = parse('DOC', printed)
       const found = (id && (await store.lock(tx, account.id, id))) || unknown(printed)
       const user = await store.user(tx, account.id, found.id)
       if (user) conflict(`${user.number} is registered with this document`, 'document_in_use')
       await store.remove(tx, account.id, found.id)
+      const { name, kind, media_type, size } = found
+      await audit(tx, { before: { name, kind, media_type, size } })
       return ok({})
     }),
   ]

@@ -4,12 +4,14 @@ import {
   type Auth,
   blocked,
   missingKey,
+  type OperatorKey,
   type Person,
   wrongKey,
   wrongOperatorKey,
+  wrongRole,
   wrongToken,
 } from './auth.ts'
-import { type Contract, isMetered } from './endpoint.ts'
+import { type Contract, isMetered, needsOperator } from './endpoint.ts'
 import type { Meter } from './limit.ts'
 import { Problem } from './problem.ts'
 
@@ -87,23 +89,30 @@ const admitSecure: Admit = (request, _reply, done) => {
   done(new Problem('forbidden', 'Tokens travel over HTTPS only: call this endpoint over https', 'https_required'))
 }
 
-const admitOperator =
-  ({ auth }: AdmitParts): Admit =>
-  (request, _reply, done) => {
+/** Admits a request with an operator key. Answers 401 without a valid key, 403 without the role. */
+const admitOperator = ({ auth }: AdmitParts, contract: Contract): Admit => {
+  const isRestricted = needsOperator(contract)
+  return (request, _reply, done) => {
     const key = request.headers['x-operator-key']
     if (typeof key !== 'string' || key === '') return done(wrongOperatorKey())
-    const known = (valid: boolean) => done(valid ? undefined : wrongOperatorKey())
-    const valid = auth.operator(key)
-    if (valid instanceof Promise) valid.then(known, done)
-    else known(valid)
+    const known = (operator: OperatorKey | null) => {
+      if (!operator) return done(wrongOperatorKey())
+      if (isRestricted && operator.role !== 'operator') return done(wrongRole())
+      request.operator = operator
+      done()
+    }
+    const operator = auth.operator(key)
+    if (operator instanceof Promise) operator.then(known, done)
+    else known(operator)
   }
+}
 
 /** What a request has to pass before its body is read: 401, the account's pace, 403. */
 export const admissions = (parts: AdmitParts, contract: Contract): Admit[] => {
   const ways: Record<Contract['auth'], (() => Admit) | null> = {
     account: () => admitAccount(parts, contract),
     voice: () => admitPerson(parts, contract),
-    operator: () => admitOperator(parts),
+    operator: () => admitOperator(parts, contract),
     none: null,
   }
   const way = ways[contract.auth]

@@ -15,6 +15,14 @@ export type Account = {
   readonly a2pUs: boolean
 }
 
+/** The operator key behind a request. */
+export type OperatorKey = {
+  readonly id: string
+  readonly label: string
+  readonly lastFour: string
+  readonly role: 'operator' | 'observer'
+}
+
 /** The user behind a token of a voice client: uuids without prefix. */
 export type Person = {
   readonly account: string
@@ -28,7 +36,8 @@ export type Auth = {
   account(key: string): Account | null | Promise<Account | null>
   /** The account of an id, as it is at this moment; null when there is none. */
   accountBy(id: string): Promise<Account | null>
-  operator(key: string): boolean | Promise<boolean>
+  /** The operator key of a text: at once when it is cached, else a promise. Null when it is not a valid key. */
+  operator(key: string): OperatorKey | null | Promise<OperatorKey | null>
   /** Writes down which keys were used since the last call. */
   flush(): Promise<void>
 }
@@ -63,7 +72,7 @@ const limit = 10_000
  */
 export const makeAuth = (db: Db, changes: Changes): Auth => {
   const accounts = new Map<string, { account: Account; keyId: string }>()
-  const operators = new Set<string>()
+  const operators = new Map<string, OperatorKey>()
   const used = new Set<string>()
   let generation = 0
 
@@ -91,6 +100,18 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     return account
   }
 
+  const lookOperator = async (key: string, digest: string): Promise<OperatorKey | null> => {
+    const before = generation
+    const found = await db.maybe<OperatorKey>`
+      select id, label, last_four as "lastFour", role from operator_keys
+      where hash = ${keyHash(key)} and revoked_at is null`
+    if (found && before === generation) {
+      if (operators.size >= limit) operators.clear()
+      operators.set(digest, found)
+    }
+    return found
+  }
+
   return {
     account: (key) => {
       const digest = keyDigest(key)
@@ -109,13 +130,9 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     },
     operator: (key) => {
       const digest = keyDigest(key)
-      if (operators.has(digest)) return true
-      if (isFalseKey(key)) return false
-      const before = generation
-      return db.maybe`select 1 from operator_keys where hash = ${keyHash(key)} and revoked_at is null`.then((row) => {
-        if (row && before === generation) operators.add(digest)
-        return row !== null
-      })
+      const known = operators.get(digest)
+      if (known) return known
+      return isFalseKey(key) ? null : lookOperator(key, digest)
     },
     flush: async () => {
       if (used.size === 0) return
@@ -131,6 +148,12 @@ export const missingKey = () =>
 export const wrongKey = () => new Problem('unauthorized', 'The API key is not valid, or was revoked')
 export const wrongOperatorKey = () =>
   new Problem('unauthorized', 'The header X-Operator-Key is missing or holds no valid operator key')
+export const wrongRole = () =>
+  new Problem(
+    'forbidden',
+    'This operator key has the role observer, and this request needs the role operator: use a key with that role',
+    'role',
+  )
 export const wrongToken = () =>
   new Problem(
     'unauthorized',

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { Tx } from '../db/sql.ts'
+import type { Audit } from './audit.ts'
 import type { Account, Person } from './auth.ts'
 import type { ProblemName, Shape } from './problem.ts'
 
@@ -18,6 +19,10 @@ export type Contract = {
   /** Whose key the request carries; `voice`: the token of a user's voice client. */
   readonly auth: 'account' | 'operator' | 'voice' | 'none'
   readonly shape: Shape
+  /** Refuses observers a GET of /operator whose answer cannot be masked, such as a file. */
+  readonly role?: 'operator'
+  /** An act of an account that is written to the audit trail. Changing acts of operators always are. */
+  readonly audited?: true
   readonly params?: TSchema
   readonly query?: TSchema
   readonly body?: TSchema
@@ -61,10 +66,16 @@ export type Call<C extends Contract> = {
   readonly body: C['stream'] extends true ? Readable : Part<C, 'body'>
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-} & (C['auth'] extends 'account' ? { readonly account: Account } : unknown) &
+} & Reporting<C> &
+  (C['auth'] extends 'account' ? { readonly account: Account } : unknown) &
   (C['auth'] extends 'voice' ? { readonly account: Account; readonly person: Person } : unknown)
 
 type Changing = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** The function by which the handler of an audited act reports it. */
+type Reporting<C extends Contract> = C extends { audited: true } | { auth: 'operator'; method: Changing }
+  ? { readonly audit: Audit }
+  : unknown
 
 /** The transaction of a changing request: its effect, its Idempotency-Key and its kept answer are one. */
 type Inside<C extends Contract> = C['method'] extends Changing ? { readonly tx: Tx } : unknown
@@ -122,6 +133,14 @@ export const ok = <const T extends object>(body: T) => ({ success: true as const
 export const isMetered = ({ auth, url }: Pick<Contract, 'auth' | 'url'>): boolean =>
   (auth === 'account' || auth === 'voice') && url.startsWith('/open/')
 
+/** True for acts that are written to the audit trail. */
+export const isAudited = ({ auth, method, audited }: Pick<Contract, 'auth' | 'method' | 'audited'>): boolean =>
+  audited === true || (auth === 'operator' && method !== 'GET')
+
+/** True for everything that an observer may not do: all but the GETs that can be masked. */
+export const needsOperator = ({ auth, method, role }: Pick<Contract, 'auth' | 'method' | 'role'>): boolean =>
+  auth === 'operator' && (method !== 'GET' || role === 'operator')
+
 /** True for what can be asked for again under an Idempotency-Key. Answers to a token are for its user alone, and short-lived. */
 export const isRepeatable = ({ method, stream, auth }: Pick<Contract, 'method' | 'stream' | 'auth'>): boolean =>
   method === 'POST' && !stream && auth !== 'voice'
@@ -139,6 +158,7 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
         unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
       }),
   ...(made.auth === 'account' || made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
+  ...(needsOperator(made) ? { forbidden: 'The key is an observer’s, and this needs the role operator (role)' } : {}),
   ...(isMetered(made)
     ? {
         balance: 'The quota of API calls is used up',

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import { type Endpoint, isRepeatable } from './endpoint.ts'
+import { makeAuditor } from './audit.ts'
+import { confidentialNames, maskMarked } from './confidential.ts'
+import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
 import { once } from './idempotency.ts'
 import { json } from './socket.ts'
 
@@ -11,12 +13,35 @@ type Asked = Pick<FastifyRequest, 'account' | 'person' | 'body'> & {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly prepared?: unknown
+  readonly tx: Tx | null
+}
+
+type Run = (call: Asked) => Promise<{ [key: string]: unknown }>
+
+/** The handler of an audited act: its row is written in the transaction of the act. */
+const audited = (db: Db, contract: Contract, run: Run): Run => {
+  const auditor = makeAuditor(contract)
+  return (call) => auditor(db, call, (audit) => run(Object.assign({ audit }, call)))
+}
+
+/** The handler of an answer with marked fields: observers get them masked. */
+const veiled = ({ reply }: Contract, run: Run): Run => {
+  return async (call) => {
+    const payload = await run(call)
+    return call.request.operator?.role === 'observer' ? Object(maskMarked(reply, payload)) : payload
+  }
+}
+
+const guarded = (db: Db, contract: Contract, run: Run): Run => {
+  if (isAudited(contract)) return audited(db, contract, run)
+  const isVeiled = contract.auth === 'operator' && confidentialNames(contract.reply).size > 0
+  return isVeiled ? veiled(contract, run) : run
 }
 
 /** The handler of an endpoint as Fastify wants it: with its transaction, and with its Idempotency-Key. */
 export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transaction, prepare, handle }: Endpoint) => {
   // The types of a handler's call are checked where it is registered (endpoint.ts); here all endpoints are alike.
-  const run = handle as (call: unknown) => Promise<{ [key: string]: unknown }>
+  const run = guarded(db, contract, handle as Run)
   const shape: { [key: string]: unknown } = { ...contract.reply }
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
   const fulfil = (call: Asked): unknown => {

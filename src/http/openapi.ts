@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { type Contract, isRepeatable, refusals } from './endpoint.ts'
+import { type Contract, isRepeatable, needsOperator, refusals } from './endpoint.ts'
 import { problems, type Shape } from './problem.ts'
 
 type Json = Record<string, unknown>
@@ -143,6 +143,7 @@ const operation = (contract: Contract): Json => {
     tags: [tag],
     summary,
     ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
+    ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
     ...(body ? { requestBody: { required: !contract.bare, content: content(body, media) } } : {}),
     responses: responses(contract),

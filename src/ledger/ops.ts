@@ -26,12 +26,17 @@ const take = async (tx: Tx, account: string, amount: Micros): Promise<void> => {
 }
 
 /** Money that came in from outside. Null when there is no such account, or it would hold more than 9,000,000,000; else
- *  the new balance. */
-export const deposit = async (tx: Tx, account: string, amount: Micros, what: What): Promise<Micros | null> => {
+ *  the new balance and the transfer's id. */
+export const deposit = async (
+  tx: Tx,
+  account: string,
+  amount: Micros,
+  what: What,
+): Promise<{ balance: Micros; transfer: string } | null> => {
   const moved = await store.move(tx, account, decimal(amount))
   if (!moved) return null
-  await post(tx, account, 'cash', 'balance', amount, what)
-  return micros(moved.balance)
+  const transfer = await post(tx, account, 'cash', 'balance', amount, what)
+  return { balance: micros(moved.balance) ?? 0, transfer }
 }
 
 /** Takes the price of something from the balance, and gives back the transfer's id (null for what is free).

@@ -42,10 +42,17 @@ const pageBy = async <Row extends { at: string; id: string }>(
 }
 
 export const ledgerRoutes = ({ db }: Parts) => [
-  serve(c.creditAccount, async ({ params, body, tx }) => {
+  serve(c.creditAccount, async ({ params, body, tx, audit }) => {
     const { account } = await purseOf(tx, params.account_uuid)
-    const balance = await deposit(tx, account, amountOf(body.amount), { kind: 'credit', note: body.note ?? null })
-    return ok({ balance: decimal(balance ?? invalid('amount would take the balance above 9,000,000,000')) })
+    const amount = amountOf(body.amount)
+    const made =
+      (await deposit(tx, account, amount, { kind: 'credit', note: body.note ?? null })) ??
+      invalid('amount would take the balance above 9,000,000,000')
+    const balance = decimal(made.balance)
+    // The transfer is a target, so that the audit trail tells which key made it.
+    const target = [params.account_uuid, print('TRF', made.transfer)]
+    await audit(tx, { target, before: { balance: decimal(made.balance - amount) }, after: { balance } })
+    return ok({ balance })
   }),
 
   serve(c.getLedger, async ({ params, query }) => {

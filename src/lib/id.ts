@@ -11,6 +11,7 @@ export type Prefix =
   | 'VCI'
   | 'CDR' // a call
   | 'KEY' // an API key's record
+  | 'AUD' // a row of the audit trail
   | 'DOC' // a document that was uploaded
   | 'CNX' // a connection to the outside world
   | 'TRF' // a transfer in the ledger

@@ -5,11 +5,11 @@ import { groupTypes } from './rows.ts'
 import { Given, Group, GroupId, GroupType, missingSupplier, Requirement, Reservation, VirtualNumber } from './shapes.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
+const audited = { ...open, audited: true } as const
 
 const Integer = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
 const headers = {
-  [missingSupplier]:
-    'Suppliers, by name and separated by commas, that could not be asked: numbers of theirs may be missing',
+  [missingSupplier]: 'Names of suppliers that did not answer, separated by commas: their numbers may be missing',
 }
 
 const unknownGroup = 'There is no such number group'
@@ -208,7 +208,7 @@ export const cancelReservation = contract({
 })
 
 export const purchaseNumber = contract({
-  ...open,
+  ...audited,
   id: 'purchaseNumber',
   method: 'POST',
   url: '/open/numbers/purchase',
@@ -269,7 +269,7 @@ export const getVirtualNumber = contract({
 })
 
 export const changeVirtualNumber = contract({
-  ...open,
+  ...audited,
   id: 'changeVirtualNumber',
   method: 'PUT',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',
@@ -287,7 +287,7 @@ export const changeVirtualNumber = contract({
 })
 
 export const deleteVirtualNumber = contract({
-  ...open,
+  ...audited,
   shape: 'brief',
   id: 'deleteVirtualNumber',
   method: 'DELETE',

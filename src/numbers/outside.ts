@@ -1,5 +1,6 @@
 import type { NumberSupplier, SupplierNumber } from '../connectors/port.ts'
 import type { Tx } from '../db/sql.ts'
+import type { Audit } from '../http/audit.ts'
 import { keyReused } from '../http/idempotency.ts'
 import { conflict, unavailable } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
@@ -44,7 +45,7 @@ const mostHeld = 5
 type Asking = { readonly account: string; readonly isKeyed: boolean }
 
 /** How any number of a group is bought. */
-type Any = { name: string | null; request: RequestKey | null; answers: readonly AnswerRow[] }
+type Any = { name: string | null; request: RequestKey | null; answers: readonly AnswerRow[]; audit: Audit }
 
 /** The supplier's part of requests: what is asked there before a transaction begins. */
 export const makeOutside = ({ db, suppliers, changes, log }: Pick<Parts, 'db' | 'suppliers' | 'changes' | 'log'>) => {
@@ -195,7 +196,7 @@ export const makeOutside = ({ db, suppliers, changes, log }: Pick<Parts, 'db' | 
      * @returns the virtual number
      * @throws the 402 Problem; the 409 one when the supplier refuses or has not delivered yet, or the key came with another body
      */
-    buyAny: async (account: string, from: offers.SuppliedGroup, { name, request, answers }: Any) => {
+    buyAny: async (account: string, from: offers.SuppliedGroup, { name, request, answers, audit }: Any) => {
       const before = request && (await orders.ofRequest(db, account, request.key))
       if (before && request && !before.request_digest?.equals(request.digest)) keyReused()
       const placed =
@@ -203,7 +204,10 @@ export const makeOutside = ({ db, suppliers, changes, log }: Pick<Parts, 'db' | 
         (await db.begin(async (tx) => {
           const group = await groupOf(tx, from.group_id)
           if (request) await orders.forgetRequest(tx, account, request.key)
-          return (await place(tx, account, group, { number: null, item: {}, name, request, answers })).order
+          const { order } = await place(tx, account, group, { number: null, item: {}, name, request, answers })
+          // The order is the act: its number may come after this request was refused.
+          await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })
+          return order
         }))
       const row = await ended(account, placed.id, waitMs)
       if (row?.state === 'failed') {

@@ -1,5 +1,7 @@
 import type { Tx } from '../db/sql.ts'
+import type { Audit } from '../http/audit.ts'
 import { expectBalance } from '../ledger/ops.ts'
+import { print } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import * as inventory from './inventory.ts'
 import { type Bought, buy, groupOf, type Wish } from './ops.ts'
@@ -14,6 +16,7 @@ export type Purchase = Wish & {
   /** What is given for the requirements. */
   readonly given: readonly Given[]
   readonly request: RequestKey | null
+  readonly audit: Audit
 }
 
 /** Buys numbers of our own, or of a supplier. */
@@ -33,7 +36,7 @@ export const makePurchase = (parts: Parts, outside: Outside) => {
    * @throws the 400 and 404 Problems before anything is asked of a supplier or bought; then the 402, 409 and 503 ones
    */
   return async (tx: Tx | null, account: string, wanted: Purchase): Promise<Pick<Bought, 'numbers' | 'failed'>> => {
-    const { group, number, name, given, request } = wanted
+    const { group, number, name, given, request, audit } = wanted
     if (group !== null) await groupOf(db, group)
     const who = { account, isKeyed: tx !== null }
     const from = await outside.seek(who, wanted)
@@ -41,7 +44,7 @@ export const makePurchase = (parts: Parts, outside: Outside) => {
     const answers = await read(account, sold ? [sold] : await inventory.groupsOf(db, account, number), given)
     if (from && number === null && !from.selectable)
       return {
-        numbers: [await outside.buyAny(account, from, { name, request, answers: sealed(parts.seal, answers) })],
+        numbers: [await outside.buyAny(account, from, { name, request, audit, answers: sealed(parts.seal, answers) })],
         failed: [],
       }
     // A supplier holds nothing for who cannot pay.
@@ -51,6 +54,11 @@ export const makePurchase = (parts: Parts, outside: Outside) => {
       if (held) await reserveHeld(tx, account, held, config.reservationMinutes)
       const bought = await buy(tx, account, { group, number: held ? held.number : number }, name)
       await register(tx, parts, account, bought.unregistered, given)
+      const target = bought.numbers.map(({ id }) => print('DID', id))
+      await audit(tx, {
+        target,
+        after: { phone_numbers: bought.numbers.map((row) => row.number), friendly_name: name },
+      })
       changes.nudge(tx, 'purchases')
       return bought
     }

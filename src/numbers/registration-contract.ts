@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../http/confidential.ts'
 import { contract } from '../http/endpoint.ts'
 import { Country, Enum, File, Id, Ok, paging, Time, Words } from '../http/schema.ts'
 import { Given, GroupId, GroupType, Requirement } from './shapes.ts'
@@ -38,7 +39,7 @@ const Registration = Type.Object({
     Type.Object({
       requirement_id: Type.Integer(),
       document_uuid: Type.Optional(Id('DOC')),
-      value: Type.Optional(Type.String()),
+      value: Type.Optional(Confidential(Type.String())),
     }),
   ),
 })
@@ -132,6 +133,7 @@ export const showRegistration = contract({
 export const readRegistrationDocument = contract({
   ...operator,
   id: 'readRegistrationDocument',
+  role: 'operator',
   method: 'GET',
   url: '/operator/registrations/:virtual_number_uuid/documents/:document_uuid',
   summary: 'A document that was given for a number: the file itself',

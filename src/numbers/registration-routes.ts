@@ -1,4 +1,4 @@
-import type { Sql } from '../db/sql.ts'
+import type { Sql, Tx } from '../db/sql.ts'
 import { fileHeaders, findDocument, openFile } from '../documents/ops.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
@@ -58,6 +58,11 @@ export const registrationRoutes = (parts: Parts) => {
     return { id, account: owner.account_id }
   }
 
+  const audited = async (tx: Tx, account: string, id: string) => {
+    const found = await registrationOf(tx, account, id)
+    return { state: found?.row?.state, reason: found?.row?.reason, status_text: found?.number.status_text }
+  }
+
   return [
     serveOutside(c.checkRequirements, async ({ account, body }) => {
       const group = (await store.group(db, body.group_id)) ?? notFound(`There is no number group ${body.group_id}`)
@@ -109,15 +114,19 @@ export const registrationRoutes = (parts: Parts) => {
       return openFile(db, seal, found)
     }),
 
-    serve(c.approveRegistration, async ({ params, tx }) => {
+    serve(c.approveRegistration, async ({ params, tx, audit }) => {
       const { account, id } = await named(tx, params.virtual_number_uuid)
+      const before = await audited(tx, account, id)
       await approve(tx, parts, account, id)
+      await audit(tx, { account, before, after: await audited(tx, account, id) })
       return ok({})
     }),
 
-    serve(c.refuseRegistration, async ({ params, body, tx }) => {
+    serve(c.refuseRegistration, async ({ params, body, tx, audit }) => {
       const { account, id } = await named(tx, params.virtual_number_uuid)
+      const before = await audited(tx, account, id)
       await refuse(tx, parts, account, id, body.reason, body.suspend ?? false)
+      await audit(tx, { account, before, after: await audited(tx, account, id) })
       return ok({})
     }),
   ]

@@ -209,7 +209,7 @@ export const numberRoutes = (parts: Parts) => {
       return ok({ message: `The reservation of ${ended.number} is cancelled` })
     }),
 
-    serveFast(c.purchaseNumber, async ({ account, body, request, tx }) => {
+    serveFast(c.purchaseNumber, async ({ account, body, request, tx, audit }) => {
       const key = request.headers['idempotency-key']
       const { numbers, failed } = await purchase(tx, account.id, {
         group: body.group_id ?? null,
@@ -217,6 +217,7 @@ export const numberRoutes = (parts: Parts) => {
         name: body.friendly_name ?? null,
         given: body.requirements ?? [],
         request: tx && typeof key === 'string' ? { key, digest: digestOf(body) } : null,
+        audit,
       })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(shownNumber) } })
     }),
@@ -236,7 +237,7 @@ export const numberRoutes = (parts: Parts) => {
       return ok({ number: shownNumber(row) })
     }),
 
-    serve(c.changeVirtualNumber, async ({ account, params, body, tx }) => {
+    serve(c.changeVirtualNumber, async ({ account, params, body, tx, audit }) => {
       const printed = params.virtual_number_uuid
       const row = (await owned.lock(tx, account.id, numberId(printed))) ?? unknownNumber(printed)
       const { inbound_user_uuid: user } = body
@@ -248,14 +249,17 @@ export const numberRoutes = (parts: Parts) => {
         timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
         inbound_user_id: user === undefined ? row.inbound_user_id : userId,
       })
+      await audit(tx, { before: shownNumber(row), after: shownNumber(changed) })
       await changes.announce(tx, 'numbers')
       return ok({ number: shownNumber(changed) })
     }),
 
-    serve(c.deleteVirtualNumber, async ({ account, params, tx }) => {
+    serve(c.deleteVirtualNumber, async ({ account, params, tx, audit }) => {
       const printed = params.virtual_number_uuid
-      const released = await release(tx, changes, account.id, numberId(printed), 'requested', config.quarantineDays)
-      if (!released) unknownNumber(printed)
+      const released =
+        (await release(tx, changes, account.id, numberId(printed), 'requested', config.quarantineDays)) ??
+        unknownNumber(printed)
+      await audit(tx, { before: { phone_number: released.number, friendly_name: released.friendly_name } })
       return ok({})
     }),
   ]

@@ -225,6 +225,10 @@ test('an order that the supplier cancels ends with the money back and without th
   const refused = await open('POST', '/numbers/purchase', { group_id: any?.id })
   assert.deepEqual([refused.status, refused.body.error_code], [409, 'not_delivered'])
   assert.equal(await balance(), '10.000000')
+  // The order was placed: the audit trail tells who placed it.
+  const acts = (await open('GET', '/audit?action=purchaseNumber')).body.acts
+  assert.equal(acts.length, 2)
+  assert.deepEqual([acts[0].targets, acts[0].actor.kind], [[any?.id], 'api_key'])
 })
 
 test('a number that was sold elsewhere a moment ago is 409; another of the group is taken for who wants any', async () => {

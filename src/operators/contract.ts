@@ -1,8 +1,13 @@
 import { Type } from 'typebox'
+import { Confidential } from '../http/confidential.ts'
 import { contract } from '../http/endpoint.ts'
-import { Id, Ok, Time, Words } from '../http/schema.ts'
+import { Enum, Id, Ok, Time, Words } from '../http/schema.ts'
 
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: keys' } as const
+
+const Role = Enum(['operator', 'observer'], {
+  description: 'operator: everything. observer: the GETs of /operator, without secrets, message texts and documents',
+})
 
 export const createOperatorKey = contract({
   ...operator,
@@ -10,9 +15,14 @@ export const createOperatorKey = contract({
   method: 'POST',
   url: '/operator/keys',
   summary: 'Create an operator key; the answer shows it this once',
-  body: Type.Object({ label: Words(100) }),
+  body: Type.Object({ label: Words(100), role: Type.Optional({ ...Role, default: 'operator' as const }) }),
   status: 201,
-  reply: Ok({ uuid: Id('KEY'), label: Type.String(), key: Type.String({ examples: ['OPK…'] }) }),
+  reply: Ok({
+    uuid: Id('KEY'),
+    label: Type.String(),
+    role: Role,
+    key: Confidential(Type.String({ examples: ['OPK…'] })),
+  }),
   errors: {},
   cli: 'operators create-key',
 })
@@ -29,6 +39,7 @@ export const listOperatorKeys = contract({
       Type.Object({
         uuid: Id('KEY'),
         label: Type.String(),
+        role: Role,
         last_four: Type.String(),
         created_at: Time,
         current: Type.Boolean({ description: 'The key of this very request' }),
@@ -48,6 +59,10 @@ export const revokeOperatorKey = contract({
   params: Type.Object({ key_uuid: Id('KEY') }),
   status: 200,
   reply: Ok({}),
-  errors: { notFound: 'No such operator key', conflict: 'It is the key of this very request' },
+  errors: {
+    notFound: 'No such operator key',
+    conflict:
+      'It is the key of this very request (key_in_use), or the last one with the role operator (last_operator_key)',
+  },
   cli: 'operators revoke-key',
 })

@@ -1,11 +1,18 @@
 import type { Tx } from '../db/sql.ts'
+import type { OperatorKey } from '../http/auth.ts'
 import { print, uuid } from '../lib/id.ts'
 import { keyHash, makeKey } from '../lib/secret.ts'
 import * as store from './store.ts'
 
-/** Gives the operator a key: a new one, or the one that the settings name. The key itself is not kept. */
-export const issueOperatorKey = async (tx: Tx, label: string, key = makeKey('OPK')) => {
+type Issued = { uuid: string; label: string; role: OperatorKey['role']; key: string; isNew: boolean }
+
+/** Issues an operator key: a new one, or the one that the settings name. Only its hash is stored. */
+export const issueOperatorKey = async (
+  tx: Tx,
+  label: string,
+  { key = makeKey('OPK'), role = 'operator' }: { key?: string | undefined; role?: OperatorKey['role'] } = {},
+): Promise<Issued> => {
   const id = uuid()
-  await store.add(tx, id, label, keyHash(key), key.slice(-4))
-  return { uuid: print('KEY', id), label, key }
+  const added = await store.add(tx, { id, label, role, hash: keyHash(key), last_four: key.slice(-4) })
+  return { uuid: print('KEY', id), label, role, key, isNew: added === 1 }
 }

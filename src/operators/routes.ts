@@ -1,39 +1,50 @@
-import type { FastifyRequest } from 'fastify'
 import { ok, serve } from '../http/endpoint.ts'
 import { conflict, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print } from '../lib/id.ts'
-import { keyHash } from '../lib/secret.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
 import { issueOperatorKey } from './ops.ts'
 import * as store from './store.ts'
 
-/** Whether the request came with that key. */
-const isOf = ({ headers }: FastifyRequest, { hash }: store.OperatorKeyRow) =>
-  keyHash(String(headers['x-operator-key'])).equals(hash)
+const audited = ({ label, role, last_four }: Pick<store.OperatorKeyRow, 'label' | 'role' | 'last_four'>) => ({
+  label,
+  role,
+  last_four,
+})
 
 export const operatorRoutes = ({ db, changes }: Parts) => [
-  serve(c.createOperatorKey, async ({ body, tx }) => ok(await issueOperatorKey(tx, body.label))),
+  serve(c.createOperatorKey, async ({ body, tx, audit }) => {
+    const { uuid, label, role, key } = await issueOperatorKey(tx, body.label, { role: body.role ?? 'operator' })
+    await audit(tx, { target: uuid, after: audited({ label, role, last_four: key.slice(-4) }) })
+    return ok({ uuid, label, role, key })
+  }),
 
   serve(c.listOperatorKeys, async ({ request }) => {
     const rows = await store.all(db)
     const keys = rows.map((row) => ({
       uuid: print('KEY', row.id),
-      label: row.label,
-      last_four: row.last_four,
+      ...audited(row),
       created_at: iso(row.created_at),
-      current: isOf(request, row),
+      current: row.id === request.operator?.id,
     }))
     return ok({ keys })
   }),
 
-  // Whoever revokes keys holds one that works: nobody can lock everybody out.
-  serve(c.revokeOperatorKey, async ({ params, request, tx }) => {
-    const unknown = () => notFound(`No operator key ${params.key_uuid}`)
-    const row = (await store.find(tx, parse('KEY', params.key_uuid) ?? unknown())) ?? unknown()
-    if (isOf(request, row)) conflict('This request came with that key: revoke it with another one', 'key_in_use')
+  serve(c.revokeOperatorKey, async ({ params, request, tx, audit }) => {
+    const id = parse('KEY', params.key_uuid)
+    const keys = await store.lockAll(tx)
+    const row = keys.find((one) => one.id === id) ?? notFound(`No operator key ${params.key_uuid}`)
+    if (row.id === request.operator?.id)
+      conflict('You cannot revoke the key of this request: revoke it with another operator key', 'key_in_use')
+    const isLast = row.role === 'operator' && keys.filter(({ role }) => role === 'operator').length === 1
+    if (isLast)
+      conflict(
+        'This is the last key with the role operator: create another one before you revoke it',
+        'last_operator_key',
+      )
     await store.revoke(tx, row.id)
+    await audit(tx, { before: audited(row) })
     await changes.announce(tx, 'accounts')
     return ok({})
   }),

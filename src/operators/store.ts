@@ -1,16 +1,28 @@
 import type { Sql, Tx } from '../db/sql.ts'
+import type { OperatorKey } from '../http/auth.ts'
 
-export type OperatorKeyRow = { id: string; label: string; hash: Buffer; last_four: string; created_at: Date }
+export type OperatorKeyRow = {
+  id: string
+  label: string
+  role: OperatorKey['role']
+  hash: Buffer
+  last_four: string
+  created_at: Date
+}
 
-export const add = (tx: Tx, id: string, label: string, hash: Buffer, lastFour: string) => tx.run`
-  insert into operator_keys (id, label, hash, last_four) values (${id}, ${label}, ${hash}, ${lastFour})
+export const add = (tx: Tx, k: Omit<OperatorKeyRow, 'created_at'>) => tx.run`
+  insert into operator_keys (id, label, role, hash, last_four)
+  values (${k.id}, ${k.label}, ${k.role}, ${k.hash}, ${k.last_four})
   on conflict (hash) do nothing`
 
 export const all = (db: Sql) => db.many<OperatorKeyRow>`
-  select id, label, hash, last_four, created_at from operator_keys where revoked_at is null order by created_at, id`
+  select id, label, role, hash, last_four, created_at from operator_keys
+  where revoked_at is null order by created_at, id`
 
-export const find = (db: Sql, id: string) => db.maybe<OperatorKeyRow>`
-  select id, label, hash, last_four, created_at from operator_keys where id = ${id} and revoked_at is null for update`
+/** All valid keys, locked in one order. When two keys revoke each other, the second waits and sees the first revoked. */
+export const lockAll = (tx: Tx) => tx.many<OperatorKeyRow>`
+  select id, label, role, hash, last_four, created_at from operator_keys
+  where revoked_at is null order by id for update`
 
 export const revoke = (tx: Tx, id: string) => tx.run`
   update operator_keys set revoked_at = app_now() where id = ${id} and revoked_at is null`

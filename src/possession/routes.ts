@@ -22,12 +22,14 @@ const accountOf = async (sql: Sql, printed: string): Promise<string> => {
 }
 
 export const possessionRoutes = ({ db }: Pick<Parts, 'db'>) => [
-  serve(c.createNumberGrant, async ({ params, body, tx }) => {
+  serve(c.createNumberGrant, async ({ params, body, tx, audit }) => {
     const number = phoneNumber(body.phone_number)
     const account = await accountOf(tx, params.account_uuid)
     await store.lockNumber(tx, number)
     const row = await store.grant(tx, account, number, body.note ?? null)
-    return ok({ grant: shown(row ?? conflict(`Another account owns ${number} on the platform`, 'number_owned')) })
+    const grant = shown(row ?? conflict(`Another account owns ${number} on the platform`, 'number_owned'))
+    await audit(tx, { after: { phone_number: number, note: grant.note } })
+    return ok({ grant })
   }),
 
   serve(c.listNumberGrants, async ({ params }) => {
@@ -35,11 +37,12 @@ export const possessionRoutes = ({ db }: Pick<Parts, 'db'>) => [
     return ok({ grants: (await store.grants(db, account)).map(shown) })
   }),
 
-  serve(c.deleteNumberGrant, async ({ params, tx }) => {
+  serve(c.deleteNumberGrant, async ({ params, tx, audit }) => {
     const number = phoneNumber(params.phone_number)
     const account = await accountOf(tx, params.account_uuid)
     await store.lockNumber(tx, number)
     if (!(await store.removeGrant(tx, account, number))) notFound(`${params.account_uuid} has no grant for ${number}`)
+    await audit(tx, { before: { phone_number: number } })
     const channel = await unprovedChannel(tx, account, number)
     if (channel) await deleteChannel(tx, account, channel, 'the operator withdrew the grant of the number')
     return ok({})

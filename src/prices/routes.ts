@@ -1,8 +1,11 @@
 import { parse as parseCsv } from 'csv-parse/sync'
+import type { Tx } from '../db/sql.ts'
+import type { Audit } from '../http/audit.ts'
 import { ok, serve } from '../http/endpoint.ts'
 import { unprocessable } from '../http/problem.ts'
 import { formats } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
+import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
 import { setPrices } from './ops.ts'
@@ -29,39 +32,61 @@ const linesOf = (csv: string): Record<string, string>[] => {
   }
 }
 
-export const priceRoutes = ({ db, changes }: Parts) => [
-  serve(c.listPrices, async () => {
-    const rows = await store.all(db)
-    return ok({ prices: rows.map((row) => ({ ...row, effective_at: iso(row.effective_at) })) })
-  }),
+/** Prices that an audit row lists. The rest is only counted. */
+const mostAudited = 100
 
-  serve(c.setPrices, async ({ body, tx }) => {
-    const prices = body.prices.map(({ kind, prefix, price, effective_at = null }) => ({
-      kind,
-      prefix,
-      price,
-      effectiveAt: effective_at === null ? null : new Date(effective_at).toISOString(),
-    }))
-    return ok({ count: await setPrices(tx, changes, prices) })
-  }),
+export const priceRoutes = ({ db, changes }: Parts) => {
+  /** Sets prices, and records the prices before. */
+  const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
+    const some = prices.slice(0, mostAudited)
+    const fieldOf = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
+      `${kind} ${prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
+    const before = Object.fromEntries(
+      (await store.inForce(tx, some)).map(({ place, price }) => {
+        const one = some[place]
+        return [one ? fieldOf(one) : '', decimal(micros(price) ?? 0)]
+      }),
+    )
+    const after = Object.fromEntries(some.map((one) => [fieldOf(one), decimal(micros(one.price) ?? 0)]))
+    const count = await setPrices(tx, changes, prices)
+    await audit(tx, { before, after: { ...after, count } })
+    return count
+  }
 
-  serve(c.importPrices, async ({ body, tx }) => {
-    const lines = linesOf(body)
-    const faults = lines.flatMap((line, i) => {
-      const wrong = fault(line)
-      return wrong ? [`line ${i + 2}: ${wrong}`] : []
-    })
-    if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
-    if (faults.length > 0) {
-      const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
-      unprocessable(`Nothing was imported: ${faults.slice(0, shownFaults).join('; ')}${rest}`, 'invalid_csv')
-    }
-    const prices = lines.map(({ kind = '', prefix = '', price = '', effective_at = '' }) => ({
-      kind,
-      prefix,
-      price,
-      effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
-    }))
-    return ok({ count: await setPrices(tx, changes, prices) })
-  }),
-]
+  return [
+    serve(c.listPrices, async () => {
+      const rows = await store.all(db)
+      return ok({ prices: rows.map((row) => ({ ...row, effective_at: iso(row.effective_at) })) })
+    }),
+
+    serve(c.setPrices, async ({ body, tx, audit }) => {
+      const prices = body.prices.map(({ kind, prefix, price, effective_at = null }) => ({
+        kind,
+        prefix,
+        price,
+        effectiveAt: effective_at === null ? null : new Date(effective_at).toISOString(),
+      }))
+      return ok({ count: await set(tx, audit, prices) })
+    }),
+
+    serve(c.importPrices, async ({ body, tx, audit }) => {
+      const lines = linesOf(body)
+      const faults = lines.flatMap((line, i) => {
+        const wrong = fault(line)
+        return wrong ? [`line ${i + 2}: ${wrong}`] : []
+      })
+      if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+      if (faults.length > 0) {
+        const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
+        unprocessable(`Nothing was imported: ${faults.slice(0, shownFaults).join('; ')}${rest}`, 'invalid_csv')
+      }
+      const prices = lines.map(({ kind = '', prefix = '', price = '', effective_at = '' }) => ({
+        kind,
+        prefix,
+        price,
+        effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
+      }))
+      return ok({ count: await set(tx, audit, prices) })
+    }),
+  ]
+}

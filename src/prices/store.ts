@@ -7,6 +7,16 @@ export type NewPrice = { kind: string; prefix: string; price: string; effectiveA
 export const all = (db: Sql) => db.many<PriceRow>`
   select kind, prefix, price, effective_at from prices order by kind, prefix, effective_at desc`
 
+/** Prices in force for the same kind and prefix when the new ones begin, by place in the list. */
+export const inForce = (db: Sql, prices: readonly NewPrice[]) => db.many<{ place: number; price: string }>`
+  select g.n::integer - 1 as place, p.price
+  from unnest(${prices.map((p) => p.kind)}::text[], ${prices.map((p) => p.prefix)}::text[],
+    ${prices.map((p) => p.effectiveAt)}::text[]) with ordinality g (kind, prefix, at, n)
+  cross join lateral (
+    select price from prices p
+    where p.kind = g.kind and p.prefix = g.prefix and p.effective_at <= coalesce(g.at::timestamptz, (select app_now()))
+    order by p.effective_at desc limit 1) p`
+
 /** Sets prices; of several for the same kind, prefix and date the last one counts. */
 export const set = (tx: Tx, prices: readonly NewPrice[]) => tx.run`
   insert into prices (kind, prefix, price, effective_at)

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../http/confidential.ts'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Id, Ok, Phone, Time } from '../http/schema.ts'
 
@@ -22,7 +23,7 @@ const Message = Type.Object({
   uuid: Type.String({ description: 'SMI… inbound, SMO… outbound' }),
   destination: Type.String(),
   source: Type.String(),
-  text: Type.String(),
+  text: Confidential(Type.String()),
   direction: Enum(['inbound', 'outbound']),
   fragments: Type.Optional(Type.Integer({ description: 'Outbound only: segments' })),
   price: Type.Number({ description: 'USD' }),

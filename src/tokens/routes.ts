@@ -32,5 +32,9 @@ export const tokenRoutes = ({ db, tokens, publicUrl }: Parts) => [
 
   serve(c.listSigningKeys, async () => ok({ signing_keys: (await store.keys(db)).map(shown) })),
 
-  serve(c.rotateSigningKey, async ({ tx }) => ok({ signing_key: shown(await tokens.rotate(tx)) })),
+  serve(c.rotateSigningKey, async ({ tx, audit }) => {
+    const signing_key = shown(await tokens.rotate(tx))
+    await audit(tx, { target: signing_key.kid, after: signing_key })
+    return ok({ signing_key })
+  }),
 ]

@@ -35,10 +35,12 @@ export const userRoutes = ({ db, changes }: Parts) => [
     })
   }),
 
-  serve(c.createUser, async ({ params, body, tx }) => {
+  serve(c.createUser, async ({ params, body, tx, audit }) => {
     const { first_name, last_name, email, status = 'ACTIVE' } = body
     const row = await addUser(tx, accountId(params.account_uuid), { first_name, last_name, email, status })
-    return ok({ user: shown(row ?? notFound(`No account ${params.account_uuid}`)) })
+    const user = shown(row ?? notFound(`No account ${params.account_uuid}`))
+    await audit(tx, { target: user.uuid, after: user })
+    return ok({ user })
   }),
 
   serve(c.listUsers, async ({ params }) => {
@@ -46,10 +48,11 @@ export const userRoutes = ({ db, changes }: Parts) => [
     return ok({ users: (rows ?? notFound(`No account ${params.account_uuid}`)).map(shown) })
   }),
 
-  serve(c.changeUser, async ({ params, body, tx }) => {
+  serve(c.changeUser, async ({ params, body, tx, audit }) => {
     const id = parse('USR', params.user_uuid)
-    const row = (id && (await store.find(tx, id))) || notFound(`No user ${params.user_uuid}`)
+    const row = (id && (await store.lock(tx, id))) || notFound(`No user ${params.user_uuid}`)
     const after = await store.change(tx, row.account_id, row.id, { ...row, ...body })
+    await audit(tx, { account: row.account_id, before: shown(row), after: shown(after) })
     await changes.announce(tx, 'users')
     return ok({ user: shown(after) })
   }),

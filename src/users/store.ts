@@ -32,7 +32,7 @@ export const all = async (db: Sql, account: string): Promise<UserRow[] | null> =
 }
 
 /** For the operator, who sees every account. */
-export const find = (db: Sql, id: string) => db.maybe<UserRow>`select * from users where id = ${id}`
+export const lock = (tx: Tx, id: string) => tx.maybe<UserRow>`select * from users where id = ${id} for no key update`
 
 export const change = (tx: Tx, account: string, id: string, user: Names) => tx.one<UserRow>`
   update users set first_name = ${user.first_name}, last_name = ${user.last_name}, email = ${user.email},

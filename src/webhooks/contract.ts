@@ -1,8 +1,10 @@
 import { Type } from 'typebox'
+import { Confidential } from '../http/confidential.ts'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Id, Ok, Time } from '../http/schema.ts'
 
 const webhooks = { auth: 'account', shape: 'full', tag: 'Webhooks' } as const
+const audited = { ...webhooks, audited: true } as const
 
 /** A channel of any kind. */
 const ChannelId = Type.String({
@@ -23,7 +25,7 @@ const record = {
   uuid: Id('WHK'),
   event_name: Type.String({ examples: ['sms.message.received'] }),
   channel_uuid: Type.Optional(Type.String({ description: 'Absent where the event concerns the whole account' })),
-  hook_url: Type.String({ examples: ['https://example.com/hook'] }),
+  hook_url: Confidential(Type.String({ examples: ['https://example.com/hook'] }), 'path'),
   hook_params: Type.Record(Type.String(), Type.String()),
   to_group_uuid: Type.Optional(Type.String()),
   time_period: Type.Optional(Type.String()),
@@ -37,17 +39,19 @@ const record = {
 }
 
 const Webhook = Type.Object(record)
-const SigningSecret = Type.String({
-  description: 'Verifies calls by Standard Webhooks (standardwebhooks.com)',
-  examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
-})
+const SigningSecret = Confidential(
+  Type.String({
+    description: 'Verifies calls by Standard Webhooks (standardwebhooks.com)',
+    examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+  }),
+)
 
 const params = Type.Object({ webhook_uuid: Id('WHK') })
 const unknown = 'The webhook does not exist or is not the account’s'
 const disabled = 'The webhook is disabled (webhook_disabled), or the Idempotency-Key was used with another body'
 
 export const subscribeWebhook = contract({
-  ...webhooks,
+  ...audited,
   id: 'subscribeWebhook',
   method: 'POST',
   url: '/open/webhooks/subscribe/:event_name',
@@ -133,7 +137,7 @@ export const getWebhook = contract({
 })
 
 export const changeWebhook = contract({
-  ...webhooks,
+  ...audited,
   id: 'changeWebhook',
   method: 'PUT',
   url: '/open/webhooks/:webhook_uuid',
@@ -157,7 +161,7 @@ export const changeWebhook = contract({
 })
 
 export const deleteWebhook = contract({
-  ...webhooks,
+  ...audited,
   id: 'deleteWebhook',
   method: 'DELETE',
   url: '/open/webhooks/:webhook_uuid',
@@ -169,7 +173,7 @@ export const deleteWebhook = contract({
 })
 
 export const rotateWebhookSecret = contract({
-  ...webhooks,
+  ...audited,
   id: 'rotateWebhookSecret',
   method: 'POST',
   url: '/open/webhooks/:webhook_uuid/rotate-secret',

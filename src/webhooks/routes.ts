@@ -40,12 +40,14 @@ export const webhookRoutes = (parts: Parts) => {
   const announce = (tx: Tx) => changes.announce(tx, 'webhooks')
 
   return [
-    serveAfter(c.subscribeWebhook, judged, async ({ account, params, body, request, reply, tx, prepared }) => {
+    serveAfter(c.subscribeWebhook, judged, async ({ account, params, body, request, reply, tx, prepared, audit }) => {
       // The path was translated at the edge; a webhook is told in the spelling in which it was asked for.
       const asked = decodeURIComponent(request.originalUrl.split('?', 1)[0]?.split('/').at(-1) ?? '')
       const msgappName = asked === params.event_name ? null : config.msgappName
       const names = { spelt: params.event_name, msgappName }
       const { row, isNew } = await subscribe(tx, seal, account.id, names, body, prepared)
+      const { uuid: target, ...after } = shownWebhook(row)
+      await audit(tx, { target, after: isNew ? after : { enabled: true } })
       if (!isNew) {
         reply.code(200)
         await announce(tx)
@@ -76,30 +78,35 @@ export const webhookRoutes = (parts: Parts) => {
       })
     }),
 
-    serveAfter(c.changeWebhook, judged, async ({ account, params, body, tx, prepared }) => {
+    serveAfter(c.changeWebhook, judged, async ({ account, params, body, tx, prepared, audit }) => {
       const id = parse('WHK', params.webhook_uuid) ?? unknown(params.webhook_uuid)
       const { hook_url: url = null, enabled: isEnabled = null } = body
       admitAddress(prepared)
+      const before = (await store.one(tx, account.id, id)) ?? unknown(params.webhook_uuid)
       const row = await store.change(tx, account.id, id, { url, enabled: isEnabled }).catch((error: unknown) => {
         if (sqlState(error) !== '23505') throw error
         return conflict('Another webhook is subscribed to the same with this hook_url', 'webhook_exists')
       })
       if (!row) return unknown(params.webhook_uuid)
+      await audit(tx, { before: shownWebhook(before), after: shownWebhook(row) })
       await announce(tx)
       return ok({ webhook: shownWebhook(row) })
     }),
 
-    serve(c.deleteWebhook, async ({ account, params, tx }) => {
+    serve(c.deleteWebhook, async ({ account, params, tx, audit }) => {
       const id = parse('WHK', params.webhook_uuid)
-      if (!id || (await store.remove(tx, account.id, id)) === 0) unknown(params.webhook_uuid)
+      const before = (id && (await store.one(tx, account.id, id))) || unknown(params.webhook_uuid)
+      if ((await store.remove(tx, account.id, before.id)) === 0) unknown(params.webhook_uuid)
+      await audit(tx, { before: shownWebhook(before) })
       await announce(tx)
       return ok({})
     }),
 
-    serve(c.rotateWebhookSecret, async ({ account, params, tx }) => {
+    serve(c.rotateWebhookSecret, async ({ account, params, tx, audit }) => {
       const id = parse('WHK', params.webhook_uuid)
       const secret = makeSecret()
       const row = (id && (await store.rotate(tx, account.id, id, seal.close(secret)))) || unknown(params.webhook_uuid)
+      await audit(tx, { after: { signing_secret: 'new', previous_secret_valid_until: iso(row.previous_until) } })
       await announce(tx)
       return ok({ signing_secret: secret, previous_secret_valid_until: iso(row.previous_until) })
     }),

@@ -52,6 +52,9 @@ export const accountRecipes: Recipes = {
     },
   },
 
+  listAudit: { ok: (scene) => ({ query: { account_uuid: scene.tenant.uuid, results_per_page: 5 } }) },
+  listOwnAudit: { ok: () => ({ query: { results_per_page: 5 } }) },
+
   listActiveUsers: { ok: () => ({}) },
   createUser: { ok: (scene) => ({ params: account(scene), body: person(scene) }) },
   listUsers: { ok: (scene) => ({ params: account(scene) }) },

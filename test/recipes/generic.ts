@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Contract, isMetered } from '../../src/http/endpoint.ts'
 import type { ProblemName } from '../../src/http/problem.ts'
 import { makeKey } from '../../src/lib/secret.ts'
+import { issueOperatorKey } from '../../src/operators/ops.ts'
 import type { Tenant, World } from '../world.ts'
 import type { Recipe, Request } from './recipe.ts'
 import type { Scene } from './scene.ts'
@@ -71,6 +72,10 @@ const ways: { readonly [problem in ProblemName]?: Way } = {
     return send(scene.world, contract, scene.tenant, request, { key: makeKey('UAK') })
   },
   forbidden: async ({ scene }, contract, recipe) => {
+    if (contract.auth === 'operator') {
+      const { key } = await scene.world.db.begin((tx) => issueOperatorKey(tx, 'observer', { role: 'observer' }))
+      return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { key })
+    }
     if (contract.auth !== 'account') return null
     const tenant = await asNew(scene)
     await changeTenant(scene, tenant, { blocked: true, block_reason: 'fraud' })

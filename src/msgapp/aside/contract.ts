@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../../http/confidential.ts'
 import { contract } from '../../http/endpoint.ts'
 import { Id, Ok, Time } from '../../http/schema.ts'
 
@@ -22,8 +23,8 @@ export const listAside = contract({
         phone_number: Type.String(),
         platform: Type.String(),
         what: Type.String({ examples: ['inbound'] }),
-        reason: Type.String({ description: 'What PostgreSQL said, behind its SQLSTATE' }),
-        content: Type.String({ description: 'As JSON; its first 4,000 characters' }),
+        reason: Confidential(Type.String({ description: 'What PostgreSQL said, behind its SQLSTATE' })),
+        content: Confidential(Type.String({ description: 'As JSON; its first 4,000 characters' })),
         created_at: Time,
       }),
     ),

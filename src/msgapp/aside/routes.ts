@@ -59,14 +59,18 @@ export const asideRoutes = (parts: Parts) => {
       })
     }),
 
-    serveOutside(c.retryAside, async ({ params }) => {
+    serveOutside(c.retryAside, async ({ params, audit }) => {
       const id = parse('ASD', params.uuid)
       const row = (id && (await store.find(db, id))) || notFound(`Nothing is set aside as ${params.uuid}`)
       await again(row, lineOf(row)).catch((error: unknown) => {
         if (!isRefused(error)) throw error
         conflict(`It is refused still: ${reasonOf(error)}`, 'still_refused')
       })
-      await store.remove(db, row.account_id, row.id)
+      await db.begin(async (tx) => {
+        await store.remove(tx, row.account_id, row.id)
+        const target = [print('ASD', row.id), print('WPN', row.channel_id)]
+        await audit(tx, { target, account: row.account_id, before: { what: row.what } })
+      })
       return ok({})
     }),
   ]

@@ -55,6 +55,7 @@ export const listChannels = contract({
 export const createChannel = contract({
   ...common,
   id: 'createMsgappChannel',
+  audited: true,
   method: 'POST',
   url: '/open/msgapp/channel/create',
   summary: 'Put a number on the messaging app; it is connected at once, or paired first',
@@ -193,6 +194,7 @@ export const disconnectChannel = contract({
 export const deleteChannel = contract({
   ...common,
   id: 'deleteMsgappChannel',
+  audited: true,
   method: 'DELETE',
   url: '/open/msgapp/channel/:channel_uuid',
   summary: 'Take a number off the messaging app, logged out there',

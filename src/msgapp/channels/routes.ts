@@ -5,7 +5,7 @@ import { conflict, notFound } from '../../http/problem.ts'
 import { pageOf } from '../../http/schema.ts'
 import { phoneNumber } from '../../http/validation.ts'
 import { iso } from '../../lib/clock.ts'
-import { parse } from '../../lib/id.ts'
+import { parse, print } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
 import { ableOf, chatKinds } from '../drivers.ts'
 import * as c from './contract.ts'
@@ -55,11 +55,12 @@ export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' |
       return ok({ numbers: rows.map(shownChannel), count: rows.length, page, total })
     }),
 
-    serve(c.createChannel, async ({ account, body, tx }) => {
+    serve(c.createChannel, async ({ account, body, tx, audit }) => {
       const number = phoneNumber(body.phone_number)
       const connection = await connectionBy(tx, account.id, body.connection)
       const name = body.friendly_name ?? number
       const id = await makeChannel(tx, changes, account.id, { connection, number, name })
+      await audit(tx, { target: print('WPN', id), after: { phone_number: number, friendly_name: name } })
       return ok({ channel: shownChannel((await store.find(tx, account.id, id)) ?? unknown(id)) })
     }),
 
@@ -114,9 +115,10 @@ export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' |
       return ok({ channel: shownChannel((await store.find(tx, account.id, row.id)) ?? row) })
     }),
 
-    serve(c.deleteChannel, async ({ account, params, tx }) => {
+    serve(c.deleteChannel, async ({ account, params, tx, audit }) => {
       const row = await locked(tx, account.id, params.channel_uuid)
       await deleteChannel(tx, account.id, row.id, 'the channel was deleted')
+      await audit(tx, { before: { phone_number: row.phone_number, friendly_name: row.friendly_name } })
       changes.nudge(tx, 'msgapp')
       return ok({})
     }),

@@ -31,9 +31,13 @@ const shown = (row: store.ImportRow) => ({
 })
 
 export const importRoutes = ({ db }: Parts) => [
-  serveOutside(c.importInventory, async ({ body, query }) => {
+  serveOutside(c.importInventory, async ({ body, query, audit }) => {
     if (body === undefined) invalid('The body must be CSV: its first line names the columns', 'invalid_csv')
-    const outcome = await importNumbers(db, body, query.dry_run ?? false)
+    const isDry = query.dry_run ?? false
+    const outcome = await importNumbers(db, body, isDry, (tx, { id, imported, groups }) =>
+      audit(tx, { target: print('IMP', id), after: { imported, groups } }),
+    )
+    if (isDry) await audit(null, { target: print('IMP', outcome.id), after: { dry_run: true } })
     if (outcome.faults.count > 0) throw refusal(outcome)
     const { id, lines, imported, groups } = outcome
     return ok({ import_uuid: print('IMP', id), lines, imported, groups })

@@ -66,8 +66,14 @@ const addAll = async (tx: Tx, id: string, groups: readonly Found[], tell: (added
  * the same however many there are; once every one was found good, one transaction takes them into the inventory. How far it
  * has come stands in `number_imports`. Measured: see docs/operating.md.
  * @param dryRun looks at every line, and imports nothing
+ * @param record the act, in the transaction that takes the numbers into the inventory
  */
-export const importNumbers = async (db: Db, body: Readable, dryRun: boolean): Promise<Outcome> => {
+export const importNumbers = async (
+  db: Db,
+  body: Readable,
+  dryRun: boolean,
+  record: (tx: Tx, made: Omit<Outcome, 'faults' | 'lines'>) => Promise<void> = async () => {},
+): Promise<Outcome> => {
   const id = uuid()
   const groups = makeGroups()
   const faults = makeFaults()
@@ -88,12 +94,13 @@ export const importNumbers = async (db: Db, body: Readable, dryRun: boolean): Pr
     faults.add(await withoutPrice(db, all))
     if (lines === 0 && faults.count === 0) faults.add([{ line: 1, error: 'there are no lines below the head' }])
     if (faults.count === 0 && !dryRun) {
-      const take = db.begin((tx) =>
-        addAll(tx, id, all, async (added) => {
+      const take = db.begin(async (tx) => {
+        await addAll(tx, id, all, async (added) => {
           imported = added
           await store.progress(db, id, 'importing', at())
-        }),
-      )
+        })
+        await record(tx, { id, imported, groups: groups.all.size })
+      })
       await take.catch(async (error) => {
         if (!(error instanceof Overtaken)) throw error
         imported = 0

@@ -67,13 +67,15 @@ export const stockRoutes = ({ db, changes }: Parts) => {
       return ok({ count: shown.length, numbers: shown.map(shownStock), ...next })
     }),
 
-    serve(c.withdrawInventory, async ({ body, tx }) => {
+    serve(c.withdrawInventory, async ({ body, tx, audit }) => {
       const { moved, refused } = await move(tx, body, 'withdrawn')
+      await audit(tx, { target: body.numbers ?? body.group_id, after: { withdrawn: moved } })
       return ok({ withdrawn: moved, refused })
     }),
 
-    serve(c.restoreInventory, async ({ body, tx }) => {
+    serve(c.restoreInventory, async ({ body, tx, audit }) => {
       const { moved, refused } = await move(tx, body, 'free')
+      await audit(tx, { target: body.numbers ?? body.group_id, after: { restored: moved } })
       return ok({ restored: moved, refused })
     }),
 
@@ -104,17 +106,20 @@ export const stockRoutes = ({ db, changes }: Parts) => {
       })
     }),
 
-    serve(c.suspendNumber, async ({ params, body, tx }) => {
+    serve(c.suspendNumber, async ({ params, body, tx, audit }) => {
       const { id, account_id: account, status_text } = await ownerOf(tx, params.virtual_number_uuid)
       if (status_text === 'SUSPENDED') conflict('The number is suspended already', 'number_suspended')
       const row = await suspend(tx, changes, account, id, 'operator', body.reason)
+      const after = { status_text: row?.status_text, reason: body.reason }
+      await audit(tx, { account, before: { status_text }, after })
       return ok({ number: shownNumber(row ?? notFound(`There is no virtual number ${params.virtual_number_uuid}`)) })
     }),
 
-    serve(c.reinstateNumber, async ({ params, tx }) => {
+    serve(c.reinstateNumber, async ({ params, tx, audit }) => {
       const { id, account_id: account, status_text } = await ownerOf(tx, params.virtual_number_uuid)
       if (status_text !== 'SUSPENDED') conflict('The number is not suspended', 'number_not_suspended')
       const row = await reinstate(tx, changes, account, id)
+      await audit(tx, { account, before: { status_text }, after: { status_text: row?.status_text } })
       return ok({ number: shownNumber(row ?? notFound(`There is no virtual number ${params.virtual_number_uuid}`)) })
     }),
   ]

@@ -1,25 +1,8 @@
-import type { Sql, Tx, Value } from '../../db/sql.ts'
+import { makeConditions } from '../../db/conditions.ts'
+import type { Sql, Tx } from '../../db/sql.ts'
 import type { State } from '../inventory.ts'
 import type { NumberRow } from '../owned.ts'
 import type { GroupType } from '../rows.ts'
-
-/** Conditions that are there only when something is asked for, so that each form has a plan of its own. */
-const conditions = () => {
-  const values: Value[] = []
-  const texts: string[] = []
-  return {
-    values,
-    /** `?` stands for the value. */
-    add: (text: string, value: Value | null | undefined) => {
-      if (value === null || value === undefined) return
-      values.push(value)
-      texts.push(text.replaceAll('?', `$${values.length}`))
-    },
-    get text() {
-      return texts.length > 0 ? `where ${texts.join(' and ')}` : ''
-    },
-  }
-}
 
 export type StockRow = {
   number: string
@@ -46,7 +29,7 @@ type StockSearch = {
 const within = "n.number >= ? and n.number < ? || 'z' and starts_with(n.number, ?)"
 
 export const stock = (db: Sql, { state, group, country, prefix, after, limit }: StockSearch) => {
-  const asked = conditions()
+  const asked = makeConditions()
   asked.add('n.state = ?', state)
   asked.add('n.group_id = ?', group)
   asked.add('g.iso_country_code = ?', country)
@@ -92,7 +75,7 @@ type SoldSearch = {
 
 /** Ids ascend with time, so the last ones are those bought last. */
 export const sold = (db: Sql, { account, country, status, prefix, after, limit }: SoldSearch) => {
-  const asked = conditions()
+  const asked = makeConditions()
   asked.add('n.account_id = ?', account)
   asked.add('n.iso_country_code = ?', country)
   asked.add('n.status_text = ?', status)

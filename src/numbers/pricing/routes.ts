@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/sql.ts'
+import type { Audit } from '../../http/audit.ts'
 import { ok, serve } from '../../http/endpoint.ts'
 import { invalid, unprocessable } from '../../http/problem.ts'
 import { iso } from '../../lib/clock.ts'
@@ -35,6 +36,28 @@ const misplaced = async (tx: Tx, prices: readonly store.NewPrice[]) => {
   })
 }
 
+/** Prices that an audit row lists. The rest is only counted. */
+const mostAudited = 100
+
+/** Sets prices, and records the prices before. */
+const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
+  const some = prices.slice(0, mostAudited)
+  const fieldOf = ({ iso, type, prefix, group, effectiveAt }: store.NewPrice) =>
+    `${iso} ${type} ${group || prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
+  const shown = ({ setup, monthly, ppm }: store.Priced) =>
+    `${money(setup)} + ${money(monthly)} a month, ${money(ppm)} a minute`
+  const before = Object.fromEntries(
+    (await store.inForce(tx, some)).map((row) => {
+      const one = some[row.place]
+      return [one ? fieldOf(one) : '', shown(row)]
+    }),
+  )
+  const after = Object.fromEntries(some.map((one) => [fieldOf(one), shown(one)]))
+  const count = await store.set(tx, prices)
+  await audit(tx, { before, after: { ...after, count } })
+  return count
+}
+
 export const pricingRoutes = ({ db }: Parts) => [
   serve(c.listNumberPrices, async () => {
     const rows = await store.all(db)
@@ -52,7 +75,7 @@ export const pricingRoutes = ({ db }: Parts) => [
     })
   }),
 
-  serve(c.setNumberPrices, async ({ body, tx }) => {
+  serve(c.setNumberPrices, async ({ body, tx, audit }) => {
     const prices = body.prices.map((given, i) => {
       const { prefix = '', group_id: group = '', setup_price = '0', price_per_minute = '0' } = given
       if (prefix !== '' && group !== '') invalid(`prices.${i}: prefix and group_id exclude each other`)
@@ -69,15 +92,15 @@ export const pricingRoutes = ({ db }: Parts) => [
     })
     const [wrong] = await misplaced(tx, prices)
     if (wrong) invalid(`prices.${wrong.place}.${wrong.field}: ${wrong.error}`)
-    return ok({ count: await store.set(tx, prices) })
+    return ok({ count: await set(tx, audit, prices) })
   }),
 
-  serve(c.importNumberPrices, async ({ body, tx }) => {
+  serve(c.importNumberPrices, async ({ body, tx, audit }) => {
     const { prices, lines, faults } = linesOf(body)
     if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
     if (faults.length > 0) refuse(faults)
     const wrong = await misplaced(tx, prices)
     if (wrong.length > 0) refuse(wrong.map(({ place, error }) => `line ${lines[place]}: ${error}`))
-    return ok({ count: await store.set(tx, prices) })
+    return ok({ count: await set(tx, audit, prices) })
   }),
 ]

@@ -12,14 +12,13 @@ export type PriceRow = {
   effective_at: Date
 }
 
-export type NewPrice = {
+export type Priced = { setup: string; monthly: string; ppm: string }
+
+export type NewPrice = Priced & {
   iso: string
   type: string
   prefix: string
   group: string
-  setup: string
-  monthly: string
-  ppm: string
   effectiveAt: string | null
 }
 
@@ -37,6 +36,18 @@ export const misplaced = (tx: Tx, prices: readonly NewPrice[]) => tx.many<{ plac
   left join number_groups g on g.id = p.group_id and g.iso_country_code = p.iso and g.type = p.type
   where c.iso_country_code is null or (p.group_id <> '' and g.id is null)
   order by p.place`
+
+/** Prices in force for the same numbers when the new ones begin, by place in the list. */
+export const inForce = (tx: Tx, prices: readonly NewPrice[]) => tx.many<Priced & { place: number }>`
+  select g.n::integer - 1 as place, p.setup_price as setup, p.monthly_price as monthly, p.ppm
+  from unnest(${prices.map((p) => p.iso)}::text[], ${prices.map((p) => p.type)}::text[],
+    ${prices.map((p) => p.prefix)}::text[], ${prices.map((p) => p.group)}::text[],
+    ${prices.map((p) => p.effectiveAt)}::text[]) with ordinality g (iso, type, prefix, group_id, at, n)
+  cross join lateral (
+    select * from number_prices p
+    where p.iso_country_code = g.iso and p.type = g.type and p.prefix = g.prefix and p.group_id = g.group_id
+      and p.effective_at <= coalesce(g.at::timestamptz, (select app_now()))
+    order by p.effective_at desc limit 1) p`
 
 /** Sets prices; of several for the same numbers and date the last one counts. */
 export const set = (tx: Tx, prices: readonly NewPrice[]) => tx.run`
