@@ -172,6 +172,16 @@ test('a file that was cut off, made longer, or whose chunks were swapped is refu
   }
 })
 
+test('a file that was cut off between two chunks is refused, also where its size is known from the file alone', async () => {
+  for (const chunks of [1, 2, 3]) {
+    const { path } = await encrypted(contentOf(3.5 * chunkBytes), 'p')
+    const cut = (await readFile(path)).subarray(0, headerBytes + chunks * (chunkBytes + 16))
+    await writeFile(path, cut)
+    await assert.rejects(read(path, plainSize(cut.length)), /does not open/)
+  }
+  assert.throws(() => plainSize(headerBytes), /cannot have/)
+})
+
 test('chunks, headers and files of another file, place or account are refused', async () => {
   const size = 2 * chunkBytes
   const [one, other] = [await encrypted(contentOf(size), 'p'), await encrypted(contentOf(size), 'p')]
