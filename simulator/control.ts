@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
+import { errorStack } from '../src/lib/error-text.ts'
 import type { LongMode } from '../src/lib/segments.ts'
 import { type Body, bad, missing, numberOf, type Reply } from './answers.ts'
 import { chatControl, chatHandset, chatSeen, picture, takeFile } from './chat/control.ts'
@@ -189,7 +190,7 @@ export const controlServer = (parts: ControlParts): Server => {
       parts.chat.book.flush()
       answer(reply)
     } catch (error) {
-      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+      process.stderr.write(`${errorStack(error)}\n`)
       response.destroy()
     }
   })

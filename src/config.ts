@@ -122,6 +122,12 @@ export const settings = {
     'Where files of messages and recordings of calls are kept: a folder, or s3://key:secret@bucket/prefix?region=…&endpoint=… (the secret escaped as in an address). Default: media in TRUNKLINE_HOME. Processes that share a database need one that they share too.',
     optional(store),
   ),
+  encryptFiles: setting(
+    'TRUNKLINE_ENCRYPT_FILES',
+    'false',
+    'Encrypt files of messages and recordings of calls that are stored from now on, under keys made from the master key. Files that exist stay as they are and can still be read, also after this is turned off again.',
+    flag,
+  ),
   deliveryDays: setting(
     'TRUNKLINE_RETENTION_DAYS_DELIVERIES',
     '30',

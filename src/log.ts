@@ -2,11 +2,13 @@ import pino, { type DestinationStream, type LogFn, type Logger } from 'pino'
 import pretty from 'pino-pretty'
 import type { Config } from './config.ts'
 import { makeOutage, type Outage } from './db/outage.ts'
+import { errorStack, errorText } from './lib/error-text.ts'
 
-/** What is told of an error. PostgreSQL's own fields stay behind: `detail` quotes whole rows, texts and numbers among them. */
+/** The fields of an error that are logged. Fields of libraries, which may quote what they were given, are not. */
 const told = (error: unknown): unknown => {
   if (!(error instanceof Error)) return error
-  const { name, message, stack, cause } = error
+  const { name, cause } = error
+  const [message, stack] = [errorText(error), errorStack(error)]
   const code = 'code' in error ? error.code : undefined
   const constraint = 'constraint' in error ? error.constraint : undefined
   return { type: name, message, stack, code, constraint, ...(cause === undefined ? {} : { cause: told(cause) }) }

@@ -11,6 +11,7 @@ import {
   type ToNetwork,
   type ToPlatform,
 } from '../../src/connectors/sandbox/codec.ts'
+import { errorStack } from '../../src/lib/error-text.ts'
 import type { Book, Letter } from './book.ts'
 import { type Exchange, Refusal } from './exchange.ts'
 import type { ChatFaults } from './faults.ts'
@@ -110,7 +111,7 @@ export class ChatServer {
       try {
         for (const message of read(piece)) this.hear(session, message)
       } catch (error) {
-        process.stderr.write(`chat: ${error instanceof Error ? error.stack : String(error)}\n`)
+        process.stderr.write(`chat: ${errorStack(error)}\n`)
         socket.destroy()
       }
     })

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { errorStack } from '../../src/lib/error-text.ts'
 import { type Answer, answer } from './api.ts'
 import { type FaultKind, Faults, faultKinds } from './faults.ts'
 import { type Fields, fieldsOf, readResource, Store } from './resources.ts'
@@ -123,7 +124,7 @@ export const supplierServer = ({ key, secret, completeMs, isEmpty }: SupplierOpt
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
       if (error instanceof Refused) return send(response, errorOf(error.status, error.message, error.code))
-      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+      process.stderr.write(`${errorStack(error)}\n`)
       response.destroy()
     })
   })

@@ -8,6 +8,7 @@ import type { Answer } from '../../src/connectors/sip/codec/reply.ts'
 import { openTcp } from '../../src/connectors/sip/codec/transport/tcp.ts'
 import { openUdp } from '../../src/connectors/sip/codec/transport/udp.ts'
 import { escapeUser, printUri, type SipUri, uriOf, userOf } from '../../src/connectors/sip/codec/uri.ts'
+import { errorStack, errorText } from '../../src/lib/error-text.ts'
 import { uuid } from '../../src/lib/id.ts'
 import { numberOf } from '../answers.ts'
 import type { CallBook, CallItem } from './calls.ts'
@@ -57,8 +58,7 @@ export class SandboxTrunk {
       handlers: {
         onInvite: (call) => this.take(call),
         onRegister: (request) => this.register(request),
-        fault: (error) =>
-          void process.stderr.write(`sandbox trunk: ${error instanceof Error ? error.stack : String(error)}\n`),
+        fault: (error) => void process.stderr.write(`sandbox trunk: ${errorStack(error)}\n`),
       },
     })
   }
@@ -95,7 +95,7 @@ export class SandboxTrunk {
     if (!ask) telephone.fail(480)
     else {
       telephone.dial({ ...ask, callId: id }).catch((error: unknown) => {
-        process.stderr.write(`sandbox trunk: ${error}\n`)
+        process.stderr.write(`sandbox trunk: ${errorText(error)}\n`)
         telephone.fail(500)
       })
     }

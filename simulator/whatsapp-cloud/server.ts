@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { errorStack } from '../../src/lib/error-text.ts'
 import { type FaultKind, Faults, faultKinds } from './faults.ts'
 import { errorOf, type Fields, fieldsOf, Graph, type Reply, textOf } from './graph.ts'
 import { People, type Person } from './people.ts'
@@ -150,7 +151,7 @@ export const graphServer = ({ account, token, secret }: GraphOptions): Server =>
 
   return createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+      process.stderr.write(`${errorStack(error)}\n`)
       response.destroy()
     })
   })

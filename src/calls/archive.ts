@@ -1,12 +1,23 @@
 import { rm, stat } from 'node:fs/promises'
 import type { Config } from '../config.ts'
+import type { MediaRecording } from '../connectors/port.ts'
 import type { Db } from '../db/sql.ts'
 import { tick } from '../jobs/tick.ts'
 import { makeBucket } from '../lib/bucket.ts'
-import type { Place } from '../lib/files.ts'
-import { repairRecording } from './drivers.ts'
+import { isThere, localFile, type Place } from '../lib/files.ts'
+import { repairRecording, summariseRecording } from './drivers.ts'
 import { recordingReady } from './ops.ts'
-import { fileOf, finish, homeOf, settle } from './recordings.ts'
+import {
+  type Archive,
+  clearHalves,
+  encrypt,
+  encryptedEnding,
+  fileOf,
+  finish,
+  homeOf,
+  openLeft,
+  settle,
+} from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
 
 // What becomes of recordings once their calls are over: what a crash left is made whole, what is whole moves into the store
@@ -17,22 +28,17 @@ export const storeOf = ({ mediaStore }: Pick<Config, 'mediaStore'>): Place | nul
   mediaStore?.startsWith('s3://') ? makeBucket(mediaStore) : null
 
 /** The name of a recording in the store. */
-export const keyOf = (account: string, call: string): string => `recordings/${account}/${call}.wav`
+export const keyOf = (account: string, call: string, isEncrypted: boolean): string =>
+  `recordings/${account}/${call}.wav${isEncrypted ? encryptedEnding : ''}`
 
-export type ArchiveGround = {
+export type ArchiveGround = Archive & {
   readonly db: Db
-  readonly config: Pick<Config, 'home' | 'mediaStore' | 'recordingDays'>
+  readonly config: Archive['config'] & Pick<Config, 'recordingDays'>
   readonly linkOf: RecordingLink
   readonly store: Place | null
   /** Told of what could not be done, and will be tried again. */
   failed(error: unknown): void
 }
-
-const isThere = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )
 
 const mostAtOnce = 500
 const first = '00000000-0000-0000-0000-000000000000'
@@ -80,23 +86,46 @@ const isOpen = (path: string): Promise<boolean> =>
     () => false,
   )
 
+type Stored = { readonly recording: MediaRecording | null; readonly isEncrypted: boolean }
+
+/** Repairs what is left of a recording, and encrypts it where the setting asks for it. @throws Error when it cannot be encrypted */
+const stored = async (ground: ArchiveGround, account: string, call: string): Promise<Stored> => {
+  const recording = await repairRecording(fileOf(ground.config, account, call))
+  if (recording) {
+    await clearHalves(ground, account, call)
+    return { recording, isEncrypted: await encrypt(ground, account, call) }
+  }
+  // A crash came after it was encrypted, and before that was committed.
+  const left = await openLeft(ground, account, call)
+  return { recording: left && (await summariseRecording(left)), isEncrypted: left !== null }
+}
+
 /**
  * Makes whole what killed processes have left, and tells of it: the end of the call was told without it. One whose file is gone
  * is given up after a day. Of a call that nobody answered there is none.
  */
-export const repairLeft = async ({ db, config, linkOf }: ArchiveGround): Promise<void> => {
+export const repairLeft = async (ground: ArchiveGround): Promise<void> => {
+  const { db, config, linkOf, failed } = ground
   for (const { account_id: account, call_id: call, is_hopeless } of await left(db, await homeOf(config))) {
     const path = fileOf(config, account, call)
     if (await isOpen(path)) continue
-    const recording = await repairRecording(path)
-    if (!recording && !is_hopeless) continue
+    const made = await stored(ground, account, call).catch(failed)
+    if (!made || (!made.recording && !is_hopeless)) continue
+    const { recording, isEncrypted } = made
     await db.begin(async (tx) => {
-      if (await finish(tx, account, call, recording)) await recordingReady(tx, account, call, linkOf)
+      if (await finish(tx, account, call, recording, isEncrypted)) await recordingReady(tx, account, call, linkOf)
     })
   }
 }
 
-type Whole = { account_id: string; call_id: string; kept: 'disk' | 'both'; bytes: number; sha256: string }
+type Whole = {
+  account_id: string
+  call_id: string
+  kept: 'disk' | 'both'
+  bytes: number
+  sha256: string
+  encrypted: boolean
+}
 
 /** The one that waits longest for the store. What could not be moved is tried again after ten minutes. */
 const next = (db: Db, home: string | null) => db.maybe<Whole>`
@@ -106,7 +135,7 @@ const next = (db: Db, home: string | null) => db.maybe<Whole>`
     where ready_at is not null and kept <> 'store' and (tried_at is null or tried_at < now() - interval '10 minutes')
       and home = ${home}
     order by tried_at nulls first limit 1 for update skip locked)
-  returning account_id, call_id, kept, bytes, sha256`
+  returning account_id, call_id, kept, bytes, sha256, encrypted`
 
 /** How many are whole and not in the store. */
 export const waiting = async (db: Db): Promise<number> =>
@@ -119,20 +148,21 @@ export const waiting = async (db: Db): Promise<number> =>
 const move = async (
   { db, config }: ArchiveGround,
   store: Place,
-  { account_id: account, call_id: call, kept, bytes, sha256 }: Whole,
+  { account_id: account, call_id: call, kept, bytes, sha256, encrypted }: Whole,
   signal: AbortSignal,
 ) => {
-  const path = fileOf(config, account, call)
+  const path = fileOf(config, account, call) + (encrypted ? encryptedEnding : '')
+  const key = keyOf(account, call, encrypted)
   if (kept === 'disk') {
     // Deleted by hand.
     if (!(await isThere(path))) return
-    const file = { path, size: bytes, digest: Buffer.from(sha256, 'hex') }
-    await store.put(keyOf(account, call), file, 'audio/wav', signal)
+    const file = encrypted ? await localFile(path) : { path, size: bytes, digest: Buffer.from(sha256, 'hex') }
+    await store.put(key, file, encrypted ? 'application/octet-stream' : 'audio/wav', signal)
     const known = await db.run`
       update call_recordings set kept = 'both'
       where account_id = ${account} and call_id = ${call} and sha256 = ${sha256}`
     // It became too old meanwhile, or longer.
-    if (known === 0) return await store.delete(keyOf(account, call))
+    if (known === 0) return await store.delete(key)
   }
   await rm(path, { force: true })
   await db.run`update call_recordings set kept = 'store' where account_id = ${account} and call_id = ${call}`
@@ -150,18 +180,18 @@ export const moveWhole = async (ground: ArchiveGround, signal: AbortSignal): Pro
   }
 }
 
-type Old = { account_id: string; call_id: string; kept: 'disk' | 'both' | 'store' }
+type Old = { account_id: string; call_id: string; kept: 'disk' | 'both' | 'store'; encrypted: boolean }
 
 const forget = async (
   { db, config, store }: ArchiveGround,
-  { account_id: account, call_id: call, kept }: Old,
+  { account_id: account, call_id: call, kept, encrypted }: Old,
   signal: AbortSignal,
 ): Promise<void> => {
   // The file first: a row without a file is tried again, a file without a row would stay for ever.
-  await rm(fileOf(config, account, call), { force: true })
+  for (const ending of ['', encryptedEnding]) await rm(fileOf(config, account, call) + ending, { force: true })
   // Also what a crash has kept from being written down. In a store that the setting does not name any more it cannot be heard, and
   // is its owner's matter.
-  await store?.delete(keyOf(account, call), signal)
+  await store?.delete(keyOf(account, call, encrypted), signal)
   await db.begin(async (tx) => {
     const gone = await tx.run`
       delete from call_recordings where account_id = ${account} and call_id = ${call} and kept = ${kept}`
@@ -185,7 +215,7 @@ export const forgetOld = async (ground: ArchiveGround, signal: AbortSignal): Pro
       where ready_at < app_now() - make_interval(days => ${config.recordingDays})
         and (home = ${await homeOf(config)} or kept = 'store')
       order by tried_at nulls first, ready_at limit ${mostAtOnce})
-    returning account_id, call_id, kept`
+    returning account_id, call_id, kept, encrypted`
   let failures = 0
   for (const one of old) {
     if (failures >= mostFailures || signal.aborted) return

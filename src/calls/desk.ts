@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import { callerIdOf } from '../callers/ops.ts'
-import type { Config } from '../config.ts'
 import type {
   VoiceAsked,
   VoiceDesk,
@@ -46,7 +45,7 @@ export type DeskGround = {
   readonly seal: Seal
   readonly prices: Prices
   readonly log: Logger
-  readonly config: Pick<Config, 'home' | 'mediaStore'> & LimitSettings
+  readonly config: recordings.Archive['config'] & LimitSettings
   readonly linkOf: RecordingLink
   /** Under which calls are begun: who has a later one closes them. */
   readonly tenure: number
@@ -76,6 +75,7 @@ const refused = ({ status, reason }: Refused) => ({ refused: { status, reason } 
 export const makeDesk = (ground: DeskGround): Desk => {
   const { db, seal } = ground
   const secret = sipSecret(seal)
+  const cipher = recordings.recordingCipher(seal)
   const running = new Map<string, Running>()
   const people = new Map<string, VoicePerson & { readonly until: number }>()
 
@@ -271,11 +271,15 @@ export const makeDesk = (ground: DeskGround): Desk => {
     ended: async (call, end) => {
       const known = of(call)
       if (!known) return
+      const began = performance.now()
+      const recording = known.isRecorded
+        ? await recordings.encryptFinished({ ...ground, cipher }, known.account, call, end.recording)
+        : 'left'
       await db.begin(async (tx) => {
         // What was left is looked for later.
-        if (known.isRecorded && end.recording !== 'left')
-          await recordings.finish(tx, known.account, call, end.recording)
-        await callEnded(tx, known.account, call, endOf(end, known), ground.linkOf)
+        if (recording !== 'left') await recordings.finish(tx, known.account, call, recording, recording?.isEncrypted)
+        const agoMs = end.agoMs + performance.now() - began
+        await callEnded(tx, known.account, call, endOf({ ...end, agoMs }, known), ground.linkOf)
         await dialogs.forget(tx, known.account, call)
       })
       clearTimeout(known.timer)

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
+import type { Readable } from 'node:stream'
 import type { Config } from '../config.ts'
 import { startEmbedded } from '../connectors/media/embedded/engine.ts'
-import { repair } from '../connectors/media/recording/wav.ts'
+import { repair, summarise } from '../connectors/media/recording/wav.ts'
 import { startRtpengineEngine } from '../connectors/media/rtpengine/engine.ts'
 import type { MediaEngine, MediaRecording } from '../connectors/port.ts'
 import { type GatewaySettings, startGateway } from '../connectors/sip/gateway/gateway.ts'
@@ -44,6 +45,9 @@ const startMedia = (config: Config, fault: (reason: string) => void): Promise<Me
  * @returns null when there is no such file, or it is no recording
  */
 export const repairRecording = (path: string): Promise<MediaRecording | null> => repair(path).catch(() => null)
+
+/** Seconds, bytes and checksum of a recording, from its content. */
+export const summariseRecording: (recording: Readable) => Promise<MediaRecording> = summarise
 
 export type Drivers = { readonly media: MediaEngine; readonly gateway: VoiceGateway }
 

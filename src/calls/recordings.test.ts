@@ -21,6 +21,7 @@ const kept: ArchiveGround = {
   db,
   config: world.parts.config,
   linkOf: recordingLinks(world.parts).of,
+  cipher: recordings.recordingCipher(world.parts.seal),
   store: storeOf(world.parts.config),
   failed: (error) => failed.push(error),
 }

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { notFound, Problem } from '../http/problem.ts'
 import { spanOf } from '../http/range.ts'
+import { type FileCipher, Unreadable } from '../lib/encrypted-file.ts'
 import { Missing, openFile, type Place, type Span } from '../lib/files.ts'
 import { parse } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
@@ -27,23 +29,32 @@ const unlessMissing = (error: unknown): null => {
 }
 
 type Where = {
-  readonly path: string
-  readonly key: string
+  readonly account: string
+  readonly call: string
+  readonly config: Parts['config']
+  readonly cipher: FileCipher
   readonly store: Place | null
   /** Told why the store could not be asked. */
   failed(error: unknown): void
 }
 
 /** From the disk or the store: it may move while it is looked for. */
-const opened = async ({ path, key, store, failed }: Where, { kept, is_new }: recordings.Heard, span: Span | null) => {
+const opened = async (where: Where, { kept, is_new, bytes, encrypted }: recordings.Heard, span: Span | null) => {
+  const { account, call, config, cipher, store, failed } = where
   const part = span ?? undefined
-  const here = kept === 'store' ? null : await openFile(path, part).catch(unlessMissing)
+  const read = (get: (part?: Span) => Promise<Readable>): Promise<Readable> =>
+    encrypted ? recordings.openEncrypted(cipher, get, { account, call, bytes }, part) : get(part)
+  const path = recordings.fileOf(config, account, call) + (encrypted ? recordings.encryptedEnding : '')
+  const here = kept === 'store' ? null : await read((part) => openFile(path, part)).catch(unlessMissing)
   if (here) return here
-  const there = await store?.get(key, part).catch((error: unknown) => {
-    if (error instanceof Missing) return null
-    failed(error)
-    return away()
-  })
+  const there =
+    store &&
+    (await read((part) => store.get(keyOf(account, call, encrypted), part)).catch((error: unknown) => {
+      if (error instanceof Missing) return null
+      if (error instanceof Unreadable) throw error
+      failed(error)
+      return away()
+    }))
   // Another machine may be about to bring it there; else it was deleted by hand.
   return there ?? (store && kept !== 'store' && is_new ? away() : refused())
 }
@@ -52,18 +63,20 @@ const opened = async ({ path, key, store, failed }: Where, { kept, is_new }: rec
 export const installRecordings = (app: FastifyInstance, parts: Parts): void => {
   const links = recordingLinks(parts)
   const store = storeOf(parts.config)
+  const cipher = recordings.recordingCipher(parts.seal)
   app.get<Asked>('/recordings/:file', async ({ params, query, headers }, reply) => {
     const call = params.file.endsWith('.wav') ? parse('CDR', params.file.slice(0, -4)) : null
     const account = parse('ACC', `ACC${query.account ?? ''}`)
     if (!call || !account || !links.isOpen(account, call, String(query.until), String(query.signature)))
       return refused()
     const known = (await recordings.find(parts.db, account, call)) ?? refused()
-    const span = spanOf(headers.range, known.bytes)
+    const span = spanOf(headers, known.bytes)
     if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()
     const failed = (error: unknown) =>
       parts.log.error({ call, err: error }, 'the store of recordings could not be asked')
-    const where = { path: recordings.fileOf(parts.config, account, call), key: keyOf(account, call), store, failed }
-    const stream = await opened(where, known, span)
+    const broken = (error: unknown) => parts.log.error({ call, err: error }, 'recordings: reading failed')
+    const where = { account, call, config: parts.config, cipher, store, failed }
+    const stream = (await opened(where, known, span)).once('error', broken)
     reply.headers({
       'content-type': 'audio/wav',
       'content-disposition': `inline; filename="${params.file}"`,

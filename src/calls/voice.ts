@@ -16,6 +16,7 @@ import { longestUnwritten } from './ending.ts'
 import { makeLease, lookMs as tellMs, type Whose } from './lease.ts'
 import { recordingLinks } from './links.ts'
 import { type Office, openOffice } from './office.ts'
+import { recordingCipher } from './recordings.ts'
 import { type TrunkConnection, trunkOf } from './trunks.ts'
 
 /** What this process does of voice: runs the calls, is ready to when nobody does, cannot, or does not know yet. */
@@ -273,7 +274,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
         tick(lookMs, async () => office?.hangUp(), onError),
         tick(writeMs, async () => office?.flush(), onError),
         // Whoever runs the calls: what lies on this machine's disk no other one can reach.
-        startArchive({ db, config, linkOf, store: storeOf(config), failed: onError }),
+        startArchive({ db, config, linkOf, cipher: recordingCipher(seal), store: storeOf(config), failed: onError }),
       )
     },
     close: () => {

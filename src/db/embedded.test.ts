@@ -57,6 +57,42 @@ test('durability is on, and no file of the data folder turns it off', async () =
   })
 })
 
+test('the log of the server has neither statements nor their values, whatever a file of the data folder says', async () => {
+  const names = ['log_statement', 'log_duration', 'log_min_duration_statement', 'log_min_error_statement']
+  const lengths = ['log_parameter_max_length', 'log_parameter_max_length_on_error']
+  const lines: string[] = []
+  const keepLine = (line: unknown) => void lines.push(String(line))
+  const log = { info: keepLine, warn: keepLine, error: keepLine }
+  await during({ home: shared }, async (db) => {
+    for (const [name, value] of [
+      ...[
+        ['log_statement', "'all'"],
+        ['log_duration', 'on'],
+        ['log_min_duration_statement', '0'],
+      ],
+      ...[
+        ['log_min_error_statement', "'error'"],
+        ['log_min_messages', "'debug1'"],
+      ],
+      ...lengths.map((name) => [name, '-1']),
+    ])
+      await db.raw(`alter system set ${name} = ${value}`)
+  })
+  await during({ home: shared, log }, async (db) => {
+    const found = await db.many<{ name: string; setting: string }>`
+      select name, setting from pg_settings where name = any(${[...names, ...lengths]}) order by name`
+    assert.deepEqual(
+      found.map(({ setting }) => setting),
+      ['off', '-1', 'panic', '0', '0', 'none'],
+    )
+    await db.one`select ${'ZQXMARK'}::text`
+    await assert.rejects(db.one`select ${'ZQXMARK'}::text::integer`)
+    await assert.rejects(db.raw(`select 'ZQXMARK'::integer`))
+    await db.raw('alter system reset all')
+  })
+  assert.doesNotMatch(lines.join('\n'), /ZQXMARK/)
+})
+
 test('order and case of letters are the same on every system', async () => {
   await during({ home: shared }, async (db) => {
     assert.deepEqual(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { inspect } from 'node:util'
 import { onEachPostgres, type TestDatabase } from '../../test/database.ts'
 import { connect, isUnavailable } from './sql.ts'
 
@@ -22,6 +23,33 @@ onEachPostgres((database) => {
       object: { a: [1] },
       nothing: null,
     })
+  })
+
+  test('an error holds no value of a row or of a statement, however it is printed', async () => {
+    const mark = 'ZQXMARK'
+    await db.raw(
+      `create table marked (id integer, text text unique deferrable initially deferred, check (text <> '${mark}'))`,
+    )
+    const failing: (() => Promise<unknown>)[] = [
+      () => db.run`insert into marked values (1, ${mark})`,
+      () => db.run`select ${mark}::text::integer`,
+      () => db.run`select ${`{"${mark}`}::text::json`,
+      () => db.run`select ${mark}::text::timestamptz`,
+      () => db.run`select ${`{${mark}`}::text::text[]`,
+      () => db.raw('select $1::uuid', [mark]),
+      () => db.raw(`do $$ begin perform '${mark}'::integer; end $$`),
+      () =>
+        db.begin(async (tx) => {
+          for (let i = 0; i < 2; i++) await tx.run`insert into marked values (${i}, ${`twice ${mark}`})`
+        }),
+    ]
+    for (const [i, attempt] of failing.entries()) {
+      const error: unknown = await attempt().catch((error: unknown) => error)
+      assert.ok(error instanceof Error && 'code' in error, String(i))
+      assert.doesNotMatch(inspect(error, { depth: 9, showHidden: true }), /ZQXMARK/)
+      assert.match(error.stack ?? '', /\n {4}at /)
+    }
+    await db.raw('drop table marked')
   })
 
   test('a transaction that fails leaves nothing behind, and its effects do not happen', async () => {

@@ -71,20 +71,36 @@ const plain = (value: Value): unknown =>
     ? JSON.stringify(value)
     : value
 
+/**
+ * Takes out of an error of PostgreSQL what quotes rows and values, texts of messages among them: `detail`, `where`, and the
+ * messages of class 22 (data exception). Here and not in the log alone, as Node prints an error that nobody caught with all
+ * its fields.
+ */
+const withoutValues = (error: unknown): unknown => {
+  if (!(error instanceof pg.DatabaseError)) return error
+  const { code, message, stack } = error
+  for (const field of ['detail', 'where', 'internalQuery'] as const) delete error[field]
+  if (code?.startsWith('22')) {
+    error.message = message.replace(/".*"/s, '"…"')
+    if (stack !== undefined) error.stack = stack.replace(message, () => error.message)
+  }
+  return error
+}
+
 const sql = (client: Client, outage: Outage | null): Sql => {
-  const watched = async <T>(asked: Promise<T>): Promise<T> => {
+  const ask = async <Row>(config: pg.QueryConfig) => {
     try {
-      const answer = await asked
+      const answer = await client.query<Row & pg.QueryResultRow>(config)
       outage?.answered()
       return answer
     } catch (error) {
       outage?.failed(error)
-      throw error
+      throw withoutValues(error)
     }
   }
-  const query = <Row>(parts: TemplateStringsArray, values: Value[]) => {
+  const query = async <Row>(parts: TemplateStringsArray, values: Value[]) => {
     const { name, text } = statement(parts)
-    return watched(client.query<Row & pg.QueryResultRow>({ name, text, values: values.map(plain) }))
+    return await ask<Row>({ name, text, values: values.map(plain) })
   }
   return {
     one: async <Row>(parts: TemplateStringsArray, ...values: Value[]) => {
@@ -98,8 +114,7 @@ const sql = (client: Client, outage: Outage | null): Sql => {
       (await query<Row>(parts, values)).rows[0] ?? null,
     many: async <Row>(parts: TemplateStringsArray, ...values: Value[]) => (await query<Row>(parts, values)).rows,
     run: async (parts, ...values) => (await query(parts, values)).rowCount ?? 0,
-    raw: async <Row>(text: string, values: Value[] = []) =>
-      (await watched(client.query<Row & pg.QueryResultRow>(text, values.map(plain)))).rows,
+    raw: async <Row>(text: string, values: Value[] = []) => (await ask<Row>({ text, values: values.map(plain) })).rows,
   }
 }
 
@@ -205,7 +220,8 @@ export const connect = (options: DbOptions): Db => {
         // A server that became read-only stays so: the next connection may find its successor.
         if (error instanceof Error && codeOf(error) === readOnly) note(error)
         await client.query('rollback').catch(note)
-        throw error
+        // A deferred constraint fails with the commit.
+        throw withoutValues(error)
       } finally {
         client.off('error', note)
         client.release(broken)

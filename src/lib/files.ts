@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { copyFile, mkdir, open, rename, rm } from 'node:fs/promises'
+import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 
@@ -9,6 +9,23 @@ export type Span = { readonly start: number; readonly end: number }
 
 /** A file of this machine. `digest` is its SHA-256. */
 export type LocalFile = { readonly path: string; readonly size: number; readonly digest: Buffer }
+
+/** Reads a whole file for its size and digest. */
+export const localFile = async (path: string): Promise<LocalFile> => {
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const piece of createReadStream(path)) {
+    size += piece.length
+    hash.update(piece)
+  }
+  return { path, size, digest: hash.digest() }
+}
+
+export const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
 
 /** Where files are kept, under keys such as `<account>/ab/<digest>`. */
 export type Place = {

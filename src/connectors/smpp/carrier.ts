@@ -54,7 +54,14 @@ class Carrier implements SmsCarrier {
     this.binds = new Binds(settings, {
       request: (link, pdu) => this.request(link, pdu),
       malformed: ({ fault, frame }) =>
-        log('malformed', { host, port, fault: statusName(fault), pdu: frame.toString('hex', 0, 1_024) }),
+        // The header alone (SMPP 3.4, 3.2): what follows may be the text of a message.
+        log('malformed', {
+          host,
+          port,
+          fault: statusName(fault),
+          header: frame.toString('hex', 0, 16),
+          bytes: frame.length,
+        }),
       changed: () => this.changed(),
       down: ({ bind, lastError }, lasted) => {
         if (lasted > 0) this.intake.renew()

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { errorText } from '../../lib/error-text.ts'
+import { masked } from '../../lib/phone.ts'
 import type { SmsEvents } from '../port.ts'
 import type { Link } from './codec/link.ts'
 import { type Data, type Message, noTlvs, statuses } from './codec/pdu.ts'
@@ -52,7 +54,7 @@ export class Intake {
       await this.keep(pdu)
     } catch (error) {
       status = statuses.ESME_RX_T_APPN
-      this.log('not-kept', { reason: error instanceof Error ? error.message : String(error) })
+      this.log('not-kept', { reason: errorText(error) })
     }
     this.waiting--
     link.send({ command, sequence: pdu.sequence, status, messageId: '', tlvs: noTlvs })
@@ -64,6 +66,6 @@ export class Intake {
     const [handset, number] = [numberOf(pdu.source), numberOf(pdu.destination)]
     if (receipt) await this.events.receipt({ ...receipt, handset, number })
     else if (!isReceipt(pdu)) await this.events.inbound({ ...inboundOf(pdu, this.settings), link: this.life })
-    else this.log('receipt-without-id', { from: pdu.source.address })
+    else this.log('receipt-without-id', { from: masked(pdu.source.address) })
   }
 }

@@ -170,26 +170,38 @@ test('an inbound message is answered only once it is kept, with a temporary erro
   assert.equal(await first, statuses.ESME_ROK)
 })
 
-test('a malformed delivery is refused and the bind stays', async (t) => {
+test('a malformed delivery is refused and the bind stays, and the log has nothing of its text', async (t) => {
   const links: Link[] = []
   const seen = watch()
-  const carrier = await connect(
+  const lines: string[] = []
+  const port = await listen(
     t,
-    await listen(
-      t,
-      carrierSide(() => {}, links),
-    ),
-    seen,
+    carrierSide(() => {}, links),
   )
+  const carrier = connectSmpp(settings(port), seen.events, (event, details) =>
+    lines.push(JSON.stringify({ event, ...details })),
+  )
+  t.after(() => carrier.close())
+  await seen.until(() => carrier.state().state === 'bound')
   const [link] = links
   assert.ok(link)
-  const overlong = encode({ ...delivery(99), shortMessage: Buffer.alloc(0) })
-  overlong[overlong.length - 1] = 200
+  const text = 'ZQXMARK'
+  const overlong = encode({ ...delivery(99), shortMessage: Buffer.from(text) })
+  overlong[overlong.length - text.length - 1] = 200
   link.sendRaw(Buffer.concat([overlong, Buffer.from('00000010000000fe0000000000000002', 'hex')]))
   const answer = await link.request(delivery)
   assert.ok(answer.command === 'deliver_sm_resp' && answer.status === 0)
   assert.equal(carrier.state().state, 'bound')
   assert.equal(seen.inbound.length, 1)
+  // A receipt whose message nobody can tell.
+  await link.request((sequence) => ({ ...delivery(sequence), esmClass: 4, shortMessage: Buffer.from(text) }))
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).event).filter((event) => event !== 'bound'),
+    ['malformed', 'malformed', 'receipt-without-id'],
+  )
+  assert.match(lines.join(), /"header":"[0-9a-f]{32}","bytes":\d+/)
+  for (const form of [text, Buffer.from(text).toString('hex'), delivery(1).source.address])
+    assert.ok(form !== '' && !lines.join().includes(form), form)
 })
 
 test('a refused account is not asked again soon', async (t) => {

@@ -1,9 +1,16 @@
+import { masked } from '../../lib/phone.ts'
 import type { ChatPeer, ChatRemote } from '../message-port.ts'
 import { bareOf, parseJid } from './codec/jid.ts'
 import type { XmppSettings } from './settings.ts'
 
 /** Longer ones are nobody's that can be written to: they have no room in an index. */
 const longestJid = 1_000
+
+/** An address as it may be logged: its first part may be a number. */
+export const maskedJid = (jid = ''): string => {
+  const { local, domain } = parseJid(jid)
+  return `${masked(local)}@${domain}`.slice(0, 200)
+}
 
 export type Addresses = {
   jidOf(number: string): string

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { errorText } from '../../lib/error-text.ts'
 import type { ChatInbound } from '../message-port.ts'
 import type { Archived } from './archive.ts'
 import type { Probes } from './checks.ts'
@@ -48,7 +49,7 @@ export class Intake {
         await act()
         return
       } catch (error) {
-        this.parts.tools.log('not-kept', { reason: error instanceof Error ? error.message : String(error) })
+        this.parts.tools.log('not-kept', { reason: errorText(error) })
         await wait(ms, null, { signal }).catch(() => {})
       }
     }
@@ -188,6 +189,6 @@ export class Intake {
         const entered = this.rooms().get(room)
         if (joined.outcome === 'done' && entered) await this.rooms().happened(entered, 'join', wire.self)
       })
-      .catch((error: unknown) => this.parts.tools.log('group-not-entered', { group: room, reason: String(error) }))
+      .catch((error: unknown) => this.parts.tools.log('group-not-entered', { group: room, reason: errorText(error) }))
   }
 }

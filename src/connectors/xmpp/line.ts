@@ -1,5 +1,6 @@
+import { errorStack, errorText } from '../../lib/error-text.ts'
 import type { ChatLine, ChatLineState, ChatTools } from '../chat-port.ts'
-import type { Addresses } from './addresses.ts'
+import { type Addresses, maskedJid } from './addresses.ts'
 import { Archive, type Archived } from './archive.ts'
 import { type Administration, exists, Probes, type There } from './checks.ts'
 import { bareOf } from './codec/jid.ts'
@@ -95,7 +96,7 @@ export class Line {
     try {
       await act()
     } catch (error) {
-      this.parts.tools.log('not-begun', { reason: error instanceof Error ? error.message : String(error) })
+      this.parts.tools.log('not-begun', { reason: errorText(error) })
     }
   }
 
@@ -132,14 +133,13 @@ export class Line {
   /** @returns once what came is kept, for what is kept */
   async stanza(stanza: Xml, cut: boolean): Promise<void> {
     try {
-      if (cut) this.parts.tools.log('stanza-too-large', { from: stanza.attrs.from?.slice(0, 200), kind: stanza.name })
+      if (cut) this.parts.tools.log('stanza-too-large', { from: maskedJid(stanza.attrs.from), kind: stanza.name })
       else if (stanza.name === 'presence') await this.presence(stanza)
       else if (stanza.name === 'iq') await this.intake.question(stanza)
       else if (stanza.name === 'message' && !this.archive.take(stanza)) await this.intake.message(stanza, this.probes)
     } catch (error) {
       // Whatever somebody sends, the link stays: a fault of ours is told, and the next stanza comes.
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      this.parts.tools.log('stanza-fault', { reason, from: stanza.attrs.from?.slice(0, 200) })
+      this.parts.tools.log('stanza-fault', { reason: errorStack(error), from: maskedJid(stanza.attrs.from) })
     }
   }
 

@@ -31,7 +31,7 @@ export const isBehind = (tx: Tx, most: number): Promise<boolean> => store.hasJob
 export const discarding = (media: Pick<Media, 'discard'>): Kind => {
   const made: Kind<Payload, void> = {
     kind,
-    // Each holds a connection of the database while the store answers, 20 s at most.
+    // Each holds a connection of the database while the store answers, 40 s at most.
     concurrency: 1,
     leaseSeconds: 60,
     maxAttempts: 30,

@@ -195,7 +195,7 @@ test('what the store does not take is not left behind', async () => {
     insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)
     values (${tenant.id}, ${id}, ${chat.line.channel}, 'document', 'application/octet-stream', 'x',
       ${{ url: `${base}/photo.jpg` }}, now())`
-  const full = makeMedia({ ...world.parts, config: { home, mediaStore: process.execPath } })
+  const full = makeMedia({ ...world.parts, config: { home, mediaStore: process.execPath, encryptFiles: false } })
   const job = { account: tenant.id, runAt: new Date(), createdAt: new Date() }
   await assert.rejects(full.fetch(job, id, chat.network, new AbortController().signal), { code: 'ENOTDIR' })
   assert.deepEqual(arriving(), [])

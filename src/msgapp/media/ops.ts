@@ -8,6 +8,7 @@ import type { Db, Tx } from '../../db/sql.ts'
 import { type Job, Retry } from '../../jobs/kind.ts'
 import { makeBucket } from '../../lib/bucket.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { makeFileCipher } from '../../lib/encrypted-file.ts'
 import { makeFolder, type Place, type Span } from '../../lib/files.ts'
 import { type Links, makeLinks } from '../../lib/links.ts'
 import type { Outbound } from '../../lib/outbound.ts'
@@ -22,7 +23,7 @@ import { makeTurns, type Turns, within } from './turns.ts'
 
 export type MediaParts = {
   readonly db: Db
-  readonly config: Pick<Config, 'home' | 'mediaStore'>
+  readonly config: Pick<Config, 'home' | 'mediaStore' | 'encryptFiles'>
   readonly outbound: Outbound
   readonly seal: Seal
   readonly clock: Clock
@@ -39,7 +40,8 @@ export type Media = {
   /** Whose turn it is to fetch something. */
   readonly turns: Turns
   find(account: string, id: string): Promise<store.MediaRow | null>
-  read(key: string, span?: Span): Promise<Readable>
+  /** The content of a file that is in the store, or a part of it. @throws Unreadable when it is encrypted and does not open */
+  read(file: StoredMedia, span?: Span): Promise<Readable>
   /**
    * Sees to it that a file is in the store: fetched once, from its address or from the network that has it.
    * @param job on whose behalf
@@ -51,6 +53,9 @@ export type Media = {
   /** Takes the bytes of this digest out of the store, unless a message has them. */
   discard(account: string, digest: Buffer): Promise<void>
 }
+
+/** A file that is in the store. */
+export type StoredMedia = store.MediaRow & { readonly key: string }
 
 /** The longest silence of whoever has a file. */
 const idleMs = 20_000
@@ -104,12 +109,13 @@ const lazily = (open: () => Promise<Readable>): Readable => {
   return through
 }
 
-const keyOf = (account: string, digest: Buffer): string => {
-  const hex = digest.toString('hex')
-  return `${account}/${hex.slice(0, 2)}/${hex}`
-}
+const keyOf = (account: string, name: string): string => `${account}/${name.slice(0, 2)}/${name}`
 
-const homeOf = ({ home }: MediaParts['config']): string => join(resolve(home), 'media')
+/** Ends the keys of files that are encrypted. The key is in the database: who can write to the store cannot pass off a plain file. */
+const encryptedEnding = '.enc'
+const encryptedType = 'application/octet-stream'
+
+const homeOf = ({ home }: Pick<Config, 'home'>): string => join(resolve(home), 'media')
 
 const placeOf = (config: MediaParts['config']): Place =>
   config.mediaStore?.startsWith('s3://')
@@ -117,8 +123,8 @@ const placeOf = (config: MediaParts['config']): Place =>
     : makeFolder(config.mediaStore ?? homeOf(config))
 
 export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Media => {
-  const { db, outbound } = parts
-  const home = homeOf(parts.config)
+  const { db, outbound, seal, config } = parts
+  const home = homeOf(config)
   const arriving = join(home, 'arriving')
   const spooled = join(arriving, ownName)
   const links = makeLinks(parts, 'media', (id) => `/media/${id}`)
@@ -126,13 +132,23 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
   // What an earlier life left half-fetched.
   const swept = sweep(arriving)
 
-  const fileOf = (row: store.MediaRow, key: string): ChatFile => ({
+  const cipher = makeFileCipher(seal, 'files of messages')
+  const plainKeyOf = (account: string, digest: Buffer) => keyOf(account, digest.toString('hex'))
+  const encryptedKeyOf = (account: string, digest: Buffer) =>
+    keyOf(account, cipher.nameOf(account, digest)) + encryptedEnding
+
+  const read: Media['read'] = ({ account_id: account, key, size }, span) =>
+    key.endsWith(encryptedEnding)
+      ? cipher.open((part) => place.get(key, part), { account, place: key, size: size ?? 0 }, span)
+      : place.get(key, span)
+
+  const fileOf = (row: StoredMedia): ChatFile => ({
     type: row.type,
     mimeType: row.mime_type,
     name: row.name,
     size: row.size ?? 0,
     url: links.of(row.account_id, row.id),
-    open: () => lazily(() => place.get(key)),
+    open: () => lazily(() => read(row)),
   })
 
   const bring = async (
@@ -155,16 +171,18 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
       throw new Gone(`it has ${length} bytes, and a file of this type may have ${limits[type]}`)
     }
     await swept
-    const file = await spool(spooled, body, limits[type], signal).catch((error: unknown) => {
+    const { account_id: account, id } = row
+    const encryption = config.encryptFiles ? cipher.encrypt(account) : null
+    const file = await spool(spooled, body, limits[type], signal, encryption).catch((error: unknown) => {
       if (error instanceof TooLarge) throw new Gone(error.message)
       throw new Retry(error instanceof Error ? error.message : String(error), 5)
     })
-    const { account_id: account, id } = row
     const { path, digest } = file
-    const key = keyOf(account, digest)
+    const key = (encryption ? encryptedKeyOf : plainKeyOf)(account, digest)
     try {
       if (!(await claim(account, id, digest))) throw overtaken()
-      await place.put(key, file, mime)
+      if (encryption) await place.put(key, await encryption.finish(path, key), encryptedType)
+      else await place.put(key, file, mime)
     } finally {
       await rm(path, { force: true })
     }
@@ -174,7 +192,7 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
       return kept
     })
     if (!kept) throw overtaken()
-    return fileOf(kept, key)
+    return fileOf({ ...kept, key })
   }
 
   /** Before it is in the store, so that nobody takes it away for being nobody's; other bytes of an earlier attempt go. */
@@ -197,7 +215,7 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
     links,
     turns,
     find: (account, id) => store.find(db, account, id),
-    read: (key, span) => place.get(key, span),
+    read,
     fetch: async (job, id, network, signal) => {
       const account = job.account ?? ''
       const row = await store.find(db, account, id)
@@ -209,7 +227,8 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
         if (digest) await db.begin((tx) => askToDiscard(tx, account, digest))
         return failure(row.error)
       }
-      if (row.key !== null) return { file: fileOf(row, row.key) }
+      const { key } = row
+      if (key !== null) return { file: fileOf({ ...row, key }) }
       try {
         return { file: await turns.take(job, signal, (until) => bring(job, row, network, until)) }
       } catch (error) {
@@ -222,7 +241,9 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
     discard: (account, digest) =>
       db.begin(async (tx) => {
         await store.alone(tx, account, digest)
-        if (!(await store.isWanted(tx, account, digest))) await place.delete(keyOf(account, digest))
+        if (await store.isWanted(tx, account, digest)) return
+        // The setting may have changed between two messages with the same file.
+        for (const keyOf of [plainKeyOf, encryptedKeyOf]) await place.delete(keyOf(account, digest))
       }),
   }
 }

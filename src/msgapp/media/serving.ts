@@ -1,10 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
 import { Problem } from '../../http/problem.ts'
 import { spanOf } from '../../http/range.ts'
 import { parse, print } from '../../lib/id.ts'
 import { isShown } from './limits.ts'
-import type { Media } from './ops.ts'
+import type { Media, StoredMedia } from './ops.ts'
 import type { MediaRow } from './store.ts'
 
 /** A file may be asked for at once when a webhook tells of it: it is waited for so long while it is fetched. */
@@ -33,7 +35,7 @@ type Asked = {
 
 const refused = () => new Problem('notFound', 'There is no such file, or the link to it has ended', 'media_not_found')
 
-const arrived = async (media: Media, account: string, id: string): Promise<MediaRow & { key: string }> => {
+const arrived = async (media: Media, account: string, id: string): Promise<StoredMedia> => {
   const end = performance.now() + patienceMs
   for (;;) {
     const row = await media.find(account, id)
@@ -48,27 +50,36 @@ const arrived = async (media: Media, account: string, id: string): Promise<Media
   }
 }
 
-const send = async (media: Media, row: MediaRow & { key: string }, range: string | undefined, reply: FastifyReply) => {
+const send = async (
+  media: Media,
+  row: StoredMedia,
+  asked: IncomingHttpHeaders,
+  reply: FastifyReply,
+  failed: (error: unknown) => void,
+) => {
   const size = row.size ?? 0
-  const span = spanOf(range, size)
+  const span = spanOf(asked, size)
+  if (span === 'none') return reply.headers(headersOf(row)).code(416).header('content-range', `bytes */${size}`).send()
+  // Headers follow once the beginning could be read: a refusal must not be kept, nor pass for the file.
+  const content = (await media.read(row, span ?? undefined)).once('error', failed)
   reply.headers(headersOf(row))
-  if (span === 'none') return reply.code(416).header('content-range', `bytes */${size}`).send()
-  if (span === null) return reply.header('content-length', size).send(await media.read(row.key))
+  if (span === null) return reply.header('content-length', size).send(content)
   const { start, end } = span
   reply
     .code(206)
     .header('content-range', `bytes ${start}-${end}/${size}`)
     .header('content-length', end - start + 1)
-  return reply.send(await media.read(row.key, span))
+  return reply.send(content)
 }
 
 /** Serves files by their links. No part of the interface for customers, who are given whole links, and so in no contract. */
-export const installMedia = (app: FastifyInstance, media: Media): void => {
+export const installMedia = (app: FastifyInstance, media: Media, log: Pick<Logger, 'error'>): void => {
   app.get<Asked>('/media/:id', async ({ params, query, headers }, reply) => {
     const { account = '', until = '', signature = '' } = query
     const known = [params.id, account].map((text) => parse('MSG', print('MSG', String(text))))
     const [id, owner] = known
     if (!id || !owner || !media.links.isOpen(owner, id, String(until), String(signature))) throw refused()
-    return send(media, await arrived(media, owner, id), headers.range, reply)
+    const failed = (error: unknown) => log.error({ media: id, err: error }, 'files of messages: reading failed')
+    return send(media, await arrived(media, owner, id), headers, reply, failed)
   })
 }

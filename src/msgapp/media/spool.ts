@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Encryption } from '../../lib/encrypted-file.ts'
 import { flush, type LocalFile } from '../../lib/files.ts'
 
 // Files on their way into the store lie in a folder of each process. Processes of several machines may share the place.
@@ -47,23 +48,34 @@ export const sweep = async (folder: string): Promise<void> => {
 /** A file grew beyond what is allowed. */
 export class TooLarge extends Error {}
 
-/** Writes a stream to a temporary file of this folder. @throws TooLarge beyond so many bytes */
-export const spool = async (folder: string, body: Readable, most: number, signal: AbortSignal): Promise<LocalFile> => {
+/**
+ * Writes a stream to a temporary file of this folder, encrypted where it should be: its plain bytes are never on the disk then.
+ * @returns size and digest of what was read
+ * @throws TooLarge beyond so many bytes
+ */
+export const spool = async (
+  folder: string,
+  body: Readable,
+  most: number,
+  signal: AbortSignal,
+  encryption: Encryption | null = null,
+): Promise<LocalFile> => {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, randomUUID())
   const hash = createHash('sha256')
   let size = 0
+  const counted = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      size += chunk.length
+      if (size > most) throw new TooLarge(`it has more than ${most} bytes`)
+      hash.update(chunk)
+      yield chunk
+    }
+  }
   try {
     await pipeline(
       body,
-      async function* (chunks: AsyncIterable<Buffer>) {
-        for await (const chunk of chunks) {
-          size += chunk.length
-          if (size > most) throw new TooLarge(`it has more than ${most} bytes`)
-          hash.update(chunk)
-          yield chunk
-        }
-      },
+      (chunks: AsyncIterable<Buffer>) => (encryption ? encryption.body(counted(chunks)) : counted(chunks)),
       createWriteStream(path, { mode: 0o600 }),
       { signal },
     )

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { MediaRecording } from '../../port.ts'
 import { type G711, samplesOf } from '../codec/g711.ts'
@@ -82,7 +83,7 @@ export class Recorder {
     } finally {
       await this.file.close()
     }
-    return summarise(this.path)
+    return summarise(createReadStream(this.path))
   }
 
   private frameAt(at: number): number {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { MediaRecording } from '../../port.ts'
 
@@ -29,11 +30,11 @@ export const header = (frames: number): Buffer => {
   return written
 }
 
-/** Reads the whole file once: seconds, bytes and checksum of a recording that is complete. */
-export const summarise = async (path: string): Promise<MediaRecording> => {
+/** Reads the whole content once: seconds, bytes and checksum of a recording that is complete. */
+export const summarise = async (recording: Readable): Promise<MediaRecording> => {
   const hash = createHash('sha256')
   let bytes = 0
-  await pipeline(createReadStream(path), async (chunks) => {
+  await pipeline(recording, async (chunks) => {
     for await (const chunk of chunks) {
       bytes += chunk.length
       hash.update(chunk)
@@ -69,5 +70,5 @@ export const repair = async (path: string): Promise<MediaRecording> => {
   } finally {
     await file.close()
   }
-  return summarise(path)
+  return summarise(createReadStream(path))
 }
