@@ -1,11 +1,12 @@
 import { ok, serve } from '../http/endpoint.ts'
-import { invalid, notFound } from '../http/problem.ts'
+import { conflict, invalid, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
-import { issueKey, openAccount } from './ops.ts'
+import { createKey, shownLimits } from './keys.ts'
+import { openAccount } from './ops.ts'
 import * as store from './store.ts'
 
 const balanceOf = (row: store.AccountRow) => decimal(micros(row.balance) ?? 0)
@@ -25,6 +26,15 @@ const shown = (row: store.AccountRow) => ({
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),
   ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
+})
+
+const shownKey = (key: store.KeyRow) => ({
+  uuid: print('KEY', key.id),
+  label: key.label,
+  last_four: key.last_four,
+  ...shownLimits(key),
+  created_at: iso(key.created_at),
+  ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
 })
 
 const unknown = (printed: string) => notFound(`No account ${printed}`)
@@ -91,21 +101,13 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
 
   serve(c.createKey, async ({ params, body, tx }) => {
     const row = (await store.find(tx, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
-    return ok(await issueKey(tx, row.id, body.label))
+    return ok(await createKey(tx, row.id, body, null))
   }),
 
   serve(c.listKeys, async ({ params }) => {
     const row = (await store.find(db, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
     const keys = await store.keys(db, row.id)
-    return ok({
-      keys: keys.map((key) => ({
-        uuid: print('KEY', key.id),
-        label: key.label,
-        last_four: key.last_four,
-        created_at: iso(key.created_at),
-        ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
-      })),
-    })
+    return ok({ keys: keys.map(shownKey) })
   }),
 
   serve(c.revokeKey, async ({ params, tx }) => {
@@ -113,6 +115,22 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
     const account = parse('ACC', params.account_uuid)
     const revoked = key && account ? await store.revoke(tx, account, key) : 0
     if (revoked === 0) notFound(`No key ${params.key_uuid}`)
+    await changes.announce(tx, 'accounts')
+    return ok({})
+  }),
+
+  serve(c.listOwnKeys, async ({ account, key: own }) => {
+    const keys = await store.keys(db, account.id)
+    return ok({ keys: keys.map((key) => ({ ...shownKey(key), current: key.id === own.id })) })
+  }),
+
+  serve(c.createOwnKey, async ({ account, key, body, tx }) => ok(await createKey(tx, account.id, body, key.limits))),
+
+  serve(c.revokeOwnKey, async ({ account, key, params, tx }) => {
+    const unknownKey = () => notFound(`No key ${params.key_uuid}`)
+    const id = parse('KEY', params.key_uuid) ?? unknownKey()
+    if (id === key.id) conflict('You cannot revoke the key used for this request: use another one', 'key_in_use')
+    if ((await store.revoke(tx, account.id, id)) === 0) unknownKey()
     await changes.announce(tx, 'accounts')
     return ok({})
   }),

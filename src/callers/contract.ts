@@ -27,6 +27,7 @@ const unknown = 'No such caller ID of the account'
 export const listCallerIds = contract({
   ...account,
   id: 'listCallerIds',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/voip/caller-ids',
   summary: 'Numbers that calls of the account may show',
@@ -44,6 +45,7 @@ export const listCallerIds = contract({
 export const createCallerId = contract({
   ...account,
   id: 'createCallerId',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/voip/caller-ids',
   summary: 'Add a number of your own: a code goes there by SMS, from a number of the account; again for a new code',
@@ -75,6 +77,7 @@ export const createCallerId = contract({
 export const verifyCallerId = contract({
   ...account,
   id: 'verifyCallerId',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/voip/caller-ids/:caller_id_uuid/verify',
   summary: 'Prove a number of your own by the code that was sent to it',
@@ -92,6 +95,7 @@ export const verifyCallerId = contract({
 export const deleteCallerId = contract({
   ...account,
   id: 'deleteCallerId',
+  needs: 'numbers',
   method: 'DELETE',
   url: '/open/voip/caller-ids/:caller_id_uuid',
   summary: 'Remove a number of your own; those of the others go with their number or channel',

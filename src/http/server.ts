@@ -11,7 +11,7 @@ import type { TSchema } from 'typebox'
 import { type Db, isUnavailable } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { type AdmitParts, admissions } from './admit.ts'
-import type { Account, Person } from './auth.ts'
+import type { Account, AccountKey, Person } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
 import { type Cors, makeCors } from './cors.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
@@ -27,6 +27,8 @@ import { compileLate, formats, queryReader, validationProblem } from './validati
 declare module 'fastify' {
   interface FastifyRequest {
     account: Account | null
+    /** The API key that it came with. */
+    accountKey: AccountKey | null
     /** The user behind a token. */
     person: Person | null
     /** When it came, by the monotonic clock in milliseconds. */
@@ -190,6 +192,7 @@ export const makeServer = (
   app.server.maxHeadersCount = 100
 
   app.decorateRequest('account', null)
+  app.decorateRequest('accountKey', null)
   app.decorateRequest('person', null)
   app.decorateRequest('began', 0)
   readBodies(app)

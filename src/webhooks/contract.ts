@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Id, Ok, Time } from '../http/schema.ts'
 
-const webhooks = { auth: 'account', shape: 'full', tag: 'Webhooks' } as const
+const webhooks = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Webhooks' } as const
 
 /** A channel of any kind. */
 const ChannelId = Type.String({
