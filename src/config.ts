@@ -65,6 +65,12 @@ export const settings = {
     'Operator key. Default: made at the first start.',
     optional(secret),
   ),
+  wrongKeysPerMinute: setting(
+    'TRUNKLINE_WRONG_KEYS_PER_MINUTE',
+    '300',
+    'Wrong keys and tokens that an address may send within a minute before it has to wait; 0 for no limit.',
+    integer(0, 1_000_000),
+  ),
   masterKey: setting(
     'TRUNKLINE_MASTER_KEY',
     '',

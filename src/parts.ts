@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { type Changes, watchChanges } from './db/changes.ts'
 import type { Db } from './db/sql.ts'
 import { type Auth, makeAuth } from './http/auth.ts'
+import { type AuthThrottle, makeAuthThrottle } from './http/auth-throttle.ts'
 import { type Meter, makeMeter } from './http/limit.ts'
 import { type Metrics, makeMetrics } from './http/metrics.ts'
 import { wake } from './jobs/queue.ts'
@@ -43,6 +44,7 @@ export type Parts = Given & {
   readonly changes: Changes
   readonly auth: Auth
   readonly meter: Meter
+  readonly throttle: AuthThrottle
   readonly metrics: Metrics
   readonly prices: Prices
   readonly tokens: Tokens
@@ -90,6 +92,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     prices,
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
+    throttle: makeAuthThrottle(config.wrongKeysPerMinute),
     metrics: makeMetrics(),
     tokens: makeTokens(db, seal, changes),
     channels: makeChannels(db, changes),

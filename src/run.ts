@@ -8,6 +8,7 @@ import { installRecordings } from './calls/serving.ts'
 import { forgetStories } from './calls/story.ts'
 import { forgetContactImports } from './contacts/jobs.ts'
 import { makeEndpoints } from './endpoints.ts'
+import { makeClientAddress } from './http/client-address.ts'
 import { forgetKeys } from './http/idempotency.ts'
 import { makeNaming } from './http/naming.ts'
 import { makeServer } from './http/server.ts'
@@ -31,6 +32,7 @@ import { syncSchedule } from './numbers/syncing.ts'
 import type { Parts } from './parts.ts'
 import { installSite } from './site/routes.ts'
 import { smsJobs, smsSchedules } from './sms/jobs.ts'
+import { forgetRevokedTokens } from './tokens/ops.ts'
 import { makeTunnel } from './tunnel/routes.ts'
 import { type Deliveries, startDeliveries } from './webhooks/engine.ts'
 import { forgetDeliveries, webhookJobs } from './webhooks/jobs.ts'
@@ -82,7 +84,7 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   const { config } = parts
   const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
   const naming = makeNaming(config.msgappName)
-  const tunnel = makeTunnel(parts, naming)
+  const tunnel = makeTunnel(parts, naming, makeClientAddress(trustProxy))
   const app = makeServer({ ...parts, tls, trustProxy, naming }, makeEndpoints(parts), [
     tunnel.upgrade,
     parts.voice.upgrade,
@@ -145,6 +147,7 @@ export const run = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | nul
         forgetContactImports,
         forgetDeliveries,
         forgetAudit(config.auditDays),
+        forgetRevokedTokens,
       ],
     })
     deliveries = startDeliveries(parts)

@@ -9,9 +9,15 @@ import { makeBrokenWorld, makeCutWorld } from './recipes/away.ts'
 import { refused, type Stages } from './recipes/generic.ts'
 import { makeScene, makeScenery } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
+import { makeWorld } from './world.ts'
 
-const [world, broken, cut] = await Promise.all([makeScenery(), makeBrokenWorld(), makeCutWorld()])
-const stages: Stages = { scene: await makeScene(world, 'recipe'), broken, cut }
+const [world, broken, cut, strict] = await Promise.all([
+  makeScenery(),
+  makeBrokenWorld(),
+  makeCutWorld(),
+  makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_WRONG_KEYS_PER_MINUTE: '1' }),
+])
+const stages: Stages = { scene: await makeScene(world, 'recipe'), broken, cut, strict }
 
 const recipeOf = (id: string) => {
   const recipe = recipes[id]

@@ -38,7 +38,10 @@ export const makeWorld = async (
   given: { db?: TestDatabase; simulator?: Simulator; log?: Logger; key?: Buffer; publicUrl?: () => string } = {},
 ): Promise<World> => {
   const db = given.db ?? (await testDatabase())
-  const config = { ...readConfig({ TRUNKLINE_LOG: 'silent', ...settings }), ...changed }
+  const config = {
+    ...readConfig({ TRUNKLINE_LOG: 'silent', TRUNKLINE_WRONG_KEYS_PER_MINUTE: '0', ...settings }),
+    ...changed,
+  }
   const parts = await makeParts({
     config,
     db,

@@ -1,10 +1,11 @@
 import { Type } from 'typebox'
-import { Confidential } from '../http/confidential.ts'
+import { type Capability, capabilities } from '../http/capability.ts'
 import { contract } from '../http/endpoint.ts'
-import { Decimal, Id, Ok, Time, Words } from '../http/schema.ts'
+import { Decimal, Enum, Id, Ok, Time, Words } from '../http/schema.ts'
 
 export const getInfo = contract({
   id: 'getInfo',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/info',
   tag: 'Account',
@@ -135,6 +136,47 @@ export const changeAccount = contract({
   cli: 'accounts change',
 })
 
+const limits = (absent: string) => ({
+  scopes: Type.Optional(
+    Type.Array(Enum<Capability[]>([...capabilities]), {
+      minItems: 1,
+      maxItems: capabilities.length,
+      description: `What the key may do: each endpoint names the scope that it needs (x-needs). ${absent.replace('%', 'all')}`,
+      examples: [['inbox', 'read_only']],
+    }),
+  ),
+  expires_at: Type.Optional({
+    ...Time,
+    description: `The key is refused from then on (401 key_expired), by the real clock. ${absent.replace('%', 'never')}`,
+  }),
+  allowed_addresses: Type.Optional(
+    Type.Array(Type.String({ minLength: 2, maxLength: 50, examples: ['192.0.2.0/24'] }), {
+      minItems: 1,
+      maxItems: 50,
+      description: `Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. ${absent.replace('%', 'any')}`,
+      examples: [['192.0.2.0/24', '2001:db8::/32']],
+    }),
+  ),
+})
+
+const keyLimits = limits('Absent: %')
+const wish = (absent: string) => Type.Object({ label: Words(100), ...limits(absent) })
+const NewKey = Ok({
+  uuid: Id('KEY'),
+  label: Type.String(),
+  key: Type.String({ examples: ['UAK…'] }),
+  ...keyLimits,
+})
+const Key = {
+  uuid: Id('KEY'),
+  label: Type.String(),
+  last_four: Type.String(),
+  ...keyLimits,
+  created_at: Time,
+  last_used_at: Type.Optional(Time),
+}
+const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 1,000 within 24 hours (too_many_keys)'
+
 export const createKey = contract({
   ...operator,
   id: 'createKey',
@@ -142,10 +184,10 @@ export const createKey = contract({
   url: '/operator/accounts/:account_uuid/keys',
   summary: 'Create an API key; the answer shows it this once',
   params: accountParams,
-  body: Type.Object({ label: Words(100) }),
+  body: wish('Default: %'),
   status: 201,
-  reply: Ok({ uuid: Id('KEY'), label: Type.String(), key: Confidential(Type.String({ examples: ['UAK…'] })) }),
-  errors: { notFound: unknownAccount },
+  reply: NewKey,
+  errors: { notFound: unknownAccount, forbidden: tooManyKeys },
   cli: 'keys create',
 })
 
@@ -157,17 +199,7 @@ export const listKeys = contract({
   summary: 'API keys of an account that are not revoked',
   params: accountParams,
   status: 200,
-  reply: Ok({
-    keys: Type.Array(
-      Type.Object({
-        uuid: Id('KEY'),
-        label: Type.String(),
-        last_four: Type.String(),
-        created_at: Time,
-        last_used_at: Type.Optional(Time),
-      }),
-    ),
-  }),
+  reply: Ok({ keys: Type.Array(Type.Object(Key)) }),
   errors: { notFound: unknownAccount },
   cli: 'keys list',
 })
@@ -183,4 +215,48 @@ export const revokeKey = contract({
   reply: Ok({}),
   errors: { notFound: 'No such key of this account' },
   cli: 'keys revoke',
+})
+
+const own = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Account' } as const
+
+export const listOwnKeys = contract({
+  ...own,
+  id: 'listOwnKeys',
+  method: 'GET',
+  url: '/open/keys',
+  summary: 'API keys of the account that are not revoked',
+  status: 200,
+  reply: Ok({
+    keys: Type.Array(Type.Object({ ...Key, current: Type.Boolean({ description: 'The key of this very request' }) })),
+  }),
+  errors: {},
+})
+
+export const createOwnKey = contract({
+  ...own,
+  id: 'createOwnKey',
+  audited: true,
+  method: 'POST',
+  url: '/open/keys',
+  summary: 'Create an API key that can do no more than the key of this request; the answer shows it this once',
+  ownAnswer: true,
+  body: wish('Default: that of the key of this request'),
+  status: 201,
+  reply: NewKey,
+  errors: {
+    forbidden: `The account is blocked, the key lacks the scope develop (scope_missing), or the new key would exceed it (exceeds_own_key). ${tooManyKeys}`,
+  },
+})
+
+export const revokeOwnKey = contract({
+  ...own,
+  id: 'revokeOwnKey',
+  audited: true,
+  method: 'DELETE',
+  url: '/open/keys/:key_uuid',
+  summary: 'Revoke another API key of the account: refused everywhere within a second',
+  params: Type.Object({ key_uuid: Id('KEY') }),
+  status: 200,
+  reply: Ok({}),
+  errors: { notFound: 'No such key of the account', conflict: 'It is the key of this very request (key_in_use)' },
 })

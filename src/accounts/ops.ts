@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../db/sql.ts'
+import type { KeyLimits } from '../http/auth.ts'
 import { print, uuid } from '../lib/id.ts'
 import { keyHash, makeKey } from '../lib/secret.ts'
 import * as store from './store.ts'
@@ -30,10 +31,18 @@ export const openAccount = async (
   return id
 }
 
+const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null }
+
 /** Gives an account a key: a new one, or the one that the settings name. The key itself is not kept. */
-export const issueKey = async (tx: Tx, account: string, label: string, key = makeKey('UAK')) => {
+export const issueKey = async (
+  tx: Tx,
+  account: string,
+  label: string,
+  key = makeKey('UAK'),
+  limits: KeyLimits = unlimited,
+) => {
   const id = uuid()
-  await store.addKey(tx, account, id, label, keyHash(key), key.slice(-4))
+  await store.addKey(tx, account, { ...limits, id, label, hash: keyHash(key), lastFour: key.slice(-4) })
   return { uuid: print('KEY', id), label, key }
 }
 

@@ -1,11 +1,12 @@
 import { ok, serve } from '../http/endpoint.ts'
-import { invalid, notFound } from '../http/problem.ts'
+import { conflict, invalid, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
-import { issueKey, openAccount } from './ops.ts'
+import { createKey, shownLimits } from './keys.ts'
+import { openAccount } from './ops.ts'
 import * as store from './store.ts'
 
 const balanceOf = (row: store.AccountRow) => decimal(micros(row.balance) ?? 0)
@@ -29,6 +30,21 @@ const shown = (row: store.AccountRow) => ({
 
 /** The audited fields of an account. Its balance changes by acts of its own. */
 const audited = ({ balance: _, ...rest }: ReturnType<typeof shown>) => rest
+
+/** The audited fields of a key that was made: its limits, and never the key. */
+const auditedKey = ({ key, uuid: _, ...rest }: Awaited<ReturnType<typeof createKey>>) => ({
+  ...rest,
+  last_four: key.slice(-4),
+})
+
+const shownKey = (key: store.KeyRow) => ({
+  uuid: print('KEY', key.id),
+  label: key.label,
+  last_four: key.last_four,
+  ...shownLimits(key),
+  created_at: iso(key.created_at),
+  ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
+})
 
 const unknown = (printed: string) => notFound(`No account ${printed}`)
 const idOf = (printed: string) => parse('ACC', printed) ?? unknown(printed)
@@ -99,23 +115,15 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
 
   serve(c.createKey, async ({ params, body, tx, audit }) => {
     const row = (await store.find(tx, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
-    const issued = await issueKey(tx, row.id, body.label)
-    await audit(tx, { target: issued.uuid, after: { label: issued.label, last_four: issued.key.slice(-4) } })
+    const issued = await createKey(tx, row.id, body, null)
+    await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
     return ok(issued)
   }),
 
   serve(c.listKeys, async ({ params }) => {
     const row = (await store.find(db, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
     const keys = await store.keys(db, row.id)
-    return ok({
-      keys: keys.map((key) => ({
-        uuid: print('KEY', key.id),
-        label: key.label,
-        last_four: key.last_four,
-        created_at: iso(key.created_at),
-        ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
-      })),
-    })
+    return ok({ keys: keys.map(shownKey) })
   }),
 
   serve(c.revokeKey, async ({ params, tx, audit }) => {
@@ -123,6 +131,26 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
     const account = parse('ACC', params.account_uuid)
     const revoked = (key && account && (await store.revoke(tx, account, key))) || notFound(`No key ${params.key_uuid}`)
     await audit(tx, { before: revoked })
+    await changes.announce(tx, 'accounts')
+    return ok({})
+  }),
+
+  serve(c.listOwnKeys, async ({ account, key: own }) => {
+    const keys = await store.keys(db, account.id)
+    return ok({ keys: keys.map((key) => ({ ...shownKey(key), current: key.id === own.id })) })
+  }),
+
+  serve(c.createOwnKey, async ({ account, key, body, tx, audit }) => {
+    const issued = await createKey(tx, account.id, body, key.limits)
+    await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
+    return ok(issued)
+  }),
+
+  serve(c.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
+    const unknownKey = () => notFound(`No key ${params.key_uuid}`)
+    const id = parse('KEY', params.key_uuid) ?? unknownKey()
+    if (id === key.id) conflict('You cannot revoke the key used for this request: use another one', 'key_in_use')
+    await audit(tx, { before: (await store.revoke(tx, account.id, id)) ?? unknownKey() })
     await changes.announce(tx, 'accounts')
     return ok({})
   }),

@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../db/sql.ts'
+import type { KeyLimits } from '../http/auth.ts'
 
 export type AccountRow = {
   id: string
@@ -72,14 +73,36 @@ export const change = (tx: Tx, id: string, a: Changed) => tx.run`
 export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`
   update balances set low_balance = ${limit}::numeric where account_id = ${id}`
 
-export type KeyRow = { id: string; label: string; last_four: string; created_at: Date; last_used_at: Date | null }
+export type KeyRow = KeyLimits & {
+  id: string
+  label: string
+  last_four: string
+  created_at: Date
+  last_used_at: Date | null
+}
 
-export const addKey = (tx: Tx, account: string, id: string, label: string, hash: Buffer, lastFour: string) => tx.run`
-  insert into api_keys (account_id, id, label, hash, last_four) values (${account}, ${id}, ${label}, ${hash}, ${lastFour})
+export type NewKey = KeyLimits & { id: string; label: string; hash: Buffer; lastFour: string }
+
+export const addKey = (tx: Tx, account: string, key: NewKey) => tx.run`
+  insert into api_keys (account_id, id, label, hash, last_four, scopes, expires_at, allowed_addresses)
+  values (${account}, ${key.id}, ${key.label}, ${key.hash}, ${key.lastFour}, ${key.scopes}::text[],
+    ${key.expires_at}::timestamptz, ${key.allowed_addresses}::text[])
   on conflict (hash) do nothing`
 
+/** Counts the keys of an account, revoked ones of the last day too, and lets no other transaction add one meanwhile. Keys
+ *  that were revoked a month ago are forgotten. */
+export const countKeys = async (tx: Tx, account: string): Promise<{ kept: number; recent: number }> => {
+  await tx.run`select 1 from accounts where id = ${account} for no key update`
+  await tx.run`
+    delete from api_keys where account_id = ${account} and revoked_at < app_now() - interval '30 days'`
+  return await tx.one`
+    select count(*) filter (where revoked_at is null)::integer as kept,
+      count(*) filter (where created_at > app_now() - interval '24 hours')::integer as recent
+    from api_keys where account_id = ${account}`
+}
+
 export const keys = (db: Sql, account: string) => db.many<KeyRow>`
-  select id, label, last_four, created_at, last_used_at from api_keys
+  select id, label, last_four, scopes, expires_at, allowed_addresses, created_at, last_used_at from api_keys
   where account_id = ${account} and revoked_at is null order by created_at, id`
 
 /** Null when the account has no such key. */

@@ -76,6 +76,7 @@ export const listAudit = contract({
 
 export const listOwnAudit = contract({
   auth: 'account',
+  needs: 'people',
   shape: 'full',
   tag: 'Audit',
   id: 'listOwnAudit',

@@ -7,6 +7,7 @@ const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 export const estimateCallPrice = contract({
   ...account,
   id: 'estimateCallPrice',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/voip/estimated-call-price/:number',
   summary: 'What a minute of a call to a number costs at this moment; to numbers of the account nothing',
@@ -60,6 +61,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const getCallHistory = contract({
   ...account,
   id: 'getCallHistory',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/voip/call-history',
   summary: 'Calls of the account, newest first',
@@ -87,6 +89,7 @@ export const getCallHistory = contract({
 export const getCall = contract({
   ...account,
   id: 'getCall',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/voip/call/:call_uuid',
   summary: 'One call, and who handled it',
@@ -118,6 +121,7 @@ const Timeline = Type.Array(
 export const getCallTimeline = contract({
   ...account,
   id: 'getCallTimeline',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/voip/call/:call_uuid/timeline',
   summary: 'What happened in a call, line by line: SIP messages, how audio went, why it ended',

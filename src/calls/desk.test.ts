@@ -23,8 +23,11 @@ const addUser = async (who: Tenant): Promise<string> => {
 
 test('whoever registers is looked after until the credentials end, also while suspended: a registration may be under way', async () => {
   const user = await addUser(await tenant())
-  const arrive = (seconds: number) =>
-    desk.admit({ username: `${Math.floor(Date.now() / 1_000) + seconds}:${user}`, identity: user, generation: null })
+  const arrive = async (seconds: number) => {
+    const username = `${Math.floor(Date.now() / 1_000) + seconds}:${user}`
+    const password = (await desk.password(username)) ?? ''
+    return await desk.admit({ username, password, identity: user, generation: null })
+  }
   const isPresent = () => desk.present().some((person) => person.user === user.slice(3))
   assert.ok('value' in (await arrive(2)))
   await call('operator', 'PATCH', `/operator/users/${user}`, { status: 'SUSPENDED' })

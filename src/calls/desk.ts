@@ -10,7 +10,7 @@ import type {
   VoiceTarget,
 } from '../connectors/voice-port.ts'
 import type { Db } from '../db/sql.ts'
-import { expiryOf, newestGeneration, passwordOf, sipSecret } from '../devices/ops.ts'
+import { expiryOf, newestGeneration, sipSecret } from '../devices/ops.ts'
 import { Problem } from '../http/problem.ts'
 import { parse, print } from '../lib/id.ts'
 import { micros } from '../lib/money.ts'
@@ -34,6 +34,7 @@ import {
   mayStillSpend,
 } from './limits.ts'
 import { beatCall, beginCall, callAnswered, callEnded, type Lack, refuseCall } from './ops.ts'
+import { makePresence } from './presence.ts'
 import * as recordings from './recordings.ts'
 import type { RecordingLink } from './shown.ts'
 import type { NewCall } from './store.ts'
@@ -57,6 +58,8 @@ export type DeskGround = {
 export type Desk = VoiceDesk & {
   /** Those who may be here, or on the telephone. */
   present(): readonly VoicePerson[]
+  /** Those of them whose credentials were revoked. */
+  revoked(): Promise<readonly VoicePerson[]>
   /** Writes down what calls told since the last time. */
   flush(): Promise<void>
 }
@@ -74,10 +77,9 @@ const refused = ({ status, reason }: Refused) => ({ refused: { status, reason } 
 /** Decides what browsers and trunks may do, and writes down what they did. */
 export const makeDesk = (ground: DeskGround): Desk => {
   const { db, seal } = ground
-  const secret = sipSecret(seal)
   const cipher = recordings.recordingCipher(seal)
   const running = new Map<string, Running>()
-  const people = new Map<string, VoicePerson & { readonly until: number }>()
+  const presence = makePresence(db, sipSecret(seal))
 
   const stories = makeStories(db)
 
@@ -198,16 +200,18 @@ export const makeDesk = (ground: DeskGround): Desk => {
   }
 
   return {
-    password: (username) => (expiryOf(username) ? passwordOf(secret, username) : null),
+    password: presence.password,
 
-    admit: async ({ username, identity, generation }) => {
+    admit: async ({ username, password, identity, generation }) => {
       const user = parse('USR', identity)
       const until = expiryOf(username)
       const account = user && (await standingOf(db, user))?.account
       if (!user || !account || !until) return refused(refuse(403, '', 'The credentials are unknown or have ended'))
       const person = { account, user }
       // Noted before its standing is read, and kept: whoever is suspended meanwhile is found, now or at the next look.
-      people.set(user, { ...person, until: Math.max(until.getTime(), people.get(user)?.until ?? 0) })
+      presence.note({ ...person, until: until.getTime(), username, password })
+      if ((await presence.password(username)) !== password)
+        return refused(refuse(403, '', 'The credentials were revoked'))
       const newest = await newestGeneration(db, account, user)
       if (generation !== null && newest !== null && generation < newest)
         return refused(refuse(403, '', 'A newer device has registered'))
@@ -222,13 +226,8 @@ export const makeDesk = (ground: DeskGround): Desk => {
 
     // A newer device of the same user is here instead; the others may still be on the telephone.
     left: () => {},
-    present: () => {
-      // No registration outlives its credentials, but a call may.
-      const talking = new Set([...running.values()].map(({ account }) => account))
-      for (const [user, { account, until }] of people)
-        if (until < Date.now() && !talking.has(account)) people.delete(user)
-      return [...people.values()]
-    },
+    present: () => presence.present(new Set([...running.values()].map(({ account }) => account))),
+    revoked: presence.revoked,
 
     place,
     receive,

@@ -87,21 +87,40 @@ export const openOffice = async (ground: OfficeGround): Promise<Office> => {
     await desk.flush().catch(fault)
   }
 
+  const lookOnce = async () => {
+    const people = desk.present()
+    if (people.length === 0) return
+    const barred = new Set(
+      await barredOf(
+        db,
+        people.map(({ user }) => user),
+      ),
+    )
+    const gone = people.filter(({ user }) => barred.has(user))
+    await drivers.gateway.drop(gone, 'suspended', true)
+    await drivers.gateway.drop(await desk.revoked(), 'expired', true)
+  }
+  let isDue = false
+  let looking: Promise<void> | null = null
+  /** However often something changes, one look at a time, and one more for what changed meanwhile. */
+  const look = () => {
+    isDue = true
+    const work = async () => {
+      while (isDue) {
+        isDue = false
+        await lookOnce()
+      }
+    }
+    looking ??= work().finally(() => {
+      looking = null
+    })
+    return looking
+  }
+
   return {
     ...drivers,
     tenure,
-    look: async () => {
-      const people = desk.present()
-      if (people.length === 0) return
-      const barred = new Set(
-        await barredOf(
-          db,
-          people.map(({ user }) => user),
-        ),
-      )
-      const gone = people.filter(({ user }) => barred.has(user))
-      await drivers.gateway.drop(gone, 'suspended', true)
-    },
+    look,
     hangUp: async () => {
       if (drivers.gateway.calls() === 0) return
       for (const { id } of await store.toHangUp(db)) await drivers.gateway.hangUp(id, 'An operator ended the call')

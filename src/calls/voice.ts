@@ -132,7 +132,8 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
     return turn
   }
   changes.on('connections', () => void refresh())
-  for (const topic of ['accounts', 'users'] as const) changes.on(topic, () => void office?.look().catch(onError))
+  for (const topic of ['accounts', 'users', 'tokens'] as const)
+    changes.on(topic, () => void office?.look().catch(onError))
   changes.on('calls', () => void office?.hangUp().catch(onError))
 
   const standing = (): VoiceStanding => {

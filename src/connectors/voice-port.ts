@@ -24,6 +24,8 @@ export type VoiceAsked<T> = { readonly value: T } | { readonly refused: VoiceRef
 export type VoiceArrival = {
   /** Digest username, `<expiry>:<USR…>`. */
   readonly username: string
+  /** The one that was proven: it may have been revoked since. */
+  readonly password: string
   /** User part of From and To. */
   readonly identity: string
   /** Header X-Device-Gen; null when absent. */
@@ -116,7 +118,7 @@ export type VoiceTrace = {
 /** Whoever decides. Every promise resolves once what it says is durable. */
 export type VoiceDesk = {
   /** The password of a digest username of ours; null when there is no such. */
-  password(username: string): string | null
+  password(username: string): string | null | Promise<string | null>
   admit(arrival: VoiceArrival): Promise<VoiceAsked<VoicePresence>>
   left(person: VoicePerson, reason: 'replaced' | 'expired' | 'suspended' | 'requested'): void
   /** Writes the attempt down, refused or not. */
@@ -183,7 +185,7 @@ export type VoiceGateway = {
   apply(trunks: readonly VoiceTrunk[]): Promise<void>
   trunk(id: string): VoiceTrunkState | null
   isRegistered(person: VoicePerson): boolean
-  /** Ends registrations, and with `calls` the calls too. */
+  /** Ends registrations, and with `calls` the calls too. `expired`: their credentials were revoked. */
   drop(people: readonly VoicePerson[], reason: 'suspended' | 'expired', calls: boolean): Promise<void>
   hangUp(call: string, reason: string): Promise<void>
   /** Sends the BYE of dialogs that a crash left behind. @returns those whose peer answered */

@@ -77,6 +77,7 @@ const more = {
 export const createContact = contract({
   ...open,
   id: 'createContact',
+  needs: 'inbox',
   method: 'POST',
   url: '/open/contacts',
   summary: 'Create a contact: a first name and at least one detail, in contact_details (or contact_detail)',
@@ -89,6 +90,7 @@ export const createContact = contract({
 export const updateContact = contract({
   ...open,
   id: 'updateContact',
+  needs: 'inbox',
   method: 'PUT',
   url: '/open/contacts/:contact_uuid',
   summary:
@@ -111,6 +113,7 @@ const perPage = { results_per_page: page(''), per_page: page('results_per_page')
 export const listContacts = contract({
   ...open,
   id: 'listContacts',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/contacts',
   summary: 'The contacts of the account in the order of their creation',
@@ -142,6 +145,7 @@ const Query = (description: string) =>
 export const searchContacts = contract({
   ...open,
   id: 'searchContacts',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/contacts/search',
   summary:
@@ -160,6 +164,7 @@ export const searchContacts = contract({
 export const getContact = contract({
   ...open,
   id: 'getContact',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/contacts/:contact_uuid',
   summary: 'One contact',
@@ -172,6 +177,7 @@ export const getContact = contract({
 export const deleteContact = contract({
   ...open,
   id: 'deleteContact',
+  needs: 'inbox',
   method: 'DELETE',
   url: '/open/contacts/:contact_uuid',
   summary: 'Delete a contact',

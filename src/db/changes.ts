@@ -10,6 +10,7 @@ export type Topic =
   | 'numbers'
   | 'suppliers'
   | 'signing-keys'
+  | 'tokens'
   | 'purchases'
   | 'webhooks'
   | 'msgapp'

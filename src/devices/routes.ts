@@ -5,7 +5,7 @@ import { print } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import { isActive } from '../users/ops.ts'
 import * as c from './contract.ts'
-import { ephemeral, sipSecret } from './ops.ts'
+import { ephemeral, sipCredentials, sipSecret } from './ops.ts'
 import * as store from './store.ts'
 
 export const deviceRoutes = ({ config, seal, publicUrl }: Parts) => {
@@ -33,7 +33,7 @@ export const deviceRoutes = ({ config, seal, publicUrl }: Parts) => {
           uri: `sip:${user}@${hostname}`,
           ws_url: href.replace(/^http/, 'ws'),
           realm: hostname,
-          ...ephemeral(secret, user, person.expiresAt),
+          ...sipCredentials(secret, user, person.expiresAt, person.epoch),
           generation,
         },
         ice_servers: iceServers(user, person.expiresAt),

@@ -20,6 +20,7 @@ const Document = Type.Object({
 export const uploadDocument = contract({
   ...open,
   id: 'uploadDocument',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/numbers/documents',
   summary:
@@ -44,6 +45,7 @@ export const uploadDocument = contract({
 export const listDocuments = contract({
   ...open,
   id: 'listDocuments',
+  needs: 'numbers',
   method: 'GET',
   url: '/open/numbers/documents',
   summary: 'The documents of the account, newest first',
@@ -61,6 +63,7 @@ export const listDocuments = contract({
 export const getDocument = contract({
   ...open,
   id: 'getDocument',
+  needs: 'numbers',
   method: 'GET',
   url: '/open/numbers/documents/:document_uuid',
   summary: 'What is known of a document',
@@ -73,6 +76,7 @@ export const getDocument = contract({
 export const getDocumentContent = contract({
   ...open,
   id: 'getDocumentContent',
+  needs: 'numbers',
   method: 'GET',
   url: '/open/numbers/documents/:document_uuid/content',
   summary: 'The file itself, as it was uploaded',
@@ -86,6 +90,7 @@ export const deleteDocument = contract({
   ...open,
   id: 'deleteDocument',
   audited: true,
+  needs: 'numbers',
   method: 'DELETE',
   url: '/open/numbers/documents/:document_uuid',
   summary: 'Delete a document for good; not while a number of the account is registered with it',

@@ -7,6 +7,7 @@ const EventNames = Enum<EventName[]>([...eventNames], { examples: ['msgapp.messa
 
 export const triggerEvent = contract({
   id: 'triggerEvent',
+  needs: 'develop',
   auth: 'account',
   shape: 'full',
   tag: 'Sandbox',

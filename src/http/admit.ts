@@ -1,16 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   type Account,
+  type AccountKey,
   type Auth,
   blocked,
+  keyRefusal,
   missingKey,
   type OperatorKey,
   type Person,
+  scopeRefusal,
   wrongKey,
   wrongOperatorKey,
   wrongRole,
   wrongToken,
 } from './auth.ts'
+import { type AuthThrottle, type Keys, lookUp } from './auth-throttle.ts'
+import type { Capability } from './capability.ts'
 import { type Contract, isMetered, needsOperator } from './endpoint.ts'
 import type { Meter } from './limit.ts'
 import { Problem } from './problem.ts'
@@ -18,6 +23,7 @@ import { Problem } from './problem.ts'
 export type AdmitParts = {
   auth: Auth
   meter: Meter
+  throttle: AuthThrottle
   tokens: {
     /** Who a token was given to; null for one that is none of ours, spoilt or expired. */
     bearer(token: string, issuer: string): Promise<Person | null>
@@ -27,12 +33,20 @@ export type AdmitParts = {
 
 type Admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
-/** Lets an account in: its pace (429, 402), then 403 when it is blocked. */
+/** Lets an account in: its pace (429, 402), then 403 when it is blocked or the key lacks the scope. */
 const entry = ({ meter }: AdmitParts, contract: Contract) => {
   const metered = isMetered(contract)
-  return (account: Account, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+  return (
+    account: Account,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: (error?: Error) => void,
+    needs: Capability | null = null,
+  ) => {
     const admit = () => {
       if (account.blocked) return done(blocked(account))
+      const lacking = needs && request.accountKey && scopeRefusal(request.accountKey, needs)
+      if (lacking) return done(lacking)
       request.account = account
       done()
     }
@@ -48,16 +62,35 @@ const entry = ({ meter }: AdmitParts, contract: Contract) => {
   }
 }
 
-/** Admits a request with an account's key, or 401. */
-const admitAccount = (parts: AdmitParts, contract: Contract): Admit => {
+/** Hands over whose key it is: at once when this process knows it, else after the database was asked. Wrong keys are
+ *  counted by address, and slowed down. */
+const identify = <T>(
+  { throttle }: AdmitParts,
+  request: FastifyRequest,
+  key: string,
+  keys: Keys<T>,
+  wrong: () => Problem,
+  take: (known: T) => void,
+  done: (error: Error) => void,
+) => {
+  const known = keys.known(key)
+  if (known !== null) take(known)
+  else lookUp(throttle, request.ip, key, keys, wrong).then(take, done)
+}
+
+/** Admits a request with an account's key: else 401, 429 or 403. */
+const admitAccount = (parts: AdmitParts, contract: Contract, needs: Capability): Admit => {
   const enter = entry(parts, contract)
   return (request, reply, done) => {
     const key = request.headers['x-user-api-key']
     if (typeof key !== 'string' || key === '') return done(missingKey())
-    const known = (account: Account | null) => (account ? enter(account, request, reply, done) : done(wrongKey()))
-    const account = parts.auth.account(key)
-    if (account instanceof Promise) account.then(known, done)
-    else known(account)
+    const known = (found: AccountKey) => {
+      const refusal = keyRefusal(found, request)
+      if (refusal) return done(refusal)
+      request.accountKey = found
+      enter(found.account, request, reply, done, needs)
+    }
+    identify(parts, request, key, parts.auth.accounts, wrongKey, known, done)
   }
 }
 
@@ -66,14 +99,19 @@ const admitPerson = (parts: AdmitParts, contract: Contract): Admit => {
   const enter = entry(parts, contract)
   const known = async (token: string): Promise<{ person: Person; account: Account } | null> => {
     const person = await parts.tokens.bearer(token, parts.publicUrl())
-    const account = person && (await parts.auth.accountBy(person.account))
+    const account = person && (await parts.auth.accountOf(person))
     return account && { person, account }
   }
   return (request, reply, done) => {
     const token = /^Bearer +([\w.~+/=-]{1,4000})$/i.exec(request.headers.authorization ?? '')?.[1]
     if (token === undefined) return done(wrongToken())
     known(token).then((found) => {
-      if (!found) return done(wrongToken())
+      if (!found) {
+        // The signature was checked first: a right token is never refused for the wrong ones of its neighbours.
+        const refusal = parts.throttle.refusal(request.ip, null)
+        if (!refusal) parts.throttle.failed(request.ip, token)
+        return done(refusal ?? wrongToken())
+      }
       request.person = found.person
       enter(found.account, request, reply, done)
     }, done)
@@ -90,31 +128,34 @@ const admitSecure: Admit = (request, _reply, done) => {
 }
 
 /** Admits a request with an operator key. Answers 401 without a valid key, 403 without the role. */
-const admitOperator = ({ auth }: AdmitParts, contract: Contract): Admit => {
+const admitOperator = (parts: AdmitParts, contract: Contract): Admit => {
   const isRestricted = needsOperator(contract)
   return (request, _reply, done) => {
     const key = request.headers['x-operator-key']
     if (typeof key !== 'string' || key === '') return done(wrongOperatorKey())
-    const known = (operator: OperatorKey | null) => {
-      if (!operator) return done(wrongOperatorKey())
+    const known = (operator: OperatorKey) => {
       if (isRestricted && operator.role !== 'operator') return done(wrongRole())
       request.operator = operator
       done()
     }
-    const operator = auth.operator(key)
-    if (operator instanceof Promise) operator.then(known, done)
-    else known(operator)
+    identify(parts, request, key, parts.auth.operators, wrongOperatorKey, known, done)
   }
 }
 
 /** What a request has to pass before its body is read: 401, the account's pace, 403. */
 export const admissions = (parts: AdmitParts, contract: Contract): Admit[] => {
-  const ways: Record<Contract['auth'], (() => Admit) | null> = {
-    account: () => admitAccount(parts, contract),
-    voice: () => admitPerson(parts, contract),
-    operator: () => admitOperator(parts, contract),
-    none: null,
+  const way = (): Admit | null => {
+    switch (contract.auth) {
+      case 'account':
+        return admitAccount(parts, contract, contract.needs)
+      case 'voice':
+        return admitPerson(parts, contract)
+      case 'operator':
+        return admitOperator(parts, contract)
+      case 'none':
+        return null
+    }
   }
-  const way = ways[contract.auth]
-  return [...(way ? [way()] : []), ...(contract.secure ? [admitSecure] : [])]
+  const admit = way()
+  return [...(admit ? [admit] : []), ...(contract.secure ? [admitSecure] : [])]
 }

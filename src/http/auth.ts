@@ -1,6 +1,10 @@
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
-import { isFalseKey, keyDigest, keyHash } from '../lib/secret.ts'
+import { type AddressList, makeAddressList } from '../lib/address-list.ts'
+import { iso } from '../lib/clock.ts'
+import { keyDigest, keyHash } from '../lib/secret.ts'
+import type { Keys } from './auth-throttle.ts'
+import { bitOf, type Capability, maskOf } from './capability.ts'
 import { Problem } from './problem.ts'
 
 /** The account behind a request, as far as every request needs it. */
@@ -23,21 +27,41 @@ export type OperatorKey = {
   readonly role: 'operator' | 'observer'
 }
 
+/** What an API key is limited to; null for no limit. */
+export type KeyLimits = {
+  readonly scopes: readonly Capability[] | null
+  readonly expires_at: Date | null
+  readonly allowed_addresses: readonly string[] | null
+}
+
+/** An API key, as every request needs it. */
+export type AccountKey = {
+  readonly id: string
+  readonly account: Account
+  readonly limits: KeyLimits
+  /** The mask of its capabilities. */
+  readonly scopes: number
+  /** Unix milliseconds of the machine's clock, which the sandbox does not move; Infinity for never. */
+  readonly expiresAt: number
+  readonly addresses: AddressList | null
+}
+
 /** The user behind a token of a voice client: uuids without prefix. */
 export type Person = {
   readonly account: string
   readonly user: string
   readonly label: string | null
   readonly expiresAt: Date
+  /** How often all tokens of the user had been revoked when this one was minted. */
+  readonly epoch: number
 }
 
 export type Auth = {
-  /** The account of a key: at once when it is known here, else a promise. Null for a key that is none. */
-  account(key: string): Account | null | Promise<Account | null>
-  /** The account of an id, as it is at this moment; null when there is none. */
-  accountBy(id: string): Promise<Account | null>
-  /** The operator key of a text: at once when it is cached, else a promise. Null when it is not a valid key. */
-  operator(key: string): OperatorKey | null | Promise<OperatorKey | null>
+  /** API keys, also those that have expired. */
+  readonly accounts: Keys<AccountKey>
+  readonly operators: Keys<OperatorKey>
+  /** The account of a token's user, as it is at this moment; null when the token was revoked. */
+  accountOf(person: Person): Promise<Account | null>
   /** Writes down which keys were used since the last call. */
   flush(): Promise<void>
 }
@@ -64,6 +88,18 @@ const accountOf = (row: Row): Account => ({
   a2pUs: row.a2p_us,
 })
 
+const keyOf = (row: Row & KeyLimits & { key_id: string }): AccountKey => {
+  const { key_id: id, scopes, expires_at, allowed_addresses } = row
+  return {
+    id,
+    account: accountOf(row),
+    limits: { scopes, expires_at, allowed_addresses },
+    scopes: maskOf(scopes),
+    expiresAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+    addresses: allowed_addresses && makeAddressList(allowed_addresses),
+  }
+}
+
 const limit = 10_000
 
 /**
@@ -71,7 +107,7 @@ const limit = 10_000
  * changes (topic `accounts`), so that a revoked key is refused within a second on every process.
  */
 export const makeAuth = (db: Db, changes: Changes): Auth => {
-  const accounts = new Map<string, { account: Account; keyId: string }>()
+  const accounts = new Map<string, AccountKey>()
   const operators = new Map<string, OperatorKey>()
   const used = new Set<string>()
   let generation = 0
@@ -82,57 +118,59 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     operators.clear()
   })
 
-  const look = async (key: string, digest: string): Promise<Account | null> => {
+  const find = async (key: string): Promise<AccountKey | null> => {
     const before = generation
-    const row = await db.maybe<Row & { key_id: string }>`
-      select k.id as key_id, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.requests_per_minute,
-             a.max_api_requests, a.a2p_us
+    const row = await db.maybe<Row & KeyLimits & { key_id: string }>`
+      select k.id as key_id, k.scopes, k.expires_at, k.allowed_addresses, a.id, a.name, a.on_trial, a.blocked,
+             a.block_reason, a.requests_per_minute, a.max_api_requests, a.a2p_us
       from api_keys k join accounts a on a.id = k.account_id
       where k.hash = ${keyHash(key)} and k.revoked_at is null`
     if (!row) return null
-    const account = accountOf(row)
+    const found = keyOf(row)
     // What was read before a change must not be remembered after it.
     if (before === generation) {
       if (accounts.size >= limit) accounts.clear()
-      accounts.set(digest, { account, keyId: row.key_id })
+      accounts.set(keyDigest(key), found)
     }
-    used.add(row.key_id)
-    return account
-  }
-
-  const lookOperator = async (key: string, digest: string): Promise<OperatorKey | null> => {
-    const before = generation
-    const found = await db.maybe<OperatorKey>`
-      select id, label, last_four as "lastFour", role from operator_keys
-      where hash = ${keyHash(key)} and revoked_at is null`
-    if (found && before === generation) {
-      if (operators.size >= limit) operators.clear()
-      operators.set(digest, found)
-    }
+    used.add(found.id)
     return found
   }
 
   return {
-    account: (key) => {
-      const digest = keyDigest(key)
-      const known = accounts.get(digest)
-      if (known) {
-        used.add(known.keyId)
-        return known.account
-      }
-      return isFalseKey(key) ? null : look(key, digest)
+    accounts: {
+      known: (key) => {
+        const known = accounts.get(keyDigest(key))
+        if (!known) return null
+        used.add(known.id)
+        return known
+      },
+      find,
     },
-    accountBy: async (id) => {
+    accountOf: async ({ account, user, expiresAt, epoch }) => {
       const row = await db.maybe<Row>`
         select id, name, on_trial, blocked, block_reason, requests_per_minute, max_api_requests, a2p_us
-        from accounts where id = ${id}`
+        from accounts a
+        where id = ${account}
+          and not exists (
+            select 1 from revoked_tokens r
+            where r.account_id = a.id and r.user_id = ${user} and r.expires_at = ${expiresAt}::timestamptz)
+          and not exists (
+            select 1 from token_epochs e where e.account_id = a.id and e.user_id = ${user} and e.epoch <> ${epoch})`
       return row && accountOf(row)
     },
-    operator: (key) => {
-      const digest = keyDigest(key)
-      const known = operators.get(digest)
-      if (known) return known
-      return isFalseKey(key) ? null : lookOperator(key, digest)
+    operators: {
+      known: (key) => operators.get(keyDigest(key)) ?? null,
+      find: async (key) => {
+        const before = generation
+        const found = await db.maybe<OperatorKey>`
+          select id, label, last_four as "lastFour", role from operator_keys
+          where hash = ${keyHash(key)} and revoked_at is null`
+        if (found && before === generation) {
+          if (operators.size >= limit) operators.clear()
+          operators.set(keyDigest(key), found)
+        }
+        return found
+      },
     },
     flush: async () => {
       if (used.size === 0) return
@@ -146,6 +184,32 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
 export const missingKey = () =>
   new Problem('unauthorized', 'The header X-User-API-Key is missing: send the API key of your account in it')
 export const wrongKey = () => new Problem('unauthorized', 'The API key is not valid, or was revoked')
+/** Why a right key must not be used for this, from there, now; null when it may.
+ *  @param from asked for its address only where the key has a list */
+export const keyRefusal = (key: AccountKey, from: { readonly ip: string }): Problem | null => {
+  if (key.expiresAt <= Date.now())
+    return new Problem(
+      'unauthorized',
+      `The API key expired at ${iso(key.expiresAt)}: use another one, or make one with POST /open/keys`,
+      'key_expired',
+    )
+  if (key.addresses === null || key.addresses.contains(from.ip)) return null
+  return new Problem(
+    'forbidden',
+    `The API key may not be used from the address ${from.ip}: use it from its allowed_addresses, or another key here`,
+    'address_not_allowed',
+  )
+}
+
+/** Why a right key may not do this; null when it may. */
+export const scopeRefusal = (key: AccountKey, needs: Capability): Problem | null =>
+  (key.scopes & bitOf(needs)) !== 0
+    ? null
+    : new Problem(
+        'forbidden',
+        `The API key lacks the scope ${needs}: use a key that has it, or have one made with POST /open/keys or by the operator`,
+        'scope_missing',
+      )
 export const wrongOperatorKey = () =>
   new Problem('unauthorized', 'The header X-Operator-Key is missing or holds no valid operator key')
 export const wrongRole = () =>
@@ -157,7 +221,7 @@ export const wrongRole = () =>
 export const wrongToken = () =>
   new Problem(
     'unauthorized',
-    'The header Authorization must be Bearer and a token of POST /open/sdk/access-token that has not expired',
+    'The header Authorization must be Bearer and a token of POST /open/sdk/access-token that has neither expired nor been revoked',
     'token_invalid',
   )
 export const blocked = (account: Account) =>

@@ -3,12 +3,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { Tx } from '../db/sql.ts'
 import type { Audit } from './audit.ts'
-import type { Account, Person } from './auth.ts'
+import type { Account, AccountKey, Person } from './auth.ts'
+import type { Capability } from './capability.ts'
 import type { ProblemName, Shape } from './problem.ts'
 
 /** One endpoint, as data: the validator, the serialiser, OpenAPI, the client, the CLI, the fuzzer and the isolation test
  *  all read this object. */
-export type Contract = {
+export type Contract = Described & Access
+
+/** Whose key the request carries, and what that key must be allowed; `voice`: the token of a user's voice client. */
+type Access =
+  | { readonly auth: 'account'; readonly needs: Capability }
+  | { readonly auth: 'operator' | 'voice' | 'none'; readonly needs?: never }
+
+type Described = {
   /** Name of the operation: a verb and a noun. */
   readonly id: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -16,8 +24,6 @@ export type Contract = {
   readonly url: string
   readonly tag: string
   readonly summary: string
-  /** Whose key the request carries; `voice`: the token of a user's voice client. */
-  readonly auth: 'account' | 'operator' | 'voice' | 'none'
   readonly shape: Shape
   /** Refuses observers a GET of /operator whose answer cannot be masked, such as a file. */
   readonly role?: 'operator'
@@ -30,6 +36,8 @@ export type Contract = {
   readonly bare?: boolean
   /** Refused over plain HTTP from elsewhere (403 https_required). */
   readonly secure?: boolean
+  /** Another key of the account may not repeat the request under its Idempotency-Key: the answer is for this key alone. */
+  readonly ownAnswer?: boolean
   /** Called by pages of the origins that are configured. */
   readonly browser?: boolean
   /** Of a body that is a file: the types that it may have. The handler is given its bytes, or their stream. */
@@ -67,7 +75,7 @@ export type Call<C extends Contract> = {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 } & Reporting<C> &
-  (C['auth'] extends 'account' ? { readonly account: Account } : unknown) &
+  (C['auth'] extends 'account' ? { readonly account: Account; readonly key: AccountKey } : unknown) &
   (C['auth'] extends 'voice' ? { readonly account: Account; readonly person: Person } : unknown)
 
 type Changing = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -153,16 +161,23 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
   ...(made.auth === 'none'
     ? {}
     : {
-        unauthorized: `The ${made.auth === 'voice' ? 'token' : 'key'} is missing or not valid`,
+        unauthorized: `The ${made.auth === 'voice' ? 'token' : 'key'} is missing or not valid${made.auth === 'account' ? ', or has expired (key_expired)' : ''}`,
+        tooMany: 'Too many wrong keys or tokens from this address (too_many_failures)',
         internal: 'A fault of the server; the request_id finds it in the log',
         unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
       }),
-  ...(made.auth === 'account' || made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
+  ...(made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
+  ...(made.auth === 'account'
+    ? {
+        forbidden: `The account is blocked (account_blocked), the key lacks the scope ${made.needs} (scope_missing), or it may not be used from this address (address_not_allowed)`,
+      }
+    : {}),
   ...(needsOperator(made) ? { forbidden: 'The key is an observer’s, and this needs the role operator (role)' } : {}),
   ...(isMetered(made)
     ? {
         balance: 'The quota of API calls is used up',
-        tooMany: 'More requests a minute than the account may make',
+        tooMany:
+          'More requests a minute than the account may make, or too many wrong keys or tokens from this address (too_many_failures)',
       }
     : {}),
   ...(made.params || made.query || made.body

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { makeAuditor } from './audit.ts'
+import type { AccountKey } from './auth.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
 import { once } from './idempotency.ts'
@@ -10,6 +11,7 @@ import { json } from './socket.ts'
 const noAccount = '00000000-0000-0000-0000-000000000000'
 
 type Asked = Pick<FastifyRequest, 'account' | 'person' | 'body'> & {
+  readonly key: AccountKey | null
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly prepared?: unknown
@@ -58,7 +60,8 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
       const payload = await run({ ...call, tx })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
-    const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, body }
+    const said = contract.ownAnswer ? { body, by: call.key?.id } : body
+    const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, body: said }
     const kept = once(db, seal, asked, answer, contract.waits ? 'slow' : 'quick')
     return kept.then(({ status, body: text, replayed }) => {
       if (replayed) reply.header('idempotent-replayed', 'true')
@@ -67,8 +70,8 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     })
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    const { account, person, params, query, body } = request
-    const call = { account, person, params, query, body, request, reply, tx: null }
+    const { account, accountKey, person, params, query, body } = request
+    const call = { account, key: accountKey, person, params, query, body, request, reply, tx: null }
     return before ? before(call).then<unknown>((prepared) => fulfil({ ...call, prepared })) : fulfil(call)
   }
 }

@@ -142,6 +142,9 @@ const operation = (contract: Contract): Json => {
     operationId: id,
     tags: [tag],
     summary,
+    ...(contract.needs
+      ? { description: `Needs an API key with the scope \`${contract.needs}\`.`, 'x-needs': contract.needs }
+      : {}),
     ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
     ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),

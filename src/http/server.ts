@@ -11,7 +11,7 @@ import type { TSchema } from 'typebox'
 import { type Db, isUnavailable } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { type AdmitParts, admissions } from './admit.ts'
-import type { Account, OperatorKey, Person } from './auth.ts'
+import type { Account, AccountKey, OperatorKey, Person } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
 import { type Cors, makeCors } from './cors.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
@@ -29,6 +29,8 @@ declare module 'fastify' {
     account: Account | null
     /** The operator key of a request of an operator. */
     operator: OperatorKey | null
+    /** The API key that it came with. */
+    accountKey: AccountKey | null
     /** The user behind a token. */
     person: Person | null
     /** When it came, by the monotonic clock in milliseconds. */
@@ -196,6 +198,7 @@ export const makeServer = (
 
   app.decorateRequest('account', null)
   app.decorateRequest('operator', null)
+  app.decorateRequest('accountKey', null)
   app.decorateRequest('person', null)
   app.decorateRequest('began', 0)
   readBodies(app)

@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { isUnavailable } from '../db/sql.ts'
-import { type Account, type Auth, blocked, missingKey, wrongKey } from './auth.ts'
+import { type AccountKey, type Auth, blocked, keyRefusal, missingKey, scopeRefusal, wrongKey } from './auth.ts'
+import { type AuthThrottle, lookUp } from './auth-throttle.ts'
+import type { Capability } from './capability.ts'
 import type { Meter } from './limit.ts'
 import type { Naming } from './naming.ts'
 import { Problem } from './problem.ts'
@@ -17,15 +19,27 @@ export type Upgrade = {
 
 type UpgradeParts = { readonly naming: Naming; readonly log: Logger; readonly life: { readonly stopping: boolean } }
 
-/** The account behind a request for an upgrade, held to its pace like any other call of it. @throws Problem */
-export const admitUpgrade = async (auth: Auth, meter: Meter, { headers }: IncomingMessage): Promise<Account> => {
-  const key = headers['x-user-api-key']
-  if (typeof key !== 'string' || key === '') throw missingKey()
-  const account = (await auth.account(key)) ?? null
-  if (!account) throw wrongKey()
-  if (account.blocked) throw blocked(account)
-  await meter.take(account)
-  return account
+type KeyParts = { readonly auth: Auth; readonly meter: Meter; readonly throttle: AuthThrottle }
+
+/** Why a key may not be used for an upgrade, or for what it became; null when it may. @param address of its user */
+export const upgradeRefusal = (key: AccountKey, address: string, needs: Capability): Problem | null =>
+  keyRefusal(key, { ip: address }) ?? (key.account.blocked ? blocked(key.account) : scopeRefusal(key, needs))
+
+/** The key behind a request for an upgrade, held to the pace of its account like any other call of it. @throws Problem */
+export const admitUpgrade = async (
+  { auth, meter, throttle }: KeyParts,
+  { headers }: IncomingMessage,
+  address: string,
+  needs: Capability,
+): Promise<AccountKey> => {
+  const text = headers['x-user-api-key']
+  if (typeof text !== 'string' || text === '') throw missingKey()
+  const { accounts } = auth
+  const key = accounts.known(text) ?? (await lookUp(throttle, address, text, accounts, wrongKey))
+  const refusal = upgradeRefusal(key, address, needs)
+  if (refusal) throw refusal
+  await meter.take(key.account)
+  return key
 }
 
 const asProblem = (error: unknown): Problem | null => {

@@ -4,8 +4,9 @@ import { Country, Enum, Id, Ok, Phone, paging, Time, Words } from '../http/schem
 import { groupTypes } from './rows.ts'
 import { Given, Group, GroupId, GroupType, missingSupplier, Requirement, Reservation, VirtualNumber } from './shapes.ts'
 
-const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
-const audited = { ...open, audited: true } as const
+const change = { auth: 'account', needs: 'numbers', shape: 'full', tag: 'Numbers' } as const
+const audited = { ...change, audited: true } as const
+const read = { ...change, needs: 'read_only', method: 'GET' } as const
 
 const Integer = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
 const headers = {
@@ -15,9 +16,8 @@ const headers = {
 const unknownGroup = 'There is no such number group'
 
 export const listCountries = contract({
-  ...open,
+  ...read,
   id: 'listNumberCountries',
-  method: 'GET',
   url: '/open/numbers/countries',
   summary: 'Countries that have numbers, with the types on offer',
   status: 200,
@@ -37,9 +37,8 @@ export const listCountries = contract({
 })
 
 export const listRegions = contract({
-  ...open,
+  ...read,
   id: 'listNumberRegions',
-  method: 'GET',
   url: '/open/numbers/regions',
   summary: 'Regions of a country: US, CA and GB have some',
   query: Type.Object({ country: Country }),
@@ -53,9 +52,8 @@ export const listRegions = contract({
 })
 
 export const listCities = contract({
-  ...open,
+  ...read,
   id: 'listNumberCities',
-  method: 'GET',
   url: '/open/numbers/cities',
   summary: 'Cities of a country, or of one of its regions, that have numbers',
   query: Type.Object({ country: Country, region: Type.Optional(Integer('Id of a region')) }),
@@ -69,9 +67,8 @@ export const listCities = contract({
 })
 
 export const listTypes = contract({
-  ...open,
+  ...read,
   id: 'listNumberTypes',
-  method: 'GET',
   url: '/open/numbers/did-types',
   summary: 'Types of numbers',
   status: 200,
@@ -80,9 +77,8 @@ export const listTypes = contract({
 })
 
 export const listRequirements = contract({
-  ...open,
+  ...read,
   id: 'listNumberRequirements',
-  method: 'GET',
   url: '/open/numbers/requirements',
   summary: 'What the regulator of a country asks of who takes a number',
   query: Type.Object({
@@ -95,9 +91,8 @@ export const listRequirements = contract({
 })
 
 export const listGroups = contract({
-  ...open,
+  ...read,
   id: 'listNumberGroups',
-  method: 'GET',
   url: '/open/numbers/groups',
   summary: 'Groups of numbers by country, region, city, prefix and type',
   query: Type.Object({
@@ -123,9 +118,8 @@ export const listGroups = contract({
 })
 
 export const listAvailable = contract({
-  ...open,
+  ...read,
   id: 'listAvailableNumbers',
-  method: 'GET',
   url: '/open/numbers/available',
   summary: 'Free numbers of a group that lets one choose',
   query: Type.Object({
@@ -155,7 +149,7 @@ export const listAvailable = contract({
 })
 
 export const reserveNumber = contract({
-  ...open,
+  ...change,
   id: 'reserveNumber',
   method: 'POST',
   url: '/open/numbers/reservations',
@@ -181,9 +175,8 @@ export const reserveNumber = contract({
 })
 
 export const listReservations = contract({
-  ...open,
+  ...read,
   id: 'listReservations',
-  method: 'GET',
   url: '/open/numbers/reservations',
   summary: 'Active reservations of the account',
   status: 200,
@@ -196,7 +189,7 @@ export const listReservations = contract({
 })
 
 export const cancelReservation = contract({
-  ...open,
+  ...change,
   id: 'cancelReservation',
   method: 'DELETE',
   url: '/open/numbers/reservations/:reservation_uuid',
@@ -240,9 +233,8 @@ const unknownNumber = 'No such virtual number of the account'
 const numberParams = Type.Object({ virtual_number_uuid: Id('DID') })
 
 export const listVirtualNumbers = contract({
-  ...open,
+  ...read,
   id: 'listVirtualNumbers',
-  method: 'GET',
   url: '/open/voip/virtual-numbers',
   summary: 'The numbers of the account',
   query: Type.Object({ ...paging }),
@@ -257,9 +249,8 @@ export const listVirtualNumbers = contract({
 })
 
 export const getVirtualNumber = contract({
-  ...open,
+  ...read,
   id: 'getVirtualNumber',
-  method: 'GET',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',
   summary: 'One number of the account',
   params: numberParams,

@@ -47,6 +47,7 @@ const Registration = Type.Object({
 export const checkRequirements = contract({
   ...open,
   id: 'checkNumberRequirements',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/numbers/requirements/check',
   summary: 'Check before buying what the regulator would still miss',
@@ -64,6 +65,7 @@ export const checkRequirements = contract({
 export const getRegistration = contract({
   ...open,
   id: 'getNumberRequirements',
+  needs: 'numbers',
   method: 'GET',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid/requirements',
   summary: 'What is asked for a number, what was given, and what is missing',
@@ -76,6 +78,7 @@ export const getRegistration = contract({
 export const giveRequirements = contract({
   ...open,
   id: 'giveNumberRequirements',
+  needs: 'numbers',
   method: 'PUT',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid/requirements',
   summary: 'Give what is asked for a number; what was given for other requirements stays',

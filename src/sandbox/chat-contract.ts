@@ -24,6 +24,7 @@ const Writing = {
 export const writeFromHandset = contract({
   ...inTheApp,
   id: 'writeFromHandset',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/msgapp',
   summary: 'The handset writes on the messaging app, to a number or to a group',
   body: Type.Object({
@@ -37,6 +38,7 @@ export const writeFromHandset = contract({
 export const readFromHandset = contract({
   ...inTheApp,
   id: 'readFromHandset',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/read',
   summary: 'The handset opens what it got from a number: acknowledgement 3',
   body: Type.Object({ from: Phone('A channel of the account') }),
@@ -47,6 +49,7 @@ export const readFromHandset = contract({
 export const callFromHandsetInApp = contract({
   ...inTheApp,
   id: 'callFromHandsetInApp',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/msgapp-calls',
   summary: 'The handset calls a number on the messaging app',
   body: Type.Object({ to: Phone('A channel of the account'), video: Type.Optional(Type.Boolean()) }),
@@ -57,6 +60,7 @@ export const callFromHandsetInApp = contract({
 export const editFromHandset = contract({
   ...inTheApp,
   id: 'editFromHandset',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/edit',
   summary: 'The handset changes the text of a message that it wrote',
   body: Type.Object({ message_uuid: Message, text: Type.String({ minLength: 1, maxLength: 65_536 }) }),
@@ -67,6 +71,7 @@ export const editFromHandset = contract({
 export const reactFromHandset = contract({
   ...inTheApp,
   id: 'reactFromHandset',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/reaction',
   summary: 'The handset reacts to a message, or takes its reaction back',
   body: Type.Object({
@@ -80,6 +85,7 @@ export const reactFromHandset = contract({
 export const leaveFromHandset = contract({
   ...inTheApp,
   id: 'leaveFromHandset',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/leave-group',
   summary: 'The handset leaves a group',
   body: Type.Object({ group_uuid: Group }),
@@ -93,6 +99,7 @@ const byPhone = { ...inTheApp, params: Type.Object({ channel_uuid: Id('WPN') }) 
 export const pairChannel = contract({
   ...byPhone,
   id: 'pairChannel',
+  needs: 'develop',
   url: '/sandbox/channels/:channel_uuid/pair',
   summary: 'The phone of a channel scans the code that connects it',
   reply: Ok({}),
@@ -102,6 +109,7 @@ export const pairChannel = contract({
 export const writeFromPhone = contract({
   ...byPhone,
   id: 'writeFromPhone',
+  needs: 'develop',
   url: '/sandbox/channels/:channel_uuid/msgapp',
   summary: 'Somebody writes on the phone of a channel, to a number or to a group: a message that is sent_by agent',
   body: Type.Object({ to: Type.Optional(Phone('Anybody on the messaging app')), ...Writing }),
@@ -112,6 +120,7 @@ export const writeFromPhone = contract({
 export const callFromPhone = contract({
   ...byPhone,
   id: 'callFromPhone',
+  needs: 'develop',
   url: '/sandbox/channels/:channel_uuid/msgapp-calls',
   summary: 'Somebody calls a number on the messaging app by the phone of a channel; it talks for a second',
   body: Type.Object({ to: Phone('Anybody on the messaging app'), video: Type.Optional(Type.Boolean()) }),

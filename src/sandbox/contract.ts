@@ -52,6 +52,7 @@ const Call = Type.Object({
 export const getHandset = contract({
   ...sandbox,
   id: 'getHandset',
+  needs: 'develop',
   method: 'GET',
   url: '/sandbox/handsets/:number',
   summary: 'What a handset of the sandbox saw of this account, oldest first',
@@ -69,6 +70,7 @@ export const getHandset = contract({
 export const setHandset = contract({
   ...sandbox,
   id: 'setHandset',
+  needs: 'develop',
   method: 'PUT',
   url: '/sandbox/handsets/:number',
   summary: 'How a handset behaves',
@@ -112,6 +114,7 @@ export const setHandset = contract({
 export const sendFromHandset = contract({
   ...sandbox,
   id: 'sendFromHandset',
+  needs: 'develop',
   method: 'POST',
   url: '/sandbox/handsets/:number/sms',
   summary: 'The handset sends an SMS: it reaches the platform over SMPP, long texts in parts',
@@ -130,6 +133,7 @@ const ownCalls = { ...sandbox, method: 'POST', status: 202 } as const
 export const callFromHandset = contract({
   ...ownCalls,
   id: 'callFromHandset',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/calls',
   summary: 'The handset calls a number through the trunk, with its tone',
   params,
@@ -157,6 +161,7 @@ export const callFromHandset = contract({
 export const hangUpFromHandset = contract({
   ...ownCalls,
   id: 'hangUpFromHandset',
+  needs: 'develop',
   url: '/sandbox/handsets/:number/calls/:call_id/hang-up',
   summary: 'The handset hangs up, or rejects a call that rings',
   params: Type.Object({ ...params.properties, call_id: Type.String({ maxLength: 40 }) }),
@@ -167,6 +172,7 @@ export const hangUpFromHandset = contract({
 export const moveClock = contract({
   ...sandbox,
   id: 'moveClock',
+  needs: 'develop',
   method: 'POST',
   url: '/sandbox/clock',
   summary: 'Move the clock of the platform forward, in all its processes',

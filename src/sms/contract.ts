@@ -66,6 +66,7 @@ const refusedDestination = 'A number is not E.164, to_number is in the US (a2p_u
 export const sendSms = contract({
   ...sms,
   id: 'sendSms',
+  needs: 'inbox',
   method: 'POST',
   url: '/open/sms/send',
   summary: 'Send an SMS from a number of the account',
@@ -95,6 +96,7 @@ export const sendSms = contract({
 export const previewSms = contract({
   ...sms,
   id: 'previewSms',
+  needs: 'inbox',
   method: 'POST',
   url: '/open/sms/preview',
   summary: 'What a text would be sent as, and cost; nothing is sent',
@@ -118,6 +120,7 @@ const unknownChannel = 'The channel does not exist or is not the account’s'
 export const listSmsChannels = contract({
   ...sms,
   id: 'listSmsChannels',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/sms/channels',
   summary: 'The SMS channels of the account',
@@ -129,6 +132,7 @@ export const listSmsChannels = contract({
 export const getSmsChannel = contract({
   ...sms,
   id: 'getSmsChannel',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/sms/channel/:channel_uuid',
   summary: 'One SMS channel',
@@ -141,6 +145,7 @@ export const getSmsChannel = contract({
 export const getSmsThread = contract({
   ...sms,
   id: 'getSmsThread',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/sms/messages/:channel_uuid/:contact_number',
   summary: 'The messages of a channel with a contact, oldest to newest',
@@ -174,6 +179,7 @@ export const getSmsThread = contract({
 export const getSmsMessage = contract({
   ...sms,
   id: 'getSmsMessage',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/sms/message/:message_uuid',
   summary: 'One SMS',
@@ -188,6 +194,7 @@ export const getSmsMessage = contract({
 export const cancelSms = contract({
   ...sms,
   id: 'cancelSms',
+  needs: 'inbox',
   method: 'DELETE',
   url: '/open/sms/message/:message_uuid',
   summary: 'Take back an SMS whose time (send_at) has not come; its price is paid back',

@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
-import { Id, Ok, Time } from '../http/schema.ts'
+import { Enum, Id, Ok, Time } from '../http/schema.ts'
 
 export const mintToken = contract({
   id: 'mintToken',
+  needs: 'inbox',
   method: 'POST',
   url: '/open/sdk/access-token',
   tag: 'Voice',
@@ -32,6 +33,42 @@ export const mintToken = contract({
   errors: {
     notFound: 'No such user of the account, or the user is not active',
     forbidden: 'The account is blocked, or the request did not come over HTTPS (https_required)',
+  },
+})
+
+export const revokeTokens = contract({
+  id: 'revokeTokens',
+  audited: true,
+  needs: 'inbox',
+  method: 'POST',
+  url: '/open/sdk/revocations',
+  tag: 'Voice',
+  summary: 'Revoke one voice token, or all tokens of a user that were minted so far, with the credentials made of them',
+  auth: 'account',
+  shape: 'full',
+  body: Type.Object(
+    {
+      token: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 4000,
+          description:
+            'The token to revoke; one of the same user that ends in the same second is revoked along with it',
+        }),
+      ),
+      user_uuid: Type.Optional(Id('USR', 'Instead of token: all tokens of this user')),
+    },
+    { description: 'Either token or user_uuid', examples: [{ user_uuid: 'USR01a1fcca-93ab-7cbc-9f10-be702f775479' }] },
+  ),
+  status: 200,
+  reply: Ok({
+    user_uuid: Id('USR'),
+    revoked: Enum(['token', 'user'], { description: 'user: every token of the user that was minted before' }),
+  }),
+  errors: {
+    notFound: 'The account has no such user, or gave no such token, or the token has expired',
+    forbidden:
+      'The account is blocked, the key lacks the scope inbox (scope_missing), or the account has revoked 10,000 tokens that have not expired (too_many_revocations)',
   },
 })
 

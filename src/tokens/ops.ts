@@ -3,6 +3,8 @@ import { errors, exportJWK, generateKeyPair, importJWK, jwtVerify, SignJWT } fro
 import type { Changes } from '../db/changes.ts'
 import type { Db, Sql, Tx } from '../db/sql.ts'
 import type { Person } from '../http/auth.ts'
+import type { Schedule } from '../jobs/schedule.ts'
+import { seconds } from '../lib/clock.ts'
 import { parse } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
 import * as store from './store.ts'
@@ -11,13 +13,16 @@ import * as store from './store.ts'
 const type = 'voice+jwt'
 const audience = 'voice'
 
-export type Claims = { user: string; account: string; label: string | null }
+/** `epoch`: how often all tokens of the user had been revoked; a claim where it is above 0. */
+export type Claims = { user: string; account: string; label: string | null; epoch?: number }
+
+type Verified = Required<Claims> & { expiresAt: Date }
 
 export type Tokens = {
-  /** @param ttl seconds, already clamped */
-  mint(tx: Tx, claims: Claims, issuer: string, ttl: number): Promise<{ token: string; expiresAt: Date }>
+  /** @param ttl seconds, already clamped @param now Unix seconds at which it was issued */
+  mint(tx: Tx, claims: Claims, issuer: string, ttl: number, now?: number): Promise<{ token: string; expiresAt: Date }>
   /** The claims of a token that is ours, unspoilt and current; rejects otherwise. */
-  verify(token: string, issuer: string): Promise<Claims & { expiresAt: Date }>
+  verify(token: string, issuer: string): Promise<Verified>
   /** Who a token was given to; null for one that `verify` refuses. Rejects when the keys cannot be read. */
   bearer(token: string, issuer: string): Promise<Person | null>
   rotate(tx: Tx): Promise<store.KeyRow>
@@ -59,10 +64,14 @@ export const makeTokens = (db: Db, seal: Seal, changes: Changes): Tokens => {
       return importJWK(key.public_jwk, 'EdDSA')
     }
     const options = { algorithms: ['EdDSA'], typ: type, issuer, audience, requiredClaims: ['exp', 'sub', 'jti'] }
-    const { payload } = await jwtVerify<{ account_uuid?: string; label?: string | null }>(token, find, options)
-    const { sub, account_uuid, label = null, exp = 0 } = payload
+    const { payload } = await jwtVerify<{ account_uuid?: string; label?: string | null; epoch?: number }>(
+      token,
+      find,
+      options,
+    )
+    const { sub, account_uuid, label = null, exp = 0, epoch = 0 } = payload
     if (!sub || !account_uuid) throw new errors.JWTInvalid('claims are missing')
-    return { user: sub, account: account_uuid, label, expiresAt: new Date(exp * 1000) }
+    return { user: sub, account: account_uuid, label, epoch, expiresAt: new Date(exp * 1000) }
   }
 
   return {
@@ -75,12 +84,11 @@ export const makeTokens = (db: Db, seal: Seal, changes: Changes): Tokens => {
       })
       const [account, user] = [parse('ACC', claims?.account ?? ''), parse('USR', claims?.user ?? '')]
       if (!claims || !account || !user) return null
-      return { account, user, label: claims.label, expiresAt: claims.expiresAt }
+      return { ...claims, account, user }
     },
-    mint: async (tx, { user, account, label }, issuer, ttl) => {
+    mint: async (tx, { user, account, label, epoch = 0 }, issuer, ttl, now = seconds(Date.now())) => {
       const key = await current(tx)
-      const now = Math.floor(Date.now() / 1000)
-      const token = await new SignJWT({ account_uuid: account, label })
+      const token = await new SignJWT({ account_uuid: account, label, ...(epoch > 0 ? { epoch } : {}) })
         .setProtectedHeader({ alg: 'EdDSA', kid: key.kid, typ: type })
         .setIssuer(issuer)
         .setAudience(audience)
@@ -93,4 +101,16 @@ export const makeTokens = (db: Db, seal: Seal, changes: Changes): Tokens => {
       return { token, expiresAt: new Date((now + ttl) * 1000) }
     },
   }
+}
+
+/** The epochs of SIP credentials, by user and end; a credential whose token was revoked has none. */
+export const epochsOf = store.credentialEpochs
+
+/** Forgets revoked tokens that have expired. */
+export const forgetRevokedTokens: Schedule = {
+  name: 'forget-revoked-tokens',
+  every: 3600,
+  run: async (tx) => {
+    await store.forgetRevoked(tx)
+  },
 }

@@ -1,9 +1,8 @@
 import { ok, serve } from '../http/endpoint.ts'
-import { notFound } from '../http/problem.ts'
-import { iso } from '../lib/clock.ts'
+import { forbidden, invalid, notFound } from '../http/problem.ts'
+import { iso, seconds } from '../lib/clock.ts'
 import { parse, print } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
-import { isActive } from '../users/ops.ts'
 import * as c from './contract.ts'
 import * as store from './store.ts'
 
@@ -13,21 +12,51 @@ const shown = ({ kid, created_at, retired_at }: store.KeyRow) => ({
   ...(retired_at ? { retired_at: iso(retired_at) } : {}),
 })
 
-export const tokenRoutes = ({ db, tokens, publicUrl }: Parts) => [
+/** Revoked tokens of an account that have not expired. */
+const mostRevoked = 10_000
+
+export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Parts) => [
   serve(c.mintToken, async ({ account, body, tx }) => {
     const unknown = `No active user ${body.user_uuid}`
     const id = parse('USR', body.user_uuid) ?? notFound(unknown)
-    if (!(await isActive(tx, account.id, id))) notFound(unknown)
-    const user = print('USR', id)
     const ttl = Math.min(86_400, Math.max(60, body.ttl ?? 3600))
+    const now = seconds(Date.now())
+    const end = new Date((now + ttl) * 1000)
+    const { epoch, back } = (await store.mintingOf(tx, account.id, id, end)) ?? notFound(unknown)
+    const user = print('USR', id)
     const label = body.label ?? null
     const { token, expiresAt } = await tokens.mint(
       tx,
-      { user, account: print('ACC', account.id), label },
+      { user, account: print('ACC', account.id), label, epoch },
       publicUrl(),
       ttl,
+      now - back,
     )
     return ok({ token, user_uuid: user, label, expires_at: iso(expiresAt) })
+  }),
+
+  serve(c.revokeTokens, async ({ account, body, tx, audit }) => {
+    const { token, user_uuid } = body
+    if ((token === undefined) === (user_uuid === undefined)) invalid('Give either token or user_uuid')
+    if (user_uuid !== undefined) {
+      const unknown = `No user ${user_uuid}`
+      const user = parse('USR', user_uuid) ?? notFound(unknown)
+      if ((await store.nextEpoch(tx, account.id, user)) === 0) notFound(unknown)
+      await changes.announce(tx, 'tokens')
+      await audit(tx, { target: print('USR', user), after: { revoked: 'user' } })
+      return ok({ user_uuid: print('USR', user), revoked: 'user' })
+    }
+    const found = await tokens.bearer(token ?? '', publicUrl())
+    if (found?.account !== account.id) return notFound('The account gave no such token, or it has expired')
+    const { user, expiresAt } = found
+    if ((await store.revoke(tx, account.id, user, expiresAt, mostRevoked)) === 0)
+      forbidden(
+        `The account has revoked ${mostRevoked} tokens that have not expired: revoke all tokens of a user by user_uuid instead`,
+        'too_many_revocations',
+      )
+    await changes.announce(tx, 'tokens')
+    await audit(tx, { target: print('USR', user), after: { revoked: 'token' } })
+    return ok({ user_uuid: print('USR', user), revoked: 'token' })
   }),
 
   serve(c.listSigningKeys, async () => ok({ signing_keys: (await store.keys(db)).map(shown) })),

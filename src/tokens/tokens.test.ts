@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { createHmac, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose'
 import { makeWorld } from '../../test/world.ts'
+import { forgetRevokedTokens } from './ops.ts'
 
-const { app, call, parts, tenant, db } = await makeWorld()
+const masterKey = randomBytes(32)
+const { app, call, parts, tenant, db } = await makeWorld({}, {}, { key: masterKey })
 const issuer = parts.publicUrl()
 const account = await tenant()
 const other = await tenant()
@@ -70,6 +72,86 @@ test('over plain HTTP from elsewhere no token is given', async () => {
   })
   assert.equal(answer.statusCode, 403)
   assert.equal(answer.json().error_code, 'https_required')
+})
+
+const twin = await makeWorld({}, {}, { db, key: masterKey })
+const credentials = async (token: string, at = app) =>
+  await at.inject({ method: 'POST', url: '/open/sdk/credentials', headers: { authorization: `Bearer ${token}` } })
+const revoke = (who: typeof account, body: object) => call(who, 'POST', '/open/sdk/revocations', body)
+
+test('a revoked token is refused by every process at once; other tokens of the user are not', async () => {
+  const leaked = (await mint({ user_uuid: ada })).body.token
+  const good = (await mint({ user_uuid: ada, ttl: 7200 })).body.token
+  assert.equal((await credentials(leaked, twin.app)).statusCode, 200)
+  const { status, body } = await revoke(account, { token: leaked })
+  assert.deepEqual([status, body.user_uuid, body.revoked], [200, ada, 'token'])
+  for (const at of [app, twin.app]) {
+    const refused = await credentials(leaked, at)
+    assert.deepEqual([refused.statusCode, refused.json().error_code], [401, 'token_invalid'])
+    assert.equal((await credentials(good, at)).statusCode, 200)
+  }
+  assert.equal((await revoke(account, { token: leaked })).status, 200, 'again')
+})
+
+test('a token that is minted after one was revoked is never taken for that one', async () => {
+  for (let i = 0; i < 5; i++) {
+    const { token } = (await mint({ user_uuid: ada })).body
+    assert.equal((await credentials(token)).statusCode, 200)
+    assert.equal((await revoke(account, { token })).status, 200)
+    assert.equal((await credentials(token)).statusCode, 401)
+  }
+})
+
+test('all tokens of a user that were minted so far are revoked at once; those minted from now on work', async () => {
+  const grace = await user(account)
+  const old = [
+    (await mint({ user_uuid: grace })).body.token,
+    (await mint({ user_uuid: grace, ttl: 86_400 })).body.token,
+  ]
+  const adas = (await mint({ user_uuid: ada })).body.token
+  for (let round = 0; round < 2; round++) {
+    assert.equal((await revoke(account, { user_uuid: grace })).body.revoked, 'user')
+    for (const token of old) assert.equal((await credentials(token, twin.app)).statusCode, 401)
+    const fresh = (await mint({ user_uuid: grace })).body.token
+    assert.equal((await credentials(fresh, twin.app)).statusCode, 200)
+    assert.equal(decodeJwt(fresh).epoch, round + 1)
+    old.push(fresh)
+  }
+  assert.equal((await credentials(adas)).statusCode, 200)
+})
+
+test('an account revokes only what is its own, one thing at a time', async () => {
+  const { token } = (await mint({ user_uuid: ada })).body
+  for (const foreign of [{ token }, { user_uuid: ada }]) assert.equal((await revoke(other, foreign)).status, 404)
+  assert.equal((await credentials(token)).statusCode, 200)
+  for (const unknown of [
+    { token: `${token}x` },
+    { token: 'x' },
+    { user_uuid: 'USR01a1fcca-93ab-7cbc-9f10-be702f775479' },
+  ])
+    assert.equal((await revoke(account, unknown)).status, 404)
+  assert.equal((await revoke(account, {})).status, 400)
+  assert.equal((await revoke(account, { token, user_uuid: ada })).status, 400)
+})
+
+test('revoked tokens are forgotten once they have expired, and an account has 10,000 of them at most', async () => {
+  const owner = await tenant()
+  const person = await user(owner)
+  await db.run`
+    insert into revoked_tokens (account_id, user_id, expires_at)
+    select ${owner.id}, ${person.slice(3)}, date_trunc('second', clock_timestamp()) + interval '5 hours' + n * interval '1 second'
+    from generate_series(1, 10000) n`
+  const minted = async () => (await call(owner, 'POST', '/open/sdk/access-token', { user_uuid: person })).body.token
+  const full = await revoke(owner, { token: await minted() })
+  assert.deepEqual([full.status, full.body.error_code], [403, 'too_many_revocations'])
+  assert.equal((await revoke(owner, { user_uuid: person })).status, 200)
+  await db.run`
+    update revoked_tokens set expires_at = expires_at - interval '1 day' where account_id = ${owner.id}`
+  await db.begin((tx) => forgetRevokedTokens.run(tx, new Date()))
+  const left = await db.one<{ count: number }>`
+    select count(*)::integer as count from revoked_tokens where account_id = ${owner.id}`
+  assert.equal(left.count, 0)
+  assert.equal((await revoke(owner, { token: await minted() })).status, 200)
 })
 
 test('after a rotation new tokens are signed by the new key, and the old ones stay valid', async () => {

@@ -3,9 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { eventOf, onRecorded, type Spelling } from '../events/ops.ts'
+import type { AccountKey } from '../http/auth.ts'
 import type { Naming } from '../http/naming.ts'
 import { invalid, Problem } from '../http/problem.ts'
-import { admitUpgrade, type Upgrade } from '../http/upgrade.ts'
+import { admitUpgrade, type Upgrade, upgradeRefusal } from '../http/upgrade.ts'
 import { parse, uuid } from '../lib/id.ts'
 import { shownSecret } from '../lib/signature.ts'
 import type { Parts } from '../parts.ts'
@@ -37,6 +38,24 @@ const readQuery = (url: string, { inbound }: Naming, msgappName: string | null) 
  *  nowhere. */
 const signingKey = (apiKey: string): Buffer => createHmac('sha256', apiKey).update('trunkline listen').digest()
 
+const needs = 'develop'
+
+/** Why a connection is closed, by the code of the refusal that a new one would get. */
+const reasons: Readonly<Record<string, string>> = {
+  account_blocked: 'the account is blocked',
+  key_expired: 'the key has expired',
+  scope_missing: `the key lacks the scope ${needs}`,
+  address_not_allowed: 'the key may not be used from this address',
+}
+
+/** Who listens: whether that one still may is asked again. */
+type Listener = {
+  readonly account: string
+  readonly text: string
+  readonly address: string
+  key: AccountKey
+}
+
 /** Tells laptops of their accounts' events as they happen. */
 export type Tunnel = {
   readonly upgrade: Upgrade
@@ -47,19 +66,35 @@ export type Tunnel = {
   close(): void
 }
 
-export const makeTunnel = ({ db, auth, meter, changes, log, config }: Parts, naming: Naming): Tunnel => {
+/** @param addressOf the address behind a request, proxies believed as the settings say */
+export const makeTunnel = (
+  { db, auth, meter, throttle, changes, log, config }: Parts,
+  naming: Naming,
+  addressOf: (request: IncomingMessage) => string,
+): Tunnel => {
   const server = new WebSocketServer({ noServer: true, maxPayload: longestFrame, perMessageDeflate: false })
-  const sessions = new Map<Session, { account: string; key: string }>()
+  const sessions = new Map<Session, Listener>()
   const onError = (error: unknown) => log.warn({ err: error }, 'events could not be read for a laptop')
 
-  // Whose key was revoked, or whose account was blocked, hears no more.
-  const check = async () => {
-    for (const [session, { key }] of sessions) {
-      const account = await auth.account(key)
-      if (!account || account.blocked) session.close(4401, account ? 'the account is blocked' : 'the key was revoked')
-    }
+  const closeIfRefused = (session: Session, { key, address }: Listener) => {
+    const refusal = upgradeRefusal(key, address, needs)
+    // A close frame has room for 123 bytes (RFC 6455, 5.5).
+    if (refusal) session.close(4401, reasons[refusal.code] ?? refusal.code)
   }
-  changes.on('accounts', () => void check().catch(onError))
+
+  const check = async (session: Session, listener: Listener) => {
+    const { known, find } = auth.accounts
+    const key = known(listener.text) ?? (await find(listener.text))
+    if (!key) return session.close(4401, 'the key was revoked')
+    listener.key = key
+    closeIfRefused(session, listener)
+  }
+
+  // A key that was revoked or limited since, or whose account was blocked, gets no more events.
+  const checkAll = async () => {
+    for (const [session, listener] of sessions) await check(session, listener)
+  }
+  changes.on('accounts', () => void checkAll().catch(onError))
 
   const hush = onRecorded((_webhooks, accounts) => {
     for (const [session, { account }] of sessions) if (accounts.includes(account)) session.look()
@@ -74,13 +109,15 @@ export const makeTunnel = ({ db, auth, meter, changes, log, config }: Parts, nam
   }
 
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const { id: account } = await admitUpgrade(auth, meter, request)
+    const address = addressOf(request)
+    const key = await admitUpgrade({ auth, meter, throttle }, request, address, needs)
+    const account = key.account.id
     const { names, after } = readQuery(request.url ?? '', naming, config.msgappName)
     room(account)
-    const key = String(request.headers['x-user-api-key'])
+    const text = String(request.headers['x-user-api-key'])
     const start = uuid()
     server.handleUpgrade(request, socket, head, (laptop) => {
-      const signing = signingKey(key)
+      const signing = signingKey(text)
       const session = startSession({
         socket: laptop,
         reader: makeReader(db, account, after ? startBehind(after) : start, names && [...names.keys()]),
@@ -90,7 +127,10 @@ export const makeTunnel = ({ db, auth, meter, changes, log, config }: Parts, nam
         spellings: names,
         onError,
       })
-      sessions.set(session, { account, key })
+      const listener = { account, text, address, key }
+      sessions.set(session, listener)
+      // The key may have been revoked while the request was admitted.
+      void check(session, listener).catch(onError)
       laptop.on('close', () => sessions.delete(session))
     })
   }
@@ -98,7 +138,11 @@ export const makeTunnel = ({ db, auth, meter, changes, log, config }: Parts, nam
   return {
     upgrade: { path: listenPath, open },
     look: async () => {
-      for (const session of sessions.keys()) session.look()
+      for (const [session, listener] of sessions) {
+        // A key expires by the clock, without a change in the database.
+        closeIfRefused(session, listener)
+        session.look()
+      }
     },
     beat: async () => {
       for (const session of sessions.keys()) session.beat()

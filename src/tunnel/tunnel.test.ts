@@ -277,6 +277,65 @@ test('a key that is revoked hears no more', async () => {
   assert.equal(laptop.closed(), '4401 the key was revoked')
 })
 
+/** A key of the account with limits, as a tenant. */
+const limited = async (who: Tenant, limits: object): Promise<Tenant & { uuid: string; keyUuid: string }> => {
+  const { body } = await call(who, 'POST', '/open/keys', { label: 'laptop', ...limits })
+  return { ...who, key: body.key, keyUuid: body.uuid }
+}
+
+test('a key that its account revokes ends its open connection within one second', async () => {
+  const ada = await tenant()
+  const key = await limited(ada, {})
+  const [laptop, other] = [await listen(key), await listen(ada)]
+  const began = performance.now()
+  assert.equal((await call(ada, 'DELETE', `/open/keys/${key.keyUuid}`)).status, 200)
+  await until(async () => laptop.closed() !== null)
+  // A second is the promise; a busy machine is given more.
+  assert.ok(performance.now() - began < 5_000)
+  assert.equal(laptop.closed(), '4401 the key was revoked')
+  await happen(ada)
+  await has(other.told, 1)
+})
+
+test('a key that expires ends its open connection', async () => {
+  const end = new Date(Math.ceil(Date.now() / 1000 + 1) * 1000)
+  const key = await limited(await tenant(), { expires_at: end.toISOString() })
+  const laptop = await listen(key)
+  assert.equal(laptop.closed(), null)
+  await until(async () => laptop.closed() !== null)
+  assert.ok(Date.now() >= end.getTime())
+  assert.equal(laptop.closed(), '4401 the key has expired')
+  assert.equal((await refusal({ 'x-user-api-key': key.key })).body.error_code, 'key_expired')
+})
+
+test('a key that loses the scope develop, or the address of its connection, gets no more events', async () => {
+  for (const [scopes, addresses, why] of [
+    [['inbox'], null, 'the key lacks the scope develop'],
+    [null, ['192.0.2.0/24'], 'the key may not be used from this address'],
+  ] as const) {
+    const ada = await tenant()
+    const laptop = await listen(ada)
+    await db.run`
+      update api_keys set scopes = ${scopes}::text[], allowed_addresses = ${addresses}::text[] where account_id = ${ada.id}`
+    await db.begin((tx) => parts.changes.announce(tx, 'accounts'))
+    await until(async () => laptop.closed() !== null)
+    assert.equal(laptop.closed(), `4401 ${why}`)
+  }
+})
+
+test('a key without the scope develop, and one for other addresses, may not listen', async () => {
+  const ada = await tenant()
+  for (const [limits, code] of [
+    [{ scopes: ['inbox', 'read_only'] }, 'scope_missing'],
+    [{ allowed_addresses: ['192.0.2.0/24'] }, 'address_not_allowed'],
+  ] as const) {
+    const { status, body } = await refusal({ 'x-user-api-key': (await limited(ada, limits)).key })
+    assert.deepEqual([status, body.error_code], [403, code])
+  }
+  const { key } = await limited(ada, { scopes: ['develop'], allowed_addresses: ['127.0.0.1'] })
+  assert.equal((await refusal({ 'x-user-api-key': key })).status, 101)
+})
+
 test('a laptop that says anything but results is hung up on', async () => {
   const ada = await tenant()
   for (const words of ['hello', '[]', 'null', '{"type":"result"}', '{"type":"other","id":"x"}', Buffer.from([1, 2])]) {

@@ -4,6 +4,7 @@ import { Enum, Id, Ok, Time, Words } from '../http/schema.ts'
 
 export const listActiveUsers = contract({
   id: 'listActiveUsers',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/users',
   tag: 'Users',

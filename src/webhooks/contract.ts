@@ -3,7 +3,7 @@ import { Confidential } from '../http/confidential.ts'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Id, Ok, Time } from '../http/schema.ts'
 
-const webhooks = { auth: 'account', shape: 'full', tag: 'Webhooks' } as const
+const webhooks = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Webhooks' } as const
 const audited = { ...webhooks, audited: true } as const
 
 /** A channel of any kind. */

@@ -38,7 +38,30 @@ export const accountRecipes: Recipes = {
   listAccounts: { ok: () => ({}) },
   getAccount: { ok: (scene) => ({ params: account(scene) }) },
   changeAccount: { ok: (scene) => ({ params: account(scene), body: { name: scene.mark } }) },
-  createKey: { ok: (scene) => ({ params: account(scene), body: { label: scene.mark } }) },
+  createKey: {
+    ok: (scene) => ({ params: account(scene), body: { label: scene.mark, scopes: ['inbox', 'read_only'] } }),
+    forbidden: async (scene) => {
+      const { uuid, id } = await scene.world.tenant()
+      await scene.world.db.run`
+        insert into api_keys (account_id, id, label, hash, last_four)
+        select ${id}, gen_random_uuid(), 'one of many', sha256(gen_random_uuid()::text::bytea), 'last'
+        from generate_series(1, 99)`
+      return { params: { account_uuid: uuid }, body: { label: scene.mark } }
+    },
+  },
+  listOwnKeys: { ok: () => ({}) },
+  createOwnKey: {
+    ok: ({ mark }) => ({
+      body: { label: mark, expires_at: '2999-01-01T00:00:00Z', allowed_addresses: ['127.0.0.0/8'] },
+    }),
+  },
+  revokeOwnKey: {
+    ok: async (scene) => ({ params: { key_uuid: await scene.key() } }),
+    conflict: async ({ world, tenant }) => {
+      const { keys } = (await world.call(tenant, 'GET', '/open/keys')).body
+      return { params: { key_uuid: keys.find(({ current }: { current: boolean }) => current).uuid } }
+    },
+  },
   listKeys: { ok: (scene) => ({ params: account(scene) }) },
   revokeKey: { ok: async (scene) => ({ params: { ...account(scene), key_uuid: await scene.key() } }) },
 
@@ -63,6 +86,10 @@ export const accountRecipes: Recipes = {
   mintToken: {
     ok: async (scene) => ({ body: { user_uuid: await scene.user(), label: scene.mark } }),
     notFound: () => ({ body: { user_uuid: `USR${uuid()}` } }),
+  },
+  revokeTokens: {
+    ok: async (scene) => ({ body: { user_uuid: await scene.user() } }),
+    invalid: () => ({ body: {} }),
   },
   getCredentials: {
     ok: async (scene) => ({ bearer: await bearerOf(scene, await scene.user()), body: {} }),

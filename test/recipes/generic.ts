@@ -16,6 +16,8 @@ export type Stages = {
   readonly broken: World
   /** Its database cannot be reached. */
   readonly cut: World
+  /** One wrong key makes an address wait. */
+  readonly strict: World
 }
 
 const replaced = (request: Request, contract: Contract, chosen: (node: Node) => unknown): Request | null => {
@@ -87,7 +89,13 @@ const ways: { readonly [problem in ProblemName]?: Way } = {
     await changeTenant(scene, tenant, { max_api_request_count: 0 })
     return send(scene.world, contract, tenant, await recipe.ok(scene))
   },
-  tooMany: async ({ scene }, contract, recipe) => {
+  tooMany: async ({ scene, strict }, contract, recipe) => {
+    if (!isMetered(contract)) {
+      const request = await recipe.ok(scene)
+      const wrong = () => send(strict, contract, scene.tenant, request, { key: 'a wrong key' })
+      await wrong()
+      return await wrong()
+    }
     const tenant = await asNew(scene, { requestsPerMinute: 1 })
     await scene.world.call(tenant, 'GET', '/open/info')
     return send(scene.world, contract, tenant, await recipe.ok(scene))

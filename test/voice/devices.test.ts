@@ -59,6 +59,49 @@ test('credentials of one user with the identity of another, a wrong password, an
   assert.equal(answer.status, 401)
 })
 
+test('a revoked token takes its credentials along: the registration ends within a second, and comes in no more', async (t) => {
+  const { body } = await platform.call('POST', '/open/sdk/access-token', { user_uuid: ada })
+  const leaked = await openPerson(t, platform, ada, body.token)
+  assert.match(await leaked.register(), /^200/)
+  const bystander = await openPerson(t, platform, grace)
+  assert.match(await bystander.register(), /^200/)
+  const began = Date.now()
+  assert.equal((await platform.call('POST', '/open/sdk/revocations', { token: body.token })).status, 200)
+  assert.equal(await until(async () => leaked.web.code), 4002)
+  // A second is the promise; a busy machine is given more.
+  assert.ok(Date.now() - began < 8_000)
+  await leaked.web.connect()
+  assert.match(await leaked.register(), /^403/)
+  assert.match(await bystander.register(), /^200/)
+})
+
+test('when all tokens of a user are revoked, calls end too, and old credentials cannot guess their way back', async (t) => {
+  const [thief, caller] = [await openPerson(t, platform, ada), await openPerson(t, platform, grace)]
+  for (const person of [thief, caller]) assert.match(await person.register(), /^200/)
+  const softphone = await caller.softphone()
+  const { dialled } = await dial(caller.web, caller.toward(ada), softphone)
+  const call = await until(async () => thief.web.calls.shift())
+  const theirs = await thief.softphone()
+  await answer(call, theirs)
+  await until(async () => dialled.session)
+  assert.equal((await platform.call('POST', '/open/sdk/revocations', { user_uuid: ada })).status, 200)
+  assert.equal(await until(async () => thief.web.code), 4002)
+  const cdr = await until(async () => {
+    const [newest] = (await platform.call('GET', '/open/voip/call-history')).body.cdrs
+    return newest.active === false && newest
+  })
+  assert.equal(cdr.to_number, ada)
+  await thief.web.connect()
+  const { generation } = thief.sip
+  for (const guess of [generation, generation + 1, generation + 2])
+    assert.match(await thief.register({ ...thief.sip, generation: guess }), /^403/)
+  // New tokens make credentials that work, and the old password does not fit their generation either.
+  const fresh = await openPerson(t, platform, ada)
+  assert.match(await thief.register({ ...thief.sip, generation: fresh.sip.generation }), /^403/)
+  assert.match(await fresh.register(), /^200/)
+  assert.match(await fresh.register(), /^200/)
+})
+
 test('a user who is suspended loses the registration within a second, and comes in no more', async (t) => {
   const person = await openPerson(t, platform, grace)
   assert.match(await person.register(), /^200/)

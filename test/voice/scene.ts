@@ -43,12 +43,17 @@ export type Credentials = {
 }
 
 /** What the SDK asks for: a token by the account's key, and with it credentials. */
-export const credentialsOf = async ({ call, url }: Platform, user: string, renew = false): Promise<Credentials> => {
-  const { status, body } = await call('POST', '/open/sdk/access-token', { user_uuid: user })
+export const credentialsOf = async (platform: Platform, user: string, renew = false): Promise<Credentials> => {
+  const { status, body } = await platform.call('POST', '/open/sdk/access-token', { user_uuid: user })
   assert.equal(status, 200, JSON.stringify(body))
+  return await credentialsBy(platform, body.token, renew)
+}
+
+/** @param token of the user */
+const credentialsBy = async ({ url }: Platform, token: string, renew = false): Promise<Credentials> => {
   const answer = await fetch(`${url}/open/sdk/credentials`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${body.token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({ renew }),
   })
   assert.equal(answer.status, 200)
@@ -70,8 +75,14 @@ export type Person = {
   toward(number: string, callerId?: string): Ask
 }
 
-export const openPerson = async (t: Pick<TestContext, 'after'>, platform: Platform, user: string): Promise<Person> => {
-  const sip = await credentialsOf(platform, user)
+/** @param token of the user; one of their own without it */
+export const openPerson = async (
+  t: Pick<TestContext, 'after'>,
+  platform: Platform,
+  user: string,
+  token: string | null = null,
+): Promise<Person> => {
+  const sip = token === null ? await credentialsOf(platform, user) : await credentialsBy(platform, token)
   const web = await openWebAgent(t, sip.ws_url, user)
   const self = `<${sip.uri}>`
   const { hostname } = new URL(sip.ws_url)

@@ -12,6 +12,7 @@ const BadLines = Type.Array(
 export const importContacts = contract({
   ...open,
   id: 'importContacts',
+  needs: 'inbox',
   method: 'POST',
   url: '/open/contacts/import',
   summary:
@@ -64,6 +65,7 @@ export const importContacts = contract({
 export const exportContacts = contract({
   ...open,
   id: 'exportContacts',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/contacts/export',
   summary: 'All contacts as a file, of CSV or of vCards 4.0, that the import takes again',

@@ -35,6 +35,7 @@ const Channel = Type.Object({
 export const listChannels = contract({
   ...common,
   id: 'listMsgappNumbers',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/msgapp/get-numbers',
   summary: 'The account’s numbers on the messaging app, newest first',
@@ -56,6 +57,7 @@ export const createChannel = contract({
   ...common,
   id: 'createMsgappChannel',
   audited: true,
+  needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/channel/create',
   summary: 'Put a number on the messaging app; it is connected at once, or paired first',
@@ -106,6 +108,7 @@ const Abilities = Type.Object({
 export const getChannel = contract({
   ...common,
   id: 'getMsgappChannel',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid',
   summary: 'One number of the account on the messaging app, and what its network can do',
@@ -124,6 +127,7 @@ const Pairing = {
 export const getChannelStatus = contract({
   ...common,
   id: 'getMsgappChannelStatus',
+  needs: 'read_only',
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid/status',
   summary: 'How a channel stands, why, and what happened to it last',
@@ -158,6 +162,7 @@ export const getChannelStatus = contract({
 export const getChannelQr = contract({
   ...common,
   id: 'getMsgappChannelQrCode',
+  needs: 'numbers',
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid/qr-code',
   summary: 'What a phone is to scan so that the channel is connected',
@@ -170,6 +175,7 @@ export const getChannelQr = contract({
 export const connectChannel = contract({
   ...common,
   id: 'connectMsgappChannel',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/channel/:channel_uuid/connect',
   summary: 'Connect a channel that was disconnected or has failed; one that is connected stays so',
@@ -182,6 +188,7 @@ export const connectChannel = contract({
 export const disconnectChannel = contract({
   ...common,
   id: 'disconnectMsgappChannel',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/channel/:channel_uuid/disconnect',
   summary: 'Disconnect a channel until it is connected again; what is sent meanwhile waits',
@@ -195,6 +202,7 @@ export const deleteChannel = contract({
   ...common,
   id: 'deleteMsgappChannel',
   audited: true,
+  needs: 'numbers',
   method: 'DELETE',
   url: '/open/msgapp/channel/:channel_uuid',
   summary: 'Take a number off the messaging app, logged out there',

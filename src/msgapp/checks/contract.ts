@@ -77,6 +77,7 @@ const limits = {
 export const checkNumber = contract({
   ...checks,
   id: 'checkNumber',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/check-number/:your_number/:number_to_check',
   waits: true,
@@ -112,6 +113,7 @@ const Batch = Type.Object({
 export const checkNumbers = contract({
   ...checks,
   id: 'checkNumbers',
+  needs: 'inbox',
   method: 'POST',
   url: '/open/msgapp/check-numbers',
   summary: 'Check up to 100 numbers in the background, over all connected numbers of the account',
@@ -127,6 +129,7 @@ export const checkNumbers = contract({
 export const getCheckBatch = contract({
   ...checks,
   id: 'getCheckBatch',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/check-numbers/:batch_uuid',
   summary: 'How far a batch of checks is, and what was found so far',

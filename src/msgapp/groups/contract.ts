@@ -42,6 +42,7 @@ const busy = {
 export const createGroup = contract({
   ...groups,
   id: 'createGroup',
+  needs: 'inbox',
   method: 'POST',
   url: '/open/msgapp/group/create',
   waits: true,
@@ -66,6 +67,7 @@ export const createGroup = contract({
 export const listGroups = contract({
   ...groups,
   id: 'listGroups',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/groups/:number',
   summary: 'The groups of a connected number, newest first; all of them unless a page is asked for',
@@ -82,6 +84,7 @@ const missing = { notFound: 'No such group' }
 export const getGroup = contract({
   ...groups,
   id: 'getGroup',
+  needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/group/:group_uuid',
   summary: 'One group',
@@ -108,6 +111,7 @@ const members = {
 export const addParticipant = contract({
   ...members,
   id: 'addParticipant',
+  needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/add-participant',
   summary: 'Add people to a group, at most 10 at a time',
 })
@@ -115,6 +119,7 @@ export const addParticipant = contract({
 export const removeParticipant = contract({
   ...members,
   id: 'removeParticipant',
+  needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/remove-participant',
   summary: 'Remove people from a group, at most 10 at a time',
 })
@@ -122,6 +127,7 @@ export const removeParticipant = contract({
 export const promoteParticipant = contract({
   ...members,
   id: 'promoteParticipant',
+  needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/promote-participant',
   summary: 'Make people administrators of a group, at most 10 at a time',
 })
@@ -129,6 +135,7 @@ export const promoteParticipant = contract({
 export const demoteParticipant = contract({
   ...members,
   id: 'demoteParticipant',
+  needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/demote-participant',
   summary: 'Make administrators of a group ordinary participants, at most 10 at a time',
 })
@@ -136,6 +143,7 @@ export const demoteParticipant = contract({
 export const setGroupDescription = contract({
   ...change,
   id: 'setGroupDescription',
+  needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/set-description',
   summary: 'Describe a group',
   body: Type.Object({ description: Type.String({ maxLength: 2_048, description: 'Empty removes it' }) }),
@@ -146,6 +154,7 @@ export const setGroupPicture = contract({
   ...change,
   errors: { ...missing, notSupported: busy.notSupported },
   id: 'setGroupPicture',
+  needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/set-picture',
   summary: 'Set the picture of a group, or remove it; queued',
   body: Type.Object({

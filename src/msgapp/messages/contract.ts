@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../../http/endpoint.ts'
 import { Enum, Id, Ok, Phone, paging, Time } from '../../http/schema.ts'
 
-const messages = { auth: 'account', shape: 'full', tag: 'Messaging app: messages' } as const
+const messages = { auth: 'account', needs: 'inbox', shape: 'full', tag: 'Messaging app: messages' } as const
 
 const Pin = Type.Object({
   latitude: Type.Number({ minimum: -90, maximum: 90, examples: [51.5007] }),

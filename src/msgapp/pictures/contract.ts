@@ -14,6 +14,7 @@ const errors = {
 export const setProfilePicture = contract({
   ...profile,
   id: 'setProfilePicture',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/set-profile-picture/:number',
   summary: 'Set the profile picture of a connected number, or remove it; queued',
@@ -31,6 +32,7 @@ export const setProfilePicture = contract({
 export const setStatusText = contract({
   ...profile,
   id: 'setStatusText',
+  needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/set-status/:number',
   summary: 'Set the about text of a connected number; queued',

@@ -134,7 +134,8 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     trunk: (id) => trunks.get(id)?.status ?? null,
     isRegistered: (person) => registrar.find(person) !== null,
     drop: async (people, reason, withCalls) => {
-      if (withCalls) calls.endOf(people, { how: 'suspended', status: 403, reason: 'The user was suspended', by: null })
+      const why = reason === 'suspended' ? 'The user was suspended' : 'The credentials of the user were revoked'
+      if (withCalls) calls.endOf(people, { how: 'suspended', status: 403, reason: why, by: null })
       for (const person of people) registrar.drop(person, reason)
     },
     hangUp: async (call, reason) => calls.end(call, { how: 'operator', status: 487, reason, by: null }),

@@ -1,4 +1,4 @@
-import type { VoiceDesk, VoicePerson } from '../../voice-port.ts'
+import type { VoiceArrival, VoiceDesk, VoicePerson } from '../../voice-port.ts'
 import { DigestServer } from '../codec/digest/server.ts'
 import { contactsOf, expiresOf, fromOf, type NameAddr, toOf } from '../codec/fields.ts'
 import { header, type SipRequest } from '../codec/message.ts'
@@ -94,7 +94,7 @@ export class Registrar {
     if (!isBrowser(flow)) return refusal(403, 'Registrations come over WebSocket')
     const claim = this.digest.claim(request)
     if (!claim) return this.challenge(false)
-    const password = this.settings.desk.password(claim.username)
+    const password = await this.settings.desk.password(claim.username)
     if (password === null) return refusal(403, 'The credentials are unknown or have ended')
     const verdict = this.digest.verify(request, claim, password)
     if (verdict === 'stale') return this.challenge(true)
@@ -102,7 +102,7 @@ export class Registrar {
     const owner = claim.username.slice(claim.username.indexOf(':') + 1)
     if (identityOf(fromOf(request)) !== owner || identityOf(toOf(request)) !== owner)
       return refusal(403, 'claims and SIP identity do not match')
-    return this.take(request, flow, claim.username, owner)
+    return this.take(request, flow, { username: claim.username, password, identity: owner })
   }
 
   /** The connection broke: its device may come back. */
@@ -127,7 +127,12 @@ export class Registrar {
     }
   }
 
-  private async take(request: SipRequest, flow: Flow, username: string, identity: string): Promise<Answer> {
+  private async take(
+    request: SipRequest,
+    flow: Flow,
+    claimed: Pick<VoiceArrival, 'username' | 'password' | 'identity'>,
+  ): Promise<Answer> {
+    const { identity } = claimed
     const contacts = contactsOf(request)
     const [contact] = contacts === '*' ? [] : contacts
     const asked = expiresOf(request, contact) ?? mostSeconds
@@ -136,7 +141,7 @@ export class Registrar {
     if (!contact) return this.granted(this.flows.get(flow.id)?.contact ?? null, 0)
     if (contacts.length > 1) return refusal(400, 'One Contact Wanted')
     const { desk, now } = this.settings
-    const admitted = await desk.admit({ username, identity, generation: generationOf(request) })
+    const admitted = await desk.admit({ ...claimed, generation: generationOf(request) })
     if ('refused' in admitted) return admitted.refused
     const { account, user, generation, until } = admitted.value
     const seconds = Math.min(asked, mostSeconds, Math.floor((until - now()) / 1_000))
