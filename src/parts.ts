@@ -7,6 +7,7 @@ import type { Db } from './db/sql.ts'
 import { type Auth, makeAuth } from './http/auth.ts'
 import { type Meter, makeMeter } from './http/limit.ts'
 import { type Metrics, makeMetrics } from './http/metrics.ts'
+import { makeQuotas, type Quotas } from './http/quotas.ts'
 import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
 import { makeOutbound, type Outbound } from './lib/outbound.ts'
@@ -44,6 +45,8 @@ export type Parts = Given & {
   readonly auth: Auth
   readonly meter: Meter
   readonly metrics: Metrics
+  /** What accounts may create and keep. */
+  readonly quotas: Quotas
   readonly prices: Prices
   readonly tokens: Tokens
   readonly channels: Channels
@@ -83,6 +86,8 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     http: config.allowHttpHooks ?? config.sandbox,
     allow: config.allowHookNetworks,
   })
+  const metrics = makeMetrics()
+  const quotas = makeQuotas(config.quotas, metrics)
   return {
     ...given,
     clock,
@@ -90,7 +95,8 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     prices,
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
-    metrics: makeMetrics(),
+    metrics,
+    quotas,
     tokens: makeTokens(db, seal, changes),
     channels: makeChannels(db, changes),
     routing,
@@ -99,9 +105,9 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
-    voice: makeVoice({ db, seal, changes, prices, config, log, clock, publicUrl: given.publicUrl }),
+    voice: makeVoice({ db, seal, changes, prices, config, log, clock, quotas, publicUrl: given.publicUrl }),
     outbound,
-    chat: makeChat({ db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
+    chat: makeChat({ db, changes, config, outbound, quotas, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },
   }
 }

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/sql.ts'
 import { print, uuid } from '../lib/id.ts'
+import type { QuotaValues } from '../lib/quotas.ts'
 import { keyHash, makeKey } from '../lib/secret.ts'
 import * as store from './store.ts'
 
@@ -16,7 +17,8 @@ export const openAccount = async (
     name,
     onTrial = false,
     requestsPerMinute,
-  }: { name: string; onTrial?: boolean; requestsPerMinute?: number | undefined },
+    quotas = {},
+  }: { name: string; onTrial?: boolean; requestsPerMinute?: number | undefined; quotas?: QuotaValues },
 ): Promise<string> => {
   const id = uuid()
   const limits = onTrial ? defaults.trial : defaults.paid
@@ -25,6 +27,7 @@ export const openAccount = async (
     name,
     onTrial,
     ...limits,
+    quotas,
     requestsPerMinute: requestsPerMinute ?? limits.requestsPerMinute,
   })
   return id

@@ -1,5 +1,6 @@
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
+import type { QuotaValues } from '../lib/quotas.ts'
 import { isFalseKey, keyDigest, keyHash } from '../lib/secret.ts'
 import { Problem } from './problem.ts'
 
@@ -13,6 +14,8 @@ export type Account = {
   readonly requestsPerMinute: number
   readonly maxApiRequests: number | null
   readonly a2pUs: boolean
+  /** What an operator changed of its quotas. */
+  readonly quotas: QuotaValues
 }
 
 /** The user behind a token of a voice client: uuids without prefix. */
@@ -42,6 +45,7 @@ type Row = {
   requests_per_minute: number
   max_api_requests: number | null
   a2p_us: boolean
+  quotas: QuotaValues
 }
 
 const accountOf = (row: Row): Account => ({
@@ -53,6 +57,7 @@ const accountOf = (row: Row): Account => ({
   requestsPerMinute: row.requests_per_minute,
   maxApiRequests: row.max_api_requests,
   a2pUs: row.a2p_us,
+  quotas: row.quotas,
 })
 
 const limit = 10_000
@@ -77,7 +82,7 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     const before = generation
     const row = await db.maybe<Row & { key_id: string }>`
       select k.id as key_id, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.requests_per_minute,
-             a.max_api_requests, a.a2p_us
+             a.max_api_requests, a.a2p_us, a.quotas
       from api_keys k join accounts a on a.id = k.account_id
       where k.hash = ${keyHash(key)} and k.revoked_at is null`
     if (!row) return null
@@ -103,7 +108,7 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     },
     accountBy: async (id) => {
       const row = await db.maybe<Row>`
-        select id, name, on_trial, blocked, block_reason, requests_per_minute, max_api_requests, a2p_us
+        select id, name, on_trial, blocked, block_reason, requests_per_minute, max_api_requests, a2p_us, quotas
         from accounts where id = ${id}`
       return row && accountOf(row)
     },
