@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { keepConnection } from '../src/connections/ops.ts'
+import type { Tx } from '../src/db/sql.ts'
 import { storedBytes } from '../src/http/quotas.ts'
 import { type QuotaName, quotaNames, quotas } from '../src/lib/quotas.ts'
 import { until } from './platform.ts'
@@ -56,6 +57,28 @@ test('an account has as many enabled webhooks as its quota says, and a deleted o
   isRefusal(await call(ada, 'PUT', url, { enabled: true }), 'webhooks', 2)
   await call(ada, 'DELETE', `/open/webhooks/${taken?.body.data.uuid}`)
   assert.equal((await call(ada, 'PUT', url, { enabled: true })).status, 200)
+})
+
+test('a change waits for another of its account and quota that has not committed, and counts it', async () => {
+  const { id } = await tenant()
+  const holder = { id, onTrial: false, quotas: { webhooks: 1 } }
+  const take = async (tx: Tx) => {
+    await tx.run`
+      insert into webhooks (account_id, id, event, event_name, hook_url, sealed_secret, created_at, updated_at)
+      values (${id}, gen_random_uuid(), 'x', 'x', ${`http://127.0.0.1:9000/${++made}`}, '', now(), now())`
+    await parts.quotas.check(tx, holder, 'webhooks', async () => {
+      const { used } = await tx.one<{ used: number }>`
+        select count(*)::integer as used from webhooks where account_id = ${id}`
+      return used
+    })
+  }
+  const second = await db.begin(async (tx) => {
+    await take(tx)
+    const second = assert.rejects(db.begin(take), { code: 'limit_exceeded' })
+    await until(async () => db.maybe`select from pg_locks where locktype = 'advisory' and not granted`)
+    return { isRefused: second }
+  })
+  await second.isRefused
 })
 
 test('a webhook that is there already is subscribed to again although the quota is used up', async () => {
