@@ -12,6 +12,7 @@ import {
   oneOf,
   optional,
   origin,
+  quotaDefaults,
   readOne,
   reject,
   type Setting,
@@ -171,6 +172,12 @@ export const settings = {
     '0',
     'Port of the sandbox SMSC; 0 takes any free one.',
     integer(0, 65_535),
+  ),
+  quotas: setting(
+    'TRUNKLINE_QUOTAS',
+    '',
+    'Quotas of accounts where they differ from the defaults, such as webhooks=500,trial.webhooks=5; docs/operating.md lists them.',
+    quotaDefaults,
   ),
   reservationMinutes: setting(
     'TRUNKLINE_RESERVATION_MINUTES',

@@ -8,6 +8,7 @@ import { type Auth, makeAuth } from './http/auth.ts'
 import { type AuthThrottle, makeAuthThrottle } from './http/auth-throttle.ts'
 import { type Meter, makeMeter } from './http/limit.ts'
 import { type Metrics, makeMetrics } from './http/metrics.ts'
+import { makeQuotas, type Quotas } from './http/quotas.ts'
 import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
 import { makeOutbound, type Outbound } from './lib/outbound.ts'
@@ -46,6 +47,8 @@ export type Parts = Given & {
   readonly meter: Meter
   readonly throttle: AuthThrottle
   readonly metrics: Metrics
+  /** What accounts may create and keep. */
+  readonly quotas: Quotas
   readonly prices: Prices
   readonly tokens: Tokens
   readonly channels: Channels
@@ -85,6 +88,8 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     http: config.allowHttpHooks ?? config.sandbox,
     allow: config.allowHookNetworks,
   })
+  const metrics = makeMetrics()
+  const quotas = makeQuotas(config.quotas, metrics)
   return {
     ...given,
     clock,
@@ -93,7 +98,8 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
     throttle: makeAuthThrottle(config.wrongKeysPerMinute),
-    metrics: makeMetrics(),
+    metrics,
+    quotas,
     tokens: makeTokens(db, seal, changes),
     channels: makeChannels(db, changes),
     routing,
@@ -102,9 +108,9 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
-    voice: makeVoice({ db, seal, changes, prices, config, log, clock, publicUrl: given.publicUrl }),
+    voice: makeVoice({ db, seal, changes, prices, config, log, clock, quotas, publicUrl: given.publicUrl }),
     outbound,
-    chat: makeChat({ db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
+    chat: makeChat({ db, changes, config, outbound, quotas, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },
   }
 }

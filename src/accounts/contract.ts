@@ -1,7 +1,16 @@
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { type Capability, capabilities } from '../http/capability.ts'
 import { contract } from '../http/endpoint.ts'
 import { Decimal, Enum, Id, Ok, Time, Words } from '../http/schema.ts'
+import { mostQuota, type QuotaName, quotaNames, quotas } from '../lib/quotas.ts'
+
+/** A field for each quota. */
+const forEach = <T extends TSchema>(schema: (name: QuotaName) => T): Record<QuotaName, T> =>
+  // A value for each name.
+  Object.fromEntries(quotaNames.map((name) => [name, schema(name)])) as Record<QuotaName, T>
+
+const Limit = (name: QuotaName) =>
+  Type.Integer({ minimum: 0, maximum: mostQuota, description: quotas[name].description, examples: [quotas[name].paid] })
 
 export const getInfo = contract({
   id: 'getInfo',
@@ -23,8 +32,13 @@ export const getInfo = contract({
       created_at: Time,
       expires_at: Type.Optional(Time),
     }),
-    limits: Type.Object({ requests_per_minute: Type.Integer() }),
+    limits: Type.Object({ requests_per_minute: Type.Integer(), ...forEach(Limit) }),
     usage: Type.Object({
+      webhooks: Type.Integer({ description: 'Enabled, and a tenth of the disabled' }),
+      channels: Type.Integer(),
+      contacts: Type.Integer(),
+      reservations: Type.Integer(),
+      stored_bytes: Type.Integer(),
       api_request_count: Type.Integer(),
       max_api_request_count: Type.Optional(Type.Integer({ description: 'Absent when there is no quota' })),
       number_check_count: Type.Integer(),
@@ -45,6 +59,7 @@ const Account = Type.Object({
   max_api_request_count: Type.Optional(Type.Integer()),
   max_number_check_count: Type.Optional(Type.Integer()),
   a2p_us: Type.Boolean({ description: 'May send SMS to US numbers' }),
+  quotas: Type.Object(forEach(Limit), { description: 'What the account may create and keep' }),
   balance: Decimal,
   low_balance: Type.Optional(
     Type.String({ description: 'balance.low is recorded when the balance falls below', examples: ['5.00'] }),
@@ -56,6 +71,14 @@ const Account = Type.Object({
 
 const pace = Type.Integer({ minimum: 1, maximum: 100_000_000, description: 'Requests a minute' })
 const count = Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 })
+const QuotaChanges = Type.Object(
+  forEach((name) =>
+    Type.Optional(
+      Type.Union([Limit(name), Type.Null()], { description: `${quotas[name].description} null: the default` }),
+    ),
+  ),
+  { description: 'Quotas to change; the others stay as they are', additionalProperties: false },
+)
 const accountParams = Type.Object({ account_uuid: Id('ACC') })
 const unknownAccount = 'No such account'
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: accounts' } as const
@@ -72,6 +95,7 @@ export const createAccount = contract({
       Type.Boolean({ description: 'A trial account: 30 requests a minute and 1,000 calls unless said otherwise' }),
     ),
     requests_per_minute: Type.Optional(pace),
+    quotas: Type.Optional(QuotaChanges),
   }),
   status: 201,
   reply: Ok({ account: Account }),
@@ -124,6 +148,7 @@ export const changeAccount = contract({
       Type.Union([count, Type.Null()], { description: 'null takes the quota away' }),
     ),
     a2p_us: Type.Optional(Type.Boolean()),
+    quotas: Type.Optional(QuotaChanges),
     low_balance: Type.Optional(
       Type.Union([Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['5.00'] }), Type.Null()], {
         description: 'USD, above 0: the event balance.low comes when the balance falls below; null: never',

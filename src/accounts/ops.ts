@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import type { KeyLimits } from '../http/auth.ts'
 import { print, uuid } from '../lib/id.ts'
+import type { QuotaValues } from '../lib/quotas.ts'
 import { keyHash, makeKey } from '../lib/secret.ts'
 import * as store from './store.ts'
 
@@ -17,7 +18,8 @@ export const openAccount = async (
     name,
     onTrial = false,
     requestsPerMinute,
-  }: { name: string; onTrial?: boolean; requestsPerMinute?: number | undefined },
+    quotas = {},
+  }: { name: string; onTrial?: boolean; requestsPerMinute?: number | undefined; quotas?: QuotaValues },
 ): Promise<string> => {
   const id = uuid()
   const limits = onTrial ? defaults.trial : defaults.paid
@@ -26,6 +28,7 @@ export const openAccount = async (
     name,
     onTrial,
     ...limits,
+    quotas,
     requestsPerMinute: requestsPerMinute ?? limits.requestsPerMinute,
   })
   return id

@@ -1,5 +1,6 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import type { KeyLimits } from '../http/auth.ts'
+import type { QuotaValues } from '../lib/quotas.ts'
 
 export type AccountRow = {
   id: string
@@ -11,6 +12,7 @@ export type AccountRow = {
   max_api_requests: number | null
   max_number_checks: number | null
   a2p_us: boolean
+  quotas: QuotaValues
   created_at: Date
   updated_at: Date
   expires_at: Date | null
@@ -27,13 +29,15 @@ export type NewAccount = {
   requestsPerMinute: number
   maxApiRequests: number | null
   maxNumberChecks: number | null
+  quotas: QuotaValues
 }
 
 /** An account with its empty meter and balance. */
 export const create = async (tx: Tx, a: NewAccount): Promise<void> => {
   await tx.run`
-    insert into accounts (id, name, on_trial, requests_per_minute, max_api_requests, max_number_checks)
-    values (${a.id}, ${a.name}, ${a.onTrial}, ${a.requestsPerMinute}, ${a.maxApiRequests}, ${a.maxNumberChecks})`
+    insert into accounts (id, name, on_trial, requests_per_minute, max_api_requests, max_number_checks, quotas)
+    values (${a.id}, ${a.name}, ${a.onTrial}, ${a.requestsPerMinute}, ${a.maxApiRequests}, ${a.maxNumberChecks},
+      ${a.quotas})`
   await tx.run`insert into meters (account_id, tokens) values (${a.id}, ${a.requestsPerMinute})`
   await tx.run`insert into balances (account_id) values (${a.id})`
 }
@@ -51,6 +55,23 @@ export const all = (db: Sql) => db.many<AccountRow>`
   from accounts a join balances b on b.account_id = a.id join meters m on m.account_id = a.id
   order by a.created_at, a.id`
 
+/** What an account uses of its quotas: each count is bounded by its quota, or kept. */
+export const used = (db: Sql, id: string) => db.one<{
+  webhooks: number
+  channels: number
+  contacts: number
+  reservations: number
+  stored_bytes: number
+}>`
+  select
+    (select (count(*) filter (where enabled) + count(*) filter (where not enabled) / 10)::integer
+      from webhooks where account_id = ${id} and deleted_at is null) as webhooks,
+    (select count(*)::integer from msgapp_channels where account_id = ${id} and deleted_at is null) as channels,
+    (select coalesce(sum(contacts), 0)::bigint from contact_counts where account_id = ${id}) as contacts,
+    (select count(*)::integer from reservations
+      where account_id = ${id} and state = 'active' and expires_at > (select app_now())) as reservations,
+    (select coalesce(sum(bytes), 0)::bigint from stored_bytes where account_id = ${id}) as stored_bytes`
+
 type Changed = Pick<
   AccountRow,
   | 'name'
@@ -61,12 +82,14 @@ type Changed = Pick<
   | 'max_api_requests'
   | 'max_number_checks'
   | 'a2p_us'
+  | 'quotas'
 >
 
 export const change = (tx: Tx, id: string, a: Changed) => tx.run`
   update accounts set name = ${a.name}, on_trial = ${a.on_trial}, blocked = ${a.blocked}, block_reason = ${a.block_reason},
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
-    max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, updated_at = app_now()
+    max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas},
+    updated_at = app_now()
   where id = ${id}`
 
 /** @param limit null: the account is not told of a low balance */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { until } from '../../test/platform.ts'
+import { temporaryFolder } from '../../test/servers.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
 import { makeDesk } from './desk.ts'
 
@@ -9,7 +10,15 @@ const world = await makeWorld()
 const { db, call, tenant, parts } = world
 const deskAt = (mediaStore: string | null, callsPerMinute = parts.config.callsPerMinute) =>
   makeDesk({
-    ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), linkOf: () => '', tenure: 1 },
+    ...{
+      db,
+      seal: parts.seal,
+      prices: parts.prices,
+      quotas: parts.quotas,
+      log: pino({ level: 'silent' }),
+      linkOf: () => '',
+      tenure: 1,
+    },
     config: { ...parts.config, mediaStore, callsPerMinute },
     hangUp: () => {},
     trunks: () => [],
@@ -70,6 +79,19 @@ test('a call whose recording cannot be made is not refused for that', async () =
   const placed = await deskAt('/dev/null').place({ ...asked, callId: 'recorded', headers: record })
   assert.ok('value' in placed && placed.value.record === null)
   assert.equal((await newest()).status, 'RINGING')
+})
+
+test('a call of an account that has used up its stored bytes is not recorded, and not refused for that', async () => {
+  const { who, asked, newest } = await colleagues()
+  await db.run`insert into stored_bytes (account_id, slot, bytes) values (${who.id}, 0, ${50 * 1024 ** 3})`
+  const place = async (callId: string) => {
+    const placed = await deskAt(temporaryFolder()).place({ ...asked, callId, headers: { 'X-Record': 'true' } })
+    return 'value' in placed && placed.value.record !== null
+  }
+  assert.equal(await place('full'), false)
+  assert.equal((await newest()).status, 'RINGING')
+  await db.run`update stored_bytes set bytes = bytes - 1 where account_id = ${who.id}`
+  assert.equal(await place('room'), true)
 })
 
 test('a call that comes in while all channels of its trunk are taken is written down, and refused', async () => {

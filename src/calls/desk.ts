@@ -12,6 +12,7 @@ import type {
 import type { Db } from '../db/sql.ts'
 import { expiryOf, newestGeneration, sipSecret } from '../devices/ops.ts'
 import { Problem } from '../http/problem.ts'
+import type { Quotas } from '../http/quotas.ts'
 import { parse, print } from '../lib/id.ts'
 import { micros } from '../lib/money.ts'
 import { e164 } from '../lib/phone.ts'
@@ -48,6 +49,7 @@ export type DeskGround = {
   readonly log: Logger
   readonly config: recordings.Archive['config'] & LimitSettings
   readonly linkOf: RecordingLink
+  readonly quotas: Quotas
   /** Under which calls are begun: who has a later one closes them. */
   readonly tenure: number
   /** Ends a call of this process. */
@@ -105,7 +107,8 @@ export const makeDesk = (ground: DeskGround): Desk => {
   ): Promise<VoiceAsked<VoicePlan>> => {
     const { isRecorded, ...way } = plan
     const refuseIt = call.direction === 'I' ? turnAway : decline
-    const prepared = isRecorded ? await recordings.prepare(ground.config, call.account_id, call.id) : null
+    const full = isRecorded ? await ground.quotas.full(db, call.account_id) : null
+    const prepared = isRecorded && !full ? await recordings.prepare(ground.config, call.account_id, call.id) : null
     const record = prepared instanceof Error ? null : prepared
     try {
       const limited = await db.begin(async (tx) => {
@@ -129,6 +132,8 @@ export const makeDesk = (ground: DeskGround): Desk => {
       writtenAt: performance.now(),
     })
     stories.begin(call.id, call.account_id)
+    if (full)
+      stories.tell(call.id, [{ at: Date.now(), leg: null, what: 'note', text: `not recorded: ${full.message}` }])
     if (prepared instanceof Error) {
       ground.log.error({ call: call.id, err: prepared }, 'a call is not recorded: its folder cannot be made')
       stories.tell(call.id, [

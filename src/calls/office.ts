@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { VoiceDesk, VoiceGateway } from '../connectors/voice-port.ts'
 import type { Db } from '../db/sql.ts'
+import type { Quotas } from '../http/quotas.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { Prices } from '../prices/ops.ts'
 import { barredOf } from '../users/ops.ts'
@@ -33,6 +34,7 @@ export type OfficeGround = {
   readonly db: Db
   readonly seal: Seal
   readonly prices: Prices
+  readonly quotas: Quotas
   readonly config: Config
   readonly log: Logger
   readonly linkOf: RecordingLink

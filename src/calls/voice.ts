@@ -6,6 +6,7 @@ import type { VoiceFinding, VoiceTrunkState } from '../connectors/voice-port.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
 import { Problem } from '../http/problem.ts'
+import type { Quotas } from '../http/quotas.ts'
 import type { Upgrade } from '../http/upgrade.ts'
 import { tick } from '../jobs/tick.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -67,6 +68,7 @@ type Given = {
   log: Logger
   publicUrl: () => string
   clock: Clock
+  quotas: Quotas
 }
 
 /** How long calls may go on when the process is to end, ms. */
@@ -101,7 +103,7 @@ const elsewhere: VoiceFinding = {
   mend: 'Enable the connection, and ask the process that runs the calls (/readyz?role=voice)',
 }
 
-export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock }: Given): Voice => {
+export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock, quotas }: Given): Voice => {
   // However many requests wait for a connection, who runs the calls can say so.
   const line = db.apart(patience)
   const lease = makeLease(line, `${hostname()}, process ${process.pid}`)
@@ -145,7 +147,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   const begin = async (tenure: number): Promise<void> => {
     const host = new URL(publicUrl()).hostname
     const ground = {
-      ...{ db, seal, prices, config, log, linkOf, host, tenure },
+      ...{ db, seal, prices, config, log, linkOf, quotas, host, tenure },
       isHeld: lease.isHeld,
       trunks: () => trunks,
     }

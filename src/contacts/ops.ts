@@ -33,7 +33,7 @@ export const load = async (sql: Sql, account: string, ids: readonly string[]): P
   return rows.map((row) => ({ ...row, details: byContact.get(row.id) ?? [] }))
 }
 
-const tell = (tx: Tx, name: 'contact.created' | 'contact.updated', contacts: readonly Contact[]) =>
+const tell = (tx: Tx, name: 'contact.created' | 'contact.updated', contacts: readonly Contact[], isBulk = false) =>
   record(
     tx,
     contacts.map((contact) => ({
@@ -43,6 +43,7 @@ const tell = (tx: Tx, name: 'contact.created' | 'contact.updated', contacts: rea
       conversation: contact.id,
       payload: shownContact(contact),
     })),
+    isBulk,
   )
 
 /** Has a contact kept in the address book of its channel too, and notes how that stands. */
@@ -76,8 +77,9 @@ export const foundOnMsgapp = async (tx: Tx, account: string, numbers: readonly s
   if (ids.length > 0) await tell(tx, 'contact.updated', await load(tx, account, ids))
 }
 
-/** Adds contacts to an account's directory and tells of them; `store.count` is for the caller, at the end. */
-export const add = async (tx: Tx, account: string, drafts: readonly Draft[]): Promise<Contact[]> => {
+/** Adds contacts to an account's directory and tells of them; `store.count` is for the caller, at the end.
+ *  @param isBulk of an import: its events are paced */
+export const add = async (tx: Tx, account: string, drafts: readonly Draft[], isBulk = false): Promise<Contact[]> => {
   const made = drafts.map((draft) => ({ draft, id: uuid() }))
   const rows = made.map(({ draft, id }) => withGrams(account, id, draft))
   await store.insert(tx, account, rows)
@@ -89,12 +91,12 @@ export const add = async (tx: Tx, account: string, drafts: readonly Draft[]): Pr
   }
   const ids = made.map(({ id }) => id)
   const contacts = await load(tx, account, ids)
-  await tell(tx, 'contact.created', contacts)
+  await tell(tx, 'contact.created', contacts, isBulk)
   return contacts
 }
 
 /** Makes a locked contact say this, and tells of it; when it says so already, nothing happens. */
-export const change = async (tx: Tx, was: Contact, draft: Draft): Promise<Contact> => {
+export const change = async (tx: Tx, was: Contact, draft: Draft, isBulk = false): Promise<Contact> => {
   const { account_id: account, id } = was
   const { added, changed, removed } = changesOf(was.details, draft.details)
   const isSame =
@@ -114,7 +116,7 @@ export const change = async (tx: Tx, was: Contact, draft: Draft): Promise<Contac
   await store.change(tx, account, row)
   if (draft.channel_id !== null || was.channel_id !== null) await sync(tx, account, row, draft)
   const contacts = await load(tx, account, [id])
-  await tell(tx, 'contact.updated', contacts)
+  await tell(tx, 'contact.updated', contacts, isBulk)
   return contacts[0] ?? was
 }
 

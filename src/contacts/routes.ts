@@ -42,7 +42,7 @@ const detailsOf = (body: Lists): Detail[] | null => {
 const channelIn = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> =>
   printed ? (await channelOf(sql, account, printed)).id : null
 
-export const contactRoutes = ({ db }: Parts) => {
+export const contactRoutes = ({ db, quotas }: Parts) => {
   const unknown = (printed: string) => notFound(`No contact ${printed}`)
 
   return [
@@ -58,7 +58,8 @@ export const contactRoutes = ({ db }: Parts) => {
       }
       const [made] = await ops.add(tx, account.id, [draft])
       if (!made) throw new Error('the contact that was made is not there')
-      await store.count(tx, account.id, 1)
+      const most = quotas.of(account, 'contacts')
+      if (!(await store.count(tx, account.id, 1, most))) throw quotas.exceeded(account, 'contacts')
       return ok({ contact: shownContact(made) })
     }),
 
@@ -120,7 +121,7 @@ export const contactRoutes = ({ db }: Parts) => {
       const id = parse('CON', params.contact_uuid)
       const gone = id ? await store.remove(tx, account.id, id) : 0
       if (gone === 0) unknown(params.contact_uuid)
-      await store.count(tx, account.id, -1)
+      await store.count(tx, account.id, -1, null)
       return ok({})
     }),
   ]

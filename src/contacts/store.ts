@@ -72,10 +72,13 @@ export const total = async (sql: Sql, account: string): Promise<number> =>
       select coalesce(sum(contacts), 0)::bigint as total from contact_counts where account_id = ${account}`
   ).total
 
-/** Counts contacts that came or went: the last statement of its transaction, since others may wait for the row. */
-export const count = (tx: Tx, account: string, more: number) => tx.run`
-  insert into contact_counts (account_id, slot, contacts) values (${account}, pg_backend_pid() % 16, ${more})
-  on conflict (account_id, slot) do update set contacts = contact_counts.contacts + excluded.contacts`
+/** Counts contacts that came or went: the last statement of its transaction, since others may wait for the row.
+ *  @returns false, with nothing counted, where the account would have more than `most` */
+export const count = async (tx: Tx, account: string, more: number, most: number | null): Promise<boolean> =>
+  (
+    await tx.one<{ total: number | null }>`
+      select contacts_count(${account}, ${more}::bigint, ${most}::bigint) as total`
+  ).total !== null
 
 /** All of one list of grams, and one of each of at most three further lists. */
 export type Wanted = { readonly whole: readonly number[]; readonly any: readonly (readonly number[])[] }

@@ -1,5 +1,6 @@
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { conflict, invalid, notFound, Problem } from '../http/problem.ts'
+import { storedBytes } from '../http/quotas.ts'
 import { pageOf } from '../http/schema.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
@@ -34,7 +35,7 @@ const shown = (row: store.DocumentRow) => ({
   created_at: iso(row.created_at),
 })
 
-export const documentRoutes = ({ db, seal }: Parts) => {
+export const documentRoutes = ({ db, seal, quotas }: Parts) => {
   const unknown = (printed: string) => notFound(`There is no document ${printed}`)
   const documentOf = async (account: string, printed: string) => {
     const id = parse('DOC', printed)
@@ -53,7 +54,9 @@ export const documentRoutes = ({ db, seal }: Parts) => {
           'too_many_documents',
         )
       const made = { account_id: account.id, id: uuid(), name: query.name, kind: query.kind, media_type: type }
-      return ok({ document: shown(await keepFile(tx, seal, made, body)) })
+      const kept = await keepFile(tx, seal, made, body)
+      await quotas.check(tx, account, 'stored_bytes', () => storedBytes(tx, account.id))
+      return ok({ document: shown(kept) })
     }),
 
     serve(c.listDocuments, async ({ account, query }) => {

@@ -23,8 +23,8 @@ export type Event = {
   readonly payload: { readonly [key: string]: unknown }
 }
 
-/** Webhooks that have something to tell. */
-type Recorded = readonly { readonly account: string; readonly webhook: string }[]
+/** Webhooks that have something to tell. Without a webhook: an account whose events wait for its pace. */
+export type Recorded = readonly { readonly account: string; readonly webhook: string | null }[]
 
 const listeners = new Set<(webhooks: Recorded, accounts: readonly string[]) => void>()
 
@@ -45,7 +45,7 @@ const text = (value: unknown): string | null => (typeof value === 'string' ? val
 
 type Told = Omit<Event, 'name'> & { readonly name: string; readonly webhook: string | null }
 
-const write = async (tx: Tx, events: readonly Told[]): Promise<readonly string[]> => {
+const write = async (tx: Tx, events: readonly Told[], isBulk = false): Promise<readonly string[]> => {
   const rows = events.map((event): store.EventRow => {
     const id = uuid()
     const payload = { uuid: id, ...event.payload, event: event.name }
@@ -53,7 +53,7 @@ const write = async (tx: Tx, events: readonly Told[]): Promise<readonly string[]
     const previousAt = text(event.payload.previous_message_at)
     return { ...event, id, group, previousAt, payload: JSON.stringify(payload) }
   })
-  const fanned = await store.insert(tx, rows)
+  const fanned = await store.insert(tx, rows, isBulk)
   const webhooks = fanned.map(({ account_id, webhook_id }) => ({ account: account_id, webhook: webhook_id }))
   tx.afterCommit(() =>
     announce(
@@ -64,12 +64,14 @@ const write = async (tx: Tx, events: readonly Told[]): Promise<readonly string[]
   return rows.map(({ id }) => id)
 }
 
-/** Records events in the transaction of what caused them, and who is to be told. By one statement, in the order given. */
-export const record = async (tx: Tx, events: readonly Event[]): Promise<void> => {
+/** Records events in the transaction of what caused them, and who is to be told. By one statement, in the order given.
+ *  @param isBulk of work on many rows that one request began: the deliveries are made at the account's pace */
+export const record = async (tx: Tx, events: readonly Event[], isBulk = false): Promise<void> => {
   if (events.length > 0)
     await write(
       tx,
       events.map((event) => ({ ...event, webhook: null })),
+      isBulk,
     )
 }
 

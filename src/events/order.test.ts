@@ -17,7 +17,7 @@ test('events are ordered by when they were recorded, whatever the clocks of the 
     ['sms.message.delivered', earlier],
   ] as const) {
     const event = { account, name, channel: null, conversation: 'c', group: null, previousAt: null, webhook: null }
-    await db.begin((tx) => insert(tx, [{ ...event, id, payload: JSON.stringify({ uuid: id, event: name }) }]))
+    await db.begin((tx) => insert(tx, [{ ...event, id, payload: JSON.stringify({ uuid: id, event: name }) }], false))
   }
   const rows = await db.many<{ id: string; name: string; uuid: string; at: number }>`
     select id, name, payload ->> 'uuid' as uuid, extract(epoch from created_at)::double precision as at

@@ -2,6 +2,7 @@ import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
 import { type AddressList, makeAddressList } from '../lib/address-list.ts'
 import { iso } from '../lib/clock.ts'
+import type { QuotaValues } from '../lib/quotas.ts'
 import { keyDigest, keyHash } from '../lib/secret.ts'
 import type { Keys } from './auth-throttle.ts'
 import { bitOf, type Capability, maskOf } from './capability.ts'
@@ -17,6 +18,8 @@ export type Account = {
   readonly requestsPerMinute: number
   readonly maxApiRequests: number | null
   readonly a2pUs: boolean
+  /** What an operator changed of its quotas. */
+  readonly quotas: QuotaValues
 }
 
 /** The operator key behind a request. */
@@ -75,6 +78,7 @@ type Row = {
   requests_per_minute: number
   max_api_requests: number | null
   a2p_us: boolean
+  quotas: QuotaValues
 }
 
 const accountOf = (row: Row): Account => ({
@@ -86,6 +90,7 @@ const accountOf = (row: Row): Account => ({
   requestsPerMinute: row.requests_per_minute,
   maxApiRequests: row.max_api_requests,
   a2pUs: row.a2p_us,
+  quotas: row.quotas,
 })
 
 const keyOf = (row: Row & KeyLimits & { key_id: string }): AccountKey => {
@@ -122,7 +127,7 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     const before = generation
     const row = await db.maybe<Row & KeyLimits & { key_id: string }>`
       select k.id as key_id, k.scopes, k.expires_at, k.allowed_addresses, a.id, a.name, a.on_trial, a.blocked,
-             a.block_reason, a.requests_per_minute, a.max_api_requests, a.a2p_us
+             a.block_reason, a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
       from api_keys k join accounts a on a.id = k.account_id
       where k.hash = ${keyHash(key)} and k.revoked_at is null`
     if (!row) return null
@@ -148,7 +153,7 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     },
     accountOf: async ({ account, user, expiresAt, epoch }) => {
       const row = await db.maybe<Row>`
-        select id, name, on_trial, blocked, block_reason, requests_per_minute, max_api_requests, a2p_us
+        select id, name, on_trial, blocked, block_reason, requests_per_minute, max_api_requests, a2p_us, quotas
         from accounts a
         where id = ${account}
           and not exists (

@@ -169,7 +169,7 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
   ...(made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
   ...(made.auth === 'account'
     ? {
-        forbidden: `The account is blocked (account_blocked), the key lacks the scope ${made.needs} (scope_missing), or it may not be used from this address (address_not_allowed)`,
+        forbidden: `The account is blocked (account_blocked) or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), or it may not be used from this address (address_not_allowed)`,
       }
     : {}),
   ...(needsOperator(made) ? { forbidden: 'The key is an observer’s, and this needs the role operator (role)' } : {}),

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { quotaNames } from '../lib/quotas.ts'
 import { type Contract, isRepeatable, needsOperator, refusals } from './endpoint.ts'
 import { problems, type Shape } from './problem.ts'
 
@@ -70,6 +71,7 @@ const errorSchema = (shape: Shape): Json => ({
     error: { const: true },
     error_message: { type: 'string' },
     error_code: { type: 'string', description: 'Stable, for programs' },
+    limit: { type: 'string', description: 'The quota that is used up; on limit_exceeded', enum: [...quotaNames] },
     request_id: { type: 'string', description: 'Finds the request in the log of the server' },
     ...(shape === 'full' ? { detail: { type: 'string', description: 'The message again; on 401' } } : {}),
   },

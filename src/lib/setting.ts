@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net'
 import { readNetwork } from './outbound-address.ts'
+import { type QuotaDefaults, readQuotas } from './quotas.ts'
 
 /** A setting that a person got wrong. The message names it and says what it wants. */
 export class SettingError extends Error {}
@@ -92,6 +93,12 @@ export const peer = (value: string): { readonly address: string; readonly port: 
   if (isIP(address) === 0 || Number(port) < 1 || Number(port) > 65_535)
     throw new SettingError('wants an IP address and a port such as 127.0.0.1:2223')
   return { address, port: Number(port) }
+}
+
+export const quotaDefaults = (value: string): QuotaDefaults => {
+  const read = value === '' ? { paid: {}, trial: {} } : readQuotas(value)
+  if (typeof read === 'string') throw new SettingError(read)
+  return read
 }
 
 export const store = (value: string): string => {

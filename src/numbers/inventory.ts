@@ -224,6 +224,14 @@ export const hasReserved = async (db: Sql, account: string, group: string): Prom
     where account_id = ${account} and group_id = ${group} and state = 'active' and expires_at > (select app_now())`) !==
   null
 
+/** The active reservations of the account. */
+export const countReserved = async (db: Sql, account: string): Promise<number> =>
+  (
+    await db.one<{ used: number }>`
+      select count(*)::integer as used from reservations
+      where account_id = ${account} and state = 'active' and expires_at > (select app_now())`
+  ).used
+
 /** How many numbers suppliers hold for the account. */
 export const heldOutside = async (db: Sql, account: string): Promise<number> => {
   const { held } = await db.one<{ held: number }>`

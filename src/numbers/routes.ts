@@ -82,7 +82,7 @@ const tellMissing = (reply: FastifyReply, names: readonly string[]) => {
 }
 
 export const numberRoutes = (parts: Parts) => {
-  const { db, config, changes, suppliers } = parts
+  const { db, config, changes, suppliers, quotas } = parts
   const outside = makeOutside(parts)
   const purchase = makePurchase(parts, outside)
   /** In the request's own transaction, where it has one. */
@@ -185,9 +185,15 @@ export const numberRoutes = (parts: Parts) => {
           'holds_used_up',
         )
       const minutes = config.reservationMinutes
-      const made = await (held
-        ? outside.keeping(held, () => within(tx, (tx) => reserveHeld(tx, account.id, held, minutes)))
-        : within(tx, (tx) => reserve(tx, account.id, wish, minutes)))
+      const keep = () =>
+        within(tx, async (tx) => {
+          const made = await (held
+            ? reserveHeld(tx, account.id, held, minutes)
+            : reserve(tx, account.id, wish, minutes))
+          await quotas.check(tx, account, 'reservations', () => inventory.countReserved(tx, account.id))
+          return made
+        })
+      const made = await (held ? outside.keeping(held, keep) : keep())
       const reservation_details = {
         uuid: made.id,
         number: made.number,

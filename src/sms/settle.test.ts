@@ -113,3 +113,27 @@ test(
     assert.deepEqual(JSON.parse(await told(who.id, body.message_uuid, event)), { ...expected, event })
   }),
 )
+
+test(
+  'a message for whose events there are many webhooks is sent as any other, and its events wait for their pace',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc, { window: 100 })
+    const who = await tenant()
+    const { number } = await giveNumber(world, who)
+    await db.run`
+      insert into webhooks (account_id, id, event, event_name, hook_url, sealed_secret, created_at, updated_at)
+      select ${who.id}, gen_random_uuid(), name, name, 'http://127.0.0.1:9000/' || n, '', now(), now()
+      from unnest(array['sms.message.sent', 'sms.message.delivered']) name, generate_series(1, 17) n`
+    const { body } = await send(who, number, 'Hello', { to: '+33612345678' })
+    await reaches(who, body.message_uuid, 'sent')
+    smsc.receipt('id1', 'DELIVRD', '+33612345678', number)
+    await reaches(who, body.message_uuid, 'delivered')
+    const rows = await db.many<{ name: string }>`
+      select name from event_backlog where account_id = ${who.id} order by name desc`
+    assert.deepEqual(
+      rows.map(({ name }) => name),
+      ['sms.message.sent', 'sms.message.delivered'],
+    )
+  }),
+)

@@ -8,7 +8,7 @@ import type { Taken } from './submit.ts'
 /** A text whose parts carriers took; `taken` is its only part where that is not written down yet. */
 export type Sent = { id: string; account: string; fence: number; taken: Taken | null }
 
-type Told = { account: string; webhook: string }
+type Told = { account: string; webhook: string | null }
 
 /** In one order, so that two statements do not wait for each other. */
 const byText = (a: Sent, b: Sent) => (a.account + a.id < b.account + b.id ? -1 : 1)
@@ -19,16 +19,18 @@ const byText = (a: Sent, b: Sent) => (a.account + a.id < b.account + b.id ? -1 :
  */
 export const settleSent = async (sql: Sql, ended: readonly Sent[]): Promise<Set<string>> => {
   const sent = ended.toSorted(byText)
-  const rows = await sql.many<{ what: 'ended' | 'told'; account_id: string; id: string }>`
+  const rows = await sql.many<
+    { what: 'ended'; account_id: null; id: string } | { what: 'told'; account_id: string; id: string | null }
+  >`
     select what, account_id, id from sms_settle(
       ${sent.map(({ id }) => id)}::uuid[], ${sent.map(({ fence }) => fence)}::integer[],
       ${sent.map(({ account }) => account)}::uuid[], ${sent.map(({ taken }) => taken?.connection ?? null)}::uuid[],
       ${sent.map(({ taken }) => taken?.carrierId ?? null)}::text[], ${sent.map(() => uuid())}::uuid[])`
   const held = new Set<string>()
   const told: Told[] = []
-  for (const { what, account_id, id } of rows)
-    if (what === 'ended') held.add(id)
-    else told.push({ account: account_id, webhook: id })
+  for (const row of rows)
+    if (row.what === 'ended') held.add(row.id)
+    else told.push({ account: row.account_id, webhook: row.id })
   announce(
     told,
     sent.map(({ account }) => account),
@@ -45,16 +47,18 @@ export type Final = { connection: string; carrierId: string; status: string; err
  * @returns the places of those that were written down
  */
 export const reportFinals = async (sql: Sql, finals: readonly Final[]): Promise<Set<number>> => {
-  const rows = await sql.many<{ what: 'done' | 'told'; n: number; account_id: string; id: string }>`
+  const rows = await sql.many<
+    { what: 'done'; n: number } | { what: 'told'; n: null; account_id: string; id: string | null }
+  >`
     select what, n, account_id, id from sms_report(
       ${finals.map(({ connection }) => connection)}::uuid[], ${finals.map(({ carrierId }) => carrierId)}::text[],
       ${finals.map(({ status }) => status)}::text[], ${finals.map(({ error }) => error)}::text[],
       ${finals.map(() => uuid())}::uuid[])`
   const done = new Set<number>()
   const told: Told[] = []
-  for (const { what, n, account_id, id } of rows)
-    if (what === 'done') done.add(n - 1)
-    else told.push({ account: account_id, webhook: id })
+  for (const row of rows)
+    if (row.what === 'done') done.add(row.n - 1)
+    else told.push({ account: row.account_id, webhook: row.id })
   announce(
     told,
     told.map(({ account }) => account),

@@ -279,6 +279,9 @@ export const showWebhooks = contract({
   reply: Ok({
     pending: Type.Integer({ description: 'Deliveries that were neither made nor given up' }),
     oldest_pending_seconds: Type.Integer(),
+    backlog: Type.Integer({
+      description: 'Events whose deliveries are made later, at the pace of their accounts; counted up to 100,000',
+    }),
     enabled: Type.Integer(),
     failing: Type.Integer({ description: 'Enabled, and the last call failed' }),
     disabled: Type.Integer(),

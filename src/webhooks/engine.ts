@@ -6,6 +6,7 @@ import { uuid } from '../lib/id.ts'
 import { keyOf } from '../lib/signature.ts'
 import type { Parts } from '../parts.ts'
 import { call, type Delivery, type Hook } from './call.ts'
+import { startFanOut } from './fan-out.ts'
 import { makeGate } from './gate.ts'
 import type { Ground } from './ground.ts'
 import { Lane } from './lane.ts'
@@ -33,7 +34,7 @@ export type Deliveries = {
   stop(deadline?: number): Promise<void>
 }
 
-type Given = Pick<Parts, 'db' | 'seal' | 'clock' | 'outbound' | 'changes' | 'log' | 'version'>
+type Given = Pick<Parts, 'db' | 'seal' | 'clock' | 'outbound' | 'changes' | 'log' | 'version' | 'quotas'>
 
 const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow): Delivery => ({
   event: event_id,
@@ -49,7 +50,7 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
  * @param options.leaseSeconds after which another process may deliver for the webhooks of one that hangs
  */
 export const startDeliveries = (
-  { db, seal, clock, outbound, changes, log, version }: Given,
+  { db, seal, clock, outbound, changes, log, version, quotas }: Given,
   { timeoutMs = 10_000, leaseSeconds = 30 } = {},
 ): Deliveries => {
   const worker = uuid()
@@ -248,8 +249,11 @@ export const startDeliveries = (
     setTimeout(() => void go(), 50).unref()
   }
 
+  const fanOut = startFanOut({ db, log, quotas })
   const hush = onRecorded((webhooks) => {
-    for (const key of webhooks) want(key)
+    for (const { account, webhook } of webhooks)
+      if (webhook === null) fanOut.hint(account)
+      else want({ account, webhook })
     look()
   })
   changes.on('webhooks', () => {
@@ -266,7 +270,7 @@ export const startDeliveries = (
     stop: async (deadline = 10_000) => {
       isClosed = true
       hush()
-      await tending.end()
+      await Promise.all([tending.end(), fanOut.stop()])
       const end = performance.now() + deadline
       for (const lane of lanes.values()) lane.close()
       while ((gate.used() > 0 || writer.depth() > 0) && performance.now() < end) await pause(10)

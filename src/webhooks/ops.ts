@@ -39,6 +39,12 @@ export const installWebhookMetrics = (metrics: Metrics, sql: Sql): void => {
   metrics.gauge('trunkline_webhook_deliveries_pending', 'Deliveries neither made nor given up', [], async () => [
     { labels: {}, value: (await totals()).pending },
   ])
+  metrics.gauge(
+    'trunkline_event_backlog',
+    'Events whose deliveries are made later, at the pace of their accounts; counted up to 100,000',
+    [],
+    async () => [{ labels: {}, value: (await totals()).backlog }],
+  )
   metrics.gauge('trunkline_webhook_oldest_pending_seconds', 'Age of the oldest of them', [], async () => [
     { labels: {}, value: (await totals()).oldest_seconds },
   ])

@@ -1,5 +1,6 @@
 import { sqlState, type Tx } from '../db/sql.ts'
 import { exampleBy, recordFor } from '../events/ops.ts'
+import type { Account } from '../http/auth.ts'
 import { ok, serve, serveAfter } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
@@ -23,7 +24,7 @@ const idAt = (ms: number): string => {
 }
 
 export const webhookRoutes = (parts: Parts) => {
-  const { db, seal, outbound, changes, clock, config } = parts
+  const { db, seal, outbound, changes, clock, config, quotas } = parts
   const unknown = (printed: string) => notFound(`Webhook ${printed} does not exist`)
 
   const find = async (account: string, printed: string) => {
@@ -37,6 +38,8 @@ export const webhookRoutes = (parts: Parts) => {
   /** Why an address must not be called. Its name may take as long to resolve as its owner likes. */
   const judged = async ({ body }: { body: { hook_url?: string } }) =>
     body.hook_url === undefined ? null : await outbound.judge(body.hook_url)
+  const checkQuota = (tx: Tx, account: Account) =>
+    quotas.check(tx, account, 'webhooks', () => store.countUsed(tx, account.id))
   const announce = (tx: Tx) => changes.announce(tx, 'webhooks')
 
   return [
@@ -45,7 +48,8 @@ export const webhookRoutes = (parts: Parts) => {
       const asked = decodeURIComponent(request.originalUrl.split('?', 1)[0]?.split('/').at(-1) ?? '')
       const msgappName = asked === params.event_name ? null : config.msgappName
       const names = { spelt: params.event_name, msgappName }
-      const { row, isNew } = await subscribe(tx, seal, account.id, names, body, prepared)
+      const { row, isNew, wasEnabled } = await subscribe(tx, seal, account.id, names, body, prepared)
+      if (!wasEnabled) await checkQuota(tx, account)
       const { uuid: target, ...after } = shownWebhook(row)
       await audit(tx, { target, after: isNew ? after : { enabled: true } })
       if (!isNew) {
@@ -88,6 +92,7 @@ export const webhookRoutes = (parts: Parts) => {
         return conflict('Another webhook is subscribed to the same with this hook_url', 'webhook_exists')
       })
       if (!row) return unknown(params.webhook_uuid)
+      if (isEnabled) await checkQuota(tx, account)
       await audit(tx, { before: shownWebhook(before), after: shownWebhook(row) })
       await announce(tx)
       return ok({ webhook: shownWebhook(row) })

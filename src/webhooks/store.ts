@@ -49,6 +49,14 @@ export const same = (tx: Tx, w: NewWebhook) => tx.maybe<WebhookRow>`
     and deleted_at is null
   for update`
 
+/** The enabled webhooks of an account, of the disabled ones a tenth; each account has few enough to be counted. */
+export const countUsed = async (sql: Sql, account: string): Promise<number> =>
+  (
+    await sql.one<{ used: number }>`
+      select (count(*) filter (where enabled) + count(*) filter (where not enabled) / 10)::integer as used
+      from webhooks where account_id = ${account} and deleted_at is null`
+  ).used
+
 export const list = (sql: Sql, account: string) => sql.many<WebhookRow>`
   select * from webhooks where account_id = ${account} and enabled and deleted_at is null order by created_at, id`
 
@@ -112,11 +120,18 @@ export const troubled = (sql: Sql) => sql.many<Troubled>`
   where w.deleted_at is null and (l.failures > 0 or not w.enabled)
   order by l.failing_since nulls last, w.created_at limit 200`
 
-export type Totals = { enabled: number; failing: number; disabled: number; pending: number; oldest_seconds: number }
+export type Totals = {
+  enabled: number
+  failing: number
+  disabled: number
+  pending: number
+  oldest_seconds: number
+  backlog: number
+}
 
 /** How things stand with all webhooks. Counts what is pending: ask at most every few seconds. */
 export const totals = (sql: Sql) => sql.one<Totals>`
-  select w.*, d.pending, d.oldest_seconds from (
+  select w.*, d.pending, d.oldest_seconds, b.backlog from (
     select count(*) filter (where w.enabled)::integer as enabled,
       count(*) filter (where w.enabled and l.failures > 0)::integer as failing,
       count(*) filter (where not w.enabled)::integer as disabled
@@ -126,4 +141,6 @@ export const totals = (sql: Sql) => sql.one<Totals>`
     select count(*)::integer as pending,
       greatest(0, coalesce(extract(epoch from (select app_now()) - min(created_at)), 0))::double precision as oldest_seconds
     from webhook_deliveries where state = 'pending'
-  ) d`
+  ) d, (
+    select count(*)::integer as backlog from (select from event_backlog limit 100000) e
+  ) b`

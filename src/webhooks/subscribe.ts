@@ -90,7 +90,7 @@ export const subscribe = async (
   { spelt, msgappName }: { spelt: string; msgappName: string | null },
   wish: Wish,
   fault: string | null,
-): Promise<{ row: store.WebhookRow; isNew: boolean }> => {
+): Promise<{ row: store.WebhookRow; isNew: boolean; wasEnabled: boolean }> => {
   const { name, kind } = eventBy(spelt)
   const chosen = await choose(tx, account, name, kind, wish)
   admitAddress(fault)
@@ -112,9 +112,9 @@ export const subscribe = async (
     sealedSecret: seal.close(makeSecret()),
   }
   const row = await store.add(tx, made)
-  if (row) return { row, isNew: true }
+  if (row) return { row, isNew: true, wasEnabled: false }
   const there = await store.same(tx, made)
   if (!there) return subscribe(tx, seal, account, { spelt, msgappName }, wish, fault)
   const enabled = there.enabled ? there : await store.change(tx, account, there.id, { url: null, enabled: true })
-  return { row: enabled ?? there, isNew: false }
+  return { row: enabled ?? there, isNew: false, wasEnabled: there.enabled }
 }

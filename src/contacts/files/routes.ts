@@ -23,7 +23,7 @@ const refusal = ({ read, faults }: Outcome): Problem => {
 /** Contacts that an export holds in memory at a time. */
 const part = 500
 
-export const contactFileRoutes = ({ db }: Parts) => {
+export const contactFileRoutes = ({ db, quotas }: Parts) => {
   async function* textOf(account: string, form: 'csv' | 'vcf') {
     if (form === 'csv') yield csvHead
     const write = form === 'csv' ? csvLine : cardOf
@@ -44,7 +44,7 @@ export const contactFileRoutes = ({ db }: Parts) => {
       const country = code === undefined ? undefined : (countryBy(code) ?? invalid(`country: there is no ${code}`))
       const isCsv = request.headers['content-type']?.toLowerCase().startsWith('text/csv')
       const file = isCsv ? readCsv(body, country) : readCards(body, country)
-      const outcome = await importContacts(db, account.id, file, { duplicates, skipBad: bad_lines === 'skip' })
+      const outcome = await importContacts(db, quotas, account, file, { duplicates, skipBad: bad_lines === 'skip' })
       const { faults, read, created, merged, skipped } = outcome
       if (faults.count > 0 && (bad_lines === 'refuse' || read === 0)) throw refusal(outcome)
       return ok({ read, created, merged, skipped, bad_lines: faults.count, lines: [...faults.kept] })

@@ -1,12 +1,13 @@
 import type { Db, Tx } from '../../db/sql.ts'
 import { Problem } from '../../http/problem.ts'
+import type { QuotaHolder, Quotas } from '../../http/quotas.ts'
 import { BrokenFile } from '../../lib/csv.ts'
 import { type Fault, type Faults, makeFaults } from '../../lib/faults.ts'
 import { uuid } from '../../lib/id.ts'
 import { asGiven, mostDetails, unique } from '../details.ts'
 import { add, change, type Draft, load } from '../ops.ts'
 import type { Contact } from '../shown.ts'
-import { byKeys, count, lock } from '../store.ts'
+import { byKeys, count, lock, total } from '../store.ts'
 import type { Read } from './entry.ts'
 import * as store from './store.ts'
 
@@ -93,47 +94,91 @@ const take = async (tx: Tx, account: string, entries: readonly store.Entry[], du
     tx,
     account,
     fresh.map(({ draft }) => draft),
+    true,
   )
   // One that nothing was added to stays as it was.
-  for (const { was, draft } of old.values()) if (was) await change(tx, was, draft)
+  for (const { was, draft } of old.values()) if (was) await change(tx, was, draft, true)
 }
 
-const takeAll = async (tx: Tx, account: string, id: string, good: number, duplicates: Duplicates, to: Outcome) => {
+type Place = { readonly account: QuotaHolder; readonly quotas: Quotas; readonly id: string }
+
+const takeAll = async (tx: Tx, place: Place, good: number, duplicates: Duplicates, to: Outcome) => {
+  const { quotas, id } = place
+  const account = place.account.id
+  const most = quotas.of(place.account, 'contacts')
   if (!(await store.begin(tx, account))) {
     const text = 'Another import of the account is being taken in: try again when it has ended'
     throw new Problem('unavailable', text, 'import_running', { 'retry-after': '5' })
   }
+  const before = await total(tx, account)
+  // Known before any work where each contact of the file becomes one; else found out part by part, and undone.
+  if (duplicates === 'create' && before + good > most) throw quotas.exceeded(place.account, 'contacts')
   let after = 0
   let taken = 0
   for (;;) {
     const entries = await store.staged(tx, account, id, after, part)
     await take(tx, account, entries, duplicates, to)
+    if (before + to.created > most) throw quotas.exceeded(place.account, 'contacts')
     taken += entries.length
     after = entries.at(-1)?.line ?? after
     if (entries.length < part) break
   }
   if (taken !== good) throw new Error(`${good} contacts were put aside, and ${taken} are there`)
-  await count(tx, account, to.created)
+  if (!(await count(tx, account, to.created, most))) throw quotas.exceeded(place.account, 'contacts')
+}
+
+/** A process renews the row of its import this often; one that was not renewed three times is over. */
+const renewMs = 10_000
+
+/** Runs an import as one of those that the account may have under way. @throws the 403 Problem when there are too many */
+const asOne = async <T>(db: Db, { account, quotas, id }: Place, work: () => Promise<T>): Promise<T> => {
+  await db.begin(async (tx) => {
+    await store.enter(tx, account.id, id)
+    await quotas.check(tx, account, 'imports', () => store.underWay(tx, account.id, (3 * renewMs) / 1000))
+  })
+  const timer = setInterval(() => void store.renew(db, account.id, id).catch(() => {}), renewMs)
+  try {
+    return await work()
+  } finally {
+    clearInterval(timer)
+    await store.leave(db, account.id, id).catch(() => {})
+  }
 }
 
 /**
  * Imports a file of contacts: all of it, or nothing, unless bad lines are to be passed over. Contacts are put aside as they
  * come, so that memory stays the same however many there are and no transaction waits for a slow sender; one transaction then
  * takes them into the directory.
+ * @throws the 403 Problem of the quotas `imports` and `contacts`: then nothing was imported
  */
-export const importContacts = async (
+export const importContacts = (
   db: Db,
-  account: string,
+  quotas: Quotas,
+  account: QuotaHolder,
+  file: AsyncIterable<Read>,
+  how: { duplicates: Duplicates; skipBad: boolean },
+): Promise<Outcome> => {
+  const place = { account, quotas, id: uuid() }
+  return asOne(db, place, () => importFile(db, place, file, how))
+}
+
+const importFile = async (
+  db: Db,
+  place: Place,
   file: AsyncIterable<Read>,
   { duplicates, skipBad }: { duplicates: Duplicates; skipBad: boolean },
 ): Promise<Outcome> => {
-  const id = uuid()
+  const { quotas, id } = place
+  const account = place.account.id
+  const most = quotas.of(place.account, 'contacts')
   const to: Outcome = { read: 0, created: 0, merged: 0, skipped: 0, faults: makeFaults() }
   let good = 0
   let batch: store.Entry[] = []
   const flush = async () => {
-    if (batch.length > 0) await store.stage(db, account, id, batch)
     good += batch.length
+    // The file alone holds more than the account may have: no more of it is put aside.
+    if (good > most) throw quotas.exceeded(place.account, 'contacts')
+    if (batch.length > 0) await store.stage(db, account, id, batch)
     batch = []
   }
   try {
@@ -154,7 +199,7 @@ export const importContacts = async (
     if (isRefused() || good === 0) return to
     await db
       .begin(async (tx) => {
-        await takeAll(tx, account, id, good, duplicates, to)
+        await takeAll(tx, place, good, duplicates, to)
         if (isRefused()) throw new Refused()
       })
       .catch((error) => {

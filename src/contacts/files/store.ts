@@ -23,6 +23,26 @@ export const begin = async (tx: Tx, account: string): Promise<boolean> =>
       select pg_try_advisory_xact_lock(hashtextextended('contacts.import', 0) # hashtextextended(${account}, 0)) as is_mine`
   ).is_mine
 
+/** Notes that an import is under way. */
+export const enter = (tx: Tx, account: string, id: string) => tx.run`
+  insert into contact_imports (account_id, id) values (${account}, ${id})`
+
+/** Imports under way; those that were not renewed within so many seconds are over. */
+export const underWay = async (tx: Tx, account: string, seconds: number): Promise<number> => {
+  await tx.run`
+    delete from contact_imports
+    where account_id = ${account} and renewed_at < clock_timestamp() - make_interval(secs => ${seconds})`
+  const { used } = await tx.one<{ used: number }>`
+    select count(*)::integer as used from contact_imports where account_id = ${account}`
+  return used
+}
+
+export const renew = (db: Db, account: string, id: string) => db.run`
+  update contact_imports set renewed_at = clock_timestamp() where account_id = ${account} and id = ${id}`
+
+export const leave = (db: Db, account: string, id: string) => db.run`
+  delete from contact_imports where account_id = ${account} and id = ${id}`
+
 const cleared = 50_000
 
 export const clear = async (db: Db, account: string, id: string): Promise<void> => {

@@ -27,7 +27,7 @@ const locked = async (tx: Tx, account: string, printed: string): Promise<store.C
   return (id && (await store.lock(tx, account, id))) || unknown(printed)
 }
 
-export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' | 'changes'>) => {
+export const channelRoutes = ({ db, seal, changes, quotas }: Pick<Parts, 'db' | 'seal' | 'changes' | 'quotas'>) => {
   const connectionBy = async (sql: Sql, account: string, given: string | undefined) => {
     const id = given === undefined ? null : parse('CNX', given)
     const which = id ? { id } : given === undefined ? null : { name: given }
@@ -60,6 +60,7 @@ export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' |
       const connection = await connectionBy(tx, account.id, body.connection)
       const name = body.friendly_name ?? number
       const id = await makeChannel(tx, changes, account.id, { connection, number, name })
+      await quotas.check(tx, account, 'channels', () => store.countUsed(tx, account.id))
       await audit(tx, { target: print('WPN', id), after: { phone_number: number, friendly_name: name } })
       return ok({ channel: shownChannel((await store.find(tx, account.id, id)) ?? unknown(id)) })
     }),

@@ -63,6 +63,13 @@ export const count = async (db: Sql, account: string, shown: Shown): Promise<num
       where account_id = ${account} and (${shown} = 'all' or (connection_status = 'C') = (${shown} = 'connected'))`
   ).total
 
+/** Channels that were not deleted, whatever their state. */
+export const countUsed = async (sql: Sql, account: string): Promise<number> =>
+  (
+    await sql.one<{ used: number }>`
+      select count(*)::integer as used from msgapp_channels where account_id = ${account} and deleted_at is null`
+  ).used
+
 export type NewChannel = Pick<
   ChannelRow,
   | 'account_id'

@@ -33,7 +33,7 @@ const files = createServer((request, response) => {
   if (path.startsWith('/menu.pdf')) response.setHeader('content-type', 'application/pdf').end('%PDF-1.7 menu')
   else if (path === '/moved') response.writeHead(302, { location: '/photo.jpg' }).end()
   else if (path === '/away') response.writeHead(302, { location: 'http://169.254.169.254/latest' }).end()
-  else if (path === '/photo.jpg') response.setHeader('content-type', 'image/jpeg; q=1').end(picture)
+  else if (path.startsWith('/photo.jpg')) response.setHeader('content-type', 'image/jpeg; q=1').end(picture)
   else if (path === '/large.png')
     response.writeHead(200, { 'content-type': 'image/png', 'content-length': 6_000_000 }).end('x')
   else if (path === '/endless.png') {
@@ -156,6 +156,24 @@ test('what is too large, gone or in a private network fails, and says why', asyn
     assert.equal(failed.message.media.url, undefined)
   }
   assert.equal(chat.sent.length, 0)
+})
+
+test('a file beyond the stored bytes of its account is not kept, and a deleted message makes room', async () => {
+  const { chat, send, newest, tenant } = await furnish()
+  const quotas = { stored_bytes: 300_000 }
+  await call('operator', 'PATCH', `/operator/accounts/${tenant.uuid}`, { quotas })
+  await send(`${base}/photo.jpg`)
+  await until(async () => chat.sent.length === 1)
+  const kept = await newest()
+  await send(`${base}/photo.jpg?again`)
+  const failed = await until(async () => ((await newest()).failure ? newest() : null))
+  assert.match(failed.failure.reason, /may have 300000 stored bytes: .* raise the limit stored_bytes/)
+  await world.db.run`
+    update msgapp_media set key = null, error = 'the message was deleted'
+    where account_id = ${tenant.id} and id = (select media_id from msgapp_messages where id = ${kept.uuid.slice(3)})`
+  await send(`${base}/photo.jpg?more`)
+  await until(async () => chat.sent.length === 2)
+  assert.deepEqual(arriving(), [], 'nothing half-fetched is left')
 })
 
 test('a redirect into a private network is not followed', async () => {

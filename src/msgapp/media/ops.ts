@@ -5,6 +5,8 @@ import type { Config } from '../../config.ts'
 import type { ChatNetwork } from '../../connectors/chat-port.ts'
 import type { ChatFile } from '../../connectors/message-port.ts'
 import type { Db, Tx } from '../../db/sql.ts'
+import { Problem } from '../../http/problem.ts'
+import type { Quotas } from '../../http/quotas.ts'
 import { type Job, Retry } from '../../jobs/kind.ts'
 import { makeBucket } from '../../lib/bucket.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -25,6 +27,7 @@ export type MediaParts = {
   readonly db: Db
   readonly config: Pick<Config, 'home' | 'mediaStore' | 'encryptFiles'>
   readonly outbound: Outbound
+  readonly quotas: Quotas
   readonly seal: Seal
   readonly clock: Clock
   readonly publicUrl: () => string
@@ -123,7 +126,7 @@ const placeOf = (config: MediaParts['config']): Place =>
     : makeFolder(config.mediaStore ?? homeOf(config))
 
 export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Media => {
-  const { db, outbound, seal, config } = parts
+  const { db, outbound, quotas, seal, config } = parts
   const home = homeOf(config)
   const arriving = join(home, 'arriving')
   const spooled = join(arriving, ownName)
@@ -157,6 +160,8 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
     network: ChatNetwork,
     signal: AbortSignal,
   ): Promise<ChatFile> => {
+    const full = await quotas.full(db, row.account_id)
+    if (full) throw full
     const isOurs = 'url' in row.source && row.type === 'document'
     const opened =
       'url' in row.source
@@ -189,6 +194,7 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
     const kept = await db.begin(async (tx) => {
       const kept = await store.keep(tx, account, id, { type, mime, ...file, key })
       if (!kept) await askToDiscard(tx, account, digest)
+      else await quotas.checkBytes(tx, account)
       return kept
     })
     if (!kept) throw overtaken()
@@ -232,7 +238,8 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
       try {
         return { file: await turns.take(job, signal, (until) => bring(job, row, network, until)) }
       } catch (error) {
-        if (!(error instanceof Gone)) throw error
+        // The only refusal of ours is that of the account's stored bytes.
+        if (!(error instanceof Gone || error instanceof Problem)) throw error
         await db.begin((tx) => giveUp(tx, account, id, error.message))
         return failure(error.message.slice(0, 300))
       }
