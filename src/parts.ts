@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Logger } from 'pino'
+import { makeSandboxAccounts, type SandboxAccounts } from './accounts/sandbox.ts'
 import { makeVoice, type Voice } from './calls/voice.ts'
 import type { Config } from './config.ts'
 import { type Changes, watchChanges } from './db/changes.ts'
@@ -9,7 +10,7 @@ import { type Meter, makeMeter } from './http/limit.ts'
 import { type Metrics, makeMetrics } from './http/metrics.ts'
 import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
-import { makeOutbound, type Outbound } from './lib/outbound.ts'
+import { makeOutboundPair, type OutboundPair } from './lib/outbound.ts'
 import type { Seal } from './lib/secret.ts'
 import { type Chat, makeChat } from './msgapp/chat.ts'
 import { makeNetworks, type Networks } from './msgapp/networks.ts'
@@ -43,6 +44,7 @@ export type Parts = Given & {
   readonly changes: Changes
   readonly auth: Auth
   readonly meter: Meter
+  readonly sandboxAccounts: SandboxAccounts
   readonly metrics: Metrics
   readonly prices: Prices
   readonly tokens: Tokens
@@ -60,7 +62,7 @@ export type Parts = Given & {
   /** Calls of browsers and trunks. */
   readonly voice: Voice
   /** The only way in which addresses that tenants name are called. */
-  readonly outbound: Outbound
+  readonly outbound: OutboundPair
   /** How far this process has come. */
   readonly life: { ready: boolean; stopping: boolean }
 }
@@ -78,11 +80,12 @@ export const makeParts = async (given: Given): Promise<Parts> => {
   await Promise.all([prices.ready(), routing.ready()])
   const inbound = makeInbound(db, { log, prices })
   const receipts = makeReceipts(db, clock)
-  const outbound = makeOutbound({
-    allowPrivate: config.allowPrivateHooks ?? config.sandbox,
-    http: config.allowHttpHooks ?? config.sandbox,
-    allow: config.allowHookNetworks,
-  })
+  const sandboxAccounts = await makeSandboxAccounts(db, changes, config.sandbox, onError)
+  const { allowPrivateHooks, allowHttpHooks, allowHookNetworks: allow } = config
+  const outbound = makeOutboundPair(
+    { allowPrivate: allowPrivateHooks ?? false, http: allowHttpHooks ?? false, allow },
+    { allowPrivate: allowPrivateHooks ?? config.sandbox, http: allowHttpHooks ?? config.sandbox },
+  )
   return {
     ...given,
     clock,
@@ -90,6 +93,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     prices,
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
+    sandboxAccounts,
     metrics: makeMetrics(),
     tokens: makeTokens(db, seal, changes),
     channels: makeChannels(db, changes),
@@ -99,9 +103,9 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
-    voice: makeVoice({ db, seal, changes, prices, config, log, clock, publicUrl: given.publicUrl }),
+    voice: makeVoice({ sandboxAccounts, db, seal, changes, prices, config, log, clock, publicUrl: given.publicUrl }),
     outbound,
-    chat: makeChat({ db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
+    chat: makeChat({ sandboxAccounts, db, changes, config, outbound, seal, clock, publicUrl: given.publicUrl }),
     life: { ready: false, stopping: false },
   }
 }

@@ -43,6 +43,9 @@ const Account = Type.Object({
   max_api_request_count: Type.Optional(Type.Integer()),
   max_number_check_count: Type.Optional(Type.Integer()),
   a2p_us: Type.Boolean({ description: 'May send SMS to US numbers' }),
+  sandbox: Type.Boolean({
+    description: 'A sandbox account: /sandbox and its effects are for it, while the sandbox is on',
+  }),
   balance: Decimal,
   low_balance: Type.Optional(
     Type.String({ description: 'balance.low is recorded when the balance falls below', examples: ['5.00'] }),
@@ -70,6 +73,9 @@ export const createAccount = contract({
       Type.Boolean({ description: 'A trial account: 30 requests a minute and 1,000 calls unless said otherwise' }),
     ),
     requests_per_minute: Type.Optional(pace),
+    sandbox: Type.Optional(
+      Type.Boolean({ description: 'A sandbox account. Default: true while the sandbox is on, else false' }),
+    ),
   }),
   status: 201,
   reply: Ok({ account: Account }),
@@ -122,6 +128,7 @@ export const changeAccount = contract({
       Type.Union([count, Type.Null()], { description: 'null takes the quota away' }),
     ),
     a2p_us: Type.Optional(Type.Boolean()),
+    sandbox: Type.Optional(Type.Boolean({ description: 'false: /sandbox and its effects are not for this account' })),
     low_balance: Type.Optional(
       Type.Union([Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['5.00'] }), Type.Null()], {
         description: 'USD, above 0: the event balance.low comes when the balance falls below; null: never',

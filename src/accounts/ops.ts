@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import type { Sql, Tx } from '../db/sql.ts'
 import { print, uuid } from '../lib/id.ts'
 import { keyHash, makeKey } from '../lib/secret.ts'
 import * as store from './store.ts'
@@ -16,7 +16,8 @@ export const openAccount = async (
     name,
     onTrial = false,
     requestsPerMinute,
-  }: { name: string; onTrial?: boolean; requestsPerMinute?: number | undefined },
+    sandbox = false,
+  }: { name: string; onTrial?: boolean; requestsPerMinute?: number | undefined; sandbox?: boolean },
 ): Promise<string> => {
   const id = uuid()
   const limits = onTrial ? defaults.trial : defaults.paid
@@ -25,10 +26,14 @@ export const openAccount = async (
     name,
     onTrial,
     ...limits,
+    sandbox,
     requestsPerMinute: requestsPerMinute ?? limits.requestsPerMinute,
   })
   return id
 }
+
+/** True while an account exists that is not marked as a sandbox account. */
+export const hasRealAccounts = async (sql: Sql): Promise<boolean> => (await store.outsideSandbox(sql, 1)).length > 0
 
 /** Gives an account a key: a new one, or the one that the settings name. The key itself is not kept. */
 export const issueKey = async (tx: Tx, account: string, label: string, key = makeKey('UAK')) => {

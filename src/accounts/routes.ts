@@ -20,6 +20,7 @@ const shown = (row: store.AccountRow) => ({
   ...(row.max_api_requests === null ? {} : { max_api_request_count: row.max_api_requests }),
   ...(row.max_number_checks === null ? {} : { max_number_check_count: row.max_number_checks }),
   a2p_us: row.a2p_us,
+  sandbox: row.sandbox,
   balance: balanceOf(row),
   ...(row.low_balance === null ? {} : { low_balance: decimal(micros(row.low_balance) ?? 0) }),
   created_at: iso(row.created_at),
@@ -30,7 +31,7 @@ const shown = (row: store.AccountRow) => ({
 const unknown = (printed: string) => notFound(`No account ${printed}`)
 const idOf = (printed: string) => parse('ACC', printed) ?? unknown(printed)
 
-export const accountRoutes = ({ db, meter, changes }: Parts) => [
+export const accountRoutes = ({ db, meter, changes, config, sandboxAccounts }: Parts) => [
   serve(c.getInfo, async ({ account }) => {
     const row = (await store.find(db, account.id)) ?? unknown(print('ACC', account.id))
     return ok({
@@ -55,11 +56,17 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
   }),
 
   serve(c.createAccount, async ({ body, tx }) => {
+    const sandbox = body.sandbox ?? config.sandbox
     const id = await openAccount(tx, {
       name: body.name,
       onTrial: body.on_trial ?? false,
       requestsPerMinute: body.requests_per_minute,
+      sandbox,
     })
+    if (config.sandbox && !sandbox) {
+      sandboxAccounts.exclude(id)
+      await changes.announce(tx, 'accounts')
+    }
     return ok({ account: shown((await store.find(tx, id)) ?? unknown(id)) })
   }),
 
@@ -85,6 +92,7 @@ export const accountRoutes = ({ db, meter, changes }: Parts) => [
       max_api_requests: max_api_request_count === undefined ? row.max_api_requests : max_api_request_count,
       max_number_checks: max_number_check_count === undefined ? row.max_number_checks : max_number_check_count,
     })
+    if (body.sandbox === false) sandboxAccounts.exclude(id)
     await changes.announce(tx, 'accounts')
     return ok({ account: shown((await store.find(tx, id)) ?? unknown(params.account_uuid)) })
   }),

@@ -10,6 +10,7 @@ export type AccountRow = {
   max_api_requests: number | null
   max_number_checks: number | null
   a2p_us: boolean
+  sandbox: boolean
   created_at: Date
   updated_at: Date
   expires_at: Date | null
@@ -26,13 +27,14 @@ export type NewAccount = {
   requestsPerMinute: number
   maxApiRequests: number | null
   maxNumberChecks: number | null
+  sandbox: boolean
 }
 
 /** An account with its empty meter and balance. */
 export const create = async (tx: Tx, a: NewAccount): Promise<void> => {
   await tx.run`
-    insert into accounts (id, name, on_trial, requests_per_minute, max_api_requests, max_number_checks)
-    values (${a.id}, ${a.name}, ${a.onTrial}, ${a.requestsPerMinute}, ${a.maxApiRequests}, ${a.maxNumberChecks})`
+    insert into accounts (id, name, on_trial, requests_per_minute, max_api_requests, max_number_checks, sandbox)
+    values (${a.id}, ${a.name}, ${a.onTrial}, ${a.requestsPerMinute}, ${a.maxApiRequests}, ${a.maxNumberChecks}, ${a.sandbox})`
   await tx.run`insert into meters (account_id, tokens) values (${a.id}, ${a.requestsPerMinute})`
   await tx.run`insert into balances (account_id) values (${a.id})`
 }
@@ -57,13 +59,19 @@ type Changed = Pick<
   | 'max_api_requests'
   | 'max_number_checks'
   | 'a2p_us'
+  | 'sandbox'
 >
 
 export const change = (tx: Tx, id: string, a: Changed) => tx.run`
   update accounts set name = ${a.name}, on_trial = ${a.on_trial}, blocked = ${a.blocked}, block_reason = ${a.block_reason},
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
-    max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, updated_at = app_now()
+    max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, sandbox = ${a.sandbox},
+    updated_at = app_now()
   where id = ${id}`
+
+/** Accounts that are not marked as sandbox accounts. */
+export const outsideSandbox = (db: Sql, most: number) => db.many<{ id: string }>`
+  select id from accounts where not sandbox limit ${most}`
 
 /** @param limit null: the account is not told of a low balance */
 export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`

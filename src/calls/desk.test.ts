@@ -9,7 +9,15 @@ const world = await makeWorld()
 const { db, call, tenant, parts } = world
 const deskAt = (mediaStore: string | null, callsPerMinute = parts.config.callsPerMinute) =>
   makeDesk({
-    ...{ db, seal: parts.seal, prices: parts.prices, log: pino({ level: 'silent' }), linkOf: () => '', tenure: 1 },
+    ...{
+      db,
+      sandboxAccounts: parts.sandboxAccounts,
+      seal: parts.seal,
+      prices: parts.prices,
+      log: pino({ level: 'silent' }),
+      linkOf: () => '',
+      tenure: 1,
+    },
     config: { ...parts.config, mediaStore, callsPerMinute },
     hangUp: () => {},
     trunks: () => [],

@@ -31,6 +31,7 @@ export type Office = Drivers & {
 
 export type OfficeGround = {
   readonly db: Db
+  readonly sandboxAccounts: { has(account: string): boolean }
   readonly seal: Seal
   readonly prices: Prices
   readonly config: Config

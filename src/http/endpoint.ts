@@ -138,7 +138,9 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
         internal: 'A fault of the server; the request_id finds it in the log',
         unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
       }),
-  ...(made.auth === 'account' || made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
+  ...(made.auth === 'account' || made.auth === 'voice'
+    ? { forbidden: `The account is blocked${made.url.startsWith('/sandbox/') ? ', or is no sandbox account' : ''}` }
+    : {}),
   ...(isMetered(made)
     ? {
         balance: 'The quota of API calls is used up',

@@ -29,6 +29,8 @@ declare module 'fastify' {
     account: Account | null
     /** The user behind a token. */
     person: Person | null
+    /** The sandbox has effects for what this request asks. */
+    isSandbox: boolean
     /** When it came, by the monotonic clock in milliseconds. */
     began: number
   }
@@ -46,7 +48,7 @@ export type ServerParts = AdmitParts & {
   tls: { cert: Buffer; key: Buffer } | null
   trustProxy: boolean | string
   naming: Naming
-  config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean }
+  config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean; readonly isSandboxExplicit: boolean }
   life: { readonly stopping: boolean }
 }
 
@@ -191,6 +193,7 @@ export const makeServer = (
 
   app.decorateRequest('account', null)
   app.decorateRequest('person', null)
+  app.decorateRequest('isSandbox', false)
   app.decorateRequest('began', 0)
   readBodies(app)
   app.addHook('onRequest', (request, reply, done) => {

@@ -54,7 +54,7 @@ const checked = (text: string): string =>
   text.length <= longest ? text : invalid(`text must have at most ${longest} UTF-16 units, and has ${text.length}`)
 
 export const smsRoutes = (parts: Parts) => {
-  const { db, prices, routing, clock } = parts
+  const { db, clock } = parts
   /** Null for at once. */
   const timeOf = (given: string | undefined): Date | null => {
     if (given === undefined) return null
@@ -79,7 +79,7 @@ export const smsRoutes = (parts: Parts) => {
     }),
 
     serveOutside(c.previewSms, async ({ account, body }) => {
-      const plan = planFor({ routing, prices }, account, phoneNumber(body.to_number))
+      const plan = planFor(parts, account, phoneNumber(body.to_number))
       const { encoding, parts: texts, forcedBy, price, each } = previewOf(checked(body.text), plan)
       return ok({
         encoding,

@@ -35,8 +35,8 @@ export const webhookRoutes = (parts: Parts) => {
     return row.enabled ? row : conflict(`Webhook ${printed} is disabled: enable it first`, 'webhook_disabled')
   }
   /** Why an address must not be called. Its name may take as long to resolve as its owner likes. */
-  const judged = async ({ body }: { body: { hook_url?: string } }) =>
-    body.hook_url === undefined ? null : await outbound.judge(body.hook_url)
+  const judged = async ({ body, request }: { body: { hook_url?: string }; request: { isSandbox: boolean } }) =>
+    body.hook_url === undefined ? null : await outbound.of(request.isSandbox).judge(body.hook_url)
   const announce = (tx: Tx) => changes.announce(tx, 'webhooks')
 
   return [

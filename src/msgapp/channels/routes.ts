@@ -27,12 +27,21 @@ const locked = async (tx: Tx, account: string, printed: string): Promise<store.C
   return (id && (await store.lock(tx, account, id))) || unknown(printed)
 }
 
-export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' | 'changes'>) => {
-  const connectionBy = async (sql: Sql, given: string | undefined) => {
+/** The kinds of real networks. */
+const realKinds = chatKinds.filter((kind) => kind !== 'sandbox')
+
+export const channelRoutes = ({
+  db,
+  seal,
+  changes,
+  sandboxAccounts,
+}: Pick<Parts, 'db' | 'seal' | 'changes' | 'sandboxAccounts'>) => {
+  const connectionBy = async (sql: Sql, account: string, given: string | undefined) => {
+    const known = sandboxAccounts.has(account) ? chatKinds : realKinds
     const id = given === undefined ? null : parse('CNX', given)
     const which = id ? { id } : given === undefined ? null : { name: given }
     const none = given === undefined ? 'There is no connection to a messaging app' : `No connection ${given}`
-    return (await findConnection(sql, chatKinds, which)) ?? notFound(none)
+    return (await findConnection(sql, known, which)) ?? notFound(none)
   }
 
   /** What a phone is to scan, while one is waited for. */
@@ -57,7 +66,7 @@ export const channelRoutes = ({ db, seal, changes }: Pick<Parts, 'db' | 'seal' |
 
     serve(c.createChannel, async ({ account, body, tx }) => {
       const number = phoneNumber(body.phone_number)
-      const connection = await connectionBy(tx, body.connection)
+      const connection = await connectionBy(tx, account.id, body.connection)
       const name = body.friendly_name ?? number
       const id = await makeChannel(tx, changes, account.id, { connection, number, name })
       return ok({ channel: shownChannel((await store.find(tx, account.id, id)) ?? unknown(id)) })

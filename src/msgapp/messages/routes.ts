@@ -110,9 +110,9 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
   return [
     serveFastAfter(
       c.sendMessage,
-      async ({ body }) => {
+      async ({ body, request }) => {
         checkWish(body)
-        const fault = body.url === undefined ? null : await outbound.judge(body.url)
+        const fault = body.url === undefined ? null : await outbound.of(request.isSandbox).judge(body.url)
         if (fault !== null) invalid(`url ${fault}`, 'url_refused')
       },
       async ({ account, body, tx }) => {
