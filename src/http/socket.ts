@@ -12,10 +12,12 @@ const bodyOf = (problem: Problem): string =>
   JSON.stringify(errorBody('full', problem, `req_${randomBytes(8).toString('base64url')}`))
 
 /** Requests that were not read to their end, by Node's code. */
-const unread: Record<string, () => Problem> = {
-  HPE_HEADER_OVERFLOW: () => new Problem('headersTooLarge', 'The headers of the request are too large'),
-  ERR_HTTP_REQUEST_TIMEOUT: () => new Problem('timedOut', 'The request took too long to arrive'),
-}
+const unread = new Map<string, () => Problem>(
+  Object.entries({
+    HPE_HEADER_OVERFLOW: () => new Problem('headersTooLarge', 'The headers of the request are too large'),
+    ERR_HTTP_REQUEST_TIMEOUT: () => new Problem('timedOut', 'The request took too long to arrive'),
+  }),
+)
 
 /** Answers a refusal on a bare socket, and ends it. */
 export const refuseWith = (problem: Problem, socket: Duplex): void => {
@@ -47,7 +49,7 @@ export const refuseSocket = (error: Error & { code?: string }, socket: Duplex): 
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   // Node asks about each request once, and leaves the socket to us.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && patient.has(socket)) return
-  const known = unread[error.code ?? '']
+  const known = unread.get(error.code ?? '')
   refuseWith(known ? known() : new Problem('invalid', 'The request is not valid HTTP', 'malformed_request'), socket)
 }
 

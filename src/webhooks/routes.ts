@@ -1,10 +1,10 @@
 import { sqlState, type Tx } from '../db/sql.ts'
 import { exampleBy, recordFor } from '../events/ops.ts'
+import { cursorsOf } from '../http/cursor.ts'
 import { ok, serve, serveAfter } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { iso } from '../lib/clock.ts'
-import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print, uuid } from '../lib/id.ts'
 import { makeSecret } from '../lib/signature.ts'
 import type { Parts } from '../parts.ts'
@@ -21,6 +21,8 @@ const idAt = (ms: number): string => {
   const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0').slice(-12)
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
 }
+
+const cursors = cursorsOf(c.listDeliveries)
 
 export const webhookRoutes = (parts: Parts) => {
   const { db, seal, outbound, changes, clock, config } = parts
@@ -107,9 +109,7 @@ export const webhookRoutes = (parts: Parts) => {
     serve(c.listDeliveries, async ({ account, params, query }) => {
       const row = await find(account.id, params.webhook_uuid)
       const limit = query.results_per_page ?? query.per_page ?? 50
-      const after = query.cursor
-        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
-        : null
+      const after = cursors.read(query.cursor)
       const state = query.state ?? 'any'
       const rows = await log.page(db, account.id, row.id, { state, before: after?.id ?? null, limit: limit + 1 })
       const page = rows.slice(0, limit)
@@ -118,7 +118,7 @@ export const webhookRoutes = (parts: Parts) => {
       return ok({
         count: page.length,
         deliveries: page.map((one) => shownDelivery(row, one)),
-        ...(next ? { next_cursor: writeCursor(next) } : {}),
+        ...(next ? { next_cursor: cursors.write(next) } : {}),
       })
     }),
 
