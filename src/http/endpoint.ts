@@ -150,9 +150,9 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
   ...(made.params || made.query || made.body
     ? { invalid: 'A field is missing or has a wrong value; the message names it' }
     : {}),
-  ...(made.body ? { mediaType: 'The body is not application/json' } : {}),
+  ...(made.body ? { mediaType: 'The body is not application/json, or has a content coding' } : {}),
   ...(made.body && !made.stream ? { tooLarge: 'The body is over 256 KiB' } : {}),
-  ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body' } : {}),
+  ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body or query' } : {}),
   ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
   ...made.errors,
 })

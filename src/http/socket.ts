@@ -8,6 +8,9 @@ import { errorBody, Problem } from './problem.ts'
 
 export const json = 'application/json; charset=utf-8'
 
+/** Answers of the interface are for who asked alone, and are what their type says. */
+export const unstored = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
 const bodyOf = (problem: Problem): string =>
   JSON.stringify(errorBody('full', problem, `req_${randomBytes(8).toString('base64url')}`))
 
@@ -24,6 +27,7 @@ export const refuseWith = (problem: Problem, socket: Duplex): void => {
   const { status, headers } = problem
   const body = bodyOf(problem)
   const fields = {
+    ...unstored,
     ...headers,
     'content-type': json,
     'content-length': String(Buffer.byteLength(body)),
@@ -58,5 +62,7 @@ export const refuseExpectation = (_request: IncomingMessage, response: ServerRes
   const problem = new Problem('invalid', 'Expect can only be 100-continue', 'malformed_request')
   const body = bodyOf(problem)
   const length = Buffer.byteLength(body)
-  response.writeHead(problem.status, { 'content-type': json, 'content-length': length, connection: 'close' }).end(body)
+  response
+    .writeHead(problem.status, { ...unstored, 'content-type': json, 'content-length': length, connection: 'close' })
+    .end(body)
 }
