@@ -96,6 +96,12 @@ export const settings = {
     'The secret that the TURN servers share with us (static-auth-secret of coturn).',
     optional(secret),
   ),
+  metricsToken: setting(
+    'TRUNKLINE_METRICS_TOKEN',
+    '',
+    'Token that /metrics wants as Authorization: Bearer. Default: none, and anyone who reaches the port may read it.',
+    optional(secret),
+  ),
   ...voiceSettings,
   allowPrivateHooks: setting(
     'TRUNKLINE_ALLOW_PRIVATE_HOOKS',
