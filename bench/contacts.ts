@@ -41,7 +41,7 @@ await app.ready()
 
 const customer = () =>
   db.begin(async (tx) => {
-    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000 })
+    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000, sandbox: true })
     return { id, key: (await issueKey(tx, id, 'bench')).key }
   })
 const [large, small] = [await customer(), await customer()]

@@ -44,7 +44,7 @@ await app.ready()
 /** An account with money enough. @returns its key */
 const customer = () =>
   db.begin(async (tx) => {
-    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000 })
+    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000, sandbox: true })
     await deposit(tx, id, 9_000_000_000_000, { kind: 'credit' })
     return (await issueKey(tx, id, 'bench')).key
   })

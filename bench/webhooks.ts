@@ -73,7 +73,7 @@ const delays = async (): Promise<number[]> => {
 /** An account with a webhook on a host of its own. */
 const subscriber = (host: string) =>
   db.begin(async (tx) => {
-    const account = await openAccount(tx, { name: host, onTrial: false })
+    const account = await openAccount(tx, { name: host, sandbox: true })
     const wish = { hook_url: `http://${host}.localhost:${port}/hook` }
     await subscribe(tx, parts.seal, account, { spelt: 'contact.created', msgappName: null }, wish, null)
     return account

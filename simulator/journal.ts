@@ -1,11 +1,12 @@
-import { closeSync, fsyncSync, openSync, readSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fchmodSync, fsyncSync, openSync, readSync, renameSync, writeSync } from 'node:fs'
 
 /** What is written at a time while a journal is made anew, characters. */
 const batch = 262_144
 
 /** The whole lines of a file, read in pieces; a last one without its end is what a kill cut off, and is left out. */
 const linesOf = function* (path: string): Generator<string> {
-  const file = openSync(path, 'a+')
+  const file = openSync(path, 'a+', 0o600)
+  fchmodSync(file, 0o600)
   const piece = Buffer.allocUnsafe(65_536)
   let rest = Buffer.alloc(0)
   for (let size = readSync(file, piece, 0, piece.length, 0), at = 0; size > 0; ) {

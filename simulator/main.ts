@@ -8,6 +8,9 @@ import { Network } from './network.ts'
 import { Smsc } from './smsc.ts'
 import { voicePlace } from './voice/place.ts'
 
+// What handsets saw is for the user who runs it.
+process.umask(0o077)
+
 /**
  * A carrier network with handsets in it, for sandboxes and tests. Prints `{"smpp_port", "control_port", "chat_port", "sip_port"}` on one
  * line once it listens, on 127.0.0.1 alone; ends on SIGTERM, SIGINT, or when its standard input closes: its parent is gone then.

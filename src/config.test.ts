@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { readConfig, settings } from './config.ts'
+import { readConfig, sandboxExposure, settings } from './config.ts'
 
 test('without any setting the defaults of the documentation hold', () => {
   const config = readConfig({})
@@ -12,11 +12,35 @@ test('without any setting the defaults of the documentation hold', () => {
   assert.equal(config.apiKey, null)
 })
 
-test('the sandbox is on with the embedded database on loopback only, unless it is set', () => {
+test('the sandbox is on with the embedded database on a loopback host without proxy or public URL, unless it is set', () => {
   assert.equal(readConfig({}).sandbox, true)
   assert.equal(readConfig({ TRUNKLINE_HOST: '0.0.0.0' }).sandbox, false)
   assert.equal(readConfig({ DATABASE_URL: 'postgres://db/x' }).sandbox, false)
   assert.equal(readConfig({ DATABASE_URL: 'postgres://db/x', TRUNKLINE_SANDBOX: 'true' }).sandbox, true)
+  for (const host of ['127.0.0.1.example.com', '127.example.com', '::', '0.0.0.0'])
+    assert.equal(readConfig({ TRUNKLINE_HOST: host }).sandbox, false, host)
+  for (const behindProxy of [
+    { TRUNKLINE_TRUST_PROXY: '127.0.0.1' },
+    { TRUNKLINE_TRUST_PROXY: 'true' },
+    { TRUNKLINE_PUBLIC_URL: 'https://voice.example.com' },
+    { TRUNKLINE_PUBLIC_URL: 'http://127.0.0.1:8080' },
+  ]) {
+    assert.equal(readConfig(behindProxy).sandbox, false, JSON.stringify(behindProxy))
+    assert.equal(readConfig({ ...behindProxy, TRUNKLINE_SANDBOX: 'true' }).sandbox, true, 'an explicit setting wins')
+    assert.equal(readConfig({ ...behindProxy, TRUNKLINE_SANDBOX: 'false' }).sandbox, false)
+  }
+  assert.equal(readConfig({ TRUNKLINE_SANDBOX: 'false' }).sandbox, false)
+})
+
+test('a sandbox that other machines can reach has an exposure that names the setting, and one on loopback has none', () => {
+  const exposure = (environment: NodeJS.ProcessEnv) => sandboxExposure(readConfig(environment))
+  const on = { TRUNKLINE_SANDBOX: 'true' }
+  assert.equal(exposure({}), null)
+  assert.equal(exposure({ ...on, TRUNKLINE_PUBLIC_URL: 'http://[::1]:8080' }), null)
+  assert.match(exposure({ ...on, TRUNKLINE_HOST: '0.0.0.0' }) ?? '', /TRUNKLINE_HOST/)
+  assert.match(exposure({ ...on, TRUNKLINE_PUBLIC_URL: 'https://voice.example.com' }) ?? '', /TRUNKLINE_PUBLIC_URL/)
+  assert.match(exposure({ ...on, TRUNKLINE_TRUST_PROXY: '127.0.0.1' }) ?? '', /TRUNKLINE_TRUST_PROXY/)
+  assert.equal(exposure({ TRUNKLINE_HOST: '0.0.0.0' }), null, 'the sandbox is off')
 })
 
 test('an unknown setting is an error that suggests the nearest', () => {

@@ -43,7 +43,7 @@ export const settings = {
   sandbox: setting(
     'TRUNKLINE_SANDBOX',
     '',
-    'Sandbox carriers and /sandbox. Default: true with the embedded database on a loopback host, else false.',
+    'Sandbox carriers and /sandbox. Default: true with the embedded database on a loopback host, when neither TRUNKLINE_PUBLIC_URL nor TRUNKLINE_TRUST_PROXY is set; else false.',
     optional(flag),
   ),
   tlsCert: setting('TRUNKLINE_TLS_CERT', '', 'Certificate file (PEM) for HTTPS by ourselves.', optional(text)),
@@ -103,17 +103,23 @@ export const settings = {
     'The secret that the TURN servers share with us (static-auth-secret of coturn).',
     optional(secret),
   ),
+  metricsToken: setting(
+    'TRUNKLINE_METRICS_TOKEN',
+    '',
+    'Token that /metrics wants as Authorization: Bearer. Default: none, and anyone who reaches the port may read it.',
+    optional(secret),
+  ),
   ...voiceSettings,
   allowPrivateHooks: setting(
     'TRUNKLINE_ALLOW_PRIVATE_HOOKS',
     '',
-    'Webhooks to loopback and private addresses. Default: as TRUNKLINE_SANDBOX.',
+    'Webhooks to loopback and private addresses. Default: those of sandbox accounts, while TRUNKLINE_SANDBOX is true.',
     optional(flag),
   ),
   allowHttpHooks: setting(
     'TRUNKLINE_ALLOW_HTTP_HOOKS',
     '',
-    'Webhooks over plain HTTP. Default: as TRUNKLINE_SANDBOX.',
+    'Webhooks over plain HTTP. Default: those of sandbox accounts, while TRUNKLINE_SANDBOX is true.',
     optional(flag),
   ),
   allowHookNetworks: setting(
@@ -201,13 +207,13 @@ export const settings = {
 
 type Values = { [Key in keyof typeof settings]: ReturnType<(typeof settings)[Key]['read']> }
 
-/** The settings as the program uses them; `sandbox` is decided. */
-export type Config = Omit<Values, 'sandbox'> & { sandbox: boolean }
+/** The settings as the program uses them; `sandbox` is decided, and `isSandboxExplicit` when the setting names it. */
+export type Config = Omit<Values, 'sandbox'> & { sandbox: boolean; isSandboxExplicit: boolean }
 
 /** Names that other programs of ours read: not settings of the server, and not errors either. */
 const elsewhere = ['TRUNKLINE_URL']
 
-const isLoopback = (host: string) => host === 'localhost' || host === '::1' || host.startsWith('127.')
+const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
 
 /**
  * Reads the settings from an environment.
@@ -229,7 +235,20 @@ export const readConfig = (environment: NodeJS.ProcessEnv): Config => {
     reject('TRUNKLINE_SIP_TLS_PORT', 'wants the certificate of TRUNKLINE_TLS_CERT')
   if (values.turnSecret === null && values.turnUrls.some((url) => url.startsWith('turn')))
     reject('TRUNKLINE_TURN_SECRET', 'is wanted by the TURN servers of TRUNKLINE_TURN_URLS')
-  return { ...values, sandbox: values.sandbox ?? (values.databaseUrl === null && isLoopback(values.host)) }
+  const isPrivate = isLoopback(values.host) && values.publicUrl === null && values.trustProxy === null
+  return {
+    ...values,
+    sandbox: values.sandbox ?? (values.databaseUrl === null && isPrivate),
+    isSandboxExplicit: values.sandbox !== null,
+  }
+}
+
+/** Why the sandbox of this installation can be reached from other machines, for a warning; null when it cannot, or is off. */
+export const sandboxExposure = ({ sandbox, host, publicUrl, trustProxy }: Config): string | null => {
+  if (!sandbox) return null
+  if (!isLoopback(host)) return `TRUNKLINE_HOST is ${host}`
+  if (publicUrl !== null && !isLoopback(new URL(publicUrl).hostname)) return `TRUNKLINE_PUBLIC_URL is ${publicUrl}`
+  return trustProxy === null ? null : 'TRUNKLINE_TRUST_PROXY is set'
 }
 
 /** The environment of the process, with the names of a `.env` file in the folder of the start where it does not have them. */

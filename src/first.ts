@@ -134,7 +134,7 @@ export const prepare = async (db: Db, config: Config): Promise<FirstKeys | null>
       if (config.operatorKey) await addOperatorKey(tx, 'settings', config.operatorKey)
       return null
     }
-    const account = await openAccount(tx, { name: 'Default' })
+    const account = await openAccount(tx, { name: 'Default', sandbox: config.sandbox })
     await tx.run`insert into facts (name, value) values ('first-account', ${{ account }})`
     if (config.sandbox) await furnishSandbox(tx, account)
     return await firstKeys(tx, account, config)

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { freeVoice } from './calls/lease.ts'
 import { closeLeft } from './calls/ops.ts'
-import { environment, readConfig } from './config.ts'
+import { environment, readConfig, sandboxExposure } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { claimHome } from './db/home.ts'
 import { migrate } from './db/migrate.ts'
@@ -114,6 +114,11 @@ const start = async () => {
     renameSync(`${config.readyFile}.new`, config.readyFile)
   }
   greet(address, keys, config.sandbox)
+  const exposure = sandboxExposure(config)
+  if (exposure !== null) {
+    log.warn({ exposure }, 'sandbox: reachable from other machines')
+    process.stderr.write(exposedSandbox(exposure))
+  }
   // Where this fails the keys are shown once more at the next start.
   if (keys) await keysShown(db).catch((err) => log.warn({ err }, 'start: failed to record that the keys were shown'))
   sweep()
@@ -131,6 +136,13 @@ const greet = (address: string, keys: FirstKeys | null, sandbox: boolean) => {
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }
+
+const exposedSandbox = (exposure: string) => `
+  WARNING: the sandbox is on, and other machines can reach this server (${exposure}).
+  Sandbox accounts can move the platform's clock, call private addresses of this network and make up calls and
+  messages. Set TRUNKLINE_SANDBOX=false for real traffic.
+
+`
 
 /** Gives back what only the start needed: most of it young space that V8 would keep committed (145 MB before, 85 after). */
 const sweep = () => {

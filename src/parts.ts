@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { Logger } from 'pino'
+import { makeSandboxAccounts, type SandboxAccounts } from './accounts/sandbox.ts'
 import { makeVoice, type Voice } from './calls/voice.ts'
 import type { Config } from './config.ts'
 import { type Changes, watchChanges } from './db/changes.ts'
@@ -11,7 +12,7 @@ import { type Metrics, makeMetrics } from './http/metrics.ts'
 import { makeQuotas, type Quotas } from './http/quotas.ts'
 import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
-import { makeOutbound, type Outbound } from './lib/outbound.ts'
+import { makeOutboundPair, type OutboundPair } from './lib/outbound.ts'
 import type { Seal } from './lib/secret.ts'
 import { type Chat, makeChat } from './msgapp/chat.ts'
 import { makeNetworks, type Networks } from './msgapp/networks.ts'
@@ -46,6 +47,7 @@ export type Parts = Given & {
   readonly auth: Auth
   readonly meter: Meter
   readonly throttle: AuthThrottle
+  readonly sandboxAccounts: SandboxAccounts
   readonly metrics: Metrics
   /** What accounts may create and keep. */
   readonly quotas: Quotas
@@ -65,7 +67,7 @@ export type Parts = Given & {
   /** Calls of browsers and trunks. */
   readonly voice: Voice
   /** The only way in which addresses that tenants name are called. */
-  readonly outbound: Outbound
+  readonly outbound: OutboundPair
   /** How far this process has come. */
   readonly life: { ready: boolean; stopping: boolean }
 }
@@ -83,11 +85,12 @@ export const makeParts = async (given: Given): Promise<Parts> => {
   await Promise.all([prices.ready(), routing.ready()])
   const inbound = makeInbound(db, { log, prices })
   const receipts = makeReceipts(db, clock)
-  const outbound = makeOutbound({
-    allowPrivate: config.allowPrivateHooks ?? config.sandbox,
-    http: config.allowHttpHooks ?? config.sandbox,
-    allow: config.allowHookNetworks,
-  })
+  const sandboxAccounts = await makeSandboxAccounts(db, changes, config.sandbox, onError)
+  const { allowPrivateHooks, allowHttpHooks, allowHookNetworks: allow } = config
+  const outbound = makeOutboundPair(
+    { allowPrivate: allowPrivateHooks ?? false, http: allowHttpHooks ?? false, allow },
+    { allowPrivate: allowPrivateHooks ?? config.sandbox, http: allowHttpHooks ?? config.sandbox },
+  )
   const metrics = makeMetrics()
   const quotas = makeQuotas(config.quotas, metrics)
   return {
@@ -98,6 +101,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
     throttle: makeAuthThrottle(config.wrongKeysPerMinute),
+    sandboxAccounts,
     metrics,
     quotas,
     tokens: makeTokens(db, seal, changes),
@@ -108,9 +112,9 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
-    voice: makeVoice({ db, seal, changes, prices, config, log, clock, quotas, publicUrl: given.publicUrl }),
+    voice: makeVoice({ ...given, sandboxAccounts, changes, prices, clock, quotas }),
     outbound,
-    chat: makeChat({ db, changes, config, outbound, quotas, seal, clock, publicUrl: given.publicUrl }),
+    chat: makeChat({ ...given, sandboxAccounts, changes, outbound, quotas, clock }),
     life: { ready: false, stopping: false },
   }
 }

@@ -45,11 +45,11 @@ const withValue = (request: Request, { part, name }: Field, value: unknown): Req
 
 let invented = 0
 /** What never existed, in the form of the real thing. */
-const never = ({ name, node }: Field): string => {
+const never = (contract: Contract, { name, node }: Field): string => {
   const prefix = prefixOf(node)
   if (prefix) return prefix + uuid()
   if (node.format === 'phone') return `+4416329${String(90_000 + ++invented)}`
-  return name === 'cursor' ? writeCursor({ time: '2026-01-01T00:00:00.000000Z', id: uuid() }) : uuid()
+  return name === 'cursor' ? writeCursor(contract.id, { time: '2026-01-01T00:00:00.000000Z', id: uuid() }) : uuid()
 }
 
 /** What is Bob's in a field of a request: as in his own request, or made for him. */
@@ -60,7 +60,7 @@ const bobs = async (contract: Contract, field: Field): Promise<unknown> => {
   if (prefixOf(field.node) === 'USR') return bob.user()
   if (field.name !== 'cursor') return undefined
   const { uuid: message } = await bob.message()
-  return writeCursor({ time: '2026-01-01T00:00:00.000000Z', id: message.slice(3) })
+  return writeCursor(contract.id, { time: '2026-01-01T00:00:00.000000Z', id: message.slice(3) })
 }
 
 const anyUuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
@@ -119,7 +119,7 @@ for (const { contract, field } of walked) {
   test(`${what}, of another account, is answered as one that never was`, async (t) => {
     const [request, foreign] = [await ok(contract, ada), await bobs(contract, field)]
     if (foreign === undefined || foreign === given(request, field)) return t.diagnostic('shared by all accounts')
-    const missing = never(field)
+    const missing = never(contract, field)
     const asForeign = await send(world, contract, ada.tenant, withValue(request, field, foreign))
     const again = await ok(contract, ada)
     const asMissing = await send(world, contract, ada.tenant, withValue(again, field, missing))
@@ -131,7 +131,7 @@ for (const { contract, field } of walked) {
   if (prefixOf(field.node) === null) continue
   test(`${what}, with the right prefix and an unknown rest, is one that never was; with another prefix it is 400`, async () => {
     const request = await ok(contract, ada)
-    const [missing, odd] = [never(field), `${prefixOf(field.node)}0`]
+    const [missing, odd] = [never(contract, field), `${prefixOf(field.node)}0`]
     const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
     const asOdd = await send(world, contract, ada.tenant, withValue(request, field, odd))
     assert.equal(asMissing.status, 404, asMissing.text)
@@ -176,7 +176,7 @@ for (const contract of contracts.filter(({ auth }) => auth === 'operator')) {
   for (const field of idFields(contract).filter(({ node }) => prefixOf(node))) {
     test(`${contract.id}: ${field.name} that never was is 404, with another prefix 400`, async () => {
       const request = await ok(contract, ada)
-      const missing = never(field)
+      const missing = never(contract, field)
       const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
       assert.equal(asMissing.status, 404, asMissing.text)
       const asOther = await send(world, contract, ada.tenant, withValue(request, field, `XXX${uuid()}`))

@@ -166,6 +166,16 @@ test('nothing tells of the machine on which it was written', () => {
   assert.deepEqual(found, [])
 })
 
+test('no table that is read by names from outside is an object, which inherits names: it is a Map', () => {
+  const table = /^(?:export )?const \w+: (?:Readonly<)?(?:Record<string,|\{ (?:readonly )?\[\w+: string\])/m
+  const program = sources.filter((path) => path.startsWith('src/') && !isTest(path))
+  assert.ok(program.length >= 300, `saw only ${program.length} files`)
+  assert.deepEqual(
+    program.filter((path) => table.test(read(path))),
+    [],
+  )
+})
+
 test('nothing is left for later, and no type is waved through', () => {
   const marks = new RegExp(`\\b(?:TO${'DO'}|FIX${'ME'})\\b`)
   const waved = /@ts-(?:ignore|nocheck|expect-error)|biome-ignore lint\/suspicious\/noExplicitAny/

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { buyNumber, type Platform, startPlatform, until } from './platform.ts'
+import { type Answer, buyNumber, type Platform, startPlatform, until } from './platform.ts'
 
 let platform: Platform
 after(() => platform?.end('SIGKILL'))
@@ -54,4 +56,62 @@ test('texts reach handsets whose carrier refuses, breaks, answers late, and repo
     const { sms } = (await call('GET', `/sandbox/handsets/${handset}`)).body
     assert.ok(sms.length >= 1 && sms.every((item: { text: string }) => item.text === text))
   }
+})
+
+test('an account that is not marked as a sandbox account reaches no handset, and none of them reaches it', async () => {
+  const { url, call } = platform
+  const asReal = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const headers = { 'x-user-api-key': key, 'content-type': 'application/json' }
+    const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+    return { status: answer.status, body: await answer.json() }
+  }
+  const made = await call('POST', '/operator/accounts', { name: 'Real Ltd', sandbox: false })
+  const account = `/operator/accounts/${made.body.account.uuid}`
+  const { key } = (await call('POST', `${account}/keys`, { label: 'x' })).body
+  await call('POST', `${account}/credit`, { amount: '100' })
+  const real = await buyNumber({ call: asReal })
+  const handset = '+447700900777'
+  const sent = await asReal('POST', '/open/sms/send', { from_number: real.number, to_number: handset, text: 'real' })
+  const message = async () => (await asReal('GET', `/open/sms/message/${sent.body.message_uuid}`)).body.message
+  const ended = await until(async () => {
+    const one = await message()
+    return one.status !== 'queued' && one.status !== 'accepted' && one
+  })
+  assert.equal(ended.status, 'failed', JSON.stringify(ended))
+
+  // Its number is no line of the sandbox: what a sandbox account writes to it is seen by a handset.
+  const own = await buyNumber(platform)
+  await call('POST', '/open/sms/send', { from_number: own.number, to_number: real.number, text: 'from the sandbox' })
+  await until(async () => (await call('GET', `/sandbox/handsets/${real.number}`)).body.sms.length === 1)
+  const { messages } = (await asReal('GET', `/open/sms/messages/${real.channel}/${own.number}`)).body
+  assert.deepEqual(messages, [])
+})
+
+test('a platform that is set up behind a TLS proxy as documented has no sandbox, and one that asks for it warns', async () => {
+  await platform.end()
+  const behindProxy = {
+    TRUNKLINE_HOST: '127.0.0.1',
+    TRUNKLINE_TRUST_PROXY: '127.0.0.1',
+    TRUNKLINE_PUBLIC_URL: 'https://voice.example.com',
+  }
+  const manual = readFileSync(join(import.meta.dirname, '../docs/operating.md'), 'utf8')
+  for (const [name, value] of Object.entries(behindProxy)) assert.ok(manual.includes(`\n${name}=${value}\n`), name)
+  platform = await startPlatform(platform.home, behindProxy)
+  const forwarded = { 'x-forwarded-for': '198.51.100.7', 'x-forwarded-proto': 'https' }
+  for (const [method, path, body] of [
+    ['POST', '/sandbox/clock', { advance_seconds: 3_600 }],
+    ['GET', '/sandbox/handsets/+447700900123', undefined],
+    ['POST', '/sandbox/events/contact.created', undefined],
+  ] as const)
+    for (const headers of [{}, forwarded])
+      assert.equal((await platform.call(method, path, body, headers)).status, 404, path)
+  for (const hook_url of ['http://127.0.0.1:8080/', 'https://127.0.0.1/', 'https://10.0.0.1/', 'https://intranet/']) {
+    const hook = await platform.call('POST', '/open/webhooks/subscribe/contact.created', { hook_url })
+    assert.deepEqual([hook.status, hook.body.error_code], [400, 'hook_url_refused'], hook_url)
+  }
+  assert.doesNotMatch(platform.output(), /WARNING|with sandbox carriers/)
+  await platform.end()
+  platform = await startPlatform(platform.home, { ...behindProxy, TRUNKLINE_SANDBOX: 'true' })
+  await until(async () => /WARNING: the sandbox is on.*TRUNKLINE_PUBLIC_URL/.test(platform.output()))
+  assert.match(platform.output(), /sandbox: reachable from other machines/)
 })

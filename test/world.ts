@@ -76,6 +76,7 @@ export const makeWorld = async (
           name: `Tenant ${randomBytes(3).toString('hex')}`,
           onTrial,
           requestsPerMinute,
+          sandbox: config.sandbox,
         })
         const amount = micros(balance) ?? 0
         if (amount > 0) await deposit(tx, id, amount, { kind: 'credit' })

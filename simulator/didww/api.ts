@@ -121,7 +121,8 @@ const collection = (parts: ApiParts, type: string, query: URLSearchParams): Fiel
     return filter === undefined ? [] : [[filter, value]]
   })
   const tests = filters.map(([name, value]) => {
-    const test = collections[type]?.[name]
+    const known = Object.hasOwn(collections, type) ? collections[type] : undefined
+    const test = known && Object.hasOwn(known, name) ? known[name] : undefined
     if (!test) throw new Refused(400, `Filter not allowed: ${name}`, '102')
     return (one: Resource) => test(parts.store, one, value)
   })
@@ -185,7 +186,7 @@ export const answer = (
     const [balance] = store.all('balances')
     if (balance) return { status: 200, body: documentOf(parts, balance, query) }
   }
-  if (!(type in collections)) throw new Refused(404, 'Not found', '404')
+  if (!Object.hasOwn(collections, type)) throw new Refused(404, 'Not found', '404')
   if (key === undefined && method === 'GET') return { status: 200, body: collection(parts, type, query) }
   const data = fieldsOf(fieldsOf(body).data)
   const attributes = fieldsOf(data.attributes)

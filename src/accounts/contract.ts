@@ -60,6 +60,9 @@ const Account = Type.Object({
   max_number_check_count: Type.Optional(Type.Integer()),
   a2p_us: Type.Boolean({ description: 'May send SMS to US numbers' }),
   quotas: Type.Object(forEach(Limit), { description: 'What the account may create and keep' }),
+  sandbox: Type.Boolean({
+    description: 'A sandbox account: /sandbox and its effects are for it, while the sandbox is on',
+  }),
   balance: Decimal,
   low_balance: Type.Optional(
     Type.String({ description: 'balance.low is recorded when the balance falls below', examples: ['5.00'] }),
@@ -96,6 +99,9 @@ export const createAccount = contract({
     ),
     requests_per_minute: Type.Optional(pace),
     quotas: Type.Optional(QuotaChanges),
+    sandbox: Type.Optional(
+      Type.Boolean({ description: 'A sandbox account. Default: true while the sandbox is on, else false' }),
+    ),
   }),
   status: 201,
   reply: Ok({ account: Account }),
@@ -149,6 +155,7 @@ export const changeAccount = contract({
     ),
     a2p_us: Type.Optional(Type.Boolean()),
     quotas: Type.Optional(QuotaChanges),
+    sandbox: Type.Optional(Type.Boolean({ description: 'false: /sandbox and its effects are not for this account' })),
     low_balance: Type.Optional(
       Type.Union([Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['5.00'] }), Type.Null()], {
         description: 'USD, above 0: the event balance.low comes when the balance falls below; null: never',

@@ -19,7 +19,14 @@ export const openAccount = async (
     onTrial = false,
     requestsPerMinute,
     quotas = {},
-  }: { name: string; onTrial?: boolean; requestsPerMinute?: number | undefined; quotas?: QuotaValues },
+    sandbox = false,
+  }: {
+    name: string
+    onTrial?: boolean
+    requestsPerMinute?: number | undefined
+    quotas?: QuotaValues
+    sandbox?: boolean
+  },
 ): Promise<string> => {
   const id = uuid()
   const limits = onTrial ? defaults.trial : defaults.paid
@@ -29,12 +36,16 @@ export const openAccount = async (
     onTrial,
     ...limits,
     quotas,
+    sandbox,
     requestsPerMinute: requestsPerMinute ?? limits.requestsPerMinute,
   })
   return id
 }
 
 const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null }
+
+/** True while an account exists that is not marked as a sandbox account. */
+export const hasRealAccounts = async (sql: Sql): Promise<boolean> => (await store.outsideSandbox(sql, 1)).length > 0
 
 /** Gives an account a key: a new one, or the one that the settings name. The key itself is not kept. */
 export const issueKey = async (

@@ -25,6 +25,7 @@ const shownBy = (quotas: Quotas) => (row: store.AccountRow) => ({
   ...(row.max_number_checks === null ? {} : { max_number_check_count: row.max_number_checks }),
   a2p_us: row.a2p_us,
   quotas: quotas.all(holderOf(row)),
+  sandbox: row.sandbox,
   balance: balanceOf(row),
   ...(row.low_balance === null ? {} : { low_balance: decimal(micros(row.low_balance) ?? 0) }),
   created_at: iso(row.created_at),
@@ -53,7 +54,7 @@ const shownKey = (key: store.KeyRow) => ({
 const unknown = (printed: string) => notFound(`No account ${printed}`)
 const idOf = (printed: string) => parse('ACC', printed) ?? unknown(printed)
 
-export const accountRoutes = ({ db, meter, changes, quotas }: Parts) => {
+export const accountRoutes = ({ db, meter, changes, config, quotas, sandboxAccounts }: Parts) => {
   const shown = shownBy(quotas)
   return [
     serve(c.getInfo, async ({ account }) => {
@@ -81,12 +82,18 @@ export const accountRoutes = ({ db, meter, changes, quotas }: Parts) => {
     }),
 
     serve(c.createAccount, async ({ body, tx, audit }) => {
+      const sandbox = body.sandbox ?? config.sandbox
       const id = await openAccount(tx, {
         name: body.name,
         onTrial: body.on_trial ?? false,
         requestsPerMinute: body.requests_per_minute,
         quotas: quotaValues({}, body.quotas ?? {}),
+        sandbox,
       })
+      if (config.sandbox && !sandbox) {
+        sandboxAccounts.exclude(id)
+        await changes.announce(tx, 'accounts')
+      }
       const account = shown((await store.find(tx, id)) ?? unknown(id))
       await audit(tx, { target: account.uuid, account: id, after: audited(account) })
       return ok({ account })
@@ -116,6 +123,7 @@ export const accountRoutes = ({ db, meter, changes, quotas }: Parts) => {
         max_api_requests: max_api_request_count === undefined ? row.max_api_requests : max_api_request_count,
         max_number_checks: max_number_check_count === undefined ? row.max_number_checks : max_number_check_count,
       })
+      if (body.sandbox === false) sandboxAccounts.exclude(id)
       await changes.announce(tx, 'accounts')
       const account = shown((await store.find(tx, id)) ?? unknown(params.account_uuid))
       await audit(tx, { before: audited(shown(row)), after: audited(account) })

@@ -13,6 +13,7 @@ export type AccountRow = {
   max_number_checks: number | null
   a2p_us: boolean
   quotas: QuotaValues
+  sandbox: boolean
   created_at: Date
   updated_at: Date
   expires_at: Date | null
@@ -30,14 +31,15 @@ export type NewAccount = {
   maxApiRequests: number | null
   maxNumberChecks: number | null
   quotas: QuotaValues
+  sandbox: boolean
 }
 
 /** An account with its empty meter and balance. */
 export const create = async (tx: Tx, a: NewAccount): Promise<void> => {
   await tx.run`
-    insert into accounts (id, name, on_trial, requests_per_minute, max_api_requests, max_number_checks, quotas)
+    insert into accounts (id, name, on_trial, requests_per_minute, max_api_requests, max_number_checks, quotas, sandbox)
     values (${a.id}, ${a.name}, ${a.onTrial}, ${a.requestsPerMinute}, ${a.maxApiRequests}, ${a.maxNumberChecks},
-      ${a.quotas})`
+      ${a.quotas}, ${a.sandbox})`
   await tx.run`insert into meters (account_id, tokens) values (${a.id}, ${a.requestsPerMinute})`
   await tx.run`insert into balances (account_id) values (${a.id})`
 }
@@ -83,14 +85,19 @@ type Changed = Pick<
   | 'max_number_checks'
   | 'a2p_us'
   | 'quotas'
+  | 'sandbox'
 >
 
 export const change = (tx: Tx, id: string, a: Changed) => tx.run`
   update accounts set name = ${a.name}, on_trial = ${a.on_trial}, blocked = ${a.blocked}, block_reason = ${a.block_reason},
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
-    max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas},
+    max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas}, sandbox = ${a.sandbox},
     updated_at = app_now()
   where id = ${id}`
+
+/** Accounts that are not marked as sandbox accounts. */
+export const outsideSandbox = (db: Sql, most: number) => db.many<{ id: string }>`
+  select id from accounts where not sandbox limit ${most}`
 
 /** @param limit null: the account is not told of a low balance */
 export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`

@@ -1,8 +1,8 @@
 import { canonicalTarget } from '../http/audit.ts'
+import { type Cursors, cursorsOf } from '../http/cursor.ts'
 import { ok, serve } from '../http/endpoint.ts'
-import { invalid, notFound } from '../http/problem.ts'
+import { notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
-import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
@@ -56,14 +56,21 @@ const shownToAccount = (row: store.AuditRow) => {
   return { uuid, at, actor: { kind: row.actor_kind }, action, targets, changes }
 }
 
+const operatorCursors = cursorsOf(c.listAudit)
+const ownCursors = cursorsOf(c.listOwnAudit)
+
 export const auditRoutes = ({ db }: Parts) => {
-  const pageBy = async (query: Query, filter: Omit<store.Filter, keyof ReturnType<typeof filterOf>>) => {
+  const pageBy = async (
+    cursors: Cursors,
+    query: Query,
+    filter: Omit<store.Filter, keyof ReturnType<typeof filterOf>>,
+  ) => {
     const { results_per_page: size = 50, cursor } = query
-    const after = cursor ? (readCursor(cursor) ?? invalid('cursor must be a next_cursor of this list')) : null
+    const after = cursors.read(cursor)
     const found = await store.page(db, { ...filterOf(query), ...filter }, after, size + 1)
     const rows = found.slice(0, size)
     const last = found.length > size ? rows.at(-1) : undefined
-    return { rows, next: last ? { next_cursor: writeCursor({ time: last.at, id: last.id }) } : {} }
+    return { rows, next: last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {} }
   }
 
   return [
@@ -71,7 +78,11 @@ export const auditRoutes = ({ db }: Parts) => {
       const unknown = () => notFound(`No account ${query.account_uuid}`)
       const account = query.account_uuid === undefined ? null : (parse('ACC', query.account_uuid) ?? unknown())
       if (account && !(await store.hasAccount(db, account))) unknown()
-      const { rows, next } = await pageBy(query, { account, kind: null, ...actorOf(query.actor ?? '') })
+      const { rows, next } = await pageBy(operatorCursors, query, {
+        account,
+        kind: null,
+        ...actorOf(query.actor ?? ''),
+      })
       const acts = rows.map((row) => ({
         ...shown(row),
         ...(row.account_id ? { account_uuid: print('ACC', row.account_id) } : {}),
@@ -86,7 +97,7 @@ export const auditRoutes = ({ db }: Parts) => {
         actor === 'operator'
           ? { kind: 'operator' as const, actorId: null, actorLabel: null }
           : { kind: actor === '' ? null : ('api_key' as const), ...actorOf(actor) }
-      const { rows, next } = await pageBy(query, { account: account.id, ...by })
+      const { rows, next } = await pageBy(ownCursors, query, { account: account.id, ...by })
       return ok({ count: rows.length, acts: rows.map(shownToAccount), ...next })
     }),
   ]

@@ -12,6 +12,7 @@ const deskAt = (mediaStore: string | null, callsPerMinute = parts.config.callsPe
   makeDesk({
     ...{
       db,
+      sandboxAccounts: parts.sandboxAccounts,
       seal: parts.seal,
       prices: parts.prices,
       quotas: parts.quotas,

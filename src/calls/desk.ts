@@ -44,6 +44,7 @@ import type { TrunkConnection } from './trunks.ts'
 
 export type DeskGround = {
   readonly db: Db
+  readonly sandboxAccounts: { has(account: string): boolean }
   readonly seal: Seal
   readonly prices: Prices
   readonly log: Logger

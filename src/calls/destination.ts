@@ -28,7 +28,12 @@ export type Destination = {
   readonly isRecorded: boolean
 }
 
-export type DestinationGround = { readonly db: Db; readonly prices: Prices; trunks(): readonly TrunkConnection[] }
+export type DestinationGround = {
+  readonly db: Db
+  readonly prices: Prices
+  readonly sandboxAccounts: { has(account: string): boolean }
+  trunks(): readonly TrunkConnection[]
+}
 
 /** Asked for on every continent; a browser does not know where its user is, which they would have to. */
 const emergency = new Set(['000', '100', '101', '102', '108', '110', '111', '112', '118', '119', '911', '999'])
@@ -69,7 +74,7 @@ export const findDestination = async (
   }
   const price = ground.prices.of('call_out', number)
   if (price === null) return refuse(403, 'destination_not_priced', `There is no price for calls to ${number}`)
-  const routes = routesOf(ground.trunks(), number)
+  const routes = routesOf(ground.trunks(), number, ground.sandboxAccounts.has(account))
   if (routes.length === 0) return refuse(503, 'no_trunk', `No trunk carries calls to ${number}`)
   return {
     ...{ to: number, country, isTrunk: true, isRecorded: false, rate: decimal(price) },

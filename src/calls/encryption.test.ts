@@ -53,7 +53,16 @@ const move = () => moveWhole(ground, new AbortController().signal)
 
 const deskOf = ({ config }: ArchiveGround) =>
   makeDesk({
-    ...{ db, seal: parts.seal, prices: parts.prices, quotas: parts.quotas, log, linkOf: ground.linkOf, tenure: 1 },
+    ...{
+      db,
+      seal: parts.seal,
+      prices: parts.prices,
+      quotas: parts.quotas,
+      sandboxAccounts: parts.sandboxAccounts,
+      log,
+      linkOf: ground.linkOf,
+      tenure: 1,
+    },
     config: { ...parts.config, ...config },
     hangUp: () => {},
     trunks: () => [],

@@ -13,14 +13,8 @@ await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'call_out',
 await parts.prices.ready()
 const cut: string[] = []
 const desk = makeDesk({
-  ...{
-    db,
-    seal: parts.seal,
-    prices: parts.prices,
-    quotas: parts.quotas,
-    log: pino({ level: 'silent' }),
-    config: parts.config,
-  },
+  ...{ db, sandboxAccounts: parts.sandboxAccounts, seal: parts.seal, prices: parts.prices, quotas: parts.quotas },
+  ...{ log: pino({ level: 'silent' }), config: parts.config },
   ...{ linkOf: () => '', tenure: 1 },
   hangUp: (call, reason) => void cut.push(`${call} ${reason}`),
   trunks: () => [{ id: 'trunk', kind: 'sip-trunk', name: 'trunk', settings: { host: '127.0.0.1' }, revision: '' }],

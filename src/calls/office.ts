@@ -32,6 +32,7 @@ export type Office = Drivers & {
 
 export type OfficeGround = {
   readonly db: Db
+  readonly sandboxAccounts: { has(account: string): boolean }
   readonly seal: Seal
   readonly prices: Prices
   readonly quotas: Quotas

@@ -135,7 +135,7 @@ export const settle = async (where: Where): Promise<string> => {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   // Written beside it first, so that nobody reads half an id; of two processes the first one's stays.
   const beside = `${file}.${ours}`
-  await writeFile(beside, `${ours}\n`)
+  await writeFile(beside, `${ours}\n`, { mode: 0o600 })
   await flush(beside)
   await link(beside, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error

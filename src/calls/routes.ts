@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
 import { findConnection } from '../connections/ops.ts'
+import { cursorsOf } from '../http/cursor.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
-import { conflict, invalid, notFound, Problem, unprocessable } from '../http/problem.ts'
+import { conflict, notFound, Problem, unprocessable } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
-import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print } from '../lib/id.ts'
 import { dollars } from '../lib/money.ts'
 import { mainCountryOf } from '../lib/phone.ts'
@@ -33,6 +33,8 @@ const shownLine = ({ at, leg, what, text }: story.Line) => ({ at: iso(at), ...(l
 
 const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
 
+const cursors = cursorsOf(c.getCallHistory)
+
 export const callRoutes = (parts: Parts) => {
   const { db, prices, voice, changes } = parts
   const { of: linkOf } = recordingLinks(parts)
@@ -57,9 +59,7 @@ export const callRoutes = (parts: Parts) => {
 
     serve(c.getCallHistory, async ({ account, query }) => {
       const { page, limit, offset } = pageOf(query)
-      const after = query.cursor
-        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
-        : null
+      const after = cursors.read(query.cursor)
       const filter: store.Filter = {
         direction: query.direction === undefined ? null : query.direction === 'inbound' ? 'I' : 'O',
         ...parties(query),
@@ -75,7 +75,7 @@ export const callRoutes = (parts: Parts) => {
         page,
         total: await store.total(db, account.id, filter),
         cdrs: shown.map((row) => shownCall(row, linkOf)),
-        ...(last ? { next_cursor: writeCursor({ time: last.at, id: last.id }) } : {}),
+        ...(last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {}),
       })
     }),
 

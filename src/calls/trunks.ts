@@ -29,10 +29,10 @@ const mostRoutes = 4
 
 /**
  * The trunks that a number may go to, best first: those of its longest prefix, among them by priority. Those of the sandbox
- * only where no other one fits.
+ * only for sandbox accounts, where no other one fits.
  * @param number E.164
  */
-export const routesOf = (trunks: readonly TrunkConnection[], number: string): readonly string[] => {
+export const routesOf = (trunks: readonly TrunkConnection[], number: string, isSandbox: boolean): readonly string[] => {
   const digits = number.slice(1)
   const fitting = trunks.flatMap(({ id, settings: { prefixes = [], priority = 100, sandbox = false } }) => {
     const lengths = prefixes.filter((prefix) => digits.startsWith(prefix)).map((prefix) => prefix.length)
@@ -40,7 +40,7 @@ export const routesOf = (trunks: readonly TrunkConnection[], number: string): re
     return length < 0 ? [] : [{ id, length, priority, sandbox }]
   })
   const real = fitting.filter(({ sandbox }) => !sandbox)
-  return (real.length > 0 ? real : fitting)
+  return (real.length > 0 || !isSandbox ? real : fitting)
     .toSorted((a, b) => b.length - a.length || a.priority - b.priority)
     .slice(0, mostRoutes)
     .map(({ id }) => id)

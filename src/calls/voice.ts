@@ -61,6 +61,7 @@ export type Voice = {
 
 type Given = {
   db: Db
+  sandboxAccounts: { has(account: string): boolean }
   seal: Seal
   changes: Changes
   prices: Prices
@@ -103,7 +104,18 @@ const elsewhere: VoiceFinding = {
   mend: 'Enable the connection, and ask the process that runs the calls (/readyz?role=voice)',
 }
 
-export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, clock, quotas }: Given): Voice => {
+export const makeVoice = ({
+  db,
+  seal,
+  changes,
+  prices,
+  config,
+  log,
+  publicUrl,
+  clock,
+  quotas,
+  sandboxAccounts,
+}: Given): Voice => {
   // However many requests wait for a connection, who runs the calls can say so.
   const line = db.apart(patience)
   const lease = makeLease(line, `${hostname()}, process ${process.pid}`)
@@ -147,7 +159,7 @@ export const makeVoice = ({ db, seal, changes, prices, config, log, publicUrl, c
   const begin = async (tenure: number): Promise<void> => {
     const host = new URL(publicUrl()).hostname
     const ground = {
-      ...{ db, seal, prices, config, log, linkOf, quotas, host, tenure },
+      ...{ db, sandboxAccounts, seal, prices, config, log, linkOf, quotas, host, tenure },
       isHeld: lease.isHeld,
       trunks: () => trunks,
     }

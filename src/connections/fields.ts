@@ -38,7 +38,7 @@ export const prefixes = Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
 })
 export const priority = count(0, 1000, 'Among connections that fit equally well the lowest is used; default 100')
 export const sandboxed = Type.Boolean({
-  description: 'No real carrier: carries only what no other connection has prefixes for',
+  description: 'No real carrier: carries only what no other connection has prefixes for, and of sandbox accounts only',
 })
 
 /** A name in the DNS, or an address. */

@@ -1,8 +1,8 @@
 import type { Sql } from '../db/sql.ts'
+import { cursorsOf } from '../http/cursor.ts'
 import { ok, serve } from '../http/endpoint.ts'
 import { invalid, notFound, unprocessable } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
-import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse } from '../lib/id.ts'
 import { channelOf } from '../msgapp/channels/ops.ts'
 import type { Parts } from '../parts.ts'
@@ -41,6 +41,8 @@ const detailsOf = (body: Lists): Detail[] | null => {
 /** The channel of the messaging app that a body names, without prefix. @throws the 404 Problem */
 const channelIn = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> =>
   printed ? (await channelOf(sql, account, printed)).id : null
+
+const cursors = cursorsOf(c.listContacts)
 
 export const contactRoutes = ({ db, quotas }: Parts) => {
   const unknown = (printed: string) => notFound(`No contact ${printed}`)
@@ -82,9 +84,7 @@ export const contactRoutes = ({ db, quotas }: Parts) => {
 
     serve(c.listContacts, async ({ account, query }) => {
       const { page, limit, offset } = pageOf(query)
-      const after = query.cursor
-        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
-        : null
+      const after = cursors.read(query.cursor)
       const channel = await channelIn(db, account.id, query.channel_uuid)
       const from = [after?.id ?? null, limit + 1, after ? 0 : offset] as const
       const found = channel
@@ -101,7 +101,7 @@ export const contactRoutes = ({ db, quotas }: Parts) => {
         page,
         total,
         contacts: contacts.map(shownContact),
-        ...(last ? { next_cursor: writeCursor({ time: last.created_at.toISOString(), id: last.id }) } : {}),
+        ...(last ? { next_cursor: cursors.write({ time: last.created_at.toISOString(), id: last.id }) } : {}),
       })
     }),
 

@@ -1,4 +1,15 @@
-import { accessSync, constants, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -48,13 +59,28 @@ const inUse = (home: string, holder: Holder | null) =>
   )
 
 /**
+ * Closes a home that others may read: keys, recordings and the database lie in it. Root leaves others the right to pass
+ * through, which PostgreSQL's own account needs where it cannot start from within (before 16, or without /proc).
+ */
+const tighten = (home: string, log: Log): void => {
+  const mode = statSync(home).mode & 0o777
+  const closed = mode & (process.getuid?.() === 0 ? 0o711 : 0o700)
+  if (closed === mode) return
+  try {
+    chmodSync(home, closed)
+    log.info(`${home}: closed to other users`)
+  } catch (error) {
+    log.warn(`${home} can be read by other users, and its mode cannot be changed: ${error}`)
+  }
+}
+
+/**
  * Claims the home for this process, and makes it if it is not there. Waits for one that is draining.
  * @param patience ms to wait for an instance that is draining
  * @throws Error when it cannot be written, a living instance has it, or it is not done draining in time
  */
 export const claimHome = async (folder: string, log: Log, patience = 35_000): Promise<Claim> => {
   const home = resolve(folder)
-  // Keys and recordings will lie in it. One that is there already keeps the mode that its owner gave it.
   mkdirSync(home, { recursive: true, mode: 0o700 })
   try {
     accessSync(home, constants.W_OK | constants.X_OK)
@@ -63,7 +89,12 @@ export const claimHome = async (folder: string, log: Log, patience = 35_000): Pr
       `${home} cannot be written by this user. Give it to them (chown -R), or set TRUNKLINE_HOME to another folder.`,
     )
   }
+  tighten(home, log)
   const [lockPath, holderPath] = [join(home, 'lock'), join(home, 'holder.json')]
+
+  // SQLite gives its journal the mode of this file.
+  closeSync(openSync(lockPath, 'a', 0o600))
+  chmodSync(lockPath, 0o600)
 
   const began = Date.now()
   let lock = tryLock(lockPath)

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import {
   type Account,
   type AccountKey,
@@ -29,13 +30,55 @@ export type AdmitParts = {
     bearer(token: string, issuer: string): Promise<Person | null>
   }
   publicUrl(): string
+  readonly config: { readonly isSandboxExplicit: boolean }
+  /** Whether the sandbox has effects for an account. */
+  readonly sandboxAccounts: { has(account: string): boolean }
+  readonly log: Pick<Logger, 'warn'>
 }
 
 type Admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
-/** Lets an account in: its pace (429, 402), then 403 when it is blocked or the key lacks the scope. */
-const entry = ({ meter }: AdmitParts, contract: Contract) => {
+const notSandbox = () =>
+  new Problem(
+    'forbidden',
+    'The account is not a sandbox account: an operator can mark it with PATCH /operator/accounts/{uuid} {"sandbox": true}',
+    'not_sandbox_account',
+  )
+
+const behindProxy = () =>
+  new Problem(
+    'forbidden',
+    'The request came through a proxy, and the sandbox is on by default only: set TRUNKLINE_SANDBOX to true or false',
+    'sandbox_behind_proxy',
+  )
+
+/** Headers that proxies add (RFC 7239, RFC 9110 7.6.3, and those in use before). */
+const forwarding = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+
+const isForwarded = ({ headers }: FastifyRequest): boolean => forwarding.some((name) => headers[name] !== undefined)
+
+/** Decides what the sandbox is to a request of an account. A sandbox that nobody asked for ends where a proxy begins. */
+const makeSandboxRule = ({ config, sandboxAccounts, log }: AdmitParts) => {
+  let isWarned = false
+  return (account: Account, request: FastifyRequest, isNeeded: boolean): Problem | null => {
+    if (!sandboxAccounts.has(account.id)) return isNeeded ? notSandbox() : null
+    if (!config.isSandboxExplicit && isForwarded(request)) {
+      if (!isWarned) log.warn('sandbox: a request came through a proxy; set TRUNKLINE_SANDBOX to true or false')
+      isWarned = true
+      return isNeeded ? behindProxy() : null
+    }
+    request.isSandbox = true
+    return null
+  }
+}
+
+/** Lets an account in: its pace (429, 402), then 403 when it is blocked, when the key lacks the scope, or when the sandbox is
+ *  not for it. */
+const entry = (parts: AdmitParts, contract: Contract) => {
+  const { meter } = parts
   const metered = isMetered(contract)
+  const isSandboxNeeded = contract.url.startsWith('/sandbox/')
+  const sandboxFault = makeSandboxRule(parts)
   return (
     account: Account,
     request: FastifyRequest,
@@ -47,6 +90,8 @@ const entry = ({ meter }: AdmitParts, contract: Contract) => {
       if (account.blocked) return done(blocked(account))
       const lacking = needs && request.accountKey && scopeRefusal(request.accountKey, needs)
       if (lacking) return done(lacking)
+      const fault = sandboxFault(account, request, isSandboxNeeded)
+      if (fault) return done(fault)
       request.account = account
       done()
     }

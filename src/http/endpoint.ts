@@ -169,7 +169,7 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
   ...(made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
   ...(made.auth === 'account'
     ? {
-        forbidden: `The account is blocked (account_blocked) or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), or it may not be used from this address (address_not_allowed)`,
+        forbidden: `The account is blocked (account_blocked) or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), or it may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}`,
       }
     : {}),
   ...(needsOperator(made) ? { forbidden: 'The key is an observer’s, and this needs the role operator (role)' } : {}),
@@ -183,9 +183,9 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
   ...(made.params || made.query || made.body
     ? { invalid: 'A field is missing or has a wrong value; the message names it' }
     : {}),
-  ...(made.body ? { mediaType: 'The body is not application/json' } : {}),
+  ...(made.body ? { mediaType: 'The body is not application/json, or has a content coding' } : {}),
   ...(made.body && !made.stream ? { tooLarge: 'The body is over 256 KiB' } : {}),
-  ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body' } : {}),
+  ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body or query' } : {}),
   ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
   ...made.errors,
 })

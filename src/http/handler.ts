@@ -5,7 +5,7 @@ import { makeAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
-import { once } from './idempotency.ts'
+import { once, pathOf } from './idempotency.ts'
 import { json } from './socket.ts'
 
 const noAccount = '00000000-0000-0000-0000-000000000000'
@@ -55,13 +55,13 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     const key = request.headers['idempotency-key']
     if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
       return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
-    const path = request.url.split('?', 1)[0] ?? ''
+    const path = pathOf(contract.url, request.params)
     const answer = async (tx: Tx) => {
       const payload = await run({ ...call, tx })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
     const said = contract.ownAnswer ? { body, by: call.key?.id } : body
-    const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, body: said }
+    const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body: said }
     const kept = once(db, seal, asked, answer, contract.waits ? 'slow' : 'quick')
     return kept.then(({ status, body: text, replayed }) => {
       if (replayed) reply.header('idempotent-replayed', 'true')

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld, type Tenant } from '../../test/world.ts'
+import { pathOf } from './idempotency.ts'
 
 const { app, db, operatorKey, tenant } = await makeWorld()
 
-const credit = (account: Tenant, key: string, amount: string) =>
+const ask = (url: string, key: string, amount: string) =>
   app.inject({
     method: 'POST',
-    url: `/operator/accounts/${account.uuid}/credit`,
+    url,
     headers: { 'x-operator-key': operatorKey, 'idempotency-key': key },
     payload: { amount },
   })
+
+const credit = (account: Tenant, key: string, amount: string) =>
+  ask(`/operator/accounts/${account.uuid}/credit`, key, amount)
 
 const balanceOf = async ({ id }: Tenant): Promise<number> =>
   Number((await db.one<{ balance: string }>`select balance from balances where account_id = ${id}`).balance)
@@ -60,4 +64,53 @@ test('keys are apart by path, and die after 24 hours', async () => {
   await db.run`update clock set offset_seconds = 0`
   assert.equal(later.statusCode, 201)
   assert.equal(await balanceOf(one), 4)
+})
+
+test('the same key with another query is a 409 and has no effect', async () => {
+  const account = await tenant({ balance: '0' })
+  const path = `/operator/accounts/${account.uuid}/credit`
+  assert.equal((await ask(path, 'query', '5')).statusCode, 201)
+  const other = await ask(`${path}?for=another`, 'query', '5')
+  assert.deepEqual([other.statusCode, other.json().error_code], [409, 'idempotency_key_reused'])
+  assert.equal((await ask(`${path}?b=2&a=1`, 'order', '5')).statusCode, 201)
+  const same = await ask(`${path}?a=1&b=%32`, 'order', '5')
+  assert.deepEqual([same.statusCode, same.headers['idempotent-replayed']], [201, 'true'])
+  assert.equal((await ask(`${path}?a=1&b=3`, 'order', '5')).statusCode, 409)
+  assert.equal(await balanceOf(account), 10)
+})
+
+test('all spellings of one path are one request: escapes, their letter case, plus signs and the second name', async () => {
+  const account = await tenant({ balance: '0' })
+  const { uuid } = account
+  const spellings = [
+    `/operator/accounts/${uuid}/credit`,
+    `/operator/accounts/${uuid.replace('ACC', '%41CC')}/credit`,
+    `/operator/accounts/${uuid.replaceAll('-', '%2D')}/credit`,
+    `/operator/accounts/${uuid.replaceAll('-', '%2d')}/credit`,
+    `/oper%61tor/accounts/${uuid}/cr%65dit`,
+  ]
+  for (const [i, path] of spellings.entries()) {
+    const answer = await ask(path, 'spelt', '5')
+    assert.deepEqual(
+      [answer.statusCode, answer.headers['idempotent-replayed']],
+      [201, i === 0 ? undefined : 'true'],
+      path,
+    )
+  }
+  assert.equal(await balanceOf(account), 5)
+
+  assert.equal(pathOf('/a/:number/b', { number: '+447700900123' }), '/a/%2B447700900123/b')
+})
+
+test('a request under the second name of the messaging app is the one under the first', async () => {
+  const named = await makeWorld({ TRUNKLINE_MSGAPP_NAME: 'chatapp' })
+  const { key } = await named.tenant()
+  const headers = { 'x-user-api-key': key, 'idempotency-key': 'alias' }
+  const trigger = (event: string) => named.app.inject({ method: 'POST', url: `/sandbox/events/${event}`, headers })
+  const first = await trigger('msgapp.message.received')
+  assert.deepEqual([first.statusCode, first.headers['idempotent-replayed']], [202, undefined])
+  for (const spelling of ['chatapp.message.received', 'chatapp.message%2Ereceived', '%6Dsgapp.message.received']) {
+    const again = await trigger(spelling)
+    assert.deepEqual([again.statusCode, again.headers['idempotent-replayed']], [202, 'true'], spelling)
+  }
 })

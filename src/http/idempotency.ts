@@ -4,16 +4,42 @@ import type { Seal } from '../lib/secret.ts'
 import { conflict, Problem } from './problem.ts'
 
 /** What makes two requests the same one. */
-export type RequestKey = { account: string; key: string; method: string; path: string; body: unknown }
+export type RequestKey = {
+  account: string
+  key: string
+  method: string
+  /** Canonical: as `pathOf` writes it. */
+  path: string
+  query: unknown
+  body: unknown
+}
 
 type Kept = { request_hash: Buffer; status: number; sealed_body: Buffer }
 
-/** By this a body is known again: its bytes, or what was read from it. */
-export const digestOf = (body: unknown): Buffer =>
-  hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(body ?? null), 'buffer')
+/** The path of a request in one spelling, however its escapes were written (RFC 3986, 6.2.2). */
+export const pathOf = (url: string, params: unknown): string => {
+  const given = new Map(Object.entries(params ?? {}))
+  return url.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(given.get(name) ?? '')))
+}
+
+/** The parameters of a query in their order by name; empty for none. */
+const queryOf = (query: unknown): string => {
+  const entries = Object.entries(query ?? {})
+  return entries.length === 0 ? '' : JSON.stringify(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+/** Tells requests to one path apart: the bytes of the body, or what was read from it, and the query. */
+export const digestOf = (body: unknown, query?: unknown): Buffer => {
+  const digest = hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(body ?? null), 'buffer')
+  const asked = queryOf(query)
+  return asked === '' ? digest : hash('sha256', Buffer.concat([digest, Buffer.from(asked)]), 'buffer')
+}
 
 export const keyReused = (): never =>
-  conflict('This Idempotency-Key was used with another body: use a new key for a new request', 'idempotency_key_reused')
+  conflict(
+    'This Idempotency-Key was used with another body or query: use a new key for a new request',
+    'idempotency_key_reused',
+  )
 
 /** @param most at a time */
 const makeTurns = (most: number) => {
@@ -50,7 +76,7 @@ export const once = async (
 ): Promise<{ status: number; body: string; replayed: boolean }> => {
   const { account, key, method, path } = request
   if (key.length > 255) throw new Problem('invalid', 'Idempotency-Key must be at most 255 characters long')
-  const digest = digestOf(request.body)
+  const digest = digestOf(request.body, request.query)
   return await inTurn[pace](() =>
     db.begin(async (tx) => {
       const fresh = await tx.run`

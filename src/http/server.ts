@@ -19,7 +19,8 @@ import { handler } from './handler.ts'
 import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
-import { json, refuseExpectation, refuseSocket } from './socket.ts'
+import { json, refuseExpectation, refuseSocket, unstored } from './socket.ts'
+import { requestFault } from './strict.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
 import { holdRoom, wrongType } from './upload.ts'
 import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
@@ -33,6 +34,8 @@ declare module 'fastify' {
     accountKey: AccountKey | null
     /** The user behind a token. */
     person: Person | null
+    /** The sandbox has effects for what this request asks. */
+    isSandbox: boolean
     /** When it came, by the monotonic clock in milliseconds. */
     began: number
   }
@@ -50,7 +53,7 @@ export type ServerParts = AdmitParts & {
   tls: { cert: Buffer; key: Buffer } | null
   trustProxy: boolean | string
   naming: Naming
-  config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean }
+  config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean; readonly isSandboxExplicit: boolean }
   life: { readonly stopping: boolean }
 }
 
@@ -73,7 +76,7 @@ const asProblem = (error: FastifyError, request: FastifyRequest): Problem | null
 const refuse = (reply: FastifyReply, shape: Shape, problem: Problem) =>
   reply
     .code(problem.status)
-    .headers(problem.headers)
+    .headers({ ...unstored, ...problem.headers })
     .type(json)
     .serializer((body) => JSON.stringify(body))
     .send(errorBody(shape, problem, reply.request.id))
@@ -149,9 +152,9 @@ export const makeServer = (
   endpoints: readonly Endpoint[],
   upgrades: readonly Upgrade[] = [],
 ): FastifyInstance => {
-  const { wanted, open } = makeUpgrades(upgrades, parts)
   const { log, version, tls } = parts
   const cors = makeCors(parts.config.corsOrigins, parts.config.sandbox)
+  const { wanted, open } = makeUpgrades(upgrades, cors, parts)
   const run = randomBytes(6).toString('base64url')
   let requests = 0
 
@@ -200,15 +203,18 @@ export const makeServer = (
   app.decorateRequest('operator', null)
   app.decorateRequest('accountKey', null)
   app.decorateRequest('person', null)
+  app.decorateRequest('isSandbox', false)
   app.decorateRequest('began', 0)
   readBodies(app)
   app.addHook('onRequest', (request, reply, done) => {
     request.began = performance.now()
-    reply.header('x-request-id', request.id).header('trunkline-version', version)
+    reply
+      .header('x-request-id', request.id)
+      .header('trunkline-version', version)
+      .header('x-content-type-options', 'nosniff')
     if (parts.life.stopping) reply.header('connection', 'close')
-    // RFC 9112, 3.2. Node itself would refuse without a body.
-    const isNameless = request.raw.headers.host === undefined && request.raw.httpVersion === '1.1'
-    done(isNameless ? new Problem('invalid', 'The header Host is missing', 'malformed_request') : undefined)
+    if (request.routeOptions.config.contract) reply.header('cache-control', 'no-store')
+    done(requestFault(request.raw) ?? undefined)
   })
   parts.naming.install(app)
   app.setErrorHandler(fail)

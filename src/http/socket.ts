@@ -8,20 +8,26 @@ import { errorBody, Problem } from './problem.ts'
 
 export const json = 'application/json; charset=utf-8'
 
+/** Answers of the interface are for who asked alone, and are what their type says. */
+export const unstored = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
 const bodyOf = (problem: Problem): string =>
   JSON.stringify(errorBody('full', problem, `req_${randomBytes(8).toString('base64url')}`))
 
 /** Requests that were not read to their end, by Node's code. */
-const unread: Record<string, () => Problem> = {
-  HPE_HEADER_OVERFLOW: () => new Problem('headersTooLarge', 'The headers of the request are too large'),
-  ERR_HTTP_REQUEST_TIMEOUT: () => new Problem('timedOut', 'The request took too long to arrive'),
-}
+const unread = new Map<string, () => Problem>(
+  Object.entries({
+    HPE_HEADER_OVERFLOW: () => new Problem('headersTooLarge', 'The headers of the request are too large'),
+    ERR_HTTP_REQUEST_TIMEOUT: () => new Problem('timedOut', 'The request took too long to arrive'),
+  }),
+)
 
 /** Answers a refusal on a bare socket, and ends it. */
 export const refuseWith = (problem: Problem, socket: Duplex): void => {
   const { status, headers } = problem
   const body = bodyOf(problem)
   const fields = {
+    ...unstored,
     ...headers,
     'content-type': json,
     'content-length': String(Buffer.byteLength(body)),
@@ -47,7 +53,7 @@ export const refuseSocket = (error: Error & { code?: string }, socket: Duplex): 
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   // Node asks about each request once, and leaves the socket to us.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && patient.has(socket)) return
-  const known = unread[error.code ?? '']
+  const known = unread.get(error.code ?? '')
   refuseWith(known ? known() : new Problem('invalid', 'The request is not valid HTTP', 'malformed_request'), socket)
 }
 
@@ -56,5 +62,7 @@ export const refuseExpectation = (_request: IncomingMessage, response: ServerRes
   const problem = new Problem('invalid', 'Expect can only be 100-continue', 'malformed_request')
   const body = bodyOf(problem)
   const length = Buffer.byteLength(body)
-  response.writeHead(problem.status, { 'content-type': json, 'content-length': length, connection: 'close' }).end(body)
+  response
+    .writeHead(problem.status, { ...unstored, 'content-type': json, 'content-length': length, connection: 'close' })
+    .end(body)
 }

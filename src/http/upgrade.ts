@@ -5,10 +5,12 @@ import { isUnavailable } from '../db/sql.ts'
 import { type AccountKey, type Auth, blocked, keyRefusal, missingKey, scopeRefusal, wrongKey } from './auth.ts'
 import { type AuthThrottle, lookUp } from './auth-throttle.ts'
 import type { Capability } from './capability.ts'
+import type { Cors } from './cors.ts'
 import type { Meter } from './limit.ts'
 import type { Naming } from './naming.ts'
 import { Problem } from './problem.ts'
 import { refuseWith } from './socket.ts'
+import { requestFault } from './strict.ts'
 
 /** A path at which a connection leaves HTTP for WebSocket. */
 export type Upgrade = {
@@ -17,7 +19,27 @@ export type Upgrade = {
   open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
-type UpgradeParts = { readonly naming: Naming; readonly log: Logger; readonly life: { readonly stopping: boolean } }
+type UpgradeParts = {
+  readonly naming: Naming
+  readonly log: Logger
+  readonly life: { readonly stopping: boolean }
+  publicUrl(): string
+}
+
+const isOf = (origin: string, host: string | undefined): boolean =>
+  host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
+
+/** Browsers name the page that connects (RFC 6455, 10.2), and no same-origin policy stops it. Other clients name none.
+ *  @throws Problem for a page that is neither ours nor of a configured origin */
+const admitOrigin = ({ headers: { origin, host } }: IncomingMessage, cors: Cors, publicUrl: string): void => {
+  if (origin === undefined || cors.admits(origin) || isOf(origin, host)) return
+  if (isOf(origin, new URL(publicUrl).host)) return
+  throw new Problem(
+    'forbidden',
+    `Pages of ${origin} may not connect here: name the origin in TRUNKLINE_CORS_ORIGINS`,
+    'origin_not_allowed',
+  )
+}
 
 type KeyParts = { readonly auth: Auth; readonly meter: Meter; readonly throttle: AuthThrottle }
 
@@ -49,7 +71,11 @@ const asProblem = (error: unknown): Problem | null => {
 
 /** How Node's server is to treat requests that want to leave HTTP. What is not one of ours is answered as if it had not
  *  asked: some clients offer h2c with every request. */
-export const makeUpgrades = (upgrades: readonly Upgrade[], { naming, log, life }: UpgradeParts) => {
+export const makeUpgrades = (
+  upgrades: readonly Upgrade[],
+  cors: Cors,
+  { naming, log, life, publicUrl }: UpgradeParts,
+) => {
   const found = (request: IncomingMessage): Upgrade | undefined => {
     const url = naming.inbound?.(request) ?? request.url ?? ''
     const path = url.split('?', 1)[0]
@@ -61,6 +87,9 @@ export const makeUpgrades = (upgrades: readonly Upgrade[], { naming, log, life }
     socket.on('error', () => socket.destroy())
     try {
       if (life.stopping) throw new Problem('unavailable', 'The server is stopping: try again in a moment')
+      const fault = requestFault(request)
+      if (fault) throw fault
+      admitOrigin(request, cors, publicUrl())
       await found(request)?.open(request, socket, head)
     } catch (error) {
       const problem = asProblem(error)

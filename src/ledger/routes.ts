@@ -1,8 +1,9 @@
 import type { Sql } from '../db/sql.ts'
+import { type Cursors, cursorsOf } from '../http/cursor.ts'
 import { ok, serve } from '../http/endpoint.ts'
 import { invalid, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
-import { type Cursor, readCursor, writeCursor } from '../lib/cursor.ts'
+import type { Cursor } from '../lib/cursor.ts'
 import { parse, print } from '../lib/id.ts'
 import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
@@ -32,14 +33,21 @@ const purseOf = async (db: Sql, printed: string) => {
 
 /** A page by cursor: one row more is asked for, which says whether another page follows. */
 const pageBy = async <Row extends { at: string; id: string }>(
+  cursors: Cursors,
   { cursor, results_per_page: size = 50 }: { cursor?: string; results_per_page?: number },
   read: (after: Cursor | null, limit: number) => Promise<Row[]>,
 ) => {
-  const after = cursor ? (readCursor(cursor) ?? invalid('cursor must be a next_cursor of this list')) : null
+  const after = cursors.read(cursor)
   const found = await read(after, size + 1)
   const last = found.length > size ? found[size - 1] : undefined
-  return { rows: found.slice(0, size), next: last ? { next_cursor: writeCursor({ time: last.at, id: last.id }) } : {} }
+  return {
+    rows: found.slice(0, size),
+    next: last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {},
+  }
 }
+
+const transferCursors = cursorsOf(c.getLedger)
+const holdCursors = cursorsOf(c.listHolds)
 
 export const ledgerRoutes = ({ db }: Parts) => [
   serve(c.creditAccount, async ({ params, body, tx, audit }) => {
@@ -58,7 +66,9 @@ export const ledgerRoutes = ({ db }: Parts) => [
   serve(c.getLedger, async ({ params, query }) => {
     const { account, balance, held } = await purseOf(db, params.account_uuid)
     const filter = { kind: query.kind ?? null, since: timeOf(query.since), until: timeOf(query.until) }
-    const { rows, next } = await pageBy(query, (after, limit) => store.page(db, account, filter, after, limit))
+    const { rows, next } = await pageBy(transferCursors, query, (after, limit) =>
+      store.page(db, account, filter, after, limit),
+    )
     return ok({
       balance: money(balance),
       held: money(held),
@@ -79,7 +89,7 @@ export const ledgerRoutes = ({ db }: Parts) => [
 
   serve(c.listHolds, async ({ params, query }) => {
     const { account, held } = await purseOf(db, params.account_uuid)
-    const { rows, next } = await pageBy(query, (after, limit) => store.holds(db, account, after, limit))
+    const { rows, next } = await pageBy(holdCursors, query, (after, limit) => store.holds(db, account, after, limit))
     return ok({
       held: money(held),
       count: rows.length,

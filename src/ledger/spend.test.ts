@@ -51,7 +51,7 @@ const db = connect({ url: looker.url, connections: spenders })
 after(db.end)
 
 const open = async (): Promise<Model> => {
-  const id = await db.begin((tx) => openAccount(tx, { name: 'Spender' }))
+  const id = await db.begin((tx) => openAccount(tx, { name: 'Spender', sandbox: true }))
   return { id, balance: 0, holds: new Map(), latest: [], sold: 0, cash: 0 }
 }
 

@@ -1,16 +1,42 @@
 import { parse as parseId, print } from './id.ts'
 
 /** Where a keyset page ends: the time and the id of its last row. Opaque to clients. */
-export type Cursor = { time: string; id: string }
+export type Cursor = { readonly time: string; readonly id: string }
+
+/** The parts of a cursor; opaque to clients. `list` tells cursors of one list from those of others. */
+export const writeParts = (list: string, parts: readonly string[]): string =>
+  Buffer.from([list, ...parts].join('|')).toString('base64url')
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** @returns as many parts as asked for, the last one with whatever it holds; null for what is no cursor of the list */
+export const readParts = (list: string, text: string, count: number): string[] | null => {
+  const bytes = Buffer.from(text, 'base64url')
+  // Decoders skip what is no base64url; only one spelling of a cursor is ours.
+  if (bytes.toString('base64url') !== text) return null
+  try {
+    const [given, ...parts] = utf8.decode(bytes).split('|')
+    if (given !== list || parts.length < count || parts.some((part) => part.includes('\0'))) return null
+    return [...parts.slice(0, count - 1), parts.slice(count - 1).join('|')]
+  } catch {
+    return null
+  }
+}
 
 /** @param time as the database prints it, with microseconds */
-export const writeCursor = ({ time, id }: Cursor): string => Buffer.from(`${time}|${id}`).toString('base64url')
+export const writeCursor = (list: string, { time, id }: Cursor): string => writeParts(list, [time, id])
 
 const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/
 
-/** Null for what is no cursor of ours. */
-export const readCursor = (text: string): Cursor | null => {
-  const [time = '', id = ''] = Buffer.from(text, 'base64url').toString('latin1').split('|')
+/** True for a time that the calendar has: JavaScript takes 31 February for 3 March, and PostgreSQL refuses it. */
+export const isCursorTime = (time: string): boolean => {
+  const at = timeForm.test(time) ? new Date(`${time.slice(0, 19)}Z`) : new Date(Number.NaN)
+  return !Number.isNaN(at.getTime()) && at.getUTCFullYear() > 0 && at.toISOString().startsWith(time.slice(0, 19))
+}
+
+/** Null for what is no cursor of the list. */
+export const readCursor = (list: string, text: string): Cursor | null => {
+  const [time = '', id = ''] = readParts(list, text, 2) ?? []
   const known = parseId('TRF', print('TRF', id))
-  return timeForm.test(time) && !Number.isNaN(Date.parse(time)) && known ? { time, id: known } : null
+  return isCursorTime(time) && known ? { time, id: known } : null
 }

@@ -63,6 +63,9 @@ export type Outbound = {
   close(): void
 }
 
+/** What accounts of the sandbox may reach, and what all others may. */
+export type OutboundPair = { of(isSandbox: boolean): Outbound; close(): void }
+
 const mostKnown = 5_000
 const mostRedirects = 3
 const redirects = new Set([301, 302, 303, 307, 308])
@@ -204,6 +207,25 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
       names.close()
       posting.close()
       getting.destroy()
+    },
+  }
+}
+
+const isSame = (one: OutboundPolicy, other: OutboundPolicy): boolean =>
+  one.allowPrivate === other.allowPrivate && one.http === other.http
+
+/** @param policy of accounts outside the sandbox; `sandbox` is what differs for those in it */
+export const makeOutboundPair = (
+  policy: OutboundPolicy,
+  sandbox: Pick<OutboundPolicy, 'allowPrivate' | 'http'>,
+): OutboundPair => {
+  const strict = makeOutbound(policy)
+  const lenient = isSame(policy, sandbox) ? strict : makeOutbound({ ...policy, ...sandbox })
+  return {
+    of: (isSandbox) => (isSandbox ? lenient : strict),
+    close: () => {
+      strict.close()
+      lenient.close()
     },
   }
 }

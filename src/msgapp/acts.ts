@@ -27,7 +27,7 @@ export type Act<Payload = unknown, Result = unknown> = {
 export type Acts = { readonly [act: string]: Act }
 
 /** Everything that can be asked of a network. */
-export const makeActs = ({ db, chat, outbound }: Parts): Acts => ({
+export const makeActs = ({ db, chat, outbound, sandboxAccounts }: Parts): Acts => ({
   send: makeSend({ db, ...chat }),
   remove: makeRemove(),
   [readAct]: makeRead(),
@@ -38,6 +38,6 @@ export const makeActs = ({ db, chat, outbound }: Parts): Acts => ({
   [changeAct]: makeChangeAct(),
   [syncAct]: makeSyncAct(),
   [contactAct]: makeContactAct(),
-  [pictureAct]: makePictureAct(outbound, chat.media.turns),
+  [pictureAct]: makePictureAct({ outbound, sandboxAccounts }, chat.media.turns),
   [statusAct]: makeStatusAct(),
 })

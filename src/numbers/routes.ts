@@ -222,7 +222,7 @@ export const numberRoutes = (parts: Parts) => {
         number: body.number === undefined ? null : phoneNumber(body.number),
         name: body.friendly_name ?? null,
         given: body.requirements ?? [],
-        request: tx && typeof key === 'string' ? { key, digest: digestOf(body) } : null,
+        request: tx && typeof key === 'string' ? { key, digest: digestOf(body, request.query) } : null,
         audit,
       })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(shownNumber) } })

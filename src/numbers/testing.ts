@@ -43,7 +43,7 @@ export const openShop = async (seal = makeSeal(randomBytes(32))) => {
   /** An account with so much money, and the way to call the shop with its key. */
   const customer = async (balance = '100') => {
     const { id, key } = await db.begin(async (tx) => {
-      const id = await openAccount(tx, { name: 'Customer' })
+      const id = await openAccount(tx, { name: 'Customer', sandbox: true })
       const amount = micros(balance) ?? 0
       if (amount > 0) await deposit(tx, id, amount, { kind: 'credit' })
       return { id, key: (await issueKey(tx, id, 'test')).key }

@@ -44,7 +44,7 @@ export const chatSandboxRoutes = ({ db, simulator, outbound }: Parts) => {
   }
 
   const contentOf = async ({ text, url, pin }: Written) => {
-    const file = url && (await bringFile(outbound, simulator, url))
+    const file = url && (await bringFile(outbound.of(true), simulator, url))
     return { text, url, file, pin }
   }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Logger } from 'pino'
@@ -40,9 +41,13 @@ export const startCarrier = async (
   ports: { smpp: number; sip: number },
   log: Logger,
 ): Promise<Carrier> => {
+  const folder = join(home, 'simulator')
+  // One of versions before was open to all users.
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await chmod(folder, 0o700)
   const [token, password] = [randomBytes(24).toString('base64url'), randomBytes(6).toString('base64url')]
   const wanted = ['--smpp-port', String(ports.smpp), '--sip-port', String(ports.sip), '--control-port', '0']
-  const flags = ['--home', join(home, 'simulator'), ...wanted]
+  const flags = ['--home', folder, ...wanted]
   const child = spawn(process.execPath, ['--max-old-space-size=256', program, ...flags], {
     stdio: ['pipe', 'pipe', 'inherit'],
     // Ctrl-C reaches the whole group of the terminal, and texts in hand still want their carrier.

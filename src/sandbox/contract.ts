@@ -186,5 +186,7 @@ export const moveClock = contract({
   }),
   status: 202,
   reply: Ok({ now: Time }),
-  errors: {},
+  errors: {
+    conflict: 'An account is not marked as a sandbox account, or the Idempotency-Key was used with another request',
+  },
 })

@@ -1,5 +1,6 @@
+import { hasRealAccounts } from '../accounts/ops.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
-import { invalid, notFound } from '../http/problem.ts'
+import { conflict, invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { print } from '../lib/id.ts'
@@ -69,6 +70,8 @@ export const sandboxRoutes = ({ db, changes, simulator }: Parts) => {
     }),
 
     serve(c.moveClock, async ({ body, tx }) => {
+      if (await hasRealAccounts(tx))
+        conflict('The clock is one for all accounts, and some are not marked as sandbox accounts', 'clock_is_shared')
       const moved = await store.advance(tx, body.advance_seconds)
       await changes.announce(tx, 'clock')
       return ok({ now: iso((moved ?? invalid('advance_seconds would move the clock over a century forward')).now) })

@@ -36,14 +36,15 @@ export const advance = (tx: Tx, seconds: number) => tx.maybe<{ now: Date }>`
 
 export const offset = (db: Db) => db.one<{ offset_seconds: number }>`select offset_seconds from clock`
 
-/** Numbers that changed since then, in their order after one of them, and whether an account has them now: for texts, for calls. */
+/** Numbers that changed since then, in their order after one of them, and whether a sandbox account has them now: for texts, for calls. */
 export const lines = (db: Db, since: Date, after: string) => db.many<{
   number: string
   texts: boolean
   calls: boolean
 }>`
-  select v.number, coalesce(bool_or(c.enabled), false) as texts, bool_or(v.released_at is null) as calls
-  from virtual_numbers v
+  select v.number, coalesce(bool_or(c.enabled and a.sandbox), false) as texts,
+    bool_or(v.released_at is null and a.sandbox) as calls
+  from virtual_numbers v join accounts a on a.id = v.account_id
   left join sms_channels c on c.account_id = v.account_id and c.virtual_number_id = v.id
   where v.number > ${after} and v.number in (
     select number from virtual_numbers where updated_at > ${since}

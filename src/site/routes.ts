@@ -1,3 +1,4 @@
+import { hash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -5,6 +6,7 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { contracts } from '../contracts.ts'
 import { openapi } from '../http/openapi.ts'
+import { Problem } from '../http/problem.ts'
 import type { Parts } from '../parts.ts'
 
 const pages = join(import.meta.dirname, 'pages')
@@ -35,6 +37,19 @@ const page = (reply: FastifyReply, html: string, allowed = policy) =>
 
 /** The contracts that this installation serves. */
 const servedContracts = (sandbox: boolean) => contracts.filter(({ url }) => sandbox || !url.startsWith('/sandbox'))
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
+
+/** @throws the 401 Problem when a token is wanted and another one, or none, was sent */
+const admitMetrics = (authorization: string | undefined, token: string | null): void => {
+  if (token === null) return
+  const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? ''
+  // Digests have one length, which the comparison wants.
+  if (!timingSafeEqual(digest(given), digest(token)))
+    throw new Problem('unauthorized', 'Send TRUNKLINE_METRICS_TOKEN as Authorization: Bearer', 'unauthorized', {
+      'www-authenticate': 'Bearer',
+    })
+}
 
 /** What is looked at rather than called: documentation, console, metrics. */
 export const installSite = async (
@@ -77,7 +92,8 @@ export const installSite = async (
     app.get('/console/phone', (_request, reply) => page(reply, softphone, phonePolicy(publicUrl())))
   }
   app.get('/', (_request, reply) => reply.redirect('/console'))
-  app.get('/metrics', async (_request, reply) =>
-    reply.type(metrics.registry.contentType).send(await metrics.registry.metrics()),
-  )
+  app.get('/metrics', async (request, reply) => {
+    admitMetrics(request.headers.authorization, config.metricsToken)
+    return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+  })
 }

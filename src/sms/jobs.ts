@@ -11,7 +11,6 @@ import { receiveIncomplete } from './inbound.ts'
 import { makeOrder } from './order.ts'
 import { forgetReferences } from './pieces.ts'
 import type { CarrierReceipt } from './receipts.ts'
-import type { Routing } from './routing.ts'
 import { forgetSeen } from './seen.ts'
 import { type Sent, settleSent } from './settle.ts'
 import { tell } from './shown.ts'
@@ -107,10 +106,11 @@ const receiptJob = ({ receipts, routing }: Pick<Parts, 'receipts' | 'routing'>):
 
 /** The background work of this folder. */
 export const smsJobs = (parts: Parts): Kind[] => {
-  const { db, carriers, routing, clock, config } = parts
+  const { db, carriers, routing, clock, config, sandboxAccounts } = parts
   const run = makeSubmit({
     routing,
     clock,
+    sandboxAccounts,
     courier: makeCourier(carriers, makeHealth()),
     order: makeOrder((id) => isQueued(db, id)),
     steps: makeSteps(db, carriers.unwritten, config.optOut),
@@ -130,14 +130,16 @@ const mostPages = 20
 const expireWaiting = async (
   tx: Tx,
   at: Date,
-  routing: Routing,
+  { routing, sandboxAccounts }: Pick<Parts, 'routing' | 'sandboxAccounts'>,
   from: LongDue<Submission> | null,
 ): Promise<LongDue<Submission> | null> => {
   const validities = routing.connections().map(({ validSeconds }) => validSeconds ?? defaultValidSeconds)
   const shortest = Math.min(defaultValidSeconds, ...validities)
   const before = new Date(at.getTime() - shortest * 1_000)
-  const isOver = ({ payload, createdAt }: LongDue<Submission>) =>
-    validUntil(payload, createdAt, routing.decide(payload.to).candidates[0]) <= at.getTime()
+  const isOver = ({ account, payload, createdAt }: LongDue<Submission>) => {
+    const isSandbox = account !== null && sandboxAccounts.has(account)
+    return validUntil(payload, createdAt, routing.decide(payload.to, isSandbox).candidates[0]) <= at.getTime()
+  }
   const expired: states.Ended[] = []
   let after = from
   for (let pages = 0; pages < mostPages; pages++) {
@@ -155,7 +157,7 @@ const expireWaiting = async (
 }
 
 /** The background work of this folder that comes round. */
-export const smsSchedules = ({ routing, log, prices }: Parts): Schedule[] => {
+export const smsSchedules = ({ routing, log, prices, sandboxAccounts }: Parts): Schedule[] => {
   let looked: LongDue<Submission> | null = null
   return [
     {
@@ -167,7 +169,7 @@ export const smsSchedules = ({ routing, log, prices }: Parts): Schedule[] => {
       name: 'expire-waiting-texts',
       every: 60,
       run: async (tx, at) => {
-        looked = await expireWaiting(tx, at, routing, looked)
+        looked = await expireWaiting(tx, at, { routing, sandboxAccounts }, looked)
       },
     },
     {

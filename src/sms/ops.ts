@@ -10,7 +10,7 @@ import * as store from './store.ts'
 /** A text to be sent: numbers are E.164. */
 export type Outgoing = { from: string; to: string; text: string; sendAt: Date | null }
 
-type Sending = Pick<Parts, 'db' | 'accept' | 'channels' | 'prices' | 'routing'>
+type Sending = Pick<Parts, 'db' | 'accept' | 'channels' | 'prices' | 'routing' | 'sandboxAccounts'>
 
 /**
  * Sends a text from a number of an account. Resolves once it is durable, or is part of `tx`.
@@ -18,12 +18,12 @@ type Sending = Pick<Parts, 'db' | 'accept' | 'channels' | 'prices' | 'routing'>
  * @throws the 402, 403, 404, 422 or 503 Problem
  */
 export const sendText = async (
-  { db, accept, channels, prices, routing }: Sending,
+  { db, accept, channels, prices, routing, sandboxAccounts }: Sending,
   tx: Tx | null,
   account: Pick<Account, 'id' | 'a2pUs'>,
   { from, to, text, sendAt }: Outgoing,
 ): Promise<string> => {
-  const { decision, each } = planFor({ routing, prices }, account, to)
+  const { decision, each } = planFor({ routing, prices, sandboxAccounts }, account, to)
 
   const known = channels.of(account.id, from, tx ?? db)
   const channel =

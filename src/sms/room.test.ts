@@ -48,7 +48,7 @@ test(
     const untold = async () => assert.fail('nothing was submitted')
     const diary = { before: untold, untaken: untold, after: untold }
     const carried = makeCourier(parts.carriers, makeHealth()).carry(
-      inOrder(parts.routing.decide(contact).candidates),
+      inOrder(parts.routing.decide(contact, true).candidates),
       part,
       diary,
       signal,

@@ -20,24 +20,26 @@ const all = [
 
 test('the longest prefix carries, then the lowest priority number', () => {
   const decide = makeTable(all)
-  assert.deepEqual(names(decide('+447700900123').candidates), ['mobile', 'britain', 'everywhere', 'spare'])
-  assert.deepEqual(names(decide('+442079460958').candidates), ['britain', 'mobile', 'everywhere', 'spare'])
-  assert.deepEqual(names(decide('+33612345678').candidates), ['everywhere', 'spare'])
-  assert.equal(decide('+447700900123').candidates[0]?.prefix, '447')
+  assert.deepEqual(names(decide('+447700900123', true).candidates), ['mobile', 'britain', 'everywhere', 'spare'])
+  assert.deepEqual(names(decide('+442079460958', true).candidates), ['britain', 'mobile', 'everywhere', 'spare'])
+  assert.deepEqual(names(decide('+33612345678', true).candidates), ['everywhere', 'spare'])
+  assert.equal(decide('+447700900123', true).candidates[0]?.prefix, '447')
 })
 
 test('the sandbox carries only what no real connection has prefixes for', () => {
   const decide = makeTable([connection('sandbox', { sandbox: true }), connection('britain', { prefixes: ['44'] })])
-  assert.deepEqual(names(decide('+447700900123').candidates), ['britain'])
-  assert.deepEqual(names(decide('+33612345678').candidates), ['sandbox'])
+  assert.deepEqual(names(decide('+447700900123', true).candidates), ['britain'])
+  assert.deepEqual(names(decide('+33612345678', true).candidates), ['sandbox'])
+  assert.deepEqual(names(decide('+33612345678', false).candidates), [], 'no account outside the sandbox reaches it')
+  assert.deepEqual(names(decide('+447700900123', false).candidates), ['britain'])
 })
 
 test('without a connection that fits there is no route', () => {
-  assert.deepEqual(makeTable([connection('britain', { prefixes: ['44'] })])('+33612345678').candidates, [])
+  assert.deepEqual(makeTable([connection('britain', { prefixes: ['44'] })])('+33612345678', true).candidates, [])
 })
 
 test('a decision has the same id in every process, and another one when a connection changed', () => {
-  const id = (priority: number) => makeTable([connection('one', { priority })])('+447700900123').id
+  const id = (priority: number) => makeTable([connection('one', { priority })])('+447700900123', true).id
   assert.equal(id(1), id(1))
   assert.notEqual(id(1), id(2))
   assert.match(id(1), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -45,7 +47,7 @@ test('a decision has the same id in every process, and another one when a connec
 
 test('texts are cut for the longer header where any connection that may carry them needs it', () => {
   const cut = (...modes: ('udh8' | 'udh16' | 'sar' | 'payload')[]) =>
-    makeTable(modes.map((long, i) => connection(String(i), { long })))('+447700900123').long
+    makeTable(modes.map((long, i) => connection(String(i), { long })))('+447700900123', true).long
   assert.equal(cut('udh8'), 'udh8')
   assert.equal(cut('udh8', 'payload'), 'udh8')
   assert.equal(cut('udh8', 'sar'), 'udh16')
@@ -57,7 +59,7 @@ test('equals share by weight, and priority comes before weight', () => {
     connection('one', { weight: 1 }),
     connection('three', { weight: 3 }),
     connection('spare', { priority: 101, weight: 1000 }),
-  ])('+447700900123')
+  ])('+447700900123', true)
   let seed = 7
   const random = () => {
     seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0

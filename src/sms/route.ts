@@ -61,8 +61,9 @@ const decisionOf = (candidates: readonly Candidate[]): Decision => ({
   long: candidates.some(({ long }) => long === 'udh16' || long === 'sar') ? 'udh16' : 'udh8',
 })
 
-/** Finds the connections for a destination: under a microsecond, since decisions are made once for each prefix. */
-export type Table = (destination: string) => Decision
+/** Finds the connections for a destination: under a microsecond, since decisions are made once for each prefix.
+ *  Sandbox connections are found for sandbox accounts only. */
+export type Table = (destination: string, isSandbox: boolean) => Decision
 
 /**
  * Makes the table of routes: longest prefix, then lowest priority number; equals share by weight. Sandbox connections
@@ -89,14 +90,16 @@ export const makeTable = (connections: readonly Routable[]): Table => {
     return [...found.values()]
   }
 
-  const decisions = new Map<string, Decision>()
-  return (destination) => {
+  const sandboxDecisions = new Map<string, Decision>()
+  const realDecisions = new Map<string, Decision>()
+  return (destination, isSandbox) => {
+    const decisions = isSandbox ? sandboxDecisions : realDecisions
     const prefixes = lengths.map((length) => destination.slice(1, 1 + length)).filter((prefix) => byPrefix.has(prefix))
     const key = prefixes.join()
     const known = decisions.get(key)
     if (known) return known
     const real = collect(prefixes, 'real')
-    const made = decisionOf(real.length > 0 ? real : collect(prefixes, 'sandbox'))
+    const made = decisionOf(real.length > 0 || !isSandbox ? real : collect(prefixes, 'sandbox'))
     decisions.set(key, made)
     return made
   }

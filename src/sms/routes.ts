@@ -1,9 +1,10 @@
+import { cursorsOf } from '../http/cursor.ts'
 import { ok, serve, serveFast, serveOutside } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { withdraw } from '../jobs/ops.ts'
 import { iso } from '../lib/clock.ts'
-import { type Cursor, readCursor, writeCursor } from '../lib/cursor.ts'
+import type { Cursor } from '../lib/cursor.ts'
 import { parse, print } from '../lib/id.ts'
 import { dollars } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
@@ -53,8 +54,10 @@ const olderOf = (seconds: number | undefined, cursor: Cursor | null): Cursor | n
 const checked = (text: string): string =>
   text.length <= longest ? text : invalid(`text must have at most ${longest} UTF-16 units, and has ${text.length}`)
 
+const cursors = cursorsOf(c.getSmsThread)
+
 export const smsRoutes = (parts: Parts) => {
-  const { db, prices, routing, clock } = parts
+  const { db, clock } = parts
   /** Null for at once. */
   const timeOf = (given: string | undefined): Date | null => {
     if (given === undefined) return null
@@ -79,7 +82,7 @@ export const smsRoutes = (parts: Parts) => {
     }),
 
     serveOutside(c.previewSms, async ({ account, body }) => {
-      const plan = planFor({ routing, prices }, account, phoneNumber(body.to_number))
+      const plan = planFor(parts, account, phoneNumber(body.to_number))
       const { encoding, parts: texts, forcedBy, price, each } = previewOf(checked(body.text), plan)
       return ok({
         encoding,
@@ -104,16 +107,14 @@ export const smsRoutes = (parts: Parts) => {
       const contact = phoneNumber(params.contact_number)
       const channel = await channelOf(account.id, params.channel_uuid)
       const limit = query.results_per_page ?? query.per_page ?? 50
-      const after = query.cursor
-        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
-        : null
+      const after = cursors.read(query.cursor)
       const rows = await store.thread(db, channel, contact, olderOf(query.before_ts, after), limit + 1)
       const page = rows.slice(0, limit).reverse()
       const [oldest] = page
       return ok({
         count: page.length,
         messages: page.map(shownMessage),
-        ...(rows.length > limit && oldest ? { next_cursor: writeCursor({ time: oldest.at, id: oldest.id }) } : {}),
+        ...(rows.length > limit && oldest ? { next_cursor: cursors.write({ time: oldest.at, id: oldest.id }) } : {}),
       })
     }),
 

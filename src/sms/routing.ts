@@ -46,7 +46,7 @@ export const makeRouting = (db: Db, seal: Seal, changes: Changes, onError: (erro
   }
 
   return {
-    decide: (destination) => table(destination),
+    decide: (destination, isSandbox) => table(destination, isSandbox),
     connections: () => connections,
     kept: (decision) => (keptIds.has(decision.id) ? undefined : keep(decision)),
     ready: () => reading,

@@ -35,14 +35,21 @@ const holdSeconds = 60
 type Piece = Begun['pieces'][number]
 const isTaken = ({ status }: Piece) => status !== 'sending' && status !== 'doubtful'
 
-export type SubmitParts = { routing: Routing; courier: Courier; order: Order; steps: Steps; clock: Clock }
+export type SubmitParts = {
+  routing: Routing
+  courier: Courier
+  order: Order
+  steps: Steps
+  clock: Clock
+  sandboxAccounts: { has(account: string): boolean }
+}
 
 /** Makes the handler that carries one accepted text to its carriers, part after part. */
-export const makeSubmit = ({ routing, courier, order, steps, clock }: SubmitParts) => {
+export const makeSubmit = ({ routing, courier, order, steps, clock, sandboxAccounts }: SubmitParts) => {
   const carry = async (job: Job<Submission>, account: string, signal: AbortSignal): Promise<Outcome> => {
     const { id, payload } = job
     const { from: source, to: destination, text, long: cut = 'udh8' } = payload
-    const candidates = inOrder(routing.decide(destination).candidates)
+    const candidates = inOrder(routing.decide(destination, sandboxAccounts.has(account)).candidates)
     const [first] = candidates
     if (!first) return { outcome: 'failed', code: 'no_route' }
 

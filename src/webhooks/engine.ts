@@ -34,7 +34,10 @@ export type Deliveries = {
   stop(deadline?: number): Promise<void>
 }
 
-type Given = Pick<Parts, 'db' | 'seal' | 'clock' | 'outbound' | 'changes' | 'log' | 'version' | 'quotas'>
+type Given = Pick<
+  Parts,
+  'db' | 'seal' | 'clock' | 'outbound' | 'sandboxAccounts' | 'changes' | 'log' | 'version' | 'quotas'
+>
 
 const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow): Delivery => ({
   event: event_id,
@@ -50,13 +53,16 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
  * @param options.leaseSeconds after which another process may deliver for the webhooks of one that hangs
  */
 export const startDeliveries = (
-  { db, seal, clock, outbound, changes, log, version, quotas }: Given,
+  { db, seal, clock, outbound, sandboxAccounts, changes, log, version, quotas }: Given,
   { timeoutMs = 10_000, leaseSeconds = 30 } = {},
 ): Deliveries => {
   const worker = uuid()
   const gate = makeGate(room)
   const writer = makeWriter({ db, changes, log }, worker)
-  const caller = { outbound, agent: `Trunkline/${version}`, timeoutMs, clock }
+  const callerWith = (isSandbox: boolean) => ({
+    ...{ outbound: outbound.of(isSandbox), agent: `Trunkline/${version}`, timeoutMs, clock },
+  })
+  const [caller, sandboxCaller] = [callerWith(false), callerWith(true)]
   const lanes = new Map<string, Lane>()
   const leases = makeLeases({ db, log }, worker, lanes, leaseSeconds)
   const wanted = new Map<string, store.LaneKey>()
@@ -78,10 +84,12 @@ export const startDeliveries = (
     now: clock.now,
     isHeld: leases.areHeld,
     call: (hook, delivery, signal) =>
-      call(caller, hook, delivery, signal).catch((error: unknown) => {
-        log.error({ err: error, webhook: hook.id, event: delivery.event }, 'a webhook could not be called')
-        return { what: 'failed', status: null, ms: 0, excerpt: '', error: 'a fault of ours: see the log', wait: 0 }
-      }),
+      call(sandboxAccounts.has(hook.account) ? sandboxCaller : caller, hook, delivery, signal).catch(
+        (error: unknown) => {
+          log.error({ err: error, webhook: hook.id, event: delivery.event }, 'a webhook could not be called')
+          return { what: 'failed', status: null, ms: 0, excerpt: '', error: 'a fault of ours: see the log', wait: 0 }
+        },
+      ),
     write: writer.write,
     elder: async (lane, conversation, before) => {
       const row = await store.elder(db, lane.key, conversation, before).catch(() => null)

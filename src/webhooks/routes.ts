@@ -1,11 +1,11 @@
 import { sqlState, type Tx } from '../db/sql.ts'
 import { exampleBy, recordFor } from '../events/ops.ts'
 import type { Account } from '../http/auth.ts'
+import { cursorsOf } from '../http/cursor.ts'
 import { ok, serve, serveAfter } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { iso } from '../lib/clock.ts'
-import { readCursor, writeCursor } from '../lib/cursor.ts'
 import { parse, print, uuid } from '../lib/id.ts'
 import { makeSecret } from '../lib/signature.ts'
 import type { Parts } from '../parts.ts'
@@ -23,6 +23,8 @@ const idAt = (ms: number): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
 }
 
+const cursors = cursorsOf(c.listDeliveries)
+
 export const webhookRoutes = (parts: Parts) => {
   const { db, seal, outbound, changes, clock, config, quotas } = parts
   const unknown = (printed: string) => notFound(`Webhook ${printed} does not exist`)
@@ -36,8 +38,8 @@ export const webhookRoutes = (parts: Parts) => {
     return row.enabled ? row : conflict(`Webhook ${printed} is disabled: enable it first`, 'webhook_disabled')
   }
   /** Why an address must not be called. Its name may take as long to resolve as its owner likes. */
-  const judged = async ({ body }: { body: { hook_url?: string } }) =>
-    body.hook_url === undefined ? null : await outbound.judge(body.hook_url)
+  const judged = async ({ body, request }: { body: { hook_url?: string }; request: { isSandbox: boolean } }) =>
+    body.hook_url === undefined ? null : await outbound.of(request.isSandbox).judge(body.hook_url)
   const checkQuota = (tx: Tx, account: Account) =>
     quotas.check(tx, account, 'webhooks', () => store.countUsed(tx, account.id))
   const announce = (tx: Tx) => changes.announce(tx, 'webhooks')
@@ -119,9 +121,7 @@ export const webhookRoutes = (parts: Parts) => {
     serve(c.listDeliveries, async ({ account, params, query }) => {
       const row = await find(account.id, params.webhook_uuid)
       const limit = query.results_per_page ?? query.per_page ?? 50
-      const after = query.cursor
-        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
-        : null
+      const after = cursors.read(query.cursor)
       const state = query.state ?? 'any'
       const rows = await log.page(db, account.id, row.id, { state, before: after?.id ?? null, limit: limit + 1 })
       const page = rows.slice(0, limit)
@@ -130,7 +130,7 @@ export const webhookRoutes = (parts: Parts) => {
       return ok({
         count: page.length,
         deliveries: page.map((one) => shownDelivery(row, one)),
-        ...(next ? { next_cursor: writeCursor(next) } : {}),
+        ...(next ? { next_cursor: cursors.write(next) } : {}),
       })
     }),
 

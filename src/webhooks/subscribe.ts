@@ -11,14 +11,16 @@ import * as store from './store.ts'
 
 const day = 86_400
 /** Seconds of each `time_period`; ever is none. */
-const periods: Record<string, number | null> = {
-  'all-time': null,
-  hour: 3_600,
-  day,
-  week: 7 * day,
-  month: 30 * day,
-  year: 365 * day,
-}
+const periods = new Map<string, number | null>(
+  Object.entries({
+    'all-time': null,
+    hour: 3_600,
+    day,
+    week: 7 * day,
+    month: 30 * day,
+    year: 365 * day,
+  }),
+)
 
 type Kind = ReturnType<typeof eventBy>['kind']
 
@@ -108,7 +110,7 @@ export const subscribe = async (
     hook_url: wish.hook_url,
     to_group: wish.to_group_uuid ?? null,
     time_period: period,
-    quietSeconds: period === null ? null : (periods[period] ?? null),
+    quietSeconds: period === null ? null : (periods.get(period) ?? null),
     sealedSecret: seal.close(makeSecret()),
   }
   const row = await store.add(tx, made)

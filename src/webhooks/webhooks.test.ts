@@ -88,7 +88,10 @@ test('a name server that takes its time holds up nobody else', async () => {
     return promise
   }
   const others = await makeParts({ ...parts })
-  const app = await makeApp({ ...others, outbound: { ...others.outbound, judge } })
+  const app = await makeApp({
+    ...others,
+    outbound: { ...others.outbound, of: () => ({ ...others.outbound.of(true), judge }) },
+  })
   const headers = { 'x-user-api-key': ada.key }
   try {
     const slow = Array.from({ length: 20 }, (_, i) => {

@@ -36,7 +36,7 @@ const start = async (name: string): Promise<ChildProcess> => {
   return child
 }
 
-const account = await db.begin((tx) => openAccount(tx, { name: 'one', onTrial: false }))
+const account = await db.begin((tx) => openAccount(tx, { name: 'one', sandbox: true }))
 
 /** Subscribes a path. */
 const hook = (path: string, event = 'contact.created') =>

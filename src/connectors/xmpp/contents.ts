@@ -9,19 +9,21 @@ export type Contents = {
   readonly pin: ChatPin | null
 }
 
-const types: Readonly<Record<string, readonly [ChatMediaType, string]>> = {
-  jpg: ['image', 'image/jpeg'],
-  jpeg: ['image', 'image/jpeg'],
-  png: ['image', 'image/png'],
-  gif: ['image', 'image/gif'],
-  webp: ['image', 'image/webp'],
-  mp4: ['video', 'video/mp4'],
-  webm: ['video', 'video/webm'],
-  mp3: ['audio', 'audio/mpeg'],
-  ogg: ['audio', 'audio/ogg'],
-  m4a: ['audio', 'audio/mp4'],
-  pdf: ['document', 'application/pdf'],
-}
+const types = new Map<string, readonly [ChatMediaType, string]>(
+  Object.entries({
+    jpg: ['image', 'image/jpeg'],
+    jpeg: ['image', 'image/jpeg'],
+    png: ['image', 'image/png'],
+    gif: ['image', 'image/gif'],
+    webp: ['image', 'image/webp'],
+    mp4: ['video', 'video/mp4'],
+    webm: ['video', 'video/webm'],
+    mp3: ['audio', 'audio/mpeg'],
+    ogg: ['audio', 'audio/ogg'],
+    m4a: ['audio', 'audio/mp4'],
+    pdf: ['document', 'application/pdf'],
+  }),
+)
 
 /** The last part of a path, readable; null for one that is no name. */
 const nameIn = (path: string): string | null => {
@@ -40,7 +42,7 @@ const mediaAt = (address: string): ChatMediaRef | null => {
   if (protocol !== 'https:' && protocol !== 'http:') return null
   const name = nameIn(pathname)
   const ending = name?.split('.').at(-1)?.toLowerCase() ?? ''
-  const [type, mimeType] = (Object.hasOwn(types, ending) && types[ending]) || (['document', null] as const)
+  const [type, mimeType] = types.get(ending) ?? (['document', null] as const)
   return { ref: { url: href }, type, mimeType, name, size: null }
 }
 

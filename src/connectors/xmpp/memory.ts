@@ -13,6 +13,10 @@ export type Remembered = {
 
 const type = 'xmpp'
 
+/** The name in a room, by the room's address: others choose addresses, so names of a prototype must not be found. */
+export const nickIn = ({ rooms }: Remembered, jid: string): string | undefined =>
+  Object.hasOwn(rooms, jid) ? rooms[jid] : undefined
+
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
 const read = (bytes: Buffer | undefined): Remembered | null => {

@@ -6,7 +6,7 @@ import { bareOf, resourceOf } from './codec/jid.ts'
 import { ns } from './codec/names.ts'
 import { child, elements, type Xml, xml } from './codec/xml.ts'
 import { readContents } from './contents.ts'
-import type { Memory } from './memory.ts'
+import { type Memory, nickIn } from './memory.ts'
 import { digest, isWireId, sentAt } from './messages.ts'
 import { Recent } from './order.ts'
 import { errorOf } from './requests.ts'
@@ -239,7 +239,7 @@ export class Rooms {
   }
 
   private open(jid: string): Room {
-    const nick = this.tools.memory.now.rooms[jid] ?? this.tools.nick
+    const nick = nickIn(this.tools.memory.now, jid) ?? this.tools.nick
     const room = { jid, nick, name: null, isIn: false, canSpeak: true, present: new Map(), members: null, joined: null }
     this.rooms.set(jid, room)
     return room
@@ -258,10 +258,10 @@ export class Rooms {
     clearTimeout(timer)
     room.joined = null
     if (answer.outcome !== 'done') {
-      if (memory.now.rooms[room.jid] === undefined) this.rooms.delete(room.jid)
+      if (nickIn(memory.now, room.jid) === undefined) this.rooms.delete(room.jid)
       return answer
     }
-    if (memory.now.rooms[room.jid] !== room.nick) {
+    if (nickIn(memory.now, room.jid) !== room.nick) {
       await memory.change({ rooms: { ...memory.now.rooms, [room.jid]: room.nick } })
     }
     room.name = await this.nameOf(room.jid)

@@ -1,6 +1,7 @@
 import type { ChatOutgoing, ChatPeer, ChatSent } from '../message-port.ts'
 import type { Asked } from '../port.ts'
 import type { Line } from './line.ts'
+import { nickIn } from './memory.ts'
 import { idAtWriter, isWireId, wireId } from './messages.ts'
 import { markerFor, retractionOf, stanzasOf } from './outgoing.ts'
 import type { XmppSettings } from './settings.ts'
@@ -25,7 +26,8 @@ const obstacle = (line: Line, { to }: ChatOutgoing): Asked<never> | null => {
   if (!line.isRepaired) return later('what was missed is still being read')
   if (!addresses.isUsable(addresses.ofPeer(to))) return { outcome: 'refused', reason: 'no address' }
   if (to.group === undefined || line.rooms.get(to.group)?.isIn) return null
-  if (memory.now.rooms[to.group] === undefined) return { outcome: 'refused', reason: 'the number is not in the group' }
+  if (nickIn(memory.now, to.group) === undefined)
+    return { outcome: 'refused', reason: 'the number is not in the group' }
   return later('the group is being entered')
 }
 

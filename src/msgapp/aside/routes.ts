@@ -1,7 +1,7 @@
+import { cursorsOf } from '../../http/cursor.ts'
 import { ok, serve, serveOutside } from '../../http/endpoint.ts'
-import { conflict, invalid, notFound } from '../../http/problem.ts'
+import { conflict, notFound } from '../../http/problem.ts'
 import { iso } from '../../lib/clock.ts'
-import { readCursor, writeCursor } from '../../lib/cursor.ts'
 import { parse, print } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
 import { type Intake, type Line, makeKeeper } from '../intake.ts'
@@ -34,6 +34,8 @@ const lineOf = (row: store.Row): Line => ({
   number: row.phone_number,
 })
 
+const cursors = cursorsOf(c.listAside)
+
 export const asideRoutes = (parts: Parts) => {
   const { db } = parts
   const keeper = makeKeeper(parts)
@@ -47,15 +49,13 @@ export const asideRoutes = (parts: Parts) => {
 
   return [
     serve(c.listAside, async ({ query }) => {
-      const after = query.cursor
-        ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list'))
-        : null
+      const after = cursors.read(query.cursor)
       const found = await store.list(db, after?.id ?? null, most + 1, shownOfEach)
       const rows = found.slice(0, most)
       const last = found.length > most ? rows.at(-1) : undefined
       return ok({
         set_aside: rows.map(shown),
-        ...(last ? { next_cursor: writeCursor({ time: last.created_at.toISOString(), id: last.id }) } : {}),
+        ...(last ? { next_cursor: cursors.write({ time: last.created_at.toISOString(), id: last.id }) } : {}),
       })
     }),
 

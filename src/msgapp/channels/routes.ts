@@ -27,12 +27,18 @@ const locked = async (tx: Tx, account: string, printed: string): Promise<store.C
   return (id && (await store.lock(tx, account, id))) || unknown(printed)
 }
 
-export const channelRoutes = ({ db, seal, changes, quotas }: Pick<Parts, 'db' | 'seal' | 'changes' | 'quotas'>) => {
+/** The kinds of real networks. */
+const realKinds = chatKinds.filter((kind) => kind !== 'sandbox')
+
+type ChannelParts = Pick<Parts, 'db' | 'seal' | 'changes' | 'quotas' | 'sandboxAccounts'>
+
+export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: ChannelParts) => {
   const connectionBy = async (sql: Sql, account: string, given: string | undefined) => {
+    const known = sandboxAccounts.has(account) ? chatKinds : realKinds
     const id = given === undefined ? null : parse('CNX', given)
     const which = id ? { id } : given === undefined ? null : { name: given }
     const none = given === undefined ? 'There is no connection to a messaging app' : `No connection ${given}`
-    return (await findConnection(sql, chatKinds, which, account)) ?? notFound(none)
+    return (await findConnection(sql, known, which, account)) ?? notFound(none)
   }
 
   /** What a phone is to scan, while one is waited for. */

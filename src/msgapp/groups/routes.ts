@@ -145,10 +145,10 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
 
     serveAfter(
       c.setGroupPicture,
-      async ({ account, params, body }) => {
+      async ({ account, params, body, request }) => {
         const row = await groupOf(account.id, params.group_uuid)
         await demand(row.connection_id, 'group_changes')
-        await judgePicture(outbound, body.url)
+        await judgePicture(outbound.of(request.isSandbox), body.url)
         return row
       },
       async ({ body: { url }, tx, prepared: row }) => {

@@ -11,33 +11,37 @@ export const limits: { readonly [type in ChatMediaType]: number } = {
 }
 
 /** What networks show as such; everything else travels as a document. */
-const shown: { readonly [mime: string]: ChatMediaType } = {
-  'image/jpeg': 'image',
-  'image/png': 'image',
-  'image/webp': 'image',
-  'video/mp4': 'video',
-  'video/3gpp': 'video',
-  'audio/aac': 'audio',
-  'audio/amr': 'audio',
-  'audio/mpeg': 'audio',
-  'audio/mp4': 'audio',
-  'audio/ogg': 'audio',
-}
+const shown = new Map<string, ChatMediaType>(
+  Object.entries({
+    'image/jpeg': 'image',
+    'image/png': 'image',
+    'image/webp': 'image',
+    'video/mp4': 'video',
+    'video/3gpp': 'video',
+    'audio/aac': 'audio',
+    'audio/amr': 'audio',
+    'audio/mpeg': 'audio',
+    'audio/mp4': 'audio',
+    'audio/ogg': 'audio',
+  }),
+)
 
-const byName: { readonly [extension: string]: string } = {
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  png: 'image/png',
-  webp: 'image/webp',
-  mp4: 'video/mp4',
-  '3gp': 'video/3gpp',
-  mp3: 'audio/mpeg',
-  m4a: 'audio/mp4',
-  ogg: 'audio/ogg',
-  pdf: 'application/pdf',
-  csv: 'text/csv',
-  txt: 'text/plain',
-}
+const byName = new Map<string, string>(
+  Object.entries({
+    jpg: 'image/jpeg',
+    jpeg: 'image/jpeg',
+    png: 'image/png',
+    webp: 'image/webp',
+    mp4: 'video/mp4',
+    '3gp': 'video/3gpp',
+    mp3: 'audio/mpeg',
+    m4a: 'audio/mp4',
+    ogg: 'audio/ogg',
+    pdf: 'application/pdf',
+    csv: 'text/csv',
+    txt: 'text/plain',
+  }),
+)
 
 const unknown = 'application/octet-stream'
 const form = /^[\w.+-]{1,60}\/[\w.+-]{1,100}$/
@@ -46,13 +50,13 @@ const form = /^[\w.+-]{1,60}\/[\w.+-]{1,100}$/
 export const mimeOf = (header: string | null, name: string): string => {
   const mime = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (form.test(mime) && mime !== unknown && mime !== 'binary/octet-stream') return mime
-  return byName[name.slice(name.lastIndexOf('.') + 1).toLowerCase()] ?? unknown
+  return byName.get(name.slice(name.lastIndexOf('.') + 1).toLowerCase()) ?? unknown
 }
 
-export const typeOf = (mime: string): ChatMediaType => shown[mime] ?? 'document'
+export const typeOf = (mime: string): ChatMediaType => shown.get(mime) ?? 'document'
 
 /** Types that a browser may show in place: all others are kept as files. */
-export const isShown = (mime: string): boolean => mime in shown
+export const isShown = (mime: string): boolean => shown.has(mime)
 
 /** The name of a file by the address that it is at. */
 export const nameOf = (url: string): string => {

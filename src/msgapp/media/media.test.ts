@@ -185,7 +185,7 @@ test('a redirect into a private network is not followed', async () => {
     },
     {},
   )
-  const got = strict.parts.outbound.get({ url: `${base}/away`, idleMs: 1_000 })
+  const got = strict.parts.outbound.of(true).get({ url: `${base}/away`, idleMs: 1_000 })
   await assert.rejects(got, { code: 'refused' })
   await strict.end()
 })

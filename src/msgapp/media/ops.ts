@@ -13,7 +13,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { makeFileCipher } from '../../lib/encrypted-file.ts'
 import { makeFolder, type Place, type Span } from '../../lib/files.ts'
 import { type Links, makeLinks } from '../../lib/links.ts'
-import type { Outbound } from '../../lib/outbound.ts'
+import type { Outbound, OutboundPair } from '../../lib/outbound.ts'
 import { OutboundError } from '../../lib/outbound-exchange.ts'
 import type { Seal } from '../../lib/secret.ts'
 import { type Aged, asTold } from '../later.ts'
@@ -26,7 +26,8 @@ import { makeTurns, type Turns, within } from './turns.ts'
 export type MediaParts = {
   readonly db: Db
   readonly config: Pick<Config, 'home' | 'mediaStore' | 'encryptFiles'>
-  readonly outbound: Outbound
+  readonly outbound: OutboundPair
+  readonly sandboxAccounts: { has(account: string): boolean }
   readonly quotas: Quotas
   readonly seal: Seal
   readonly clock: Clock
@@ -126,7 +127,7 @@ const placeOf = (config: MediaParts['config']): Place =>
     : makeFolder(config.mediaStore ?? homeOf(config))
 
 export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Media => {
-  const { db, outbound, quotas, seal, config } = parts
+  const { db, outbound, quotas, sandboxAccounts, seal, config } = parts
   const home = homeOf(config)
   const arriving = join(home, 'arriving')
   const spooled = join(arriving, ownName)
@@ -165,7 +166,7 @@ export const makeMedia = (parts: MediaParts, place = placeOf(parts.config)): Med
     const isOurs = 'url' in row.source && row.type === 'document'
     const opened =
       'url' in row.source
-        ? await fromAddress(outbound, row.source.url, signal)
+        ? await fromAddress(outbound.of(sandboxAccounts.has(row.account_id)), row.source.url, signal)
         : await fromNetwork(job, network, row.channel_id, row.source.id, signal)
     const { body, length } = opened
     const given = mimeOf(opened.type, row.name)

@@ -1,12 +1,13 @@
 import { knownBy } from '../../contacts/ops.ts'
 import type { Sql, Tx } from '../../db/sql.ts'
+import { badCursor, type Cursors, cursorsOf } from '../../http/cursor.ts'
 import { ok, serve, serveFastAfter, serveOutside } from '../../http/endpoint.ts'
 import { conflict, invalid, notFound, unprocessable } from '../../http/problem.ts'
 import { pageOf } from '../../http/schema.ts'
 import { phoneNumber } from '../../http/validation.ts'
 import { withdraw } from '../../jobs/ops.ts'
 import { iso } from '../../lib/clock.ts'
-import { readCursor, writeCursor } from '../../lib/cursor.ts'
+import { isCursorTime, readParts, writeParts } from '../../lib/cursor.ts'
 import { parse, print, uuid } from '../../lib/id.ts'
 import { e164 } from '../../lib/phone.ts'
 import type { Parts } from '../../parts.ts'
@@ -50,19 +51,21 @@ const checkWish = ({ to_number, to_group_uuid, to_remote_id, text = '', url, pin
 type Paged = Parameters<typeof pageOf>[0] & { cursor?: string }
 
 /** Where a page begins; one row more than it has is read, to know whether there is another. */
-const startOf = (query: Paged) => {
+const startOf = (cursors: Cursors, query: Paged) => {
   const { page, limit, offset } = pageOf(query)
-  const after = query.cursor ? (readCursor(query.cursor) ?? invalid('cursor must be a next_cursor of this list')) : null
+  const after = cursors.read(query.cursor)
   return { page, limit, start: { after, offset: after ? 0 : offset, limit: limit + 1 } }
 }
 
 /** A cursor of conversations: they have no ids of their own. */
 const readPlace = (cursor: string): { time: string; id: string } => {
-  const [time = '', ...rest] = Buffer.from(cursor, 'base64url').toString().split('|')
-  if (!/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(time) || Number.isNaN(Date.parse(time)) || rest.length === 0)
-    invalid('cursor must be a next_cursor of this list')
-  return { time, id: rest.join('|').replaceAll('\0', '') }
+  const [time = '', id = ''] = readParts(c.listConversations.id, cursor, 2) ?? badCursor()
+  return isCursorTime(time) && id !== '' ? { time, id } : badCursor()
 }
+
+const channelCursors = cursorsOf(c.listMessages)
+const peerCursors = cursorsOf(c.getConversation)
+const groupCursors = cursorsOf(c.listGroupMessages)
 
 export const messageRoutes = ({ db, outbound, chat }: Parts) => {
   const { accept, lines, surroundings } = chat
@@ -72,8 +75,8 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
     return list.map((row) => shownMessage(row, around))
   }
 
-  const pageFrom = async (query: Paged, read: (start: rows.Start) => Promise<rows.Listed[]>) => {
-    const { page, limit, start } = startOf(query)
+  const pageFrom = async (cursors: Cursors, query: Paged, read: (start: rows.Start) => Promise<rows.Listed[]>) => {
+    const { page, limit, start } = startOf(cursors, query)
     const found = await read(start)
     const list = found.slice(0, limit)
     const last = list.at(-1)
@@ -81,7 +84,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       count: list.length,
       page,
       messages: await shown(db, list),
-      ...(found.length > limit && last ? { next_cursor: writeCursor({ time: last.exact, id: last.id }) } : {}),
+      ...(found.length > limit && last ? { next_cursor: cursors.write({ time: last.exact, id: last.id }) } : {}),
     })
   }
 
@@ -110,9 +113,9 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
   return [
     serveFastAfter(
       c.sendMessage,
-      async ({ body }) => {
+      async ({ body, request }) => {
         checkWish(body)
-        const fault = body.url === undefined ? null : await outbound.judge(body.url)
+        const fault = body.url === undefined ? null : await outbound.of(request.isSandbox).judge(body.url)
         if (fault !== null) invalid(`url ${fault}`, 'url_refused')
       },
       async ({ account, body, tx }) => {
@@ -206,7 +209,9 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
 
     serve(c.listMessages, async ({ account, params, query }) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
-      return pageFrom(query, (start) => rows.ofChannel(db, { account: account.id, id: channel.id }, start))
+      return pageFrom(channelCursors, query, (start) =>
+        rows.ofChannel(db, { account: account.id, id: channel.id }, start),
+      )
     }),
 
     serve(c.getConversation, async ({ account, params, query }) => {
@@ -222,20 +227,22 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
           `${params.remote} is neither a phone number nor the id of anybody who wrote`,
           'invalid_phone_number',
         )
-      return pageFrom(query, (start) => rows.ofPeer(db, place, known?.peer ?? params.remote, start))
+      return pageFrom(peerCursors, query, (start) => rows.ofPeer(db, place, known?.peer ?? params.remote, start))
     }),
 
     serve(c.listGroupMessages, async ({ account, params, query }) => {
       const group = await groupOf(db, account.id, params.group_uuid)
       const place = { account: account.id, id: group.channel }
-      return pageFrom(query, (start) => rows.ofPeer(db, place, groupPeer(group.id, group.network_id), start))
+      return pageFrom(groupCursors, query, (start) =>
+        rows.ofPeer(db, place, groupPeer(group.id, group.network_id), start),
+      )
     }),
 
     serve(c.listConversations, async ({ account, params, query }) => {
       const channel = await channelOf(db, account.id, params.channel_uuid)
       const place = { account: account.id, id: channel.id }
       const { page, limit, offset } = pageOf(query)
-      const after = query.cursor ? readPlace(query.cursor) : null
+      const after = query.cursor === undefined ? null : readPlace(query.cursor)
       const start = { after, offset: after ? 0 : offset, limit: limit + 1 }
       const [found, { total }] = await Promise.all([rows.sessions(db, place, start), rows.sessionCount(db, place)])
       const list = found.slice(0, limit)
@@ -276,7 +283,7 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
           }
         }),
         ...(found.length > limit && last
-          ? { next_cursor: Buffer.from(`${last.exact}|${last.peer}`).toString('base64url') }
+          ? { next_cursor: writeParts(c.listConversations.id, [last.exact, last.peer]) }
           : {}),
       })
     }),

@@ -1,5 +1,6 @@
 import { GiveUp, Retry } from '../../jobs/kind.ts'
 import type { Get, Outbound } from '../../lib/outbound.ts'
+import type { Parts } from '../../parts.ts'
 import type { Act } from '../acts.ts'
 import { type Final, final } from '../final.ts'
 import type { Turns } from '../media/turns.ts'
@@ -60,10 +61,14 @@ const failed =
   }
 
 /** Sets or removes a picture; what became of it is among the channel's events. */
-export const makePictureAct = (outbound: Outbound, turns: Turns): Act<PictureAsked, Final<unknown>> => ({
+export const makePictureAct = (
+  { outbound, sandboxAccounts }: Pick<Parts, 'outbound' | 'sandboxAccounts'>,
+  turns: Turns,
+): Act<PictureAsked, Final<unknown>> => ({
   run: async (network, job, signal) => {
     const { channel, url, group } = job.payload
-    const image = url === null ? null : await turns.take(job, signal, (until) => fetched(outbound, url, until))
+    const allowed = outbound.of(job.account !== null && sandboxAccounts.has(job.account))
+    const image = url === null ? null : await turns.take(job, signal, (until) => fetched(allowed, url, until))
     const told =
       group === null
         ? await network.setPicture?.(channel, image)

@@ -19,9 +19,9 @@ export const pictureRoutes = ({ db, outbound }: Parts) => {
   return [
     serveAfter(
       c.setProfilePicture,
-      async ({ account, params, body }) => {
+      async ({ account, params, body, request }) => {
         const place = await able(account.id, params.number, 'picture')
-        await judgePicture(outbound, body.url)
+        await judgePicture(outbound.of(request.isSandbox), body.url)
         return place
       },
       async ({ body: { url }, tx, prepared }) => {

@@ -16,12 +16,12 @@ const columns = [
 export type Column = (typeof columns)[number]
 
 const needed = ['number', 'country', 'type'] as const
-const aliases: Readonly<Record<string, Column>> = { ppm: 'price_per_minute' }
+const aliases = new Map<string, Column>(Object.entries({ ppm: 'price_per_minute' }))
 
 /** Where each column stands. */
 export type Head = { readonly width: number; readonly at: ReadonlyMap<Column, number> }
 
-const columnOf = (name: string): Column | undefined => columns.find((one) => one === name) ?? aliases[name]
+const columnOf = (name: string): Column | undefined => columns.find((one) => one === name) ?? aliases.get(name)
 
 /** Reads the first line. @returns the head, or what is wrong with it */
 export const readHead = (cells: readonly string[]): Head | string[] => {

@@ -1,9 +1,10 @@
 import type { Tx } from '../../db/sql.ts'
+import { badCursor, cursorsOf } from '../../http/cursor.ts'
 import { ok, serve } from '../../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../../http/problem.ts'
 import { phoneNumber } from '../../http/validation.ts'
 import { iso } from '../../lib/clock.ts'
-import { readCursor, writeCursor } from '../../lib/cursor.ts'
+import { readParts, writeParts } from '../../lib/cursor.ts'
 import { parse, print } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
 import { shownNumber } from '../shown.ts'
@@ -14,7 +15,7 @@ import * as store from './store.ts'
 
 const plus = (prefix: string | undefined) => (prefix === undefined ? null : `+${prefix.replace('+', '')}`)
 const upper = (country: string | undefined) => country?.toUpperCase() ?? null
-const badCursor = () => invalid('cursor must be a next_cursor of this list')
+const sold = cursorsOf(c.listSoldNumbers)
 
 const shownStock = (row: store.StockRow) => ({
   number: row.number,
@@ -30,7 +31,7 @@ const shownStock = (row: store.StockRow) => ({
 
 /** Numbers are their own cursor. */
 const numberCursor = (text: string) => {
-  const number = Buffer.from(text, 'base64url').toString('latin1')
+  const [number = ''] = readParts(c.listInventory.id, text, 1) ?? badCursor()
   return /^\+\d{7,15}$/.test(number) ? number : badCursor()
 }
 
@@ -63,7 +64,7 @@ export const stockRoutes = ({ db, changes }: Parts) => {
       })
       const shown = rows.slice(0, limit)
       const last = rows.length > limit ? shown.at(-1) : undefined
-      const next = last ? { next_cursor: Buffer.from(last.number, 'latin1').toString('base64url') } : {}
+      const next = last ? { next_cursor: writeParts(c.listInventory.id, [last.number]) } : {}
       return ok({ count: shown.length, numbers: shown.map(shownStock), ...next })
     }),
 
@@ -81,7 +82,7 @@ export const stockRoutes = ({ db, changes }: Parts) => {
 
     serve(c.listSoldNumbers, async ({ query }) => {
       const limit = query.results_per_page ?? 50
-      const after = query.cursor === undefined ? null : (readCursor(query.cursor) ?? badCursor()).id
+      const after = sold.read(query.cursor)?.id ?? null
       const account = query.account_uuid === undefined ? null : parse('ACC', query.account_uuid)
       if (query.account_uuid !== undefined && !(account && (await store.hasAccount(db, account))))
         notFound(`No account ${query.account_uuid}`)
@@ -102,7 +103,7 @@ export const stockRoutes = ({ db, changes }: Parts) => {
           account_name: row.account_name,
           ...(row.suspended_for ? { suspended_for: row.suspended_for } : {}),
         })),
-        ...(last ? { next_cursor: writeCursor({ time: last.at, id: last.id }) } : {}),
+        ...(last ? { next_cursor: sold.write({ time: last.at, id: last.id }) } : {}),
       })
     }),
 

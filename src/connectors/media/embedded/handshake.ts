@@ -36,7 +36,9 @@ type HandshakeEvents = {
   failed(reason: string): void
 }
 
-const hashes: Record<string, string> = { 'sha-256': 'sha256', 'sha-384': 'sha384', 'sha-512': 'sha512' }
+const hashes = new Map<string, string>(
+  Object.entries({ 'sha-256': 'sha256', 'sha-384': 'sha384', 'sha-512': 'sha512' }),
+)
 
 /** DTLS to agree upon keys, which is werift's, and SRTP with them. */
 export class Handshake {
@@ -170,7 +172,7 @@ export class Handshake {
   private isVouchedFor(certificate: Buffer | undefined): boolean {
     if (!certificate) return false
     return this.expected.some(({ algorithm, value }) => {
-      const hash = hashes[algorithm]
+      const hash = hashes.get(algorithm)
       if (!hash) return false
       const digest = createHash(hash).update(certificate).digest()
       const wanted = Buffer.from(value.replaceAll(':', ''), 'hex')

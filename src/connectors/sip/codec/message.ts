@@ -49,7 +49,7 @@ export class SipError extends Error {
 export const noBody = Buffer.alloc(0)
 
 /** Compact forms (RFC 3261, 7.3.3; RFC 3515, 3892, 3841, 4028, 4474, 6665). */
-const compact: Readonly<Record<string, string>> = {
+const compact = {
   a: 'Accept-Contact',
   b: 'Referred-By',
   c: 'Content-Type',

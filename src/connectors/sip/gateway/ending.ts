@@ -52,7 +52,7 @@ export const mayFailOver = (outcome: Outcome): boolean => {
   return [401, 403, 407, 408, 480, 488].includes(status) || (status >= 500 && status < 600)
 }
 
-const ranks: Record<string, number> = { rejected: 3, busy: 2, no_answer: 1 }
+const ranks: Partial<Record<Ending['how'], number>> = { rejected: 3, busy: 2, no_answer: 1 }
 
 /** Of several that refused, the one whose word counts: who declined, who was busy, who did not answer. */
 export const weightiest = (endings: readonly Ending[]): Ending | null =>

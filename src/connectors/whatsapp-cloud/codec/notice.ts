@@ -66,9 +66,13 @@ const cardOf = ({ name, phones }: Fields): string =>
     .filter((part) => part !== null)
     .join(' ')
 
+/** A message names the field that holds its content, which must be its own. */
+const contentOf = (type: string, message: Fields): Fields =>
+  fieldsOf(Object.hasOwn(message, type) ? message[type] : null)
+
 /** The words of a message of any type: nothing that somebody sent is left out for want of a place to show it. */
 const wordsOf = (type: string, message: Fields): string | null => {
-  const content = fieldsOf(message[type])
+  const content = contentOf(type, message)
   switch (type) {
     case 'text':
     case 'system':
@@ -91,7 +95,7 @@ const wordsOf = (type: string, message: Fields): string | null => {
 const messageOf = (message: Fields, from: ChatRemote, own: boolean): Told | null => {
   const [id, type] = [textOf(message.id), textOf(message.type) ?? 'unknown']
   if (id === null) return null
-  const content = fieldsOf(message[type])
+  const content = contentOf(type, message)
   const at = timeOf(message.timestamp)
   if (type === 'reaction') {
     const about = textOf(content.message_id)
@@ -123,7 +127,7 @@ const messageOf = (message: Fields, from: ChatRemote, own: boolean): Told | null
 /** What we send along with a message; others that use the number may send anything. */
 const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-const levels: Readonly<Record<string, 1 | 2 | 3>> = { sent: 1, delivered: 2, read: 3, played: 3 }
+const levels = new Map<string, 1 | 2 | 3>(Object.entries({ sent: 1, delivered: 2, read: 3, played: 3 }))
 
 const statusOf = (status: Fields, names: ReadonlyMap<string, string>): Told | null => {
   const [id, what] = [textOf(status.id), textOf(status.status) ?? '']
@@ -135,7 +139,7 @@ const statusOf = (status: Fields, names: ReadonlyMap<string, string>): Told | nu
     const error = readError(listOf(status.errors)[0]) ?? { code: 0, reason: 'the network gave no reason' }
     return { news: 'failure', failure: { id, ...ours, code: String(error.code), reason: error.reason, at } }
   }
-  const level = levels[what]
+  const level = levels.get(what)
   if (level === undefined) return null
   const inGroup = status.recipient_type === 'group'
   const by = inGroup
