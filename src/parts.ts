@@ -6,6 +6,7 @@ import { type Changes, watchChanges } from './db/changes.ts'
 import type { Db } from './db/sql.ts'
 import { type Auth, makeAuth } from './http/auth.ts'
 import { type Meter, makeMeter } from './http/limit.ts'
+import { makeRequestLimiters, type Pace, type RequestLimiters } from './http/limiters.ts'
 import { type Metrics, makeMetrics } from './http/metrics.ts'
 import { wake } from './jobs/queue.ts'
 import { type Clock, makeClock } from './lib/clock.ts'
@@ -35,6 +36,8 @@ export type Given = {
   readonly simulator: Simulator
   /** The address under which clients reach this installation. */
   readonly publicUrl: () => string
+  /** How fast clients must send bodies, instead of the usual: for tests. */
+  readonly pace?: Partial<Pace> | undefined
 }
 
 /** What the program is built of, handed to every folder. */
@@ -43,6 +46,7 @@ export type Parts = Given & {
   readonly changes: Changes
   readonly auth: Auth
   readonly meter: Meter
+  readonly limiters: RequestLimiters
   readonly metrics: Metrics
   readonly prices: Prices
   readonly tokens: Tokens
@@ -90,6 +94,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     prices,
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
+    limiters: makeRequestLimiters(db.connections, given.pace),
     metrics: makeMetrics(),
     tokens: makeTokens(db, seal, changes),
     channels: makeChannels(db, changes),

@@ -90,7 +90,7 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   await installCallbacks(app, parts)
   await installChatCallbacks(app, parts)
   installRecordings(app, parts)
-  installMedia(app, parts.chat.media)
+  installMedia(app, parts.chat.media, parts.limiters)
   installMetrics(parts)
   return { app, tunnel }
 }

@@ -35,6 +35,8 @@ export type Tx = Sql & {
 }
 
 export type Db = Sql & {
+  /** Connections of the pool, at most. */
+  readonly connections: number
   begin<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** Another connection, for what may not wait behind anything else. What takes longer than so many milliseconds is given up. */
   apart(milliseconds: number): Db
@@ -149,6 +151,7 @@ export const connect = ({ url, connections = 10, onError = () => {}, patient = f
   }
   return {
     ...sql(pool),
+    connections,
     begin: async (work) => {
       const client = await pool.connect()
       const effects: (() => void)[] = []

@@ -3,6 +3,7 @@ import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { type Endpoint, isRepeatable } from './endpoint.ts'
 import { once } from './idempotency.ts'
+import { inTurn, keyOf, type RequestLimiters } from './limiters.ts'
 import { json } from './socket.ts'
 
 const noAccount = '00000000-0000-0000-0000-000000000000'
@@ -14,7 +15,14 @@ type Asked = Pick<FastifyRequest, 'account' | 'person' | 'body'> & {
 }
 
 /** The handler of an endpoint as Fastify wants it: with its transaction, and with its Idempotency-Key. */
-export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transaction, prepare, handle }: Endpoint) => {
+export const handler = (
+  { db, seal, limiters }: { db: Db; seal: Seal; limiters: RequestLimiters },
+  { contract, transaction, prepare, handle }: Endpoint,
+) => {
+  const { database, held, outside } = limiters
+  /** Without an Idempotency-Key. The hot path needs none: its rows wait in batches, which are fair by themselves. */
+  const waiting = transaction === 'each' ? held : outside
+  const usual = contract.stream ? null : contract.waits ? waiting : transaction === 'keyed' ? null : database
   // The types of a handler's call are checked where it is registered (endpoint.ts); here all endpoints are alike.
   const run = handle as (call: unknown) => Promise<{ [key: string]: unknown }>
   const shape: { [key: string]: unknown } = { ...contract.reply }
@@ -27,14 +35,18 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     if (contract.stream) reply.header('connection', 'close')
     const key = request.headers['idempotency-key']
     if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
-      return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
+      return usual
+        ? inTurn(usual, keyOf(request), reply, () =>
+            transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call),
+          )
+        : run(call)
     const path = request.url.split('?', 1)[0] ?? ''
     const answer = async (tx: Tx) => {
       const payload = await run({ ...call, tx })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
     const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, body }
-    const kept = once(db, seal, asked, answer, contract.waits ? 'slow' : 'quick')
+    const kept = inTurn(contract.waits ? held : database, keyOf(request), reply, () => once(db, seal, asked, answer))
     return kept.then(({ status, body: text, replayed }) => {
       if (replayed) reply.header('idempotent-replayed', 'true')
       reply.serializer((whole) => String(whole))
@@ -44,6 +56,9 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { account, person, params, query, body } = request
     const call = { account, person, params, query, body, request, reply, tx: null }
-    return before ? before(call).then<unknown>((prepared) => fulfil({ ...call, prepared })) : fulfil(call)
+    if (!before) return fulfil(call)
+    return inTurn(outside, keyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
+      fulfil({ ...call, prepared }),
+    )
   }
 }

@@ -16,12 +16,13 @@ import { readBodies, streamBodies } from './body.ts'
 import { type Cors, makeCors } from './cors.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
 import { handler } from './handler.ts'
+import type { RequestLimiters } from './limiters.ts'
 import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
 import { json, refuseExpectation, refuseSocket } from './socket.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
-import { holdRoom, wrongType } from './upload.ts'
+import { holdBody, holdStream, holdUpload, wrongType } from './upload.ts'
 import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
 
 declare module 'fastify' {
@@ -41,6 +42,7 @@ export type ServerParts = AdmitParts & {
   db: Db
   metrics: Metrics
   seal: Seal
+  limiters: RequestLimiters
   log: Logger
   version: string
   tls: { cert: Buffer; key: Buffer } | null
@@ -87,6 +89,7 @@ const fillBody: preValidationHookHandler = (request, _reply, done) => {
 const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint: Endpoint) => {
   const { contract } = endpoint
   const { params, query, body } = contract
+  const holds = contract.stream ? holdStream : contract.media ? holdUpload : body ? holdBody : null
   const answered = parts.metrics.route(contract.method, contract.url)
   const ready = [...(query ? [readQueryOf(query)] : []), ...(contract.bare ? [fillBody] : [])]
   app.route({
@@ -101,7 +104,7 @@ const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint
     },
     onRequest: [...(contract.browser ? [cors.allow] : []), ...admissions(parts, contract)],
     ...(ready.length > 0 ? { preValidation: ready } : {}),
-    ...(contract.media && !contract.stream ? { preParsing: holdRoom } : {}),
+    ...(holds ? { preParsing: holds(parts.limiters) } : {}),
     // Not onResponse: its listener on every answer's stream costs 10 µs a request, a quarter of it all.
     onSend: (request, reply, payload, done) => {
       answered(reply.statusCode, performance.now() - request.began)

@@ -8,8 +8,7 @@ const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
 
 const Integer = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
 const headers = {
-  [missingSupplier]:
-    'Suppliers, by name and separated by commas, that could not be asked: numbers of theirs may be missing',
+  [missingSupplier]: 'Suppliers, by name, comma-separated, that could not be asked: their numbers may be missing',
 }
 
 const unknownGroup = 'There is no such number group'
@@ -128,6 +127,7 @@ export const listAvailable = contract({
   method: 'GET',
   url: '/open/numbers/available',
   summary: 'Free numbers of a group that lets one choose',
+  waits: true,
   query: Type.Object({
     group_id: GroupId,
     number_contains: Type.Optional(

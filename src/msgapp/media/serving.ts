@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { holdDownload, type RequestLimiters } from '../../http/limiters.ts'
 import { Problem } from '../../http/problem.ts'
 import { spanOf } from '../../http/range.ts'
 import { parse, print } from '../../lib/id.ts'
@@ -63,12 +64,13 @@ const send = async (media: Media, row: MediaRow & { key: string }, range: string
 }
 
 /** Serves files by their links. No part of the interface for customers, who are given whole links, and so in no contract. */
-export const installMedia = (app: FastifyInstance, media: Media): void => {
+export const installMedia = (app: FastifyInstance, media: Media, limiters: RequestLimiters): void => {
   app.get<Asked>('/media/:id', async ({ params, query, headers }, reply) => {
     const { account = '', until = '', signature = '' } = query
     const known = [params.id, account].map((text) => parse('MSG', print('MSG', String(text))))
     const [id, owner] = known
     if (!id || !owner || !media.links.isOpen(owner, id, String(until), String(signature))) throw refused()
+    holdDownload(limiters, owner, reply)
     return send(media, await arrived(media, owner, id), headers.range, reply)
   })
 }
