@@ -53,7 +53,7 @@ const admitAccount = (parts: AdmitParts, contract: Contract): Admit => {
     const key = request.headers['x-user-api-key']
     if (typeof key !== 'string' || key === '') return done(missingKey())
     const known = (account: Account | null) => (account ? enter(account, request, reply, done) : done(wrongKey()))
-    const account = parts.auth.account(key)
+    const account = parts.auth.account(key, request)
     if (account instanceof Promise) account.then(known, done)
     else known(account)
   }
@@ -93,7 +93,7 @@ const admitOperator =
     const key = request.headers['x-operator-key']
     if (typeof key !== 'string' || key === '') return done(wrongOperatorKey())
     const known = (valid: boolean) => done(valid ? undefined : wrongOperatorKey())
-    const valid = auth.operator(key)
+    const valid = auth.operator(key, request)
     if (valid instanceof Promise) valid.then(known, done)
     else known(valid)
   }

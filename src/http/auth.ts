@@ -1,5 +1,6 @@
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
+import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { isFalseKey, keyDigest, keyHash } from '../lib/secret.ts'
 import { Problem } from './problem.ts'
 
@@ -25,10 +26,10 @@ export type Person = {
 
 export type Auth = {
   /** The account of a key: at once when it is known here, else a promise. Null for a key that is none. */
-  account(key: string): Account | null | Promise<Account | null>
+  account(key: string, from?: { readonly ip: string }): Account | null | Promise<Account | null>
   /** The account of an id, as it is at this moment; null when there is none. */
   accountBy(id: string): Promise<Account | null>
-  operator(key: string): boolean | Promise<boolean>
+  operator(key: string, from?: { readonly ip: string }): boolean | Promise<boolean>
   /** Writes down which keys were used since the last call. */
   flush(): Promise<void>
 }
@@ -57,6 +58,19 @@ const accountOf = (row: Row): Account => ({
 
 const limit = 10_000
 
+/** Keys that are looked up at a time, by the address that sent them and in all: wrong keys cost no more connections. */
+const lookups = { perKey: 2, total: 3, queue: { perKey: 200, total: 5_000 } }
+
+const tooManyLookups = () =>
+  new Problem(
+    'unavailable',
+    'Too many keys of this address wait to be checked: try again in a second',
+    'too_many_keys',
+    {
+      'retry-after': '1',
+    },
+  )
+
 /**
  * Keys that were seen are remembered by their SHA-256, never as text, and forgotten as soon as any account or key
  * changes (topic `accounts`), so that a revoked key is refused within a second on every process.
@@ -65,6 +79,7 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
   const accounts = new Map<string, { account: Account; keyId: string }>()
   const operators = new Set<string>()
   const used = new Set<string>()
+  const looks = makeFairLimiter({ ...lookups, full: tooManyLookups })
   let generation = 0
 
   changes.on('accounts', () => {
@@ -84,7 +99,8 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     const account = accountOf(row)
     // What was read before a change must not be remembered after it.
     if (before === generation) {
-      if (accounts.size >= limit) accounts.clear()
+      // The oldest go first: Maps are walked in the order in which they were filled.
+      if (accounts.size >= limit) for (const oldest of accounts.keys().take(limit / 10)) accounts.delete(oldest)
       accounts.set(digest, { account, keyId: row.key_id })
     }
     used.add(row.key_id)
@@ -92,14 +108,14 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
   }
 
   return {
-    account: (key) => {
+    account: (key, from) => {
       const digest = keyDigest(key)
       const known = accounts.get(digest)
       if (known) {
         used.add(known.keyId)
         return known.account
       }
-      return isFalseKey(key) ? null : look(key, digest)
+      return isFalseKey(key) ? null : looks.run(from?.ip ?? '', () => look(key, digest))
     },
     accountBy: async (id) => {
       const row = await db.maybe<Row>`
@@ -107,12 +123,13 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
         from accounts where id = ${id}`
       return row && accountOf(row)
     },
-    operator: (key) => {
+    operator: (key, from) => {
       const digest = keyDigest(key)
       if (operators.has(digest)) return true
       if (isFalseKey(key)) return false
       const before = generation
-      return db.maybe`select 1 from operator_keys where hash = ${keyHash(key)} and revoked_at is null`.then((row) => {
+      const find = () => db.maybe`select 1 from operator_keys where hash = ${keyHash(key)} and revoked_at is null`
+      return looks.run(from?.ip ?? '', find).then((row) => {
         if (row && before === generation) operators.add(digest)
         return row !== null
       })

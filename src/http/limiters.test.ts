@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { after, test } from 'node:test'
 import { flood, makeClient, stall } from '../../test/greed.ts'
 import { until } from '../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
+import { makeKey } from '../lib/secret.ts'
+import { shareConnections } from './socket.ts'
 
 // One tenant is greedy over real sockets, another one is served meanwhile. What is compared is order, never time.
 
@@ -41,6 +44,26 @@ test('eight slow uploads of one tenant refuse nobody else', async () => {
   assert.equal(refused.length, 2, 'two are held, four wait, and two are refused')
   await until(async () => limiters.uploads.used() === 0 && limiters.uploads.waiting() === 0)
   assert.equal((await upload(greedy)).statusCode, 201)
+})
+
+test('downloads that one tenant does not read leave room for a download of another', async () => {
+  const [own, other] = await Promise.all(
+    [greedy, modest].map(async (who) => `/open/numbers/documents/${(await upload(who)).json().document.uuid}/content`),
+  )
+  assert.ok(own && other)
+  const slow = Array.from({ length: 16 }, () => {
+    const socket = connect(port, '127.0.0.1')
+      .on('error', () => {})
+      .pause()
+    socket.write(`GET ${own} HTTP/1.1\r\nhost: x\r\nx-user-api-key: ${greedy.key}\r\n\r\n`)
+    return socket
+  })
+  await until(async () => limiters.downloads.used(greedy.id) === 16)
+  const refused = await client.call(greedy, 'GET', own)
+  assert.deepEqual([refused.status, JSON.parse(refused.body).error_code], [503, 'too_many_downloads'])
+  assert.equal((await client.call(modest, 'GET', other)).status, 200)
+  for (const socket of slow) socket.destroy()
+  await until(async () => limiters.downloads.used() === 0)
 })
 
 test('large bodies that one tenant announces leave memory to those of others', async () => {
@@ -136,4 +159,34 @@ test('a read comes back before most of those that another tenant sent ahead of i
   assert.ok(answers.every(({ status }) => status === 200))
   t.diagnostic(`${passed} of 400 came before it`)
   assert.ok(passed < 200, `${passed} of 400 came before it`)
+})
+
+test('wrong keys of one address do not hold up the first request with a right key from another', async () => {
+  const fresh = await world.tenant()
+  const wrong = flood(150, async () => parts.auth.account(makeKey('UAK'), { ip: '192.0.2.1' }))
+  const found = await parts.auth.account(fresh.key, { ip: '192.0.2.2' })
+  assert.equal(found?.id, fresh.id)
+  assert.ok(wrong.ended() < 50, `${wrong.ended()} of 150 came before it`)
+  await wrong.all
+})
+
+test('connections of one address beyond its share are closed, those of another address stay', async (t) => {
+  const server = createServer((socket) => void socket.on('error', () => {}).resume())
+  shareConnections(server, 3)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const there = server.address() as AddressInfo // it listens on TCP
+  const dial = (localAddress: string) => {
+    const socket = connect({ port: there.port, host: '127.0.0.1', localAddress })
+    t.after(() => socket.destroy())
+    return socket.on('error', () => {}).resume()
+  }
+  t.after(() => server.close())
+  const own = Array.from({ length: 5 }, () => dial('127.0.0.1'))
+  await until(async () => own.filter(({ closed }) => closed).length === 2)
+  const other = dial('127.0.0.2')
+  await once(other, 'connect')
+  own.find(({ closed }) => !closed)?.destroy()
+  await until(async () => (await new Promise<number>((resolve) => server.getConnections((_, n) => resolve(n)))) === 3)
+  assert.equal(other.closed, false)
 })

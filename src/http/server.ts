@@ -20,7 +20,7 @@ import type { RequestLimiters } from './limiters.ts'
 import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
-import { json, refuseExpectation, refuseSocket } from './socket.ts'
+import { json, refuseExpectation, refuseSocket, shareConnections } from './socket.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
 import { holdBody, holdStream, holdUpload, wrongType } from './upload.ts'
 import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
@@ -51,6 +51,9 @@ export type ServerParts = AdmitParts & {
   config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean }
   life: { readonly stopping: boolean }
 }
+
+/** Sockets in all; one address may have half of them. */
+const mostConnections = 10_000
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -189,7 +192,9 @@ export const makeServer = (
   })
   app.server.on('checkExpectation', refuseExpectation)
   app.server.on('upgrade', open)
-  app.server.maxConnections = 10_000
+  app.server.maxConnections = mostConnections
+  // Behind a proxy every connection is the proxy's, which has limits of its own.
+  if (parts.trustProxy === false) shareConnections(app.server, mostConnections / 2)
   app.server.maxHeadersCount = 100
 
   app.decorateRequest('account', null)

@@ -18,10 +18,14 @@ export type Upgrade = {
 type UpgradeParts = { readonly naming: Naming; readonly log: Logger; readonly life: { readonly stopping: boolean } }
 
 /** The account behind a request for an upgrade, held to its pace like any other call of it. @throws Problem */
-export const admitUpgrade = async (auth: Auth, meter: Meter, { headers }: IncomingMessage): Promise<Account> => {
+export const admitUpgrade = async (
+  auth: Auth,
+  meter: Meter,
+  { headers, socket }: IncomingMessage,
+): Promise<Account> => {
   const key = headers['x-user-api-key']
   if (typeof key !== 'string' || key === '') throw missingKey()
-  const account = (await auth.account(key)) ?? null
+  const account = (await auth.account(key, { ip: socket.remoteAddress ?? '' })) ?? null
   if (!account) throw wrongKey()
   if (account.blocked) throw blocked(account)
   await meter.take(account)

@@ -34,7 +34,7 @@ test('an import that stalls is answered with 408, cut, and what it had sent is f
 test('time in which this side does not read counts for no client', async (t) => {
   const locked = Promise.withResolvers<void>()
   const control = Promise.withResolvers<void>()
-  t.after(control.resolve)
+  t.after(() => control.resolve())
   const lock = db.begin(async (tx) => {
     await tx.run`lock table contact_import_entries in access exclusive mode`
     locked.resolve()
