@@ -30,7 +30,7 @@ const watchPace = (request: FastifyRequest, reply: FastifyReply, pace: Pace): vo
   let waited = -pace.graceMs
   let before = socket.bytesRead
   const timer = setInterval(() => {
-    if (raw.complete || raw.destroyed) return clearInterval(timer)
+    if (raw.complete || raw.readableEnded || raw.destroyed) return clearInterval(timer)
     if (raw.readableLength > 0) return
     waited += every
     // The window begins where the grace ends.
