@@ -8,6 +8,7 @@ import type { Db } from './db/sql.ts'
 import { type Auth, makeAuth } from './http/auth.ts'
 import { type AuthThrottle, makeAuthThrottle } from './http/auth-throttle.ts'
 import { type Meter, makeMeter } from './http/limit.ts'
+import { makeRequestLimiters, type Pace, type RequestLimiters } from './http/limiters.ts'
 import { type Metrics, makeMetrics } from './http/metrics.ts'
 import { makeQuotas, type Quotas } from './http/quotas.ts'
 import { wake } from './jobs/queue.ts'
@@ -38,6 +39,8 @@ export type Given = {
   readonly simulator: Simulator
   /** The address under which clients reach this installation. */
   readonly publicUrl: () => string
+  /** How fast clients must send bodies, instead of the usual: for tests. */
+  readonly pace?: Partial<Pace> | undefined
 }
 
 /** What the program is built of, handed to every folder. */
@@ -48,6 +51,7 @@ export type Parts = Given & {
   readonly meter: Meter
   readonly throttle: AuthThrottle
   readonly sandboxAccounts: SandboxAccounts
+  readonly limiters: RequestLimiters
   readonly metrics: Metrics
   /** What accounts may create and keep. */
   readonly quotas: Quotas
@@ -100,6 +104,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     prices,
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
+    limiters: makeRequestLimiters(db.connections, given.pace),
     throttle: makeAuthThrottle(config.wrongKeysPerMinute),
     sandboxAccounts,
     metrics,

@@ -94,7 +94,7 @@ const assemble = async (parts: Parts, tls: { cert: Buffer; key: Buffer } | null)
   await installCallbacks(app, parts)
   await installChatCallbacks(app, parts)
   installRecordings(app, parts)
-  installMedia(app, parts.chat.media, parts.log)
+  installMedia(app, parts.chat.media, parts)
   installMetrics(parts)
   return { app, tunnel }
 }

@@ -4,6 +4,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { issueKey, openAccount } from '../src/accounts/ops.ts'
 import { type Config, readConfig } from '../src/config.ts'
+import type { Pace } from '../src/http/limiters.ts'
 import { deposit } from '../src/ledger/ops.ts'
 import { micros } from '../src/lib/money.ts'
 import { makeSeal } from '../src/lib/secret.ts'
@@ -35,7 +36,14 @@ export type Answer = { status: number; body: any; headers: Record<string, string
 export const makeWorld = async (
   settings: NodeJS.ProcessEnv = {},
   changed: Partial<Config> = {},
-  given: { db?: TestDatabase; simulator?: Simulator; log?: Logger; key?: Buffer; publicUrl?: () => string } = {},
+  given: {
+    db?: TestDatabase
+    simulator?: Simulator
+    log?: Logger
+    key?: Buffer
+    publicUrl?: () => string
+    pace?: Partial<Pace>
+  } = {},
 ): Promise<World> => {
   const db = given.db ?? (await testDatabase())
   const config = {
@@ -50,6 +58,7 @@ export const makeWorld = async (
     seal: makeSeal(given.key ?? randomBytes(32)),
     simulator: given.simulator ?? makeSimulator(() => null),
     publicUrl: given.publicUrl ?? (() => 'http://127.0.0.1:8080'),
+    pace: given.pace,
   })
   parts.life.ready = true
   const app = await makeApp(parts)

@@ -233,6 +233,7 @@ export const checkTrunk = contract({
   tag: 'Operator: calls',
   id: 'checkTrunk',
   method: 'POST',
+  waits: true,
   url: '/operator/trunks/:trunk_name/check',
   summary: 'Examine a SIP trunk, and say in words what to change; with an echo number a call of 3 s is made',
   params: Type.Object({

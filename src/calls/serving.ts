@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { holdDownload } from '../http/limiters.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import { spanOf } from '../http/range.ts'
 import { type FileCipher, Unreadable } from '../lib/encrypted-file.ts'
@@ -69,6 +70,7 @@ export const installRecordings = (app: FastifyInstance, parts: Parts): void => {
     const account = parse('ACC', `ACC${query.account ?? ''}`)
     if (!call || !account || !links.isOpen(account, call, String(query.until), String(query.signature)))
       return refused()
+    holdDownload(parts.limiters, account, reply)
     const known = (await recordings.find(parts.db, account, call)) ?? refused()
     const span = spanOf(headers, known.bytes)
     if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()

@@ -146,6 +146,7 @@ export const testConnection = contract({
   ...operator,
   id: 'testConnection',
   method: 'POST',
+  waits: true,
   url: '/operator/connections/:connection_uuid/test',
   summary: 'Try the connection: waits up to 10 s for it to come up',
   params,

@@ -116,3 +116,36 @@ test('more rows than may wait are refused', async () => {
   void add(2)
   await assert.rejects(add(3), Overloaded)
 })
+
+test('a key with one row waits for none of the thousands of another key', async () => {
+  const release: (() => void)[] = []
+  const batches: string[][] = []
+  const { add } = makeBatcher(
+    (rows: string[]) => {
+      batches.push(rows)
+      return new Promise<string[]>((resolve) => release.push(() => resolve(rows)))
+    },
+    { most: 8, waiting: 100, keyOf: (row) => row[0] ?? '' },
+  )
+  const greedy = Array.from({ length: 75 }, (_, i) => add(`a${i}`))
+  await assert.rejects(add('a75'), Overloaded)
+  const modest = add('b0')
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.ok(batches[0]?.includes('b0'), `the first statement carried ${batches[0]?.join(' ')}`)
+  assert.equal(batches[0]?.length, 8)
+  let isOver = false
+  const all = Promise.all([...greedy, modest]).finally(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    release.shift()?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await all
+  const own = batches.flat().filter((row) => row.startsWith('a'))
+  assert.deepEqual(
+    own,
+    Array.from({ length: 75 }, (_, i) => `a${i}`),
+    'rows of a key keep their order',
+  )
+})

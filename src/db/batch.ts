@@ -8,13 +8,22 @@ export type Batcher<Row, Result> = {
   depth(): number
 }
 
-/** Thrown when more rows wait than may. */
+/** Thrown when more rows wait than may, of this key or in all. */
 export class Overloaded extends Error {}
 
 /** SQLSTATE deadlock_detected (PostgreSQL, appendix A). */
 const deadlock = '40P01'
 
 type Waiting<Row, Result> = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
+
+type BatchOptions<Row> = {
+  readonly most?: number
+  readonly inFlight?: number
+  readonly waiting?: number
+  readonly spacing?: number
+  /** Rows of one key share a queue: the account, say. Default: one queue for all. */
+  readonly keyOf?: (row: Row) => string
+}
 
 /**
  * Rows that come within one turn of the event loop go together; while as many statements are under way as may be, the
@@ -28,9 +37,13 @@ type Waiting<Row, Result> = { row: Row; resolve: (result: Result) => void; rejec
  */
 export const makeBatcher = <Row, Result>(
   run: (rows: Row[]) => Promise<Result[]>,
-  { most = 128, inFlight = 1, waiting = 10_000, spacing = 0 } = {},
+  { most = 128, inFlight = 1, waiting = 10_000, spacing = 0, keyOf }: BatchOptions<Row> = {},
 ): Batcher<Row, Result> => {
-  let queue: Waiting<Row, Result>[] = []
+  /** By key, in the order of their turns. */
+  const queues = new Map<string, Waiting<Row, Result>[]>()
+  /** Rows of one key that may wait: a quarter of the room is left to others. */
+  const mostOfKey = keyOf ? Math.floor((waiting * 3) / 4) : waiting
+  let queued = 0
   let running = 0
   let scheduled = false
   let underWay = 0
@@ -40,12 +53,36 @@ export const makeBatcher = <Row, Result>(
   /** Whether the next statement is to wait for more rows; then it begins by itself. */
   const rests = (): boolean => {
     const left = last + spacing - performance.now()
-    if (left <= 0 || queue.length * 2 >= most) return false
+    if (left <= 0 || queued * 2 >= most) return false
     resting ??= setTimeout(() => {
       resting = undefined
       send()
     }, left)
     return true
+  }
+
+  /** The rows of the next statement: keys take turns, and the rows of a key keep their order. */
+  const next = (): Waiting<Row, Result>[] => {
+    const [only] = queues.values()
+    if (queues.size === 1 && only && only.length <= most) {
+      queues.clear()
+      queued = 0
+      return only
+    }
+    const batch: Waiting<Row, Result>[] = []
+    while (batch.length < most && queued > 0) {
+      const share = Math.max(1, Math.floor((most - batch.length) / queues.size))
+      for (const [key, own] of [...queues]) {
+        if (batch.length >= most) break
+        const taken = own.slice(0, share)
+        batch.push(...taken)
+        queued -= taken.length
+        queues.delete(key)
+        // To the end of the line of keys.
+        if (taken.length < own.length) queues.set(key, own.slice(share))
+      }
+    }
+    return batch
   }
 
   const runPatiently = (rows: Row[]) =>
@@ -70,12 +107,11 @@ export const makeBatcher = <Row, Result>(
 
   const send = () => {
     scheduled = false
-    while (queue.length > 0 && running < inFlight && !rests()) {
+    while (queued > 0 && running < inFlight && !rests()) {
       clearTimeout(resting)
       resting = undefined
       last = performance.now()
-      const batch = queue.slice(0, most)
-      queue = queue.length > most ? queue.slice(most) : []
+      const batch = next()
       running++
       underWay += batch.length
       void settle(batch).then(() => {
@@ -87,11 +123,16 @@ export const makeBatcher = <Row, Result>(
   }
 
   return {
-    depth: () => queue.length + underWay,
+    depth: () => queued + underWay,
     add: (row) =>
       new Promise((resolve, reject) => {
-        if (queue.length >= waiting) return reject(new Overloaded('more rows wait to be written than may'))
-        queue.push({ row, resolve, reject })
+        const key = keyOf?.(row) ?? ''
+        const own = queues.get(key)
+        if (queued >= waiting || (own && own.length >= mostOfKey))
+          return reject(new Overloaded('more rows wait to be written than may'))
+        if (own) own.push({ row, resolve, reject })
+        else queues.set(key, [{ row, resolve, reject }])
+        queued++
         if (!scheduled && running < inFlight) {
           scheduled = true
           setImmediate(send)

@@ -36,6 +36,8 @@ export type Tx = Sql & {
 }
 
 export type Db = Sql & {
+  /** Connections of the pool, at most. */
+  readonly connections: number
   begin<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** Another connection, for what may not wait behind anything else. What takes longer than so many milliseconds is given up. */
   apart(milliseconds: number): Db
@@ -191,6 +193,7 @@ export const connect = (options: DbOptions): Db => {
   }
   return {
     ...sql(pool, outage),
+    connections,
     begin: async (work) => {
       const client = await pool.connect().catch((error) => {
         outage?.failed(error)

@@ -1,4 +1,5 @@
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
+import { holdDownload } from '../http/limiters.ts'
 import { conflict, invalid, notFound, Problem } from '../http/problem.ts'
 import { storedBytes } from '../http/quotas.ts'
 import { pageOf } from '../http/schema.ts'
@@ -35,7 +36,7 @@ const shown = (row: store.DocumentRow) => ({
   created_at: iso(row.created_at),
 })
 
-export const documentRoutes = ({ db, seal, quotas }: Parts) => {
+export const documentRoutes = ({ db, seal, quotas, limiters }: Parts) => {
   const unknown = (printed: string) => notFound(`There is no document ${printed}`)
   const documentOf = async (account: string, printed: string) => {
     const id = parse('DOC', printed)
@@ -74,6 +75,7 @@ export const documentRoutes = ({ db, seal, quotas }: Parts) => {
 
     serveOutside(c.getDocumentContent, async ({ account, params, reply }) => {
       const found = await documentOf(account.id, params.document_uuid)
+      holdDownload(limiters, account.id, reply)
       reply.headers(fileHeaders(found))
       return openFile(db, seal, found)
     }),

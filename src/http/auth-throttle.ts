@@ -1,4 +1,5 @@
 import { peerOf } from '../lib/address-list.ts'
+import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { isFalseKey, keyDigest } from '../lib/secret.ts'
 import { Problem } from './problem.ts'
 
@@ -39,6 +40,8 @@ export type AuthThrottle = {
   failed(address: string, key: string): void
   /** Remembers a key that was right. */
   proved(key: string): void
+  /** Looks a key up in the turn of its address. */
+  inTurn<T>(address: string, look: () => Promise<T>): Promise<T>
 }
 
 const minuteMs = 60_000
@@ -66,11 +69,24 @@ const tooManyFailures = (address: string, milliseconds: number) => {
   )
 }
 
+/** Keys that are looked up at a time, by the address that sent them and in all: wrong keys cost no more connections. */
+const lookups = { perKey: 2, total: 3, queue: { perKey: 200, total: 5_000 } }
+
+const tooManyLookups = () =>
+  new Problem(
+    'unavailable',
+    'Too many keys of this address wait to be checked: try again in a second',
+    'too_many_key_lookups',
+    { 'retry-after': '1' },
+  )
+
 /** @param limit failures within a minute before an address has to wait; 0: never */
 export const makeAuthThrottle = (limit: number, now: () => number = () => performance.now()): AuthThrottle => {
   const peers = new Map<string, Peer>()
   const proved = new Set<string>()
+  const turns = makeFairLimiter({ ...lookups, full: tooManyLookups })
   return {
+    inTurn: (address, look) => turns.run(peerOf(address), look),
     refusal: (address, key) => {
       const peer = peers.size > 0 ? peers.get(peerOf(address)) : undefined
       const wait = peer ? peer.until - now() : 0
@@ -119,7 +135,7 @@ export const lookUp = async <T>(
   const isNone = isNoKey(key)
   const refusal = throttle.refusal(address, isNone ? null : key)
   if (refusal) throw refusal
-  const found = isNone ? null : await keys.find(key)
+  const found = isNone ? null : await throttle.inTurn(address, () => keys.find(key))
   if (found === null) {
     throttle.failed(address, key)
     throw wrong()

@@ -134,7 +134,8 @@ export const makeAuth = (db: Db, changes: Changes): Auth => {
     const found = keyOf(row)
     // What was read before a change must not be remembered after it.
     if (before === generation) {
-      if (accounts.size >= limit) accounts.clear()
+      // The oldest go first: Maps are walked in the order in which they were filled.
+      if (accounts.size >= limit) for (const oldest of accounts.keys().take(limit / 10)) accounts.delete(oldest)
       accounts.set(keyDigest(key), found)
     }
     used.add(found.id)

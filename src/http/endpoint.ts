@@ -47,7 +47,7 @@ type Described = {
   /** The body is handed over as a stream of bytes, of any length and for as long as it takes. What a stream did cannot be
    *  told by its digest, so such a request takes no Idempotency-Key. */
   readonly stream?: boolean
-  /** It waits for somebody else: requests with an Idempotency-Key take turns among their like, and hold up no others. */
+  /** The endpoint waits for a network or supplier: its requests take turns among their like, and hold up no others. */
   readonly waits?: boolean
   readonly status: number
   /** Another status of the same reply, when nothing was left to do, with its description. */
@@ -185,6 +185,7 @@ export const refusals = (made: Contract): Partial<Record<ProblemName, string>> =
     : {}),
   ...(made.body ? { mediaType: 'The body is not application/json, or has a content coding' } : {}),
   ...(made.body && !made.stream ? { tooLarge: 'The body is over 256 KiB' } : {}),
+  ...(made.media || made.stream ? { timedOut: 'The body came too slowly' } : {}),
   ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body or query' } : {}),
   ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
   ...made.errors,

@@ -6,6 +6,7 @@ import type { AccountKey } from './auth.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
 import { once, pathOf } from './idempotency.ts'
+import { inTurn, keyOf, type RequestLimiters } from './limiters.ts'
 import { json } from './socket.ts'
 
 const noAccount = '00000000-0000-0000-0000-000000000000'
@@ -41,7 +42,14 @@ const guarded = (db: Db, contract: Contract, run: Run): Run => {
 }
 
 /** The handler of an endpoint as Fastify wants it: with its transaction, and with its Idempotency-Key. */
-export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transaction, prepare, handle }: Endpoint) => {
+export const handler = (
+  { db, seal, limiters }: { db: Db; seal: Seal; limiters: RequestLimiters },
+  { contract, transaction, prepare, handle }: Endpoint,
+) => {
+  const { database, held, outside } = limiters
+  /** Without an Idempotency-Key. The hot path needs none: its rows wait in batches, which are fair by themselves. */
+  const waiting = transaction === 'each' ? held : outside
+  const usual = contract.stream ? null : contract.waits ? waiting : transaction === 'keyed' ? null : database
   // The types of a handler's call are checked where it is registered (endpoint.ts); here all endpoints are alike.
   const run = guarded(db, contract, handle as Run)
   const shape: { [key: string]: unknown } = { ...contract.reply }
@@ -54,7 +62,11 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     if (contract.stream) reply.header('connection', 'close')
     const key = request.headers['idempotency-key']
     if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
-      return transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call)
+      return usual
+        ? inTurn(usual, keyOf(request), reply, () =>
+            transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call),
+          )
+        : run(call)
     const path = pathOf(contract.url, request.params)
     const answer = async (tx: Tx) => {
       const payload = await run({ ...call, tx })
@@ -62,7 +74,7 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
     }
     const said = contract.ownAnswer ? { body, by: call.key?.id } : body
     const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body: said }
-    const kept = once(db, seal, asked, answer, contract.waits ? 'slow' : 'quick')
+    const kept = inTurn(contract.waits ? held : database, keyOf(request), reply, () => once(db, seal, asked, answer))
     return kept.then(({ status, body: text, replayed }) => {
       if (replayed) reply.header('idempotent-replayed', 'true')
       reply.serializer((whole) => String(whole))
@@ -72,6 +84,9 @@ export const handler = ({ db, seal }: { db: Db; seal: Seal }, { contract, transa
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { account, accountKey, person, params, query, body } = request
     const call = { account, key: accountKey, person, params, query, body, request, reply, tx: null }
-    return before ? before(call).then<unknown>((prepared) => fulfil({ ...call, prepared })) : fulfil(call)
+    if (!before) return fulfil(call)
+    return inTurn(outside, keyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
+      fulfil({ ...call, prepared }),
+    )
   }
 }

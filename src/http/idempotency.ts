@@ -41,27 +41,6 @@ export const keyReused = (): never =>
     'idempotency_key_reused',
   )
 
-/** @param most at a time */
-const makeTurns = (most: number) => {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running++
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
-    }
-  }
-}
-
-/** Keyed requests hold a connection each: at most three quarters of the pool, so that what they wait for finds one. Those that
- *  wait for somebody else for seconds have turns of their own. */
-const inTurn = { quick: makeTurns(8), slow: makeTurns(4) }
-
 /**
  * Runs the work of a request at most once for its Idempotency-Key: the key, the effect and the answer are one
  * transaction. A twin still in hand is waited for, because its row is locked until it commits or rolls back. Refusals
@@ -72,33 +51,30 @@ export const once = async (
   seal: Seal,
   request: RequestKey,
   work: (tx: Tx) => Promise<{ status: number; body: string }>,
-  pace: keyof typeof inTurn = 'quick',
 ): Promise<{ status: number; body: string; replayed: boolean }> => {
   const { account, key, method, path } = request
   if (key.length > 255) throw new Problem('invalid', 'Idempotency-Key must be at most 255 characters long')
   const digest = digestOf(request.body, request.query)
-  return await inTurn[pace](() =>
-    db.begin(async (tx) => {
-      const fresh = await tx.run`
+  return await db.begin(async (tx) => {
+    const fresh = await tx.run`
       insert into idempotency (account_id, key, method, path, request_hash)
       values (${account}, ${key}, ${method}, ${path}, ${digest})
       on conflict (account_id, key, method, path) do update
         set request_hash = excluded.request_hash, status = null, sealed_body = null, created_at = app_now()
         where idempotency.created_at < app_now() - interval '24 hours'`
-      if (fresh === 0) {
-        const kept = await tx.one<Kept>`
+    if (fresh === 0) {
+      const kept = await tx.one<Kept>`
         select request_hash, status, sealed_body from idempotency
         where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}`
-        if (!kept.request_hash.equals(digest)) keyReused()
-        return { status: kept.status, body: seal.open(kept.sealed_body), replayed: true }
-      }
-      const answer = await work(tx)
-      await tx.run`
+      if (!kept.request_hash.equals(digest)) keyReused()
+      return { status: kept.status, body: seal.open(kept.sealed_body), replayed: true }
+    }
+    const answer = await work(tx)
+    await tx.run`
       update idempotency set status = ${answer.status}, sealed_body = ${seal.close(answer.body)}
       where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}`
-      return { ...answer, replayed: false }
-    }),
-  )
+    return { ...answer, replayed: false }
+  })
 }
 
 /** Forgets keys older than a day, a few at a time. */

@@ -16,13 +16,14 @@ import { readBodies, streamBodies } from './body.ts'
 import { type Cors, makeCors } from './cors.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
 import { handler } from './handler.ts'
+import type { RequestLimiters } from './limiters.ts'
 import type { Metrics } from './metrics.ts'
 import type { Naming } from './naming.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
-import { json, refuseExpectation, refuseSocket, unstored } from './socket.ts'
+import { json, refuseExpectation, refuseSocket, shareConnections, unstored } from './socket.ts'
 import { requestFault } from './strict.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
-import { holdRoom, wrongType } from './upload.ts'
+import { holdBody, holdStream, holdUpload, wrongType } from './upload.ts'
 import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
 
 declare module 'fastify' {
@@ -48,6 +49,7 @@ export type ServerParts = AdmitParts & {
   db: Db
   metrics: Metrics
   seal: Seal
+  limiters: RequestLimiters
   log: Logger
   version: string
   tls: { cert: Buffer; key: Buffer } | null
@@ -56,6 +58,9 @@ export type ServerParts = AdmitParts & {
   config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean; readonly isSandboxExplicit: boolean }
   life: { readonly stopping: boolean }
 }
+
+/** Sockets in all; one address may have half of them. */
+const mostConnections = 10_000
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -97,6 +102,7 @@ const fillBody: preValidationHookHandler = (request, _reply, done) => {
 const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint: Endpoint) => {
   const { contract } = endpoint
   const { params, query, body } = contract
+  const holds = contract.stream ? holdStream : contract.media ? holdUpload : body ? holdBody : null
   const answered = parts.metrics.route(contract.method, contract.url)
   const ready = [...(query ? [readQueryOf(query)] : []), ...(contract.bare ? [fillBody] : [])]
   app.route({
@@ -111,7 +117,7 @@ const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint
     },
     onRequest: [...(contract.browser ? [cors.allow] : []), ...admissions(parts, contract)],
     ...(ready.length > 0 ? { preValidation: ready } : {}),
-    ...(contract.media && !contract.stream ? { preParsing: holdRoom } : {}),
+    ...(holds ? { preParsing: holds(parts.limiters) } : {}),
     // Not onResponse: its listener on every answer's stream costs 10 µs a request, a quarter of it all.
     onSend: (request, reply, payload, done) => {
       answered(reply.statusCode, performance.now() - request.began)
@@ -196,7 +202,9 @@ export const makeServer = (
   })
   app.server.on('checkExpectation', refuseExpectation)
   app.server.on('upgrade', open)
-  app.server.maxConnections = 10_000
+  app.server.maxConnections = mostConnections
+  // Behind a proxy every connection is the proxy's, which has limits of its own.
+  if (parts.trustProxy === false) shareConnections(app.server, mostConnections / 2)
   app.server.maxHeadersCount = 100
 
   app.decorateRequest('account', null)

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
-import { Socket } from 'node:net'
+import { type Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { errorBody, Problem } from './problem.ts'
 
 // Refusals of what never becomes a request of Fastify's.
@@ -10,6 +11,16 @@ export const json = 'application/json; charset=utf-8'
 
 /** Answers of the interface are for who asked alone, and are what their type says. */
 export const unstored = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+/** Closes connections of an address that has its share. @param most connections of one address */
+export const shareConnections = (server: Server, most: number): void => {
+  const connections = makeFairLimiter({ perKey: most, total: Number.POSITIVE_INFINITY })
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? ''
+    if (!connections.tryAcquire(address)) return socket.destroy()
+    socket.once('close', () => connections.release(address))
+  })
+}
 
 const bodyOf = (problem: Problem): string =>
   JSON.stringify(errorBody('full', problem, `req_${randomBytes(8).toString('base64url')}`))

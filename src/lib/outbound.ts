@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
+import { makeFairLimiter } from './fair-limiter.ts'
 import { type AddressPolicy, makeAddressJudge } from './outbound-address.ts'
 import { download, makeAgents } from './outbound-download.ts'
 import { exchange, OutboundError } from './outbound-exchange.ts'
 import { type Judged, judged, makeLinks } from './outbound-links.ts'
 import { makeNames } from './outbound-names.ts'
-import { makeRoom } from './outbound-room.ts'
 import { readTarget, type Target } from './outbound-target.ts'
 
 export type OutboundPolicy = AddressPolicy & {
@@ -81,7 +81,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
   const names = makeNames(policy.dns)
   const posting = makeLinks()
   const getting = makeAgents()
-  const room = makeRoom(most)
+  const exchanges = makeFairLimiter({ perKey: most.each, total: most.all })
   const targets = new Map<string, Target | string>()
   const ways = new Map<string, Judged>()
   let closed = false
@@ -125,7 +125,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     target.isAddress ? wayOf(target, [target.host]) : resolve(target)
 
   const enter = async ({ receiver }: Judged, signal?: AbortSignal): Promise<void> => {
-    await room.enter(receiver, signal)?.catch(() => {
+    await exchanges.acquire(receiver, { signal })?.catch(() => {
       throw new OutboundError('closed', 'given up before there was room for it')
     })
   }
@@ -143,7 +143,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
       const retryAfter = [headers['retry-after']].flat()[0] ?? null
       return { status, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }
     } finally {
-      room.leave(way.receiver)
+      exchanges.release(way.receiver)
     }
   }
 
@@ -155,10 +155,10 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     try {
       if (closed || given.signal?.aborted) throw new OutboundError('closed', 'given up: the program is stopping')
       const answer = await download(getting, way, given)
-      answer.once('close', () => room.leave(way.receiver))
+      answer.once('close', () => exchanges.release(way.receiver))
       return answer
     } catch (error) {
-      room.leave(way.receiver)
+      exchanges.release(way.receiver)
       throw error
     }
   }

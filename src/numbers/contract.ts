@@ -122,6 +122,7 @@ export const listAvailable = contract({
   id: 'listAvailableNumbers',
   url: '/open/numbers/available',
   summary: 'Free numbers of a group that lets one choose',
+  waits: true,
   query: Type.Object({
     group_id: GroupId,
     number_contains: Type.Optional(

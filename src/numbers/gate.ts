@@ -1,13 +1,11 @@
 import { Problem } from '../http/problem.ts'
+import { makeFairLimiter } from '../lib/fair-limiter.ts'
 
-/** Requests of one account that are at suppliers at a time, and how many more of it wait for their turn. */
-const atOnce = 2
-const longestLine = 20
-/** Of those with an Idempotency-Key, of all accounts: each holds a connection to the database, of which there are few
- *  (http/idempotency.ts). */
-const mostKeyed = 3
-
-type Line = { running: number; readonly waiting: (() => void)[] }
+/** Requests of one account that are at suppliers at a time, and how many more of it wait for their turn. Together they are
+ *  as many as suppliers bear. */
+const room = { perKey: 2, total: 64, queue: { perKey: 20, total: 1_280 } }
+/** Requests with an Idempotency-Key: each holds one of few connections to the database (http/limiters.ts). */
+const keyedRoom = { perKey: 2, total: 4 }
 
 const busy = () =>
   new Problem(
@@ -31,38 +29,32 @@ export type Gate = <T>(
  * @param longestMs after which a request is sent away, whatever the supplier does
  */
 export const makeGate = (longestMs = 12_000): Gate => {
-  const lines = new Map<string, Line>()
-  let keyed = 0
+  const requests = makeFairLimiter({ ...room, full: busy })
+  const keyed = makeFairLimiter(keyedRoom)
 
   return async ({ account, isKeyed }, work, tooLate) => {
-    const line = lines.get(account) ?? { running: 0, waiting: [] }
-    if ((isKeyed && keyed >= mostKeyed) || line.waiting.length >= longestLine) throw busy()
-    lines.set(account, line)
-    let isOver = false
-    const inTurn = async () => {
-      if (line.running >= atOnce) await new Promise<void>((resolve) => line.waiting.push(resolve))
-      else line.running++
-      try {
-        if (isOver) throw busy()
-        const value = await work()
-        if (isOver) tooLate?.(value)
-        return value
-      } finally {
-        const next = line.waiting.shift()
-        if (next) next()
-        else if (--line.running === 0) lines.delete(account)
-      }
-    }
+    if (isKeyed && !keyed.tryAcquire(account)) throw busy()
+    const control = new AbortController()
+    const inTurn = () =>
+      requests.run(
+        account,
+        async () => {
+          const value = await work()
+          if (control.signal.aborted) tooLate?.(value)
+          return value
+        },
+        control.signal,
+      )
     const end = Promise.withResolvers<never>()
     const timer = setTimeout(() => {
-      isOver = true
-      end.reject(busy())
+      const reason = busy()
+      control.abort(reason)
+      end.reject(reason)
     }, longestMs)
-    if (isKeyed) keyed++
     try {
       return await Promise.race([inTurn(), end.promise])
     } finally {
-      if (isKeyed) keyed--
+      if (isKeyed) keyed.release(account)
       clearTimeout(timer)
     }
   }

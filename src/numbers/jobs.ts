@@ -13,6 +13,7 @@ const expireReservations: Kind<inventory.Expiring> = {
   concurrency: 256,
   leaseSeconds: 30,
   maxAttempts: 20,
+  fair: true,
   settle: async (tx, done) =>
     giveBack(
       tx,
@@ -29,6 +30,7 @@ const endQuarantine: Kind<{ number: string }> = {
   concurrency: 256,
   leaseSeconds: 30,
   maxAttempts: 20,
+  fair: true,
   settle: async (tx, done) =>
     giveBack(
       tx,
@@ -46,6 +48,7 @@ const renewNumbers = ({ changes, config }: Parts): Kind<Due> => ({
   batch: 16,
   leaseSeconds: 30,
   maxAttempts: 20,
+  fair: true,
   settle: async (tx, done) => {
     const due = done.map(({ job }) => job.payload).sort((a, b) => (a.account < b.account ? -1 : 1))
     for (const one of due) await renew(tx, changes, one, config.quarantineDays)
@@ -59,6 +62,7 @@ const endRegistrations = ({ changes }: Parts): Kind<Deadline> => ({
   batch: 16,
   leaseSeconds: 30,
   maxAttempts: 20,
+  fair: true,
   settle: async (tx, done) => {
     const due = done.map(({ job }) => job.payload).sort((a, b) => (a.id < b.id ? -1 : 1))
     for (const one of due) await endDays(tx, { changes }, one)

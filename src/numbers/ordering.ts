@@ -108,6 +108,7 @@ export const orderJob = (parts: Parts): Kind<Payload, Outcome> => {
     leaseSeconds: 30,
     // A month, at five minutes each: what is pending may take its time.
     maxAttempts: 10_000,
+    fair: true,
     run,
     // Nobody's money is set aside for ever. The job stays among those that were given up, for the operator to look at.
     failed: (tx, { payload }) => settle(tx, payload, { refused: 'the supplier did not deliver' }),
@@ -133,6 +134,7 @@ export const endJob = ({ db, suppliers }: Parts): Kind<Payload, void> => ({
   concurrency: 8,
   leaseSeconds: 30,
   maxAttempts: 10_000,
+  fair: true,
   backoff: (attempt) => Math.min(600, 5 * 2 ** Math.min(attempt, 20)),
   run: async ({ payload: { account, id } }) => {
     const row = await orders.find(db, account, id)

@@ -4,6 +4,7 @@ import type { Audit } from '../http/audit.ts'
 import { keyReused } from '../http/idempotency.ts'
 import { conflict, unavailable } from '../http/problem.ts'
 import { enqueue } from '../jobs/queue.ts'
+import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { uuid } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
 import { makeGate } from './gate.ts'
@@ -28,10 +29,10 @@ export type Held = {
 /** Whoever reserves meets others who reserve: so many numbers are tried. */
 const tries = 3
 
-/** How long a purchase waits for its delivery, and how many do so at a time: each holds a connection to the database while its
- *  request has an Idempotency-Key. */
+/** How long a purchase waits for its delivery, and how many do so at a time, of an account and in all: each holds a connection
+ *  to the database while its request has an Idempotency-Key. */
 const waitMs = 8_000
-const mostWaiting = 3
+const mostWaiting = { perKey: 2, total: 4 }
 
 const gone = (number: string | null, group: string) =>
   number === null
@@ -141,20 +142,28 @@ export const makeOutside = ({ db, suppliers, changes, log }: Pick<Parts, 'db' | 
   }
 
   const waiting = new Set<() => void>()
+  const waits = makeFairLimiter(mostWaiting)
   changes.on('numbers', () => {
     for (const look of waiting) look()
   })
 
   /** Waits for the end of an order, so many milliseconds at most and with few others: who comes later gets its state as it is. */
   const ended = async (account: string, id: string, ms: number): Promise<orders.OrderRow | null> => {
-    const until = performance.now() + ms
+    if (!waits.tryAcquire(account)) return orders.find(db, account, id)
+    try {
+      return await endedBy(account, id, performance.now() + ms)
+    } finally {
+      waits.release(account)
+    }
+  }
+
+  const endedBy = async (account: string, id: string, until: number): Promise<orders.OrderRow | null> => {
     for (;;) {
       const changed = Promise.withResolvers<void>()
       waiting.add(changed.resolve)
       const row = await orders.find(db, account, id)
       const left = until - performance.now()
-      const isOver =
-        !row || row.state === 'completed' || row.state === 'failed' || left <= 0 || waiting.size > mostWaiting
+      const isOver = !row || row.state === 'completed' || row.state === 'failed' || left <= 0
       const timer = setTimeout(changed.resolve, left)
       if (!isOver) await changed.promise
       clearTimeout(timer)

@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import { fileHeaders, findDocument, openFile } from '../documents/ops.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
+import { holdDownload, keyOf } from '../http/limiters.ts'
 import { notFound } from '../http/problem.ts'
 import { pageOf } from '../http/schema.ts'
 import { iso } from '../lib/clock.ts'
@@ -103,13 +104,14 @@ export const registrationRoutes = (parts: Parts) => {
       return ok({ registration: { ...shown(seal, found), account_uuid: print('ACC', account) } })
     }),
 
-    serveOutside(c.readRegistrationDocument, async ({ params, reply }) => {
+    serveOutside(c.readRegistrationDocument, async ({ params, request, reply }) => {
       const { account, id } = await named(db, params.virtual_number_uuid)
       const printed = params.document_uuid
       const unknown = () => notFound(`There is no document ${printed} of this number`)
       const document = parse('DOC', printed) ?? unknown()
       if (!(await isGiven(db, account, id, document))) unknown()
       const found = (await findDocument(db, account, document)) ?? unknown()
+      holdDownload(parts.limiters, keyOf(request), reply)
       reply.headers(fileHeaders(found))
       return openFile(db, seal, found)
     }),

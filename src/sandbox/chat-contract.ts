@@ -9,6 +9,7 @@ const inTheApp = {
   method: 'POST',
   params: Type.Object({ number: Phone('A handset: any number that is not on the platform') }),
   status: 202,
+  waits: true,
 } as const
 const Group = Id('WAG', 'A group of the account that whoever writes is in')
 const Message = Id('MSG', 'A message of the account that the handset has seen')

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Ok, Phone, Time } from '../http/schema.ts'
 
-const sandbox = { auth: 'account', shape: 'full', tag: 'Sandbox' } as const
+const sandbox = { auth: 'account', shape: 'full', tag: 'Sandbox', waits: true } as const
 const params = Type.Object({ number: Phone('A handset: any number that is not on the platform') })
 
 /** As the simulator has them. */

@@ -7,6 +7,7 @@ import type { AccountKey } from '../http/auth.ts'
 import type { Naming } from '../http/naming.ts'
 import { invalid, Problem } from '../http/problem.ts'
 import { admitUpgrade, type Upgrade, upgradeRefusal } from '../http/upgrade.ts'
+import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { parse, uuid } from '../lib/id.ts'
 import { shownSecret } from '../lib/signature.ts'
 import type { Parts } from '../parts.ts'
@@ -15,8 +16,9 @@ import { makeReader, startBehind } from './reader.ts'
 import { type Session, startSession } from './session.ts'
 
 /** Laptops that listen at a time: of one account, and of all. Each process counts its own. */
-const mostOfAccount = 10
-const mostOfAll = 500
+const mostListening = { perKey: 10, total: 500 }
+/** Reads of events at a time: the laptops of one account read one after the other, and use few connections together. */
+const mostReading = { perKey: 1, total: 3 }
 
 /** Of a frame of the laptop, in bytes. */
 const longestFrame = 4_096
@@ -100,12 +102,21 @@ export const makeTunnel = (
     for (const [session, { account }] of sessions) if (accounts.includes(account)) session.look()
   })
 
-  const room = (account: string) => {
-    const own = [...sessions.values()].filter((session) => session.account === account).length
-    if (own >= mostOfAccount || sessions.size >= mostOfAll)
-      throw new Problem('tooMany', `${own} listen for this account already: end one of them`, 'too_many_listeners', {
-        'retry-after': '10',
-      })
+  const listeners = makeFairLimiter(mostListening)
+  const reads = makeFairLimiter(mostReading)
+
+  const enter = (account: string) => {
+    if (listeners.tryAcquire(account)) return
+    const own = listeners.used(account)
+    throw new Problem('tooMany', `${own} listen for this account already: end one of them`, 'too_many_listeners', {
+      'retry-after': '10',
+    })
+  }
+
+  /** A reader whose reads wait for the turn of the account. */
+  const fairReader = (account: string, start: string, names: readonly string[] | null) => {
+    const reader = makeReader(db, account, start, names)
+    return { ...reader, next: (limit: number) => reads.run(account, () => reader.next(limit)) }
   }
 
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -113,14 +124,15 @@ export const makeTunnel = (
     const key = await admitUpgrade({ auth, meter, throttle }, request, address, needs)
     const account = key.account.id
     const { names, after } = readQuery(request.url ?? '', naming, config.msgappName)
-    room(account)
+    enter(account)
+    socket.once('close', () => listeners.release(account))
     const text = String(request.headers['x-user-api-key'])
     const start = uuid()
     server.handleUpgrade(request, socket, head, (laptop) => {
       const signing = signingKey(text)
       const session = startSession({
         socket: laptop,
-        reader: makeReader(db, account, after ? startBehind(after) : start, names && [...names.keys()]),
+        reader: fairReader(account, after ? startBehind(after) : start, names && [...names.keys()]),
         key: signing,
         secret: shownSecret(signing),
         after: after ?? start,

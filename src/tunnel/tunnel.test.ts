@@ -254,11 +254,12 @@ test('who may not listen is refused in the shape of every refusal', async () => 
   await until(async () => (await refusal(key)).status === 403)
 })
 
-test('no more than ten listen for an account', async () => {
+test('no more than ten listen for an account, and they keep out no other', async () => {
   const ada = await tenant()
   await Promise.all(Array.from({ length: 10 }, () => listen(ada)))
   const { status, body } = await refusal({ 'x-user-api-key': ada.key })
   assert.deepEqual([status, body.error_code], [429, 'too_many_listeners'])
+  await listen(await tenant())
 })
 
 test('listening counts as a call, and is held to the pace of the account', async () => {

@@ -77,3 +77,22 @@ test('a place that is left without being used goes to the next', () => {
   gate.leave(one)
   assert.deepEqual([went, gate.used()], [[1, 2, 3], 1])
 })
+
+test('a quarter of the places for receivers that are well is left to other accounts', () => {
+  const gate = makeGate({ each: 8, quick: 32, other: 8 })
+  let taken = 0
+  while (gate.enter(place('a', `h${taken % 20}`))) taken++
+  assert.equal(taken, 24)
+  assert.ok(gate.enter(place('b', 'own')))
+})
+
+test('of those that wait for a host, the account with the fewest calls goes first', () => {
+  const gate = makeGate({ each: 4, quick: 16, other: 8 })
+  const greedy = place('a', 'shared')
+  for (let i = 0; i < 4; i++) assert.ok(gate.enter(greedy))
+  const went: string[] = []
+  for (let i = 0; i < 100; i++) gate.wait(greedy, () => went.push('a'))
+  gate.wait(place('b', 'shared'), () => went.push('b'))
+  gate.leave(greedy)
+  assert.deepEqual(went, ['b'])
+})

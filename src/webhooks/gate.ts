@@ -27,8 +27,8 @@ const count = (map: Map<string, number>, key: string, change: number) => {
 
 export const makeGate = (most: Room): Gate => {
   const hosts = new Map<string, number>()
-  /** Calls of each account to receivers that are not well. */
-  const accounts = new Map<string, number>()
+  /** Calls of each account: to receivers that are well, and to all others. */
+  const accounts = { quick: new Map<string, number>(), other: new Map<string, number>() }
   const queues: Record<'quick' | 'other', Queues> = { quick: new Map(), other: new Map() }
   let quick = 0
   let other = 0
@@ -38,24 +38,36 @@ export const makeGate = (most: Room): Gate => {
 
   const free = (isQuick: boolean) => (isQuick ? most.quick - quick : most.other - other)
 
+  const ownOf = ({ account, isQuick }: Place) => (isQuick ? accounts.quick : accounts.other).get(account) ?? 0
+
   // Of the places for receivers that are not well an account holds no more than it leaves free: so each next account finds
-  // room at once, however many dead receivers the others have, and one that is alone may hold half.
-  const hasRoom = ({ account, host, isQuick }: Place) =>
-    (hosts.get(host) ?? 0) < most.each && (isQuick ? free(true) > 0 : (accounts.get(account) ?? 0) < free(false))
+  // room at once, and one that is alone may hold half. Receivers that are well end soon: a quarter is left to others.
+  const mostQuick = Math.ceil((most.quick * 3) / 4)
+  const hasRoom = (place: Place) => {
+    if ((hosts.get(place.host) ?? 0) >= most.each) return false
+    const room = free(place.isQuick)
+    return place.isQuick ? room > 0 && ownOf(place) < mostQuick : ownOf(place) < room
+  }
 
   const change = ({ account, host, isQuick }: Place, by: number) => {
     count(hosts, host, by)
     if (isQuick) quick += by
-    else {
-      other += by
-      count(accounts, account, by)
-    }
+    else other += by
+    count(isQuick ? accounts.quick : accounts.other, account, by)
   }
 
   /** Lets in one of those who wait for a host. */
   const serveHost = (of: Queues, host: string): void => {
     const queue = of.get(host) ?? []
-    const next = queue.findIndex(({ place }) => hasRoom(place))
+    // The account with the fewest calls goes first: a tenant's many webhooks do not outnumber another's one.
+    let next = -1
+    let fewest = Number.POSITIVE_INFINITY
+    for (const [i, { place }] of queue.entries()) {
+      if (ownOf(place) >= fewest || !hasRoom(place)) continue
+      next = i
+      fewest = ownOf(place)
+      if (fewest === 0) break
+    }
     const [one] = next < 0 ? [] : queue.splice(next, 1)
     if (!one) return
     // To the end of the line of hosts.

@@ -16,10 +16,17 @@ const replay: Kind<log.Replay> = {
   batch: 1,
   leaseSeconds: 30,
   maxAttempts: 20,
+  fair: true,
   settle: async (tx, done) => {
     for (const { job } of done) {
       const { last } = await log.replay(tx, job.payload, pageSize)
-      if (last !== null) await enqueue(tx, replayKind, { ...job.payload, after: last })
+      if (last !== null)
+        await enqueue(
+          tx,
+          replayKind,
+          { ...job.payload, after: last },
+          job.account === null ? {} : { account: job.account },
+        )
     }
   },
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { PassThrough } from 'node:stream'
 import { type Contract, isMetered } from '../../src/http/endpoint.ts'
 import type { ProblemName } from '../../src/http/problem.ts'
 import { makeKey } from '../../src/lib/secret.ts'
@@ -112,6 +113,14 @@ const ways: { readonly [problem in ProblemName]?: Way } = {
   tooLarge: async ({ scene }, contract, recipe) => {
     const payload = Buffer.alloc((contract.bodyLimit ?? 256 * 1024) + 1, 32)
     return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { payload })
+  },
+  timedOut: async ({ scene }, contract, recipe) => {
+    const [type = ''] = contract.media ?? ['text/csv']
+    // The rest of the body never comes.
+    const payload = new PassThrough()
+    payload.write('%PDF-1.7\n')
+    const request = await recipe.ok(scene)
+    return send(scene.world, contract, scene.tenant, request, { payload, headers: { 'content-type': type } })
   },
   mediaType: async ({ scene }, contract, recipe) => {
     const change = { payload: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }

@@ -54,7 +54,11 @@ const furnish = async ({ db, call, parts }: World) => {
 export const makeScenery = async (options: { log?: pino.Logger } = {}): Promise<World & { carrier: Carrier }> => {
   const carrier = await startCarrier(temporaryFolder(), { smpp: 0, sip: 0 }, pino({ level: 'silent' }))
   const simulator = makeSimulator(() => ({ port: carrier.controlPort, token: carrier.token }))
-  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' }, {}, { simulator, ...options })
+  const world = await makeWorld(
+    { TRUNKLINE_SANDBOX: 'true' },
+    {},
+    { simulator, pace: { graceMs: 1_000, windowMs: 500 }, ...options },
+  )
   after(carrier.stop)
   await furnish(world)
   const { parts } = world

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import type { Contract } from '../../src/http/endpoint.ts'
 import type { Tenant, World } from '../world.ts'
@@ -8,7 +9,7 @@ import { nodeOf } from './schema.ts'
 export type Raw = { status: number; text: string; body: unknown; headers: Record<string, unknown> }
 
 /** What differs from the plain call. `key`: instead of the one that the contract wants; null for none. */
-export type Change = { headers?: Record<string, string>; payload?: string | Buffer; key?: string | null }
+export type Change = { headers?: Record<string, string>; payload?: string | Buffer | Readable; key?: string | null }
 
 /** The address of a call: parameters escaped, the query in its order. */
 export const addressOf = (contract: Contract, { params = {}, query = {} }: Request): string => {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { ok, serveOutside } from '../../http/endpoint.ts'
+import { holdDownload } from '../../http/limiters.ts'
 import { invalid, Problem } from '../../http/problem.ts'
 import { countryBy } from '../../lib/phone.ts'
 import type { Parts } from '../../parts.ts'
@@ -23,14 +24,18 @@ const refusal = ({ read, faults }: Outcome): Problem => {
 /** Contacts that an export holds in memory at a time. */
 const part = 500
 
-export const contactFileRoutes = ({ db, quotas }: Parts) => {
+export const contactFileRoutes = ({ db, quotas, limiters }: Parts) => {
+  const readPart = async (account: string, after: string | null) => {
+    const ids: string[] = (await page(db, account, after, part, 0)).map(({ id }) => id)
+    return { ids, contacts: await load(db, account, ids) }
+  }
+
   async function* textOf(account: string, form: 'csv' | 'vcf') {
     if (form === 'csv') yield csvHead
     const write = form === 'csv' ? csvLine : cardOf
     let after: string | null = null
     for (;;) {
-      const ids: string[] = (await page(db, account, after, part, 0)).map(({ id }) => id)
-      const contacts = await load(db, account, ids)
+      const { ids, contacts } = await limiters.database.run(account, () => readPart(account, after))
       if (contacts.length > 0) yield contacts.map(write).join('')
       if (ids.length < part) return
       after = ids.at(-1) ?? null
@@ -52,6 +57,7 @@ export const contactFileRoutes = ({ db, quotas }: Parts) => {
 
     serveOutside(c.exportContacts, async ({ account, query, reply }) => {
       const { format = 'csv' } = query
+      holdDownload(limiters, account.id, reply)
       reply.headers({
         'content-type': format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'text/vcard; charset=utf-8',
         'content-disposition': `attachment; filename="contacts.${format}"`,

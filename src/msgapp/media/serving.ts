@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
+import { holdDownload, type RequestLimiters } from '../../http/limiters.ts'
 import { Problem } from '../../http/problem.ts'
 import { spanOf } from '../../http/range.ts'
 import { parse, print } from '../../lib/id.ts'
@@ -73,12 +74,17 @@ const send = async (
 }
 
 /** Serves files by their links. No part of the interface for customers, who are given whole links, and so in no contract. */
-export const installMedia = (app: FastifyInstance, media: Media, log: Pick<Logger, 'error'>): void => {
+export const installMedia = (
+  app: FastifyInstance,
+  media: Media,
+  { log, limiters }: { readonly log: Pick<Logger, 'error'>; readonly limiters: RequestLimiters },
+): void => {
   app.get<Asked>('/media/:id', async ({ params, query, headers }, reply) => {
     const { account = '', until = '', signature = '' } = query
     const known = [params.id, account].map((text) => parse('MSG', print('MSG', String(text))))
     const [id, owner] = known
     if (!id || !owner || !media.links.isOpen(owner, id, String(until), String(signature))) throw refused()
+    holdDownload(limiters, owner, reply)
     const failed = (error: unknown) => log.error({ media: id, err: error }, 'files of messages: reading failed')
     return send(media, await arrived(media, owner, id), headers, reply, failed)
   })

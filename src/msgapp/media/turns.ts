@@ -1,3 +1,4 @@
+import { makeFairLimiter } from '../../lib/fair-limiter.ts'
 import { type Aged, putOff } from '../later.ts'
 
 type Asker = Aged & { readonly account: string | null }
@@ -15,22 +16,15 @@ export type Turns = {
 const usual = { each: 16, all: 128, longestMs: 120_000 }
 
 export const makeTurns = ({ each, all, longestMs } = usual): Turns => {
-  const held = new Map<string, number>()
-  let total = 0
+  const fetches = makeFairLimiter({ perKey: each, total: all })
   return {
     take: async (job, signal, work) => {
       const account = job.account ?? ''
-      const own = held.get(account) ?? 0
-      if (own >= each || total >= all) putOff(job, 'other files are fetched first', { least: 1, most: 60 })
-      held.set(account, own + 1)
-      total++
+      if (!fetches.tryAcquire(account)) putOff(job, 'other files are fetched first', { least: 1, most: 60 })
       try {
         return await work(AbortSignal.any([signal, AbortSignal.timeout(longestMs)]))
       } finally {
-        const left = (held.get(account) ?? 1) - 1
-        if (left === 0) held.delete(account)
-        else held.set(account, left)
-        total--
+        fetches.release(account)
       }
     },
   }

@@ -16,11 +16,14 @@ const wakeAll = (messages: readonly store.NewMessage[]) => {
 }
 
 export const makeAccept = (db: Db): Accept => {
-  const batcher: Batcher<store.NewMessage, true> = makeBatcher(async (messages) => {
-    await store.accept(db, messages)
-    wakeAll(messages)
-    return messages.map(() => true)
-  })
+  const batcher: Batcher<store.NewMessage, true> = makeBatcher(
+    async (messages) => {
+      await store.accept(db, messages)
+      wakeAll(messages)
+      return messages.map(() => true)
+    },
+    { keyOf: ({ account }) => account },
+  )
   return {
     message: async (message, tx) => {
       if (tx) {

@@ -167,6 +167,7 @@ export const deleteMessage = contract({
   ...oneMessage,
   id: 'deleteMessage',
   method: 'DELETE',
+  waits: true,
   url: '/open/msgapp/message/:session_key/:message_uuid',
   summary: 'Delete a message: for everyone while the network allows it, else only here',
   status: 200,

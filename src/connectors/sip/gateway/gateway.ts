@@ -95,8 +95,10 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     },
   })
   const parts: Parts = { desk, media, agent, now, domain, fault }
+  const { mostBrowsers = 10_000 } = settings
   const registrar = new Registrar({
     ...{ desk, realm, secret, timers: agent.timers, now },
+    mostOfAccount: Math.ceil(mostBrowsers / 4),
     events: {
       // A browser takes calls only once it has heard that it is registered.
       arrived: (binding) => void setImmediate(() => calls.arrived(binding)),
@@ -113,7 +115,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
   const transport = new WebSockets({ protocol: 'WS', sentBy: { host: domain, port: null } }, agent.transports)
   agent.transports.add(transport)
   const door = new Door({
-    ...{ transport, timers: agent.timers, mostBrowsers: settings.mostBrowsers ?? 10_000 },
+    ...{ transport, timers: agent.timers, mostBrowsers },
     hasCalls: (flow) => calls.over(flow),
     isUsed: (flow) => registrar.of(flow) !== null || calls.over(flow),
   })

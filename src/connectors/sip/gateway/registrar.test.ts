@@ -13,10 +13,10 @@ const media: MediaEngine = {
   close: async () => {},
 }
 
-const open = async (t: TestContext, now?: () => number) => {
+const open = async (t: TestContext, now?: () => number, settings: { mostBrowsers?: number } = {}) => {
   const timers = new ManualTimers()
   const { desk, of, entries } = makeDesk(() => ({ value: {} }), now)
-  const started = await openGateway(t, { desk, media, timers, ...(now ? { now } : {}) })
+  const started = await openGateway(t, { desk, media, timers, ...(now ? { now } : {}), ...settings })
   const left = () => of('left').map(({ about }) => about)
   return { ...started, timers, left, entries }
 }
@@ -141,4 +141,19 @@ test('a stranger hears nothing, whatever is asked', async (t) => {
   // What is answered at all is answered before the next turns of the loop are over.
   await turns()
   assert.deepEqual(peer.heard, [])
+})
+
+test('a quarter of the places is the share of an account; users of another register beyond it', async (t) => {
+  const { url } = await open(t, undefined, { mostBrowsers: 8 })
+  const browsers = await Promise.all(['ANN', 'BOB', 'EVE'].map((user) => openBrowser(t, url, user)))
+  const [ann, bob, eve] = browsers
+  assert.ok(ann && bob && eve)
+  assert.match(await ann.register(), /^200/)
+  assert.match(await bob.register(), /^200/)
+  assert.equal(await eve.register(), '503 Too Many Users')
+  const other = await openBrowser(t, url, 'ELSE')
+  assert.match(await other.register(), /^200/)
+  assert.match(await ann.register(), /^200/, 'who is registered stays so')
+  assert.match(await bob.register({ seconds: 0 }), /^200/)
+  assert.match(await eve.register(), /^200/, 'the place that was left is free')
 })

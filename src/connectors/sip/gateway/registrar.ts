@@ -39,6 +39,8 @@ export type RegistrarSettings = {
   /** Unix milliseconds. */
   now(): number
   readonly events: RegistrarEvents
+  /** Users of one account who may be registered at a time. */
+  readonly mostOfAccount: number
 }
 
 type Kept = Binding & { stop(): void }
@@ -67,6 +69,8 @@ export class Registrar {
   private readonly digest: DigestServer
   private readonly people = new Map<string, Kept>()
   private readonly flows = new Map<string, Kept>()
+  /** Registered users, by account. */
+  private readonly counts = new Map<string, number>()
 
   constructor(settings: RegistrarSettings) {
     const { realm, secret, now } = settings
@@ -157,6 +161,8 @@ export class Registrar {
     if (sharing && sharing !== before) return refusal(403, 'One user a connection')
     // It broke while the desk was asked.
     if (!flow.isOpen) return refusal(480, 'The connection is gone')
+    if (!before && (this.counts.get(person.account) ?? 0) >= this.settings.mostOfAccount)
+      return { status: 503, reason: 'Too Many Users', headers: [['Retry-After', '60']] }
     if (before) this.supersede(before, binding)
     const kept: Kept = { ...binding, stop: () => {} }
     kept.stop = this.settings.timers.after(seconds * 1_000, () => {
@@ -164,6 +170,7 @@ export class Registrar {
       this.settings.events.dismissed(flow, 'expired')
     })
     this.people.set(keyOf(person), kept)
+    this.counts.set(person.account, (this.counts.get(person.account) ?? 0) + 1)
     this.flows.set(flow.id, kept)
     if (before?.flow.id !== flow.id) this.settings.events.arrived(kept)
     return this.granted(binding.contact, seconds)
@@ -199,7 +206,12 @@ export class Registrar {
 
   private forget(kept: Kept): void {
     kept.stop()
-    if (this.people.get(keyOf(kept.person)) === kept) this.people.delete(keyOf(kept.person))
+    if (this.people.get(keyOf(kept.person)) === kept) {
+      this.people.delete(keyOf(kept.person))
+      const left = (this.counts.get(kept.person.account) ?? 1) - 1
+      if (left === 0) this.counts.delete(kept.person.account)
+      else this.counts.set(kept.person.account, left)
+    }
     if (this.flows.get(kept.flow.id) === kept) this.flows.delete(kept.flow.id)
   }
 }

@@ -56,7 +56,7 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
       note('admit', arrival)
       const [until = ''] = arrival.username.split(':')
       const value = {
-        account: 'one',
+        account: arrival.identity.startsWith('ELSE') ? 'two' : 'one',
         user: arrival.identity,
         generation: arrival.generation ?? 1,
         until: Number(until),
