@@ -5,6 +5,7 @@ import { conflict, invalid, notFound, unprocessable } from '../../http/problem.t
 import { pageOf } from '../../http/schema.ts'
 import { phoneNumber } from '../../http/validation.ts'
 import { withdraw } from '../../jobs/ops.ts'
+import { fromBase64url } from '../../lib/base64url.ts'
 import { iso } from '../../lib/clock.ts'
 import { readCursor, writeCursor } from '../../lib/cursor.ts'
 import { parse, print, uuid } from '../../lib/id.ts'
@@ -58,7 +59,7 @@ const startOf = (query: Paged) => {
 
 /** A cursor of conversations: they have no ids of their own. */
 const readPlace = (cursor: string): { time: string; id: string } => {
-  const [time = '', ...rest] = Buffer.from(cursor, 'base64url').toString().split('|')
+  const [time = '', ...rest] = fromBase64url(cursor)?.toString().split('|') ?? []
   if (!/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{6}Z$/.test(time) || Number.isNaN(Date.parse(time)) || rest.length === 0)
     invalid('cursor must be a next_cursor of this list')
   return { time, id: rest.join('|').replaceAll('\0', '') }

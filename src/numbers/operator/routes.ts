@@ -2,6 +2,7 @@ import type { Tx } from '../../db/sql.ts'
 import { ok, serve } from '../../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../../http/problem.ts'
 import { phoneNumber } from '../../http/validation.ts'
+import { fromBase64url } from '../../lib/base64url.ts'
 import { iso } from '../../lib/clock.ts'
 import { readCursor, writeCursor } from '../../lib/cursor.ts'
 import { parse, print } from '../../lib/id.ts'
@@ -30,8 +31,8 @@ const shownStock = (row: store.StockRow) => ({
 
 /** Numbers are their own cursor. */
 const numberCursor = (text: string) => {
-  const number = Buffer.from(text, 'base64url').toString('latin1')
-  return /^\+\d{7,15}$/.test(number) ? number : badCursor()
+  const number = fromBase64url(text)?.toString('latin1')
+  return number !== undefined && /^\+\d{7,15}$/.test(number) ? number : badCursor()
 }
 
 type Which = { numbers?: string[]; group_id?: string }
