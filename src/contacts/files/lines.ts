@@ -37,18 +37,28 @@ const headOf = (text: string): string => text.slice(0, longestHead).split(':', 1
 const isQuoted = (text: string): boolean => /ENCODING=QUOTED-PRINTABLE/i.test(headOf(text))
 
 /** A content line while more of it may come. Pieces, since each look at a growing text would copy all of it. */
-type Open = { readonly line: number; readonly pieces: string[]; size: number; quoted: boolean; soft: boolean }
+type Open = {
+  readonly line: number
+  readonly pieces: string[]
+  size: number
+  headed: boolean
+  quoted: boolean
+  soft: boolean
+}
 
 const begin = ({ line, text }: TextLine): Open => {
   const quoted = isQuoted(text)
   const soft = quoted && text.endsWith('=')
   const pieces = [soft ? text.slice(0, -1) : text]
-  return { line, pieces, size: text.length, quoted, soft }
+  return { line, pieces, size: text.length, headed: text.includes(':'), quoted, soft }
 }
 
 const extend = (open: Open, text: string): void => {
   // Parameters may be folded, too.
-  if (open.size < longestHead) open.quoted = isQuoted(open.pieces.join('') + text)
+  if (!open.headed && open.size < longestHead) {
+    open.quoted = isQuoted(open.pieces.join('') + text)
+    open.headed = text.includes(':')
+  }
   open.soft = open.quoted && text.endsWith('=')
   if (open.size < longest) open.pieces.push(open.soft ? text.slice(0, -1) : text)
   // An empty piece counts too: pieces are as few as characters.
