@@ -26,7 +26,7 @@ const longForms: Record<string, string[]> = {
   fuzz: [
     ...['test/fuzz.test.ts', 'test/malformed.test.ts', 'simulator/faults.test.ts'],
     ...['src/connectors/smpp/flood.test.ts', 'src/connectors/sip/codec/**/fuzz.test.ts'],
-    'src/connectors/xmpp/fuzz.test.ts',
+    ...['src/connectors/xmpp/fuzz.test.ts', 'test/parsers.test.ts'],
   ],
   chaos: ['test/chaos/**/*.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],

@@ -29,6 +29,8 @@ const longest = [
   ...['test/checks.test.ts', 'test/sandbox.test.ts', 'src/sms/courier.test.ts', 'test/chaos/deliverers.test.ts'],
   ...['src/msgapp/channels/channels.test.ts', 'src/msgapp/media/media.test.ts', 'test/chaos/links.test.ts'],
   ...['src/sms/wire.test.ts', 'src/numbers/supply.test.ts', 'src/connectors/didww/didww.test.ts'],
+  // Alone, since it measures.
+  'test/linear.test.ts',
 ]
 
 /** Tests whose SQL matters: those of the domains and of the queue. What is `onEachPostgres` tries both servers by itself. */

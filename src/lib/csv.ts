@@ -1,4 +1,5 @@
 import { pipeline, type Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { CsvError, parse } from 'csv-parse'
 
 /** A line of a CSV file, by the number under which an editor shows it. */
@@ -10,6 +11,19 @@ export class BrokenFile extends Error {
   constructor(line: number, message: string) {
     super(message)
     this.line = line
+  }
+}
+
+/** Bytes after which others have their turn: 64 KiB of line feeds hold the event loop for 60 ms. */
+const turn = 2 * 1024
+
+async function* small(body: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
+  for await (const chunk of body) {
+    const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk)
+    for (let at = 0; at < bytes.length; at += turn) {
+      yield bytes.subarray(at, at + turn)
+      await setImmediate()
+    }
   }
 }
 
@@ -32,7 +46,7 @@ export async function* linesOf(body: Readable, longestLine = 10_000): AsyncGener
     on_record: (cells: string[], { lines }) => [...cells, String(lines)],
   })
   // The error reaches us by the loop.
-  pipeline(body, parser, () => {})
+  pipeline(body, small, parser, () => {})
   try {
     for await (const record of parser) {
       const cells: string[] = record

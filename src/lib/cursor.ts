@@ -1,3 +1,4 @@
+import { fromBase64url, fromBase64url } from './base64url.ts'
 import { parse as parseId, print } from './id.ts'
 
 /** Where a keyset page ends: the time and the id of its last row. Opaque to clients. */
@@ -11,9 +12,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** @returns as many parts as asked for, the last one with whatever it holds; null for what is no cursor of the list */
 export const readParts = (list: string, text: string, count: number): string[] | null => {
-  const bytes = Buffer.from(text, 'base64url')
-  // Decoders skip what is no base64url; only one spelling of a cursor is ours.
-  if (bytes.toString('base64url') !== text) return null
+  const bytes = fromBase64url(text)
+  if (bytes === null) return null
   try {
     const [given, ...parts] = utf8.decode(bytes).split('|')
     if (given !== list || parts.length < count || parts.some((part) => part.includes('\0'))) return null

@@ -64,14 +64,29 @@ const sections = (text: string): { session: readonly string[]; media: readonly S
   return { session: lines.slice(0, starts[0] ?? lines.length), media }
 }
 
-const formatsOf = (types: readonly string[], lines: readonly string[]): Format[] =>
-  types.flatMap((word) => {
+/** What the attributes of a name say of each type; of two, the first counts. */
+const byType = (lines: readonly string[], name: 'rtpmap' | 'fmtp'): ReadonlyMap<string, string> => {
+  const start = `a=${name}:`
+  const found = new Map<string, string>()
+  for (const line of lines) {
+    const space = line.startsWith(start) ? line.indexOf(' ') : -1
+    const type = line.slice(start.length, space)
+    if (space >= 0 && !found.has(type)) found.set(type, line.slice(space + 1).trim())
+  }
+  return found
+}
+
+/** Each type once: a line may name as many as it likes. */
+const formatsOf = (types: readonly string[], lines: readonly string[]): Format[] => {
+  const [maps, parameters] = [byType(lines, 'rtpmap'), byType(lines, 'fmtp')]
+  return [...new Set(types)].flatMap((word) => {
     const type = Number(word)
-    const map = find(lines, `a=rtpmap:${word} `) ?? fixed[type] ?? ''
+    const map = maps.get(word) ?? fixed[type] ?? ''
     const [name = '', clock = ''] = map.split('/')
     if (!/^\d{1,3}$/.test(word) || type > 127 || name === '' || !/^\d{1,6}$/.test(clock)) return []
-    return [{ type, name: name.toLowerCase(), clock: Number(clock), parameters: find(lines, `a=fmtp:${word} `) ?? '' }]
+    return [{ type, name: name.toLowerCase(), clock: Number(clock), parameters: parameters.get(word) ?? '' }]
   })
+}
 
 const securityOf = (lines: readonly string[]): Security | null => {
   const ufrag = find(lines, 'a=ice-ufrag:')

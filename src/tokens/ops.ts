@@ -4,6 +4,7 @@ import type { Changes } from '../db/changes.ts'
 import type { Db, Sql, Tx } from '../db/sql.ts'
 import type { Person } from '../http/auth.ts'
 import type { Schedule } from '../jobs/schedule.ts'
+import { fromBase64url } from '../lib/base64url.ts'
 import { seconds } from '../lib/clock.ts'
 import { parse } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
@@ -12,6 +13,12 @@ import * as store from './store.ts'
 /** RFC 8725, 3.11: a type of our own keeps these tokens from being taken for others. */
 const type = 'voice+jwt'
 const audience = 'voice'
+
+/** Three parts in canonical base64url (RFC 7515, 2 and 3.1): else one token could be spelled in several ways. */
+const isCanonical = (token: string): boolean => {
+  const parts = token.split('.', 4)
+  return parts.length === 3 && parts.every((part) => fromBase64url(part) !== null)
+}
 
 /** `epoch`: how often all tokens of the user had been revoked; a claim where it is above 0. */
 export type Claims = { user: string; account: string; label: string | null; epoch?: number }
@@ -58,20 +65,19 @@ export const makeTokens = (db: Db, seal: Seal, changes: Changes): Tokens => {
   }
 
   const verify: Tokens['verify'] = async (token, issuer) => {
+    if (!isCanonical(token)) throw new errors.JWTInvalid('the token is not canonical base64url')
     const find = async ({ kid }: { kid?: string }) => {
       const key = (await keys(db)).find((one) => one.kid === kid)
       if (!key) throw new errors.JWKSNoMatchingKey()
       return importJWK(key.public_jwk, 'EdDSA')
     }
     const options = { algorithms: ['EdDSA'], typ: type, issuer, audience, requiredClaims: ['exp', 'sub', 'jti'] }
-    const { payload } = await jwtVerify<{ account_uuid?: string; label?: string | null; epoch?: number }>(
-      token,
-      find,
-      options,
-    )
-    const { sub, account_uuid, label = null, exp = 0, epoch = 0 } = payload
-    if (!sub || !account_uuid) throw new errors.JWTInvalid('claims are missing')
-    return { user: sub, account: account_uuid, label, epoch, expiresAt: new Date(exp * 1000) }
+    const { payload } = await jwtVerify<Record<string, unknown>>(token, find, options)
+    const { sub, account_uuid: account, label = null, exp = 0, epoch = 0 } = payload
+    if (typeof sub !== 'string' || typeof account !== 'string' || (label !== null && typeof label !== 'string'))
+      throw new errors.JWTInvalid('a claim is missing, or is no text')
+    if (typeof epoch !== 'number') throw new errors.JWTInvalid('the claim epoch is no number')
+    return { user: sub, account, label, epoch, expiresAt: new Date(exp * 1000) }
   }
 
   return {

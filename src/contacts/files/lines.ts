@@ -1,10 +1,14 @@
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import { setImmediate } from 'node:timers/promises'
 
 /** A line of text, by its number. What is longer than `longest` is cut: only pictures are. */
 export type TextLine = { readonly line: number; readonly text: string }
 
 const longest = 64 * 1024
+
+/** Lines after which others have their turn: 32,000 short ones come in one piece. */
+const turn = 1_000
 
 /** Lines as they come, however they end, and without holding one longer than 64 KiB. */
 async function* physicalLines(body: Readable): AsyncGenerator<TextLine> {
@@ -16,31 +20,70 @@ async function* physicalLines(body: Readable): AsyncGenerator<TextLine> {
     const parts = decoder.write(chunk).split('\n')
     const last = parts.pop() ?? ''
     for (const part of parts) {
+      if (line % turn === 0) await setImmediate()
       yield { line: line++, text: cut(open + part).replace(/\r$/, '') }
       open = ''
     }
-    open = cut(open + last)
+    if (open.length < longest) open = cut(open + last)
   }
   open = cut(open + decoder.end())
   if (open !== '') yield { line, text: open.replace(/\r$/, '') }
 }
 
-const isSoft = (text: string): boolean => text.endsWith('=') && /^[^:]*ENCODING=QUOTED-PRINTABLE/i.test(text)
+/** Characters in which the parameters of a line are looked for. */
+const longestHead = 2_000
+
+const headOf = (text: string): string => text.slice(0, longestHead).split(':', 1)[0] ?? ''
+const isQuoted = (text: string): boolean => /ENCODING=QUOTED-PRINTABLE/i.test(headOf(text))
+
+/** A content line while more of it may come. Pieces, since each look at a growing text would copy all of it. */
+type Open = {
+  readonly line: number
+  readonly pieces: string[]
+  size: number
+  headed: boolean
+  quoted: boolean
+  soft: boolean
+}
+
+const begin = ({ line, text }: TextLine): Open => {
+  const quoted = isQuoted(text)
+  const soft = quoted && text.endsWith('=')
+  const pieces = [soft ? text.slice(0, -1) : text]
+  return { line, pieces, size: text.length, headed: text.includes(':'), quoted, soft }
+}
+
+const extend = (open: Open, text: string): void => {
+  // Parameters may be folded, too.
+  if (!open.headed && open.size < longestHead) {
+    open.quoted = isQuoted(open.pieces.join('') + text)
+    open.headed = text.includes(':')
+  }
+  open.soft = open.quoted && text.endsWith('=')
+  if (open.size < longest) open.pieces.push(open.soft ? text.slice(0, -1) : text)
+  // An empty piece counts too: pieces are as few as characters.
+  open.size += text.length + 1
+}
+
+const ended = ({ line, pieces, soft }: Open): TextLine => ({
+  line,
+  text: `${pieces.join('')}${soft ? '=' : ''}`.slice(0, longest),
+})
 
 /**
  * Content lines of vCards: what was folded (RFC 6350, 3.2: the next line begins with a space or a tab) is one line again, and
  * so is quoted-printable text of vCard 2.1, which goes on after `=`.
  */
 export async function* contentLines(body: Readable): AsyncGenerator<TextLine> {
-  let open: TextLine | null = null
-  for await (const { line, text } of physicalLines(body)) {
-    if (open && isSoft(open.text)) open = { line: open.line, text: (open.text.slice(0, -1) + text).slice(0, longest) }
-    else if (open && /^[ \t]/.test(text))
-      open = { line: open.line, text: (open.text + text.slice(1)).slice(0, longest) }
+  let open: Open | null = null
+  for await (const physical of physicalLines(body)) {
+    const { text } = physical
+    if (open?.soft) extend(open, text)
+    else if (open && /^[ \t]/.test(text)) extend(open, text.slice(1))
     else {
-      if (open) yield open
-      open = { line, text }
+      if (open) yield ended(open)
+      open = begin(physical)
     }
   }
-  if (open) yield open
+  if (open) yield ended(open)
 }

@@ -29,7 +29,10 @@ export const readHead = (cells: readonly string[]): Head | string[] => {
   const faults: string[] = []
   for (const [i, cell] of cells.entries()) {
     const column = columnOf(cell.toLowerCase())
-    if (!column) faults.push(`there is no column "${cell}": did you mean ${nearest(cell.toLowerCase(), [...columns])}?`)
+    if (!column)
+      faults.push(
+        `there is no column "${cell}": did you mean ${nearest(cell.slice(0, 40).toLowerCase(), [...columns])}?`,
+      )
     else if (at.has(column)) faults.push(`the column ${column} stands twice`)
     else at.set(column, i)
   }

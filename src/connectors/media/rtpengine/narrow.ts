@@ -3,7 +3,11 @@ import type { MediaCodec, MediaDirection } from '../../port.ts'
 
 /** rtpengine hands descriptions on, so what we want of them is written into them. */
 
-const isAttribute = (line: string, type: number) => new RegExp(`^a=(?:rtpmap|fmtp|rtcp-fb):${type} `).test(line)
+/** The payload type that an attribute is about, or null. */
+const typeOf = (line: string): number | null => {
+  const [, type] = /^a=(?:rtpmap|fmtp|rtcp-fb):(\d{1,3}) /.exec(line) ?? []
+  return type === undefined ? null : Number(type)
+}
 
 /**
  * The description with some codecs only, and with the keys of a telephone beside them.
@@ -23,10 +27,10 @@ export const narrow = (
   if (clocks.length === 0)
     return { cause: 'codec', reason: `it speaks ${names}; possible here are ${codecs.join(', ')}` }
   const all = (/^m=audio \S+ \S+ (.*)$/m.exec(text)?.[1] ?? '').trim().split(/\s+/).map(Number)
-  const dropped = all.filter((type) => !kept.includes(type))
+  const dropped = new Set<number | null>(all.filter((type) => !kept.includes(type)))
   const lines = text
     .split(/\r?\n/)
-    .filter((line) => !dropped.some((type) => isAttribute(line, type)))
+    .filter((line) => !dropped.has(typeOf(line)))
     .map((line) => line.replace(/^(m=audio \S+ \S+) .*$/, `$1 ${kept.join(' ')}`))
   return { text: lines.join('\r\n') }
 }

@@ -1,4 +1,4 @@
-import { SipError } from './message.ts'
+import { noBody, SipError } from './message.ts'
 import { bodyLength, headLength, largest } from './parse.ts'
 
 /**
@@ -9,7 +9,12 @@ import { bodyLength, headLength, largest } from './parse.ts'
 export class Frames {
   private readonly onMessage: (octets: Buffer) => void
   private readonly onPing: () => void
-  private held: Buffer = Buffer.alloc(0)
+  private held: Buffer = noBody
+  /** Where `held` lies, once it came in pieces, and where in it `held` ends. */
+  private room: Buffer = noBody
+  private end = 0
+  /** Octets of `held` that hold no end of a head. */
+  private searched = 0
   /** Length of the message that is awaited, once its head is here. */
   private wanted = 0
 
@@ -20,7 +25,7 @@ export class Frames {
 
   /** False once the framing is lost. */
   push(chunk: Buffer): boolean {
-    this.held = this.held.length === 0 ? chunk : Buffer.concat([this.held, chunk])
+    this.append(chunk)
     while (this.held.length > 0) {
       if (this.wanted === 0) this.skipPings()
       const found = this.wanted > 0 || this.readHead()
@@ -29,14 +34,34 @@ export class Frames {
       const message = this.held.subarray(0, this.wanted)
       this.held = this.held.subarray(this.wanted)
       this.wanted = 0
+      this.searched = 0
       this.onMessage(message)
     }
     return true
   }
 
+  /** Doubles the room, so that a message in pieces of one octet is copied twice and not once for each piece. */
+  private append(chunk: Buffer): void {
+    if (this.held.length === 0) {
+      this.held = chunk
+      this.room = noBody
+      return
+    }
+    const size = this.held.length
+    if (this.room.length === 0 || this.end + chunk.length > this.room.length) {
+      this.room = Buffer.allocUnsafe(2 * (size + chunk.length))
+      this.held.copy(this.room)
+      this.end = size
+    }
+    chunk.copy(this.room, this.end)
+    this.end += chunk.length
+    this.held = this.room.subarray(this.end - size - chunk.length, this.end)
+  }
+
   /** True when the length of the next message is known. */
   private readHead(): boolean | 'lost' {
-    const head = headLength(this.held)
+    const head = headLength(this.held, Math.max(0, this.searched - 3))
+    this.searched = this.held.length
     if (head < 0) return this.held.length > largest ? 'lost' : false
     try {
       this.wanted = head + bodyLength(this.held.subarray(0, head))
@@ -56,6 +81,8 @@ export class Frames {
         at += 4
       } else at += 2
     }
-    if (at > 0) this.held = this.held.subarray(at)
+    if (at === 0) return
+    this.held = this.held.subarray(at)
+    this.searched = 0
   }
 }

@@ -112,9 +112,12 @@ export const contentLength = (headed: { readonly headers: readonly Header[] }): 
   return value === undefined ? null : readNumber(value, 2 ** 31, 'Content-Length')
 }
 
-/** Octets before the body, the empty line included; -1 when the head has not ended. */
-export const headLength = (octets: Buffer): number => {
-  const end = octets.indexOf('\r\n\r\n')
+/**
+ * Octets before the body, the empty line included; -1 when the head has not ended.
+ * @param from octets before which the head is known not to end
+ */
+export const headLength = (octets: Buffer, from = 0): number => {
+  const end = octets.indexOf('\r\n\r\n', from)
   return end < 0 ? -1 : end + 4
 }
 

@@ -21,7 +21,7 @@ const hostName = new RegExp(`^(?:${label}\\.)*${label}\\.?$`, 'i')
 
 /** @throws SipError */
 export const readHostPort = (text: string): { host: string; port: number | null } => {
-  const [, host = '', port] = /^(\[[^\]]*\]|[^:]*?)\s*(?::\s*(\d+))?$/.exec(text) ?? []
+  const [, host = '', port] = /^(\[[^\]]*\]|[^:\s]*)\s*(?::\s*(\d+))?$/.exec(text) ?? []
   const isAddress = host.startsWith('[') ? isIPv6(host.slice(1, -1)) : isIPv4(host)
   const isHost = isAddress || (host.length <= 255 && hostName.test(host) && !/^[\d.]+$/.test(host))
   if (!isHost) throw new SipError(`"${text.slice(0, 60)}" is not a host`)

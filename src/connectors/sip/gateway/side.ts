@@ -19,11 +19,11 @@ export const described = (content: string): NonNullable<Answer['body']> => ({ ty
 const mostKeys = 64
 
 /** The key of an INFO: `Signal=5` of application/dtmf-relay, or the bare one of application/dtmf. */
-const keyOf = (request: SipRequest): string | null => {
+export const keyOf = (request: SipRequest): string | null => {
   const text = request.body.toString()
   const [, key = null] =
     contentTypeOf(request) === 'application/dtmf-relay'
-      ? (/^\s*Signal\s*=\s*([\d*#A-D])\s*$/im.exec(text) ?? [])
+      ? (/^[ \t]*Signal[ \t]*=[ \t]*([\d*#A-D])[ \t]*\r?$/im.exec(text) ?? [])
       : (/^\s*([\d*#A-D])\s*$/i.exec(text) ?? [])
   return key
 }

@@ -7,8 +7,19 @@ const mostKept = 1 << 20
 /** Bytes of a stanza after which the stream is left: no server lets as much through. */
 const mostRead = 1 << 22
 
+/** Elements in one another, and elements of a stanza, that are kept. */
 const deepest = 64
-const mostElements = 20_000
+const mostElements = 10_000
+
+/** Attributes of an element that are kept: saxes resolves all of them at once, 25,000 of one stanza in 100 ms. */
+const mostAttributes = 256
+
+/**
+ * Namespaces and attributes of elements below the deepest one. saxes looks for a prefix in every open element, in quadratic
+ * time: this answers at once. Names there mean nothing, and saxes holds every open element until it ends.
+ */
+const anyNamespace: Record<string, string> = new Proxy({}, { get: (_, prefix) => prefix })
+const noAttributes: Record<string, SaxesAttributeNS> = Object.freeze(Object.create(null))
 
 /** The stream is not what RFC 6120, section 11, allows, or too much. */
 export class StreamFault extends Error {}
@@ -16,7 +27,7 @@ export class StreamFault extends Error {}
 export type ReaderEvents = {
   /** The header of the stream. */
   opened(attrs: Readonly<Record<string, string>>): void
-  /** @param cut it was too large: its children are not here */
+  /** @param cut it was too large, too deep or broken: its children are not here */
   stanza(stanza: Xml, cut: boolean): void
   closed(): void
 }
@@ -50,6 +61,7 @@ export class Reader {
   private kept = 0
   private read = 0
   private count = 0
+  private attributes = 0
   private cut = false
 
   constructor(events: ReaderEvents) {
@@ -63,17 +75,28 @@ export class Reader {
     this.parser.on('doctype', fault('a document type'))
     this.parser.on('comment', fault('a comment'))
     this.parser.on('processinginstruction', fault('a processing instruction'))
+    this.parser.on('opentagstart', () => {
+      this.attributes = 0
+    })
+    this.parser.on('attribute', () => this.attribute())
     this.parser.on('opentag', (tag) => this.begin(tag))
     this.parser.on('closetag', () => this.end())
     this.parser.on('text', (text) => this.text(text))
     this.parser.on('cdata', (text) => this.text(text))
   }
 
-  /** @throws StreamFault for what is no stream of XMPP */
+  /** @throws StreamFault for what is no stream of XMPP, after the stanza that it stands in was given as a cut one */
   write(bytes: Uint8Array): void {
-    this.read += bytes.length
-    if (this.read > mostRead) throw new StreamFault('a stanza of more than 4 MiB')
-    this.parser.write(this.decode(bytes))
+    try {
+      this.read += bytes.length
+      if (this.read > mostRead) throw new StreamFault('a stanza of more than 4 MiB')
+      this.parser.write(this.decode(bytes))
+    } catch (error) {
+      const [stanza] = this.path.splice(0)
+      // Counted as received: a server would send it again whenever the stream is resumed (XEP-0198, 5), for ever.
+      if (error instanceof StreamFault && stanza) this.events.stanza({ ...stanza, children: [] }, true)
+      throw error
+    }
   }
 
   private decode(bytes: Uint8Array): string {
@@ -82,6 +105,14 @@ export class Reader {
     } catch {
       throw new StreamFault('bytes that are no UTF-8')
     }
+  }
+
+  private attribute(): void {
+    if (++this.attributes <= mostAttributes) return
+    this.cut = true
+    // saxes offers no other way to leave one out.
+    const listed: unknown = Reflect.get(this.parser, 'attribList')
+    if (Array.isArray(listed)) listed.pop()
   }
 
   private begin(tag: SaxesTagNS): void {
@@ -94,6 +125,11 @@ export class Reader {
     this.depth++
     this.count++
     if (this.depth > deepest || this.count > mostElements) this.cut = true
+    if (this.cut && this.depth > 1) {
+      if (this.depth > deepest) tag.ns = anyNamespace
+      tag.attributes = noAttributes
+      return
+    }
     const attrs = attributesOf(tag)
     this.grow(Object.values(attrs).reduce((sum, value) => sum + value.length, tag.name.length))
     if (this.cut && this.depth > 1) return

@@ -34,7 +34,8 @@ const challenges = (response: SipResponse): Known[] => {
       const offered = auth.params
         .get('qop')
         ?.toLowerCase()
-        .split(/\s*,\s*/)
+        .split(',')
+        .map((option) => option.trim())
       if (algorithm === null || realm === undefined || nonce === undefined || (offered && !offered.includes('auth')))
         continue
       const stale = auth.params.get('stale')?.toLowerCase() === 'true'

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { needs } from '../../../test/needs.ts'
+import { person } from '../../../test/person.ts'
+import { startProsody, until } from '../../../test/prosody.ts'
+import { openRawServer } from '../../../test/raw-xmpp.ts'
+import { line, link, type Seen, settingsFor, watch } from './testing.ts'
+
+// Stanzas that were made to harm, over a live link: each is discarded once, nothing around it is lost, and the link stays or
+// comes back. Prosody 0.12.3 relays elements up to about 100 deep and drops deeper ones itself; other servers relay any.
+
+const ours = '15550000001'
+const us = line(`+${ours}`)
+const body = "<body xmlns='jabber:client'>bomb</body>"
+
+const message = (id: string, inner: string, attributes = ''): string =>
+  `<message from='a@localhost/x' to='${ours}@localhost' id='${id}' type='chat'${attributes}>${inner}</message>`
+
+const many = (count: number, make: (index: number) => string): string =>
+  Array.from({ length: count }, (_, i) => make(i)).join('')
+const nested = (count: number): string => '<a>'.repeat(count) + '</a>'.repeat(count)
+
+/** Each would be an ordinary message, were it not for what it carries: it must not be kept. */
+const discarded: Record<string, string> = {
+  '8,000 elements in one another': message('deep', body + nested(8_000)),
+  '36,000 elements in one another': message('deeper', body + nested(36_000)),
+  'a name of every open element': message('names', `<q:a xmlns:q='urn:q'>`.repeat(9_000) + '</q:a>'.repeat(9_000)),
+  '20,000 prefixes': message('prefixes', `<x ${many(20_000, (i) => `xmlns:p${i}='u' `)}/>${body}`),
+  '20,000 attributes': message('attributes', `<x ${many(20_000, (i) => `a${i}='' `)}/>${body}`),
+  '20,000 attributes of the stanza': message(
+    'own',
+    body,
+    many(20_000, (i) => ` a${i}=''`),
+  ),
+  '30,000 elements beside one another': message('wide', body + '<a/>'.repeat(30_000)),
+  'a text of 2 MB': message('long', `<body>${'x'.repeat(2_000_000)}</body>`),
+}
+
+/** Each ends the stream, as RFC 6120, 4.9.3 and 11.1, want; a server would send it again when the stream is resumed. */
+const ending: Record<string, string> = {
+  'an entity bomb': message('e1', `<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]><body>&b;</body>`),
+  'a comment': message('e4', '<!-- a comment --><body>b</body>'),
+  'a prefix that nobody declared': message('e6', '<x:y/><body>b</body>'),
+  'a stanza of 5 MiB': message('e8', `<body>${'x'.repeat(5 << 20)}</body>`),
+  'elements that overlap': message('e9', '<a><b></a></b><body>b</body>'),
+}
+
+const linked = async (t: TestContext, seen: Seen) => {
+  const server = await openRawServer(t, ours)
+  const settings = { mode: 'client', host: '127.0.0.1', port: server.port, domain: 'localhost', password: 'p' } as const
+  await link(t, { ...settings, encryption: 'direct', tls_ca: server.ca, reconnect_seconds: 1 }, seen, [us])
+  return server
+}
+
+/** The longest that the thread was busy without a look at its sockets, ms of processor time, until it is stopped. */
+const watchTurns = (t: TestContext) => {
+  let [worst, last, isOver] = [0, process.threadCpuUsage(), false]
+  const look = () => {
+    const { user, system } = process.threadCpuUsage(last)
+    worst = Math.max(worst, (user + system) / 1000)
+    last = process.threadCpuUsage()
+    if (!isOver) setImmediate(look)
+  }
+  setImmediate(look)
+  t.after(() => {
+    isOver = true
+  })
+  return () => worst
+}
+
+test(
+  'a stanza that is too deep, too wide or too long is discarded, and the link stays',
+  needs('openssl'),
+  async (t) => {
+    const seen = watch()
+    const server = await linked(t, seen)
+    for (const [name, stanza] of Object.entries(discarded)) {
+      await t.test(name, async (t) => {
+        const before = seen.log.length
+        const worst = watchTurns(t)
+        server.send(message(`before ${name}`, '<body>before</body>'))
+        server.send(stanza)
+        server.send(message(`after ${name}`, '<body>after</body>'))
+        await until('both others', () => seen.inbound.length === 2)
+        t.diagnostic(`${stanza.length} bytes, at most ${worst().toFixed(1)} ms of the event loop`)
+        assert.deepEqual(
+          seen.inbound.splice(0).map(({ text }) => text),
+          ['before', 'after'],
+        )
+        assert.equal(seen.log.slice(before).filter((one) => one.startsWith('stanza-too-large')).length, 1)
+        assert.ok(worst() < 50, `${worst()} ms`)
+      })
+    }
+    assert.deepEqual(server.logins, { fresh: 1, resumed: 0 })
+  },
+)
+
+test(
+  'a stanza that ends the stream is not sent again once it is resumed, and others are not lost',
+  needs('openssl'),
+  async (t) => {
+    const seen = watch()
+    const server = await linked(t, seen)
+    let resumed = 0
+    for (const [name, stanza] of Object.entries(ending)) {
+      await t.test(name, async () => {
+        server.send(message(`before ${name}`, '<body>before</body>'))
+        server.send(stanza)
+        server.send(message(`after ${name}`, '<body>after</body>'))
+        await until('both others', () => seen.inbound.length === 2)
+        assert.deepEqual(
+          seen.inbound.splice(0).map(({ text }) => text),
+          ['before', 'after'],
+        )
+        assert.deepEqual(server.logins, { fresh: 1, resumed: ++resumed })
+      })
+    }
+  },
+)
+
+for (const mode of ['client', 'component'] as const)
+  test(`what an ordinary user sends through Prosody leaves the link up (${mode})`, needs('prosody'), async (t) => {
+    const server = await startProsody(t, [ours, '15550000002'])
+    const seen = watch()
+    await link(t, settingsFor(mode, server), seen, [us])
+    const friend = await person(t, server, '15550000002')
+    const me = mode === 'client' ? `${ours}@localhost` : `${ours}@gate.localhost`
+    for (const depth of [60, 70, 90, 200, 2_000])
+      friend.write(`<message to='${me}' id='d${depth}' type='chat'><body>deep</body>${nested(depth)}</message>`)
+    friend.write(`<message to='${me}' id='wide' type='chat'><body>wide</body>${'<a/>'.repeat(9_000)}</message>`)
+    friend.write(`<message to='${me}' type='chat' ${many(15_000, (i) => `a${i}='' `)}><body>odd</body></message>`)
+    friend.say(me, 'after', 'last')
+    await until('the last message', () => seen.inbound.some(({ text }) => text === 'after'))
+    assert.deepEqual(
+      [...seen.states.values()].flat().map(({ phase }) => phase),
+      ['connecting', 'connected'],
+    )
+    t.diagnostic(`${seen.inbound.map(({ text }) => text).join(', ')}; ${seen.log.length} discarded`)
+  })
