@@ -511,7 +511,7 @@ text('answers of DIDWW', readAnswer, 8_000, {
 
 // Parts of requests.
 
-text('cursor', readCursor, 50_000, {
+text('cursor', (input) => readCursor('list', input), 50_000, {
   'a long one': (n) => many(n, 'A'),
   separators: (n) => Buffer.from(many(n, '|')).toString('base64url'),
 })
@@ -525,7 +525,7 @@ text('e-mail address', (input) => readDetail('E', input), 50_000, {
   'a long one': (n) => many(n, 'a@'),
   spaces: (n) => `a${many(n, ' ')}b`,
 })
-text('Range', (input) => spanOf(input, 100), 50_000, {
+text('Range', (input) => spanOf({ range: input }, 100), 50_000, {
   digits: (n) => `bytes=${many(n, '1')}`,
   spaces: (n) => `bytes=${many(n, ' ')}1`,
   parts: (n) => `bytes=0-1${many(n, ',0-1')}`,

@@ -13,10 +13,10 @@ export const capabilities = [
 
 export type Capability = (typeof capabilities)[number]
 
-const bits: Readonly<Record<string, number>> = Object.fromEntries(capabilities.map((name, i) => [name, 1 << i]))
+const bits = new Map<string, number>(capabilities.map((name, i) => [name, 1 << i]))
 
 /** The bit of a capability in a mask; 0 for a name that this version does not know. */
-export const bitOf = (name: string): number => bits[name] ?? 0
+export const bitOf = (name: string): number => bits.get(name) ?? 0
 
 /** The mask of a list of capabilities. @param names null: all, also those of later versions */
 export const maskOf = (names: readonly string[] | null): number =>

@@ -1,4 +1,4 @@
-import { fromBase64url, fromBase64url } from './base64url.ts'
+import { fromBase64url } from './base64url.ts'
 import { parse as parseId, print } from './id.ts'
 
 /** Where a keyset page ends: the time and the id of its last row. Opaque to clients. */

@@ -43,12 +43,12 @@ const signingKey = (apiKey: string): Buffer => createHmac('sha256', apiKey).upda
 const needs = 'develop'
 
 /** Why a connection is closed, by the code of the refusal that a new one would get. */
-const reasons: Readonly<Record<string, string>> = {
-  account_blocked: 'the account is blocked',
-  key_expired: 'the key has expired',
-  scope_missing: `the key lacks the scope ${needs}`,
-  address_not_allowed: 'the key may not be used from this address',
-}
+const reasons = new Map([
+  ['account_blocked', 'the account is blocked'],
+  ['key_expired', 'the key has expired'],
+  ['scope_missing', `the key lacks the scope ${needs}`],
+  ['address_not_allowed', 'the key may not be used from this address'],
+])
 
 /** Who listens: whether that one still may is asked again. */
 type Listener = {
@@ -81,7 +81,7 @@ export const makeTunnel = (
   const closeIfRefused = (session: Session, { key, address }: Listener) => {
     const refusal = upgradeRefusal(key, address, needs)
     // A close frame has room for 123 bytes (RFC 6455, 5.5).
-    if (refusal) session.close(4401, reasons[refusal.code] ?? refusal.code)
+    if (refusal) session.close(4401, reasons.get(refusal.code) ?? refusal.code)
   }
 
   const check = async (session: Session, listener: Listener) => {

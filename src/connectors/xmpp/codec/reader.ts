@@ -18,8 +18,8 @@ const mostAttributes = 256
  * Namespaces and attributes of elements below the deepest one. saxes looks for a prefix in every open element, in quadratic
  * time: this answers at once. Names there mean nothing, and saxes holds every open element until it ends.
  */
-const anyNamespace: Record<string, string> = new Proxy({}, { get: (_, prefix) => prefix })
-const noAttributes: Record<string, SaxesAttributeNS> = Object.freeze(Object.create(null))
+const anyNamespace = new Proxy<Record<string, string>>(Object.create(null), { get: (_, prefix) => prefix })
+const noAttributes = Object.freeze<Record<string, SaxesAttributeNS>>(Object.create(null))
 
 /** The stream is not what RFC 6120, section 11, allows, or too much. */
 export class StreamFault extends Error {}
