@@ -44,6 +44,9 @@ export const requestFault = ({ httpVersion, headers, rawHeaders }: IncomingMessa
   if (twice !== null) return malformed(`The header ${twice} came more than once: send it once`)
   const coding = headers['content-encoding']
   if (coding === undefined || coding.trim().toLowerCase() === 'identity') return null
+  // Without a body there is nothing that could be coded (RFC 9112, 6.3).
+  const length = headers['content-length']
+  if (headers['transfer-encoding'] === undefined && (length === undefined || Number(length) === 0)) return null
   // RFC 9110, 15.5.16.
   const message = 'Content-Encoding must be identity: send the body without compression'
   return new Problem('mediaType', message, 'unsupported_content_encoding', { 'accept-encoding': 'identity' })
