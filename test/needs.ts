@@ -36,6 +36,11 @@ const isOnPath = (program: string): boolean =>
     isExecutable(join(folder, program)),
   )
 
+const missing = (reason: string): { skip: string } => {
+  if (process.env.CI === 'true') throw new Error(reason)
+  return { skip: reason }
+}
+
 /**
  * The options of a test that uses a program: skipped where that is missing, and the run says how to install it.
  * @param isHere for programs that are not started by their name
@@ -43,7 +48,13 @@ const isOnPath = (program: string): boolean =>
  */
 export const needs = (program: Program, isHere = isOnPath(program)): { skip: false | string } => {
   if (isHere) return { skip: false }
-  const reason = `needs ${program}: apt-get install ${packages[program]}`
-  if (process.env.CI === 'true') throw new Error(reason)
-  return { skip: reason }
+  return missing(`needs ${program}: apt-get install ${packages[program]}`)
 }
+
+/**
+ * The options of a test that uses recorded data which are kept beside the repository.
+ * @param folder null where they are missing
+ * @throws Error with CI=true, as for programs
+ */
+export const needsData = (folder: string | null, what: string): { skip: false | string } =>
+  folder === null ? missing(`needs ${what}`) : { skip: false }

@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Fields, fieldsOf } from '../../simulator/didww/resources.ts'
+import { needsData } from '../needs.ts'
 
 /** A request of the provider's own SDK to the provider's sandbox, and the answer. */
 export type Interaction = {
@@ -18,9 +19,7 @@ const place = join(import.meta.dirname, '../../../shared/data/didww')
 const folder = existsSync(place) ? place : null
 
 /** The options of a test that needs the recordings: skipped aloud where they are not. */
-export const needsRecordings = {
-  skip: folder === null ? 'needs the recorded traffic of the provider in ../shared/data/didww' : false,
-}
+export const needsRecordings = needsData(folder, 'the recorded traffic of the provider in ../shared/data/didww')
 
 const quoted = (text: string): unknown => JSON.parse(text.replaceAll("''", "'"))
 

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { needsData } from '../../../test/needs.ts'
 import { Agent, type AgentHandlers, type AgentSettings } from './codec/agent/agent.ts'
 import type { SessionEvents } from './codec/dialog/session.ts'
 import type { SipMessage, SipRequest, SipResponse } from './codec/message.ts'
@@ -17,9 +18,7 @@ import { openUdp } from './codec/transport/udp.ts'
 const place = join(import.meta.dirname, '../../../../shared/data/rfc4475')
 const folder = existsSync(place) ? place : null
 
-export const wantsTorture = {
-  skip: folder === null ? 'needs the messages of RFC 4475 in ../shared/data/rfc4475' : false,
-}
+export const wantsTorture = needsData(folder, 'the messages of RFC 4475 in ../shared/data/rfc4475')
 
 /** By their names in the RFC. */
 export const tortureMessages = (): Map<string, Buffer> =>
