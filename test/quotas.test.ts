@@ -101,7 +101,9 @@ test('disabled webhooks cannot be piled up either: ten of them count as one', as
 
 test('an account has as many channels as its quota says, and a deleted one makes room', async () => {
   const settings = { host: '127.0.0.1', port: 9, token: 'a token for these tests' }
-  await db.begin((tx) => keepConnection(tx, parts.seal, parts.changes, { kind: 'sandbox', name: 'chat', settings }))
+  await db.begin((tx) =>
+    keepConnection(tx, parts.seal, parts.changes, { kind: 'sandbox', name: 'chat', settings, shared: true }),
+  )
   const ada = await limited({ channels: 2 })
   const create = () => call(ada, 'POST', '/open/msgapp/channel/create', { phone_number: `+4477009${10_000 + ++made}` })
   const first = await create()

@@ -39,7 +39,13 @@ test('every endpoint for accounts states a known capability', () => {
   assert.ok(isRefused)
   assert.ok(walked.length >= 100, `saw only ${walked.length} endpoints`)
   for (const { id, needs } of walked) assert.ok(capabilities.includes(needs), `${id} needs ${needs}`)
-  assert.deepEqual([...new Set(walked.map(({ needs }) => needs))].sort(), ['develop', 'inbox', 'numbers', 'read_only'])
+  assert.deepEqual([...new Set(walked.map(({ needs }) => needs))].sort(), [
+    'develop',
+    'inbox',
+    'numbers',
+    'people',
+    'read_only',
+  ])
 })
 
 for (const contract of walked) {

@@ -43,7 +43,7 @@ export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Parts) => [
       const user = parse('USR', user_uuid) ?? notFound(unknown)
       if ((await store.nextEpoch(tx, account.id, user)) === 0) notFound(unknown)
       await changes.announce(tx, 'tokens')
-      await audit(tx, { target: print('USR', user), after: { revoked: 'user' } })
+      await audit(tx, { target: print('USR', user), before: { tokens: 'all of the user' } })
       return ok({ user_uuid: print('USR', user), revoked: 'user' })
     }
     const found = await tokens.bearer(token ?? '', publicUrl())
@@ -55,7 +55,7 @@ export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Parts) => [
         'too_many_revocations',
       )
     await changes.announce(tx, 'tokens')
-    await audit(tx, { target: print('USR', user), after: { revoked: 'token' } })
+    await audit(tx, { target: print('USR', user), before: { tokens: 'one' } })
     return ok({ user_uuid: print('USR', user), revoked: 'token' })
   }),
 
