@@ -49,6 +49,7 @@ export class Call {
         rtcp: (packet) => leg?.takeRtcp(packet, performance.now()),
         connected: () => this.events.connected(id),
         failed: (reason) => this.events.failed(id, reason),
+        dropped: (from, expected) => this.events.dropped(id, from, expected),
       }
       const { place, rtpPorts, webrtcPorts } = this.ground
       const line =

@@ -106,14 +106,14 @@ export class Leg {
     return done(this.write(formats, this.wish, this.remote))
   }
 
-  accept(text: string, at: number): MediaAnswer<null> {
+  accept(text: string, at: number, source: string | null = null): MediaAnswer<null> {
     if (this.offer === null || this.offer === 'theirs') return refused('state', `${this.id} has made no offer`)
     const description = this.read(text)
     if (typeof description === 'string') return refused('description', description)
     const agreed = choose(description.formats, codecsOf(this.offer.formats))
     if (!agreed) return refused('codec', this.noCodec(description))
     this.remote = description
-    this.line.setRemote(description)
+    this.line.setRemote(description, source)
     this.agree(agreed, at)
     return done(null)
   }
@@ -236,6 +236,7 @@ export class Leg {
         jitterMs: intake.jitterMs(agreement?.codec.clock ?? 8_000),
       },
       sent: { packets: outlet.packets, bytes: outlet.bytes, lost: outlet.lost },
+      dropped: this.line.dropped,
       roundTripMs: outlet.roundTripMs,
       lastMediaAt: this.lastMediaAt && Math.round(Date.now() - (performance.now() - this.lastMediaAt)),
       local: this.line.local,

@@ -73,13 +73,13 @@ export class RtpengineCall {
     if (offer && 'cause' in offer) return refused(offer.cause, offer.reason)
     const remote = offer?.text ?? null
     const counts = { isConnected: false, packets: 0, changedAt: Date.now(), isSilenceTold: false, isBlocked: false }
-    const side: Side = { wish, remote, local: null, other: null, ...counts }
+    const side: Side = { wish, source: wish.source ?? null, remote, local: null, other: null, ...counts }
     this.sides.set(wish.id, side)
     const none = refused('state', 'this engine sends nothing of its own')
     return done({
       id: wish.id,
       describe: () => this.guard(() => this.describe(side)),
-      accept: (answer) => this.guard(() => this.accept(side, answer)),
+      accept: (answer, source) => this.guard(() => this.accept(side, answer, source)),
       renegotiate: (text) => this.guard(() => this.renegotiate(side, text)),
       reoffer: (direction) => this.guard(() => this.reoffer(side, direction)),
       press: async () => none,
@@ -106,8 +106,9 @@ export class RtpengineCall {
     return done(await this.dialogue.offer(other, side, offer.text))
   }
 
-  private async accept(side: Side, text: string): Promise<MediaAnswer<null>> {
+  private async accept(side: Side, text: string, source?: string): Promise<MediaAnswer<null>> {
     const { other } = side
+    side.source = source ?? side.source
     if (!other || side.local === null) return refused('state', `${side.wish.id} has made no offer`)
     const answer = narrow(text, side.wish.codecs)
     if ('cause' in answer) return refused(answer.cause, answer.reason)
@@ -188,6 +189,7 @@ export class RtpengineCall {
             codec: codecOf(counts?.codec),
             received: { packets: counts?.packets ?? 0, bytes: counts?.bytes ?? 0, lost: null, jitterMs: null },
             sent: { packets: given?.packets ?? 0, bytes: given?.bytes ?? 0, lost: null },
+            dropped: null,
             roundTripMs: null,
             lastMediaAt: counts?.packets ? counts.lastAt : null,
             local: counts?.local ?? null,

@@ -261,6 +261,8 @@ export class Call {
         const reason = `Nothing was heard of ${leg} for ${seconds} s`
         if (this.answeredBy !== null) this.end({ how: 'media_timeout', status: 408, reason, by: null })
       },
+      dropped: (leg, from, expected) =>
+        note(`${leg}: packets from ${from} are dropped, they are expected from ${expected}`),
       failed: (leg, reason) => {
         note(`${leg ?? 'media'} failed: ${reason}`)
         const isTheirs = leg === null || leg === 'caller' || this.sides.some(({ media }) => media.id === leg)

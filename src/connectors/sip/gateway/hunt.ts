@@ -235,20 +235,20 @@ export class Hunt {
       this.begin = (attempt) => {
         ringing.add(attempt)
         attempt.start(parts, {
-          progress: (response) => {
+          progress: (response, flow) => {
             if (this.isWon) return
             if (response.status === 180 && !hasRung) {
               hasRung = true
               this.settings.events.ringing(target)
             }
-            if (response.body.length > 0 && attempts.length === 1) void this.early(attempt, response)
+            if (response.body.length > 0 && attempts.length === 1) void this.early(attempt, response, flow)
           },
-          accepted: (response) => {
+          accepted: (response, flow) => {
             if (this.isWon) void attempt.side.session?.bye()
             else {
               this.isWon = true
               for (const other of ringing) if (other !== attempt) other.cancel(true)
-              this.answered(attempt, response).then(
+              this.answered(attempt, response, flow).then(
                 (ending) =>
                   resolve(
                     ending || this.isCancelled
@@ -271,16 +271,16 @@ export class Hunt {
     return outcome === 'failed' && side.person !== null && this.settings.registrar.expects(side.person)
   }
 
-  private async early({ media }: Attempt, response: SipResponse): Promise<void> {
-    const taken = await media.accept(response.body.toString())
+  private async early({ media }: Attempt, response: SipResponse, flow: Flow): Promise<void> {
+    const taken = await media.accept(response.body.toString(), flow.address)
     if (taken.outcome === 'done') this.settings.events.early()
   }
 
   /** Null when its media are agreed. */
-  private async answered({ media }: Attempt, response: SipResponse): Promise<Ending | null> {
+  private async answered({ media }: Attempt, response: SipResponse, flow: Flow): Promise<Ending | null> {
     // The answer may have come with an earlier, reliable response (RFC 3262, 5).
     if (response.body.length === 0) return null
-    const taken = await media.accept(response.body.toString())
+    const taken = await media.accept(response.body.toString(), flow.address)
     return taken.outcome === 'refused' ? ofMedia(taken) : null
   }
 }
