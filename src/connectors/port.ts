@@ -185,7 +185,7 @@ export type NumberSupplier = {
   state(): LinkState
 }
 
-/** What a media engine said; the cause decides what a caller is told: 503, 488, 400, 500 in SIP's words. */
+/** What a media engine said; the cause decides what a caller is told: 503, 488, 488, 500 in SIP's words. */
 export type MediaAnswer<T> =
   | { readonly outcome: 'done'; readonly value: T }
   | {

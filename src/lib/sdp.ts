@@ -46,6 +46,10 @@ const isDirection = (word: string): word is Direction => /^(?:sendrecv|sendonly|
 /** An address of all zeros was how one was put on hold before: nothing is to be sent there (RFC 3264, 8.4). */
 const held = { sendrecv: 'sendonly', sendonly: 'sendonly', recvonly: 'inactive', inactive: 'inactive' } as const
 
+/** Multicast (RFC 1112, 4; RFC 4291, 2.7) and broadcast: media are sent to one peer. */
+const isGroup = (address: string): boolean =>
+  /^(?:22[4-9]|23\d)\./.test(address) || /^ff/i.test(address) || address === '255.255.255.255'
+
 type Section = { readonly media: string; readonly lines: readonly string[] }
 
 const find = (lines: readonly string[], start: string): string | null =>
@@ -103,6 +107,7 @@ export const readAudio = (text: string): AudioDescription | string => {
   const security = securityOf(both)
   // With ICE nothing is sent there. Elsewhere a name would have to be asked for (RFC 8866, 5.7, allows one; carriers give none).
   if (!security && isIP(address) === 0) return `c= is to be an IP address, not ${address.slice(0, 64)}`
+  if (!security && isGroup(address)) return `c= is to be the address of one host, not ${address.slice(0, 64)}`
   const rtcp = Number((find(audio.lines, 'a=rtcp:') ?? '').split(/\s+/)[0])
   return {
     address,

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { isIP } from 'node:net'
 import { type AudioDescription, type Format, readAudio, writeAudio } from '../../../lib/sdp.ts'
 import type { MediaAnswer, MediaCodec, MediaDirection, MediaLegStats } from '../../port.ts'
 import { done, refused } from '../answer.ts'
@@ -268,6 +269,9 @@ export class Leg {
     if (typeof description === 'string') return description
     if (this.kind === 'webrtc' && !description.security)
       return 'a browser’s description needs a=ice-ufrag, a=ice-pwd and a=fingerprint'
+    const { address } = this.line.own()
+    if (this.kind === 'rtp' && isIP(description.address) !== isIP(address))
+      return `c= names ${description.address.slice(0, 64)}, which cannot be reached from ${address}`
     return description
   }
 

@@ -208,7 +208,8 @@ export class Hunt {
     const { parts, plan } = this.settings
     const { ringing } = this
     const endings: Ending[] = []
-    let [hasRung, isFinal] = [false, false]
+    // After early media the caller has heard something: another trunk would ring behind an announcement.
+    let [hasRung, isHeard, isFinal] = [false, false, false]
     return new Promise((resolve) => {
       const give = (isOver: boolean) => {
         for (const attempt of ringing) attempt.cancel()
@@ -223,7 +224,7 @@ export class Hunt {
         if (!ringing.delete(attempt)) return
         endings.push(ending)
         if (this.isWon || ringing.size > 0) return
-        resolve({ ending: weightiest(endings) ?? nobody, isFinal: hasRung || isFinal })
+        resolve({ ending: weightiest(endings) ?? nobody, isFinal: hasRung || isHeard || isFinal })
       }
       const refused = (attempt: Attempt, outcome: Outcome) => {
         if (this.mayReturn(attempt, outcome) && hasRung) this.absent.add(attempt)
@@ -241,7 +242,9 @@ export class Hunt {
               hasRung = true
               this.settings.events.ringing(target)
             }
-            if (response.body.length > 0 && attempts.length === 1) void this.early(attempt, response, flow)
+            if (response.body.length === 0 || attempts.length > 1) return
+            isHeard = true
+            void this.early(attempt, response, flow)
           },
           accepted: (response, flow) => {
             if (this.isWon) void attempt.side.session?.bye()
