@@ -190,7 +190,7 @@ const limits = {
     [Type.Array(Type.String({ pattern: '^[0-9]{0,15}$' }), { maxItems: 1_000, examples: [['44', '33']] }), Type.Null()],
     {
       description:
-        'Leading digits of what may be called, an empty text for everything; null: everything but premium rate and satellites. Emergency numbers never',
+        'Leading digits of what may be called, an empty text for everything; null: everything but premium rate, personal numbers, satellites and the countries known for toll fraud, the Caribbean under +1 among them (docs/operating.md). Emergency numbers never',
     },
   ),
 }
