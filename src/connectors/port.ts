@@ -258,6 +258,9 @@ export type MediaLeg = {
   play(hertz: number | null): Promise<MediaAnswer<null>>
 }
 
+/** SRTP with keys in descriptions (RFC 4568) on a plain leg. `offer`: encrypted where the peer can. */
+export type MediaSrtp = 'never' | 'offer' | 'require'
+
 export type MediaLegWish = {
   /** Ours, such as `agent` and `trunk`. */
   readonly id: string
@@ -268,6 +271,8 @@ export type MediaLegWish = {
   readonly codecs: readonly MediaCodec[]
   /** The address that the peer's signalling comes from: media may come from there too, when the peer sits behind a NAT. */
   readonly source?: string
+  /** Of a plain leg; never unless told. */
+  readonly srtp?: MediaSrtp
 }
 
 /** The media of one call; it ends with close() or with `failed(null)`. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { LinkState, MediaLegStats, MediaRecording } from './port.ts'
+import type { LinkState, MediaLegStats, MediaRecording, MediaSrtp } from './port.ts'
 
 /**
  * The port of voice: types only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their media.
@@ -155,6 +155,8 @@ export type VoiceTrunk = {
   /** Of `national`: whose numbers are written with 0, all others with 00. Without it they are written as `e164`. */
   readonly callingCode?: string | null
   readonly codecs: readonly ('pcmu' | 'pcma')[]
+  /** SRTP with keys in descriptions (RFC 4568). */
+  readonly srtp: MediaSrtp
   readonly pingSeconds: number
   /** Calls at a time; null for no limit. */
   readonly channels: number | null

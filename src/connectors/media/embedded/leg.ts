@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type AudioDescription, type Format, readAudio, writeAudio } from '../../../lib/sdp.ts'
-import type { MediaAnswer, MediaCodec, MediaDirection, MediaLegStats } from '../../port.ts'
+import type { MediaAnswer, MediaCodec, MediaDirection, MediaLegStats, MediaLegWish, MediaSrtp } from '../../port.ts'
 import { done, refused } from '../answer.ts'
 import { otherLaw } from '../codec/g711.ts'
 import { readReports, writeReport } from '../codec/rtcp.ts'
@@ -12,6 +12,7 @@ import { Intake } from './intake.ts'
 import { Keypad } from './keypad.ts'
 import type { Line } from './line.ts'
 import { type Given, Outlet } from './outlet.ts'
+import { fitnessFor } from './sdes.ts'
 
 /** What a leg tells its call. Times are milliseconds of the steady clock. */
 export type LegEvents = {
@@ -27,6 +28,7 @@ export class Leg {
   readonly id: string
   readonly kind: 'webrtc' | 'rtp'
   private readonly codecs: readonly MediaCodec[]
+  private readonly srtp: MediaSrtp
   private readonly line: Line
   private readonly events: LegEvents
   private readonly name: string
@@ -50,13 +52,12 @@ export class Leg {
   other: Leg | null = null
 
   constructor(
-    id: string,
-    kind: 'webrtc' | 'rtp',
-    codecs: readonly MediaCodec[],
+    { id, kind, codecs, srtp }: Required<Pick<MediaLegWish, 'id' | 'kind' | 'codecs' | 'srtp'>>,
     name: string,
     line: Line,
     events: LegEvents,
   ) {
+    this.srtp = srtp
     this.id = id
     this.kind = kind
     this.codecs = codecs
@@ -265,7 +266,7 @@ export class Leg {
   }
 
   private read(text: string): AudioDescription | string {
-    const description = readAudio(text)
+    const description = readAudio(text, this.kind === 'rtp' ? fitnessFor(this.srtp) : undefined)
     if (typeof description === 'string') return description
     if (this.kind === 'webrtc' && !description.security)
       return 'a browser’s description needs a=ice-ufrag, a=ice-pwd and a=fingerprint'
@@ -283,7 +284,8 @@ export class Leg {
   private write(formats: readonly Format[], direction: MediaDirection, offer: AudioDescription | null): string {
     const own = this.line.own()
     const { session, version, name } = this
-    const fallback = this.kind === 'webrtc' ? 'UDP/TLS/RTP/SAVPF' : 'RTP/AVP'
+    const plain = this.srtp === 'require' ? 'RTP/SAVP' : 'RTP/AVP'
+    const fallback = this.kind === 'webrtc' ? 'UDP/TLS/RTP/SAVPF' : plain
     const isAnswer = this.offer === 'theirs'
     const security = own.security && { ...own.security, ...(isAnswer ? {} : { setup: 'actpass' as const }) }
     return writeAudio({

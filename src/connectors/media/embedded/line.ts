@@ -3,7 +3,7 @@ import type { AudioDescription, OwnAudio } from '../../../lib/sdp.ts'
 /** What carries a leg's packets: plain UDP, or ICE with DTLS-SRTP. Packets are in the clear on this side. */
 export type Line = {
   /** What a description of ours says of it. */
-  own(): Pick<OwnAudio, 'address' | 'port' | 'rtcpPort' | 'isMuxed' | 'security'>
+  own(): Pick<OwnAudio, 'address' | 'port' | 'rtcpPort' | 'isMuxed' | 'security' | 'crypto'>
   /** The peer's description, the first one or another: where it is from now on.
    *  @param source where its signalling comes from; null: as before */
   setRemote(description: AudioDescription, source?: string | null): void

@@ -69,7 +69,8 @@ export class RtpengineCall {
     if (this.isClosed) return refused('state', 'the call has ended')
     if (this.sides.has(wish.id)) return refused('state', `there is a leg ${wish.id} already`)
     if (this.sides.size >= 2) return refused('state', 'a call in rtpengine has two legs')
-    const offer = wish.offer === null ? null : narrow(wish.offer, wish.codecs)
+    if (wish.srtp === 'require') return refused('codec', 'this engine does not encrypt the audio of trunks')
+    const offer = wish.offer === null ? null : narrow(wish.offer, wish.codecs, wish.kind)
     if (offer && 'cause' in offer) return refused(offer.cause, offer.reason)
     const remote = offer?.text ?? null
     const counts = { isConnected: false, packets: 0, changedAt: Date.now(), isSilenceTold: false, isBlocked: false }
@@ -110,7 +111,7 @@ export class RtpengineCall {
     const { other } = side
     side.source = source ?? side.source
     if (!other || side.local === null) return refused('state', `${side.wish.id} has made no offer`)
-    const answer = narrow(text, side.wish.codecs)
+    const answer = narrow(text, side.wish.codecs, side.wish.kind)
     if ('cause' in answer) return refused(answer.cause, answer.reason)
     side.remote = answer.text
     await this.dialogue.answer(other, side, answer.text)
@@ -122,7 +123,7 @@ export class RtpengineCall {
   private async renegotiate(side: Side, text: string): Promise<MediaAnswer<string>> {
     const { other } = side
     if (!other || other.remote === null) return refused('state', `${side.wish.id} is in no bridge that stands`)
-    const offer = narrow(text, side.wish.codecs)
+    const offer = narrow(text, side.wish.codecs, side.wish.kind)
     if ('cause' in offer) return refused(offer.cause, offer.reason)
     const audio = readAudio(offer.text)
     const said: MediaDirection = typeof audio === 'string' ? 'sendrecv' : audio.direction

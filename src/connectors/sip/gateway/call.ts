@@ -165,6 +165,7 @@ export class Call {
     const codecs = trunk || plan.record !== null || plan.targets.some((target) => 'trunk' in target) ? narrow : wide
     const added = await opened.value.addLeg({
       ...{ id: 'caller', kind: trunk ? 'rtp' : 'webrtc', codecs: trunk?.settings.codecs ?? codecs },
+      srtp: trunk?.settings.srtp ?? 'never',
       offer: incoming.invite.body.length > 0 ? incoming.invite.body.toString() : null,
       ...(trunk ? { source: incoming.flow.address } : {}),
     })

@@ -96,7 +96,10 @@ export const tryEcho = async (
   if (opened.outcome === 'refused') return [ill('media', opened.reason, 'Try again when fewer calls are under way')]
   const call = opened.value
   try {
-    const leg = await call.addLeg({ id: 'callee', kind: 'rtp', offer: null, codecs: trunk.settings.codecs })
+    const leg = await call.addLeg({
+      ...{ id: 'callee', kind: 'rtp', offer: null },
+      ...{ codecs: trunk.settings.codecs, srtp: trunk.settings.srtp },
+    })
     const offer = leg.outcome === 'done' ? await leg.value.describe() : leg
     if (leg.outcome === 'refused' || offer.outcome === 'refused') {
       const { reason } = offer.outcome === 'refused' ? offer : failed(500, 'no media')

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { MediaCall, MediaCodec } from '../../port.ts'
+import type { MediaCall, MediaCodec, MediaLegWish } from '../../port.ts'
 import type { VoicePerson, VoicePlan, VoiceTarget } from '../../voice-port.ts'
 import type { Ask } from '../codec/agent/ask.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
@@ -155,7 +155,9 @@ export class Hunt {
     // This call is counted already.
     if (trunk.room < 0) return [veiled(503, `All channels of the trunk ${trunk.settings.name} are taken`)]
     const where = { trunk: trunk.settings.id, person: null, flow: null }
-    return [await this.prepare(where, 'rtp', trunk.settings.codecs, trunk.ask(number, this.settings.plan.callerId))]
+    const { codecs, srtp } = trunk.settings
+    const ask = trunk.ask(number, this.settings.plan.callerId)
+    return [await this.prepare(where, { kind: 'rtp', codecs, srtp }, ask)]
   }
 
   private async toPeople(people: Extract<VoiceTarget, { people: unknown }>['people']): Promise<(Attempt | Ending)[]> {
@@ -165,7 +167,7 @@ export class Hunt {
       const binding = registrar.find(person)
       if (!binding) continue
       const where = { trunk: null, person, flow: binding.flow }
-      prepared.push(await this.prepare(where, 'webrtc', codecs, this.toward(binding)))
+      prepared.push(await this.prepare(where, { kind: 'webrtc', codecs }, this.toward(binding)))
     }
     return prepared
   }
@@ -188,12 +190,11 @@ export class Hunt {
 
   private async prepare(
     where: { trunk: string | null; person: Side['person']; flow: Flow | null },
-    kind: 'webrtc' | 'rtp',
-    codecs: readonly MediaCodec[],
+    wish: Pick<MediaLegWish, 'kind' | 'codecs' | 'srtp'>,
     ask: Ask,
   ): Promise<Attempt | Ending> {
     const { media, caller, side } = this.settings
-    const leg = await media.addLeg({ id: `callee-${++this.made}`, kind, offer: null, codecs })
+    const leg = await media.addLeg({ id: `callee-${++this.made}`, offer: null, ...wish })
     if (leg.outcome === 'refused') return ofMedia(leg)
     // Bridged before it describes itself: it then offers what the caller can hear.
     const bridged = await media.bridge(caller.media, leg.value)

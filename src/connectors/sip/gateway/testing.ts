@@ -107,6 +107,7 @@ export const trunkOf = (port: number, more: Partial<VoiceTrunk> = {}): VoiceTrun
   ...{ id: 'carrier', name: 'carrier', host: '127.0.0.1', port, transport: 'udp', username: null, password: null },
   ...{ authority: null, serverName: null },
   ...{ register: false, addresses: [], domain: null, numbers: 'plus', codecs: ['pcmu', 'pcma'], pingSeconds: 3_600 },
+  srtp: 'never',
   ...{ channels: null, ...more },
 })
 
