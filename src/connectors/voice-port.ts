@@ -49,6 +49,11 @@ export type VoiceReceived = {
   readonly from: string
   readonly to: string
   readonly name: string | null
+  /** How the carrier verified the caller's number (3GPP TS 24.229), such as TN-Validation-Passed; null: it does not say. */
+  readonly verstat: string | null
+  /** The carrier has asked the portability database, and where a ported number is routed to (RFC 4694). */
+  readonly npdi: boolean
+  readonly rn: string | null
   /** All channels of the trunk are taken: it was refused with 503, and may be written down. */
   readonly isFull: boolean
 }
@@ -174,6 +179,8 @@ export type VoiceTrunkState = LinkState & {
 export type VoiceFinding = {
   readonly what: 'dns' | 'reach' | 'options' | 'registration' | 'nat' | 'tls' | 'codecs' | 'media'
   readonly well: boolean
+  /** Not well, but calls work all the same. */
+  readonly isWarning?: boolean
   readonly found: string
   readonly mend: string | null
 }
