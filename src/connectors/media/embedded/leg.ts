@@ -1,18 +1,16 @@
 import { randomInt } from 'node:crypto'
-import { isIP } from 'node:net'
-import { type AudioDescription, type Format, readAudio, writeAudio } from '../../../lib/sdp.ts'
+import { type AudioDescription, type Format, writeAudio } from '../../../lib/sdp.ts'
 import type { MediaAnswer, MediaCodec, MediaDirection, MediaLegStats, MediaLegWish, MediaSrtp } from '../../port.ts'
 import { done, refused } from '../answer.ts'
 import { otherLaw } from '../codec/g711.ts'
 import { readReports, writeReport } from '../codec/rtcp.ts'
 import { type RtpPacket, readRtp, writeRtp } from '../codec/rtp.ts'
-import { type Agreement, bridgeable, choose, codecsOf, directed, isG711, maySend, offered } from './agree.ts'
+import { type Agreement, bridgeable, choose, codecsOf, directed, isG711, maySend, offered, readPeer } from './agree.ts'
 import { type Giver, playTone, pressKeys } from './giver.ts'
 import { Intake } from './intake.ts'
 import { Keypad } from './keypad.ts'
 import type { Line } from './line.ts'
 import { type Given, Outlet } from './outlet.ts'
-import { fitnessFor } from './sdes.ts'
 
 /** What a leg tells its call. Times are milliseconds of the steady clock. */
 export type LegEvents = {
@@ -266,14 +264,7 @@ export class Leg {
   }
 
   private read(text: string): AudioDescription | string {
-    const description = readAudio(text, this.kind === 'rtp' ? fitnessFor(this.srtp) : undefined)
-    if (typeof description === 'string') return description
-    if (this.kind === 'webrtc' && !description.security)
-      return 'a browser’s description needs a=ice-ufrag, a=ice-pwd and a=fingerprint'
-    const { address } = this.line.own()
-    if (this.kind === 'rtp' && isIP(description.address) !== isIP(address))
-      return `c= names ${description.address.slice(0, 64)}, which cannot be reached from ${address}`
-    return description
+    return readPeer(text, { kind: this.kind, srtp: this.srtp, address: this.line.own().address })
   }
 
   private noCodec({ formats }: AudioDescription): string {

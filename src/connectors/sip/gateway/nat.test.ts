@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone, type Telephone } from '../../../../test/media/telephone.ts'
-import { until } from '../testing.ts'
+import type { VoiceFinding } from '../../voice-port.ts'
+import type { IncomingCall } from '../codec/dialog/incoming.ts'
+import { ManualTimers, nothing, openAgent, until } from '../testing.ts'
 import {
   answer,
   dial,
@@ -85,4 +87,44 @@ test('the echo test of a trunk hears a callee that sends from its signalling add
   callee.say(1_000)
   const found = (await examining).find(({ what }) => what === 'media')
   assert.ok(found?.well, String(found?.found))
+})
+
+test('a trunk that answers no OPTIONS and takes calls is checked to the end: that is a warning', async (t) => {
+  const timers = new ManualTimers()
+  const { gateway } = await openWorld(t, toCarrier, { media, timers })
+  const calls: IncomingCall[] = []
+  // A carrier that drops OPTIONS, and answers INVITE.
+  const carrier = await openAgent(t, {
+    handlers: {
+      ...nothing,
+      admits: (_, request) => request?.method !== 'OPTIONS',
+      onInvite: (call) => void calls.push(call),
+    },
+  })
+  await gateway.apply([trunkOf(carrier.udp)])
+  const callee = await kept(t, makeTelephone())
+  callee.say(1_000)
+  const examined = async (echo: string | null) => {
+    let isAnswered = false
+    let found: VoiceFinding[] | null = null
+    const examining = Array.fromAsync(gateway.examine('carrier', echo)).then((all) => {
+      found = all
+    })
+    await until(async () => {
+      const call = calls.shift()
+      if (call) {
+        isAnswered = true
+        await answer(call, callee)
+      }
+      // The echo is listened to for three seconds of the gateway's clock, while packets come by the real one.
+      if (!isAnswered || callee.received > 60) timers.advance(100)
+      return found
+    })
+    await examining
+    return (found ?? []).map(({ what, well, isWarning = false }) => `${what} ${well} ${isWarning}`)
+  }
+  assert.deepEqual(await examined(null), ['dns true false', 'options false false'])
+  assert.deepEqual(await examined('+33612345678'), [
+    ...['dns true false', 'options false true', 'codecs true false', 'media true false'],
+  ])
 })
