@@ -60,7 +60,13 @@ const obey = async (order: Ask): Promise<Said> => {
   if (order.ask === 'offer') {
     const silent = () => undefined
     const call = done(
-      await engine.openCall({ connected: silent, dtmf: silent, silence: silent, failed: console.error }),
+      await engine.openCall({
+        connected: silent,
+        dtmf: silent,
+        silence: silent,
+        dropped: silent,
+        failed: console.error,
+      }),
     )
     const caller = done(await call.addLeg({ id: 'caller', kind: order.kind, offer: order.sdp, codecs }))
     const callee = done(await call.addLeg({ id: 'callee', kind: 'rtp', offer: null, codecs }))

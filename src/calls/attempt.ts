@@ -47,7 +47,7 @@ export const placedCall = (
 
 /** From a trunk. @param called the number of an account that it is for */
 export const receivedCall = (
-  { callId, from }: Pick<VoiceReceived, 'callId' | 'from'>,
+  { callId, from, verstat, npdi, rn }: Pick<VoiceReceived, 'callId' | 'from' | 'verstat' | 'npdi' | 'rn'>,
   called: NonNullable<Awaited<ReturnType<typeof calledNumber>>>,
 ): NewCall => {
   const caller = plain(from, longestName)
@@ -67,5 +67,6 @@ export const receivedCall = (
     virtual_number_id: called.id,
     toll_free: called.type === 'tollfree',
     rate: called.ppm,
+    ...{ verstat, npdi, rn },
   }
 }

@@ -36,6 +36,18 @@ const Call = Type.Object({
   is_sip_trunk_call: Type.Boolean({ description: 'To or from the telephone network' }),
   caller_id_uuid: Type.Optional(Id('VCI')),
   caller_id_used: Type.String({ description: 'The number shown to the recipient' }),
+  verstat: Type.Optional(
+    Type.String({
+      description: 'Inbound: how the carrier verified the number of the caller (3GPP TS 24.229)',
+      examples: ['TN-Validation-Passed'],
+    }),
+  ),
+  npdi: Type.Optional(
+    Type.Boolean({ description: 'Inbound: the carrier has asked the number portability database (RFC 4694)' }),
+  ),
+  rn: Type.Optional(
+    Type.String({ description: 'Inbound: where a ported number is routed to (RFC 4694)', examples: ['+441632960001'] }),
+  ),
   duration: Type.Integer({ description: 'Seconds talked' }),
   recording_url: Type.Optional(
     Type.String({ description: 'A WAV file, left the agent, right the far end; the link ends after eight days' }),
@@ -194,7 +206,7 @@ const limits = {
     [Type.Array(Type.String({ pattern: '^[0-9]{0,15}$' }), { maxItems: 1_000, examples: [['44', '33']] }), Type.Null()],
     {
       description:
-        'Leading digits of what may be called, an empty text for everything; null: everything but premium rate and satellites. Emergency numbers never',
+        'Leading digits of what may be called, an empty text for everything; null: everything but premium rate, personal numbers, satellites and the countries known for toll fraud, the Caribbean under +1 among them (docs/operating.md). Emergency numbers never',
     },
   ),
 }
@@ -249,6 +261,7 @@ export const checkTrunk = contract({
       Type.Object({
         what: Enum(['dns', 'reach', 'options', 'registration', 'nat', 'tls', 'codecs', 'media']),
         well: Type.Boolean(),
+        warning: Type.Optional(Type.Boolean({ description: 'Not well, but calls work all the same' })),
         found: Type.String({ examples: ['203.0.113.5:5060 answered 200 OK'] }),
         mend: Type.Optional(Type.String({ examples: ['Set username and password as the carrier gave them'] })),
       }),

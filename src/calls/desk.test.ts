@@ -101,7 +101,9 @@ test('a call that comes in while all channels of its trunk are taken is written 
     insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
       monthly_price, ppm, status_text, expires_at)
     values (${who.id}, gen_random_uuid(), '+441632960111', 'x', 'GB', '', 'local', 'x', 0, 0, 'ACTIVE', 'infinity')`
-  const came = { trunk: 'x', callId: 'a', from: '+447700900123', to: '+441632960111', name: null, isFull: true }
+  const parties = { from: '+447700900123', to: '+441632960111', name: null }
+  const verified = { verstat: 'TN-Validation-Passed', npdi: true, rn: '+441632960001' }
+  const came = { trunk: 'x', callId: 'a', ...parties, ...verified, isFull: true }
   const strict = deskAt(null, 5)
   const come = async (more = {}) => {
     const received = await strict.receive({ ...came, ...more })
@@ -111,6 +113,7 @@ test('a call that comes in while all channels of its trunk are taken is written 
   assert.equal(await come(), '503 All Channels Are Taken')
   const [cdr] = (await history()).cdrs
   assert.deepEqual([cdr.direction, cdr.from, cdr.status, cdr.end_reason], ['I', came.from, 'FAILED', 'no_channel'])
+  assert.deepEqual({ verstat: cdr.verstat, npdi: cdr.npdi, rn: cdr.rn }, verified)
 
   // A flood of them leaves few records; one to a number that takes no calls too.
   const attempts = 60

@@ -40,6 +40,24 @@ const eventsOf = (who: Tenant) =>
     select payload::jsonb ->> 'event' as name, payload::jsonb ->> 'status' as status
     from events where account_id = ${who.id} order by id`
 
+test('a call that is cut when its paid minute is over shows the seconds that are billed', async () => {
+  const who = await tenant({ balance: '10' })
+  for (const [talked, shown] of [
+    [58_100, 59],
+    [60_020, 60],
+    [62_100, 63],
+  ] as const) {
+    const id = await begin(who)
+    await answered(who, id)
+    await pass(3_600)
+    const { since } = await db.one<{ since: number }>`
+      select (extract(epoch from app_now() - answered_at) * 1000)::float8 as since from calls where id = ${id}`
+    await ended(who, id, since - talked)
+    const { duration, call_cost } = await cdr(who, id)
+    assert.deepEqual([duration, call_cost.duration], [shown, 60])
+  }
+})
+
 test('a call is paid by the minute that began, from what was held for it', async () => {
   const who = await tenant({ balance: '10' })
   const id = await begin(who)

@@ -4,6 +4,7 @@ import pino from 'pino'
 import { until } from '../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../test/world.ts'
 import type { VoicePlan } from '../connectors/voice-port.ts'
+import { closedCountries } from './closed-countries.ts'
 import { makeDesk } from './desk.ts'
 import { mayCall } from './limits.ts'
 
@@ -97,6 +98,18 @@ test('a day costs no more than allowed: calls that would are not begun, and thos
   assert.ok((await reasons(who)).includes('spend_limit'))
   await pass(86_400)
   assert.equal(typeof (await place()), 'object')
+})
+
+test('countries known for toll fraud are closed by default, those under +1 among them, and open when an operator says so', () => {
+  for (const [country, prefixes] of Object.entries(closedCountries))
+    for (const prefix of prefixes) {
+      const number = `+${prefix.padEnd(11, '5')}`
+      assert.equal(mayCall(number, null)?.code, 'destination_not_allowed', `${country} ${number}`)
+      assert.equal(mayCall(number, [prefix]), null)
+    }
+  assert.equal(mayCall('+447012345678', null)?.code, 'destination_not_allowed', 'a personal number')
+  for (const open of ['+12125550123', '+14165550123', '+17875550123', '+37120000000', '+5511987654321'])
+    assert.equal(mayCall(open, null), null, open)
 })
 
 test('premium rate and satellites are not called unless an operator says so, and nothing but what he says', async () => {

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import type { Sql, Tx } from '../db/sql.ts'
 import { decimal, type Micros, micros } from '../lib/money.ts'
 import { describe } from '../lib/phone.ts'
+import { closedCountries } from './closed-countries.ts'
 import { type Refused, refuse } from './destination.ts'
 
 // What keeps a stolen token from making money for somebody else: toll fraud calls numbers that pay who has them.
@@ -133,11 +134,16 @@ export const mayBegin = async (
 /** Networks of satellites and of no country, and international premium rate (ITU-T E.164, list of assigned country codes). */
 const costly = ['870', '878', '881', '882', '883', '888', '979']
 
-/** Null when the number may be called. @param destinations of the account; null: every one but those that are costly */
+const closed = [...costly, ...Object.values(closedCountries).flat()]
+
+/** Kinds of numbers that pay whoever has them; personal numbers (+44 70) forward to anywhere at the caller's cost. */
+const paying = new Set<string | undefined>(['PREMIUM_RATE', 'PERSONAL_NUMBER'])
+
+/** Null when the number may be called. @param destinations of the account; null: those of the default list */
 export const mayCall = (number: string, destinations: Limits['destinations']): Refused | null => {
   const digits = number.slice(1)
   const allowed = destinations
     ? destinations.some((prefix) => digits.startsWith(prefix))
-    : !costly.some((prefix) => digits.startsWith(prefix)) && describe(number)?.getType() !== 'PREMIUM_RATE'
+    : !closed.some((prefix) => digits.startsWith(prefix)) && !paying.has(describe(number)?.getType())
   return allowed ? null : refuse(403, 'destination_not_allowed', `The account may not call ${number}`)
 }

@@ -132,7 +132,10 @@ const end = async (
   { status, reason }: CallEnd,
   linkOf?: RecordingLink,
 ): Promise<void> => {
-  const duration = row.answered_at ? secondsFrom(row.answered_at, at) : 0
+  const talked = row.answered_at ? Math.max(0, at.getTime() - row.answered_at.getTime()) / 1_000 : 0
+  const held = row.held_minutes * 60
+  // A call that is cut when its paid time is over ends some milliseconds later: that is no further second.
+  const duration = row.hold_id && talked > held && talked < held + 1 ? held : Math.ceil(talked)
   // Never more than was set aside: whoever is late to cut pays for it, not the account.
   const begun = row.answered_at && row.hold_id ? Math.max(1, Math.ceil(duration / 60)) : 0
   const minutes = Math.min(begun, row.held_minutes)

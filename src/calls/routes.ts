@@ -144,11 +144,12 @@ export const callRoutes = (parts: Parts) => {
       const echo = numberOf(body.echo_number)
       const trunk =
         (await findConnection(db, ['sip-trunk'], { name }, null)) ?? notFound(`There is no SIP trunk ${name}`)
-      const findings = (await voice.examine(trunk.id, echo)).map(({ mend, ...one }) => ({
+      const findings = (await voice.examine(trunk.id, echo)).map(({ mend, isWarning, ...one }) => ({
         ...one,
+        ...(isWarning ? { warning: true } : {}),
         ...(mend ? { mend } : {}),
       }))
-      const working = findings.every(({ well }) => well)
+      const working = findings.every(({ well, warning }) => well || warning)
       await audit(null, { target: [print('CNX', trunk.id), name], after: { working, echo_number: echo } })
       return ok({ working, findings })
     }),

@@ -30,6 +30,10 @@ export type CallRow = {
   billed: number
   price: string
   recorded_at: Date | null
+  /** Of inbound calls: what the carrier says of their numbers. */
+  verstat: string | null
+  npdi: boolean
+  rn: string | null
   created_at: Date
   updated_at: Date
 }
@@ -51,18 +55,20 @@ export type NewCall = Pick<
   | 'virtual_number_id'
   | 'toll_free'
   | 'rate'
-> & {
-  /** Of the voice that runs it. */
-  readonly tenure?: number
-}
+> &
+  Partial<Pick<CallRow, 'verstat' | 'npdi' | 'rn'>> & {
+    /** Of the voice that runs it. */
+    readonly tenure?: number
+  }
 
 /** Null when it was begun before. */
 export const add = (tx: Tx, c: NewCall) => tx.maybe<CallRow>`
   insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status, is_msgapp,
-    is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, tenure)
+    is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, tenure, verstat, npdi, rn)
   values (${c.account_id}, ${c.id}, ${c.callid}, ${c.direction}, ${c.user_id}, ${c.from_number}, ${c.to_number},
     ${c.iso_country_code}, 'RINGING', ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
-    ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null})
+    ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null},
+    ${c.verstat ?? null}, ${c.npdi ?? false}, ${c.rn ?? null})
   on conflict do nothing
   returning *`
 

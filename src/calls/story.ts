@@ -53,11 +53,12 @@ export const makeStories = (db: Db) => {
 const count = ({ packets, lost }: { packets: number; lost: number | null }) =>
   `${packets} packets${lost === null ? '' : `, ${lost} lost`}`
 
-const heard = ({ codec, received, sent, roundTripMs, local, remote }: MediaLegStats): string =>
+const heard = ({ codec, received, sent, dropped, roundTripMs, local, remote }: MediaLegStats): string =>
   [
     codec ?? 'no codec',
     `received ${count(received)}${received.jitterMs === null ? '' : `, jitter ${received.jitterMs} ms`}`,
     `sent ${count(sent)}`,
+    ...(dropped ? [`dropped ${dropped} packets from unexpected addresses`] : []),
     ...(roundTripMs === null ? [] : [`round trip ${roundTripMs} ms`]),
     ...(local && remote ? [`${local} with ${remote}`] : []),
   ].join('; ')

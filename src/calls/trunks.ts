@@ -20,6 +20,7 @@ export const trunkOf = ({ id, name, settings }: TrunkConnection): VoiceTrunk => 
   numbers: settings.numbers ?? 'plus',
   callingCode: settings.calling_code ?? null,
   codecs: settings.codecs ?? ['pcmu', 'pcma'],
+  srtp: settings.srtp ?? 'never',
   pingSeconds: settings.ping_seconds ?? 30,
   channels: settings.channels ?? null,
 })

@@ -65,23 +65,32 @@ const obeyListen = async (args: readonly string[], around: Surroundings): Promis
   await listenTo(access, wish, { ...around, stop: around.untilStopped() })
 }
 
-const obey = async (args: readonly string[], commands: readonly Command[], around: Surroundings): Promise<void> => {
+/** @returns false when the command found that what it tried does not work */
+const obey = async (args: readonly string[], commands: readonly Command[], around: Surroundings): Promise<boolean> => {
   const { environment, version, write, read, width } = around
   const first = sortArguments(args, null)
   const lineWidth = Math.min(width ?? 100, 120)
-  if (first.options.has('version')) return write(`${version}\n`)
+  const written = (text: string | Buffer): true => {
+    write(text)
+    return true
+  }
+  if (first.options.has('version')) return written(`${version}\n`)
   const isHelp = first.options.has('help')
   const [noun, verb] = first.words
-  if (noun === listen.name) return isHelp ? write(helpOfListen(lineWidth)) : await obeyListen(args, around)
+  if (noun === listen.name) {
+    if (isHelp) return written(helpOfListen(lineWidth))
+    await obeyListen(args, around)
+    return true
+  }
   if (noun === undefined || (verb === undefined && !standsAlone(commands, noun))) {
     const some = noun === undefined ? commands : about(commands, noun, [listen.name])
     const help = helpOf(some, lineWidth, noun === undefined)
-    if (isHelp) return write(help)
+    if (isHelp) return written(help)
     throw new UsageError(`${noun === undefined ? 'which command' : `${noun}: which of these`}?\n\n${help}`)
   }
   about(commands, noun, [listen.name])
   const command = find(commands, noun, verb ?? '')
-  if (isHelp) return write(helpOfCommand(command, lineWidth))
+  if (isHelp) return written(helpOfCommand(command, lineWidth))
   const typed = sortArguments(args, knownOf(command))
   const request = requestOf(command, typed, read)
   const headers = { ...request.headers, ...keyOf(command.contract.auth, typed, environment) }
@@ -93,16 +102,25 @@ const obey = async (args: readonly string[], commands: readonly Command[], aroun
       throw faults && error instanceof CallError ? withFaults(error, faults, width) : error
     })
     .finally(() => around.files.tell(''))
-  if (Buffer.isBuffer(reply)) return write(reply)
+  if (Buffer.isBuffer(reply)) return written(reply)
   const text = typed.options.has('json')
     ? JSON.stringify(reply, null, 2)
     : format(command.contract.reply, reply, width ?? Number.POSITIVE_INFINITY)
   write(`${text}\n`)
+  return reply.working !== false
 }
+
+/** An error as the API prints one, for programs that read `--json`. */
+const jsonOf = (error: UsageError | CallError): string =>
+  JSON.stringify(
+    { success: false, error_message: error.message.trimEnd(), ...(error instanceof CallError ? error.reply : {}) },
+    null,
+    2,
+  )
 
 /**
  * Runs one command line.
- * @returns the exit status: 0, 1 when the server refused or cannot be reached, 2 when the command line is wrong
+ * @returns the exit status: 0, 1 when the server refused, cannot be reached, or says that a connection or trunk does not work, 2 when the command line is wrong
  */
 export const runCommand = async (
   args: readonly string[],
@@ -110,11 +128,10 @@ export const runCommand = async (
   around: Surroundings,
 ): Promise<number> => {
   try {
-    await obey(args, commandsOf(contracts), around)
-    return 0
+    return (await obey(args, commandsOf(contracts), around)) ? 0 : 1
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof CallError)) throw error
-    around.complain(`trunkline: ${error.message.trimEnd()}\n`)
+    around.complain(args.includes('--json') ? `${jsonOf(error)}\n` : `trunkline: ${error.message.trimEnd()}\n`)
     return error instanceof UsageError ? 2 : 1
   }
 }

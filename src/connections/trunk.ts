@@ -45,6 +45,12 @@ export const SipTrunk = Type.Object({
   codecs: Type.Optional(
     Type.Array(Enum(['pcmu', 'pcma']), { minItems: 1, maxItems: 2, description: 'Best first; default both' }),
   ),
+  srtp: Type.Optional(
+    Enum(['never', 'offer', 'require'], {
+      description:
+        'Encrypted audio with keys in SIP (SDES, RFC 4568): never, where the carrier can, or nothing else; use transport tls with it, as others can read the keys. Default never',
+    }),
+  ),
   ping_seconds: Type.Optional(count(5, 3600, 'How often OPTIONS asks whether it lives; default 30')),
   channels: Type.Optional(count(1, 100_000, 'Calls at a time; default no limit')),
   prefixes: Type.Optional(prefixes),

@@ -185,7 +185,7 @@ export type NumberSupplier = {
   state(): LinkState
 }
 
-/** What a media engine said; the cause decides what a caller is told: 503, 488, 400, 500 in SIP's words. */
+/** What a media engine said; the cause decides what a caller is told: 503, 488, 488, 500 in SIP's words. */
 export type MediaAnswer<T> =
   | { readonly outcome: 'done'; readonly value: T }
   | {
@@ -210,6 +210,8 @@ export type MediaEvents = {
   silence(leg: string, seconds: number): void
   /** The leg, or with null the call, is at its end: nothing more will flow. */
   failed(leg: string | null, reason: string): void
+  /** Packets from this address and port are dropped: nothing announced it. Once for each, a few times for a leg. */
+  dropped(leg: string, from: string, expected: string): void
 }
 
 export type MediaLegStats = {
@@ -223,6 +225,8 @@ export type MediaLegStats = {
     readonly jitterMs: number | null
   }
   readonly sent: { readonly packets: number; readonly bytes: number; readonly lost: number | null }
+  /** Packets that came from addresses that nothing announced. Null where the engine does not count them. */
+  readonly dropped: number | null
   /** By RTCP; null until known. */
   readonly roundTripMs: number | null
   /** When the last packet came, Unix milliseconds; null before the first. */
@@ -241,8 +245,9 @@ export type MediaLeg = {
   /** Our session description: an offer when the leg was made without one, else the answer. An answer is agreed with the other leg of a
    *  bridge: ask for it after that one has its own, or it promises what this leg alone could do. */
   describe(): Promise<MediaAnswer<string>>
-  /** Takes the peer's answer to our offer. A second one, as after early media, replaces the first. */
-  accept(answer: string): Promise<MediaAnswer<null>>
+  /** Takes the peer's answer to our offer. A second one, as after early media, replaces the first.
+   *  @param source the address that the peer's signalling comes from, as in MediaLegWish */
+  accept(answer: string, source?: string): Promise<MediaAnswer<null>>
   /** Takes a new offer of the peer: hold, another address, an ICE restart. Gives our answer. */
   renegotiate(offer: string): Promise<MediaAnswer<string>>
   /** A new offer of ours in which we say this direction; `accept` takes the answer. */
@@ -252,6 +257,9 @@ export type MediaLeg = {
   /** A tone of so many hertz towards the peer instead of what the bridge brings, until null. G.711 only. */
   play(hertz: number | null): Promise<MediaAnswer<null>>
 }
+
+/** SRTP with keys in descriptions (RFC 4568) on a plain leg. `offer`: encrypted where the peer can. */
+export type MediaSrtp = 'never' | 'offer' | 'require'
 
 export type MediaLegWish = {
   /** Ours, such as `agent` and `trunk`. */
@@ -263,6 +271,8 @@ export type MediaLegWish = {
   readonly codecs: readonly MediaCodec[]
   /** The address that the peer's signalling comes from: media may come from there too, when the peer sits behind a NAT. */
   readonly source?: string
+  /** Of a plain leg; never unless told. */
+  readonly srtp?: MediaSrtp
 }
 
 /** The media of one call; it ends with close() or with `failed(null)`. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { LinkState, MediaLegStats, MediaRecording } from './port.ts'
+import type { LinkState, MediaLegStats, MediaRecording, MediaSrtp } from './port.ts'
 
 /**
  * The port of voice: types only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their media.
@@ -51,6 +51,11 @@ export type VoiceReceived = {
   readonly from: string
   readonly to: string
   readonly name: string | null
+  /** How the carrier verified the caller's number (3GPP TS 24.229), such as TN-Validation-Passed; null: it does not say. */
+  readonly verstat: string | null
+  /** The carrier has asked the portability database, and where a ported number is routed to (RFC 4694). */
+  readonly npdi: boolean
+  readonly rn: string | null
   /** All channels of the trunk are taken: it was refused with 503, and may be written down. */
   readonly isFull: boolean
 }
@@ -157,6 +162,8 @@ export type VoiceTrunk = {
   /** Of `national`: whose numbers are written with 0, all others with 00. Without it they are written as `e164`. */
   readonly callingCode?: string | null
   readonly codecs: readonly ('pcmu' | 'pcma')[]
+  /** SRTP with keys in descriptions (RFC 4568). */
+  readonly srtp: MediaSrtp
   readonly pingSeconds: number
   /** Calls at a time; null for no limit. */
   readonly channels: number | null
@@ -174,6 +181,8 @@ export type VoiceTrunkState = LinkState & {
 export type VoiceFinding = {
   readonly what: 'dns' | 'reach' | 'options' | 'registration' | 'nat' | 'tls' | 'codecs' | 'media'
   readonly well: boolean
+  /** Not well, but calls work all the same. */
+  readonly isWarning?: boolean
   readonly found: string
   readonly mend: string | null
 }

@@ -121,6 +121,14 @@ test('what describes no audio is refused in words', () => {
   assert.match(String(readAudio('x'.repeat(70_000))), /at most 65536 bytes/)
 })
 
+test('an audio stream that is off, and an address of many hosts, are refused in words', () => {
+  const with_ = (from: string, to: string) => String(readAudio(offer.join('\r\n').replaceAll(from, to)))
+  assert.match(with_('m=audio', 'm=image'), /no audio/)
+  assert.match(String(readAudio('v=0\r\nc=IN IP4 192.0.2.2\r\nm=audio 0 RTP/AVP 0\r\n')), /no audio/)
+  for (const group of ['IP4 224.2.1.1/127', 'IP4 239.255.255.255', 'IP6 ff15::101', 'IP4 255.255.255.255'])
+    assert.match(with_('IP4 192.0.2.2', group), /address of one host/)
+})
+
 test('whatever comes is read or refused, and never throws', () => {
   const line = fc.oneof(
     fc.constantFrom(...offer),

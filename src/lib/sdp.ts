@@ -20,6 +20,9 @@ export type Security = {
   readonly setup: 'active' | 'passive' | 'actpass'
 }
 
+/** A key of SRTP in a description (RFC 4568): 16 octets of key, 14 of salt, for AES_CM_128_HMAC_SHA1_80. */
+export type SdpCrypto = { readonly tag: number; readonly key: Buffer }
+
 export type AudioDescription = {
   readonly address: string
   readonly port: number
@@ -30,6 +33,8 @@ export type AudioDescription = {
   readonly formats: readonly Format[]
   readonly mid: string | null
   readonly security: Security | null
+  /** Those that can be used here, best first. */
+  readonly crypto: readonly SdpCrypto[]
   /** The m= lines in their order: an answer has as many; `index` is the audio's. */
   readonly lines: readonly string[]
   readonly index: number
@@ -45,6 +50,10 @@ const isDirection = (word: string): word is Direction => /^(?:sendrecv|sendonly|
 
 /** An address of all zeros was how one was put on hold before: nothing is to be sent there (RFC 3264, 8.4). */
 const held = { sendrecv: 'sendonly', sendonly: 'sendonly', recvonly: 'inactive', inactive: 'inactive' } as const
+
+/** Multicast (RFC 1112, 4; RFC 4291, 2.7) and broadcast: media are sent to one peer. */
+const isGroup = (address: string): boolean =>
+  /^(?:22[4-9]|23\d)\./.test(address) || /^ff/i.test(address) || address === '255.255.255.255'
 
 type Section = { readonly media: string; readonly lines: readonly string[] }
 
@@ -100,14 +109,44 @@ const securityOf = (lines: readonly string[]): Security | null => {
   return { ufrag, password, fingerprints, setup: setup === 'active' || setup === 'passive' ? setup : 'actpass' }
 }
 
-/** @returns what it says of its first audio stream, or in words what is wrong with it */
-export const readAudio = (text: string): AudioDescription | string => {
+/** Lines with another suite, several keys, a key identifier or parameters that change the packets are left out (RFC 4568, 6.3). */
+const cryptoOf = (lines: readonly string[]): SdpCrypto[] =>
+  lines.flatMap((line) => {
+    const found = /^a=crypto:(\d{1,9}) AES_CM_128_HMAC_SHA1_80 inline:([\w+/]{40})(?:\|[\d^]+)?((?: +\S+)*)\s*$/.exec(
+      line,
+    )
+    if (!found?.[1] || !found[2]) return []
+    const isPlain = (found[3] ?? '').split(/ +/).every((word) => /^(?:|WSH=.*|KDR=0|-.*)$/.test(word))
+    return isPlain ? [{ tag: Number(found[1]), key: Buffer.from(found[2], 'base64') }] : []
+  })
+
+/**
+ * @param fitness how well an audio stream fits; 0: not at all. The first of the best is taken.
+ * @returns what it says of an audio stream, or in words what is wrong with it
+ */
+export const readAudio = (
+  text: string,
+  fitness: (audio: AudioDescription) => number = () => 1,
+): AudioDescription | string => {
   if (text.length > maxBytes) return `a session description is at most ${maxBytes} bytes long`
   const { session, media } = sections(text)
   if (media.length > maxLines) return `more than ${maxLines} media`
-  const index = media.findIndex((section) => /^audio [1-9]/.test(section.media))
-  const audio = media[index]
-  if (!audio) return 'the session description has no audio'
+  const read = media.flatMap((section, index) =>
+    /^audio [1-9]/.test(section.media) ? [readSection(session, media, section, index)] : [],
+  )
+  const audios = read.filter((audio) => typeof audio !== 'string')
+  const [best] = audios.filter((audio) => fitness(audio) > 0).toSorted((a, b) => fitness(b) - fitness(a))
+  if (best) return best
+  if (audios.length > 0) return `${audios.map(({ protocol }) => protocol).join(', ')} cannot be spoken here`
+  return read.find((audio) => typeof audio === 'string') ?? 'the session description has no audio'
+}
+
+const readSection = (
+  session: readonly string[],
+  media: readonly Section[],
+  audio: Section,
+  index: number,
+): AudioDescription | string => {
   const [, portWord = '', protocol = '', ...types] = audio.media.split(/\s+/)
   const port = Number(portWord.split('/')[0])
   if (!Number.isInteger(port) || port > 65_535) return `m=audio names port ${portWord}`
@@ -118,6 +157,7 @@ export const readAudio = (text: string): AudioDescription | string => {
   const security = securityOf(both)
   // With ICE nothing is sent there. Elsewhere a name would have to be asked for (RFC 8866, 5.7, allows one; carriers give none).
   if (!security && isIP(address) === 0) return `c= is to be an IP address, not ${address.slice(0, 64)}`
+  if (!security && isGroup(address)) return `c= is to be the address of one host, not ${address.slice(0, 64)}`
   const rtcp = Number((find(audio.lines, 'a=rtcp:') ?? '').split(/\s+/)[0])
   return {
     address,
@@ -130,6 +170,7 @@ export const readAudio = (text: string): AudioDescription | string => {
     formats: formatsOf(types, audio.lines),
     mid: find(audio.lines, 'a=mid:'),
     security,
+    crypto: cryptoOf(audio.lines),
     lines: media.map((section) => section.media),
     index,
   }
@@ -149,6 +190,8 @@ export type OwnAudio = {
   readonly ssrc: number
   readonly name: string
   readonly security: { ufrag: string; password: string; fingerprint: string; setup: Security['setup'] } | null
+  /** The key of SRTP that is said in the description itself. */
+  readonly crypto?: { readonly tag: number; readonly suite: string; readonly key: string } | null
   /** The offer that this answers. */
   readonly offer: AudioDescription | null
 }
@@ -184,6 +227,7 @@ export const writeAudio = (own: OwnAudio): string => {
     `a=${own.direction}`,
     ...(own.isMuxed ? ['a=rtcp-mux'] : []),
     ...(own.isMuxed || own.rtcpPort === own.port + 1 ? [] : [`a=rtcp:${own.rtcpPort}`]),
+    ...(own.crypto ? [`a=crypto:${own.crypto.tag} ${own.crypto.suite} inline:${own.crypto.key}`] : []),
     ...secure(own),
   ]
   const media = own.offer

@@ -17,9 +17,9 @@ export type Telephone = Peer & {
   press(digits: string, isLost?: (index: number) => boolean): Promise<void>
 }
 
-const bound = async (): Promise<Socket> => {
+const bound = async (address: string): Promise<Socket> => {
   const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
+  socket.bind(0, address)
   await once(socket, 'listening')
   return socket
 }
@@ -31,13 +31,15 @@ const names = { pcmu: 'PCMU', pcma: 'PCMA' } as const
  * A carrier's end: plain RTP and RTCP by sockets of its own.
  * @param named the address that it names in its description
  * @param ownKeys the payload type of its keys; else the offer's, or 101
+ * @param address where its sockets are bound
  */
 export const makeTelephone = async (
   codec: 'pcmu' | 'pcma' = 'pcmu',
   named = '127.0.0.1',
   ownKeys: number | null = null,
+  address = '127.0.0.1',
 ): Promise<Telephone> => {
-  const [rtp, rtcp] = [await bound(), await bound()]
+  const [rtp, rtcp] = [await bound(address), await bound(address)]
   const ssrc = Math.floor(Math.random() * 2 ** 32)
   const heard: number[] = []
   const sequences: number[] = []

@@ -20,14 +20,15 @@ export const done = <T>(answer: MediaAnswer<T>): T => {
 }
 
 /** What a call told. */
-export type Told = { connected: string[]; digits: string[]; silences: string[]; failures: string[] }
+export type Told = { connected: string[]; digits: string[]; silences: string[]; failures: string[]; dropped: string[] }
 
 export const listen = (): { told: Told; events: MediaEvents } => {
-  const told: Told = { connected: [], digits: [], silences: [], failures: [] }
+  const told: Told = { connected: [], digits: [], silences: [], failures: [], dropped: [] }
   const events: MediaEvents = {
     connected: (leg) => told.connected.push(leg),
     dtmf: (leg, digit) => told.digits.push(`${leg} ${digit}`),
     silence: (leg) => told.silences.push(leg),
+    dropped: (leg, from) => told.dropped.push(`${leg} ${from}`),
     failed: (leg, reason) => told.failures.push(`${leg}: ${reason}`),
   }
   return { told, events }

@@ -151,10 +151,13 @@ export const nothing: AgentHandlers = {
 }
 
 /** An agent on loopback with UDP and TCP; its ports. */
-export const openAgent = async (t: TestContext, settings: Partial<AgentSettings> = {}) => {
+export const openAgent = async (
+  t: TestContext,
+  { address = '127.0.0.1', ...settings }: Partial<AgentSettings> & { address?: string } = {},
+) => {
   const agent = new Agent({ handlers: nothing, name: 'trunkline-test', user: 'us', ...settings })
   t.after(() => agent.close())
-  const where = { address: '127.0.0.1', port: 0 }
+  const where = { address, port: 0 }
   const udp = agent.transports.add(await openUdp(where, agent.transports))
   const tcp = agent.transports.add(await openTcp(where, agent.transports, agent.timers))
   return { agent, udp: udp.sentBy.port ?? 0, tcp: tcp.sentBy.port ?? 0 }

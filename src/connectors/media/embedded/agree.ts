@@ -1,5 +1,7 @@
-import type { Format } from '../../../lib/sdp.ts'
-import type { MediaCodec, MediaDirection } from '../../port.ts'
+import { isIP } from 'node:net'
+import { type AudioDescription, type Format, readAudio } from '../../../lib/sdp.ts'
+import type { MediaCodec, MediaDirection, MediaSrtp } from '../../port.ts'
+import { fitnessFor } from './sdes.ts'
 
 /** What a leg sends and hears: a codec, and the keys of a telephone beside it. */
 export type Agreement = { readonly codec: Format & { readonly name: MediaCodec }; readonly keys: Format | null }
@@ -62,3 +64,17 @@ export const directed = (ours: MediaDirection, theirs: MediaDirection): MediaDir
 }
 
 export const maySend = sends
+
+/** What a peer describes of its audio, or in words why a leg cannot speak it. @param address of our end */
+export const readPeer = (
+  text: string,
+  { kind, srtp, address }: { readonly kind: 'webrtc' | 'rtp'; readonly srtp: MediaSrtp; readonly address: string },
+): AudioDescription | string => {
+  const description = readAudio(text, kind === 'rtp' ? fitnessFor(srtp) : undefined)
+  if (typeof description === 'string') return description
+  if (kind === 'webrtc' && !description.security)
+    return 'a browser’s description needs a=ice-ufrag, a=ice-pwd and a=fingerprint'
+  if (kind === 'rtp' && isIP(description.address) !== isIP(address))
+    return `c= names ${description.address.slice(0, 64)}, which cannot be reached from ${address}`
+  return description
+}

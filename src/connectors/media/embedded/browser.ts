@@ -35,6 +35,9 @@ class Browser implements Line {
     return addressOf({ address: this.place.advertised, port: this.socket.address().port })
   }
 
+  /** What ICE does not know is no packet of a peer's (RFC 8445, 12.2). */
+  readonly dropped = 0
+
   get remote(): string | null {
     return this.ice.selected && addressOf(this.ice.selected)
   }

@@ -37,7 +37,7 @@ export class Call {
     this.events = events
   }
 
-  async addLeg({ id, kind, codecs, offer, source }: MediaLegWish): Promise<MediaAnswer<null>> {
+  async addLeg({ id, kind, codecs, offer, source, srtp = 'never' }: MediaLegWish): Promise<MediaAnswer<null>> {
     if (this.legs.has(id) || this.adding.has(id)) return refused('state', `there is a leg ${id} already`)
     if (this.legs.size + this.adding.size >= maxLegs) return refused('state', `a call has at most ${maxLegs} legs`)
     this.adding.add(id)
@@ -49,13 +49,14 @@ export class Call {
         rtcp: (packet) => leg?.takeRtcp(packet, performance.now()),
         connected: () => this.events.connected(id),
         failed: (reason) => this.events.failed(id, reason),
+        dropped: (from, expected) => this.events.dropped(id, from, expected),
       }
       const { place, rtpPorts, webrtcPorts } = this.ground
       const line =
         kind === 'webrtc'
           ? await openBrowser(webrtcPorts, place, events)
-          : await openPlain(rtpPorts, place, source ?? null, events)
-      leg = new Leg(id, kind, codecs, this.name, line, {
+          : await openPlain(rtpPorts, place, { source: source ?? null, srtp }, events)
+      leg = new Leg({ id, kind, codecs, srtp }, this.name, line, {
         heard: (codec, packet, at) => {
           const channel = this.recording?.channels.get(id)
           if (channel !== undefined && isG711(codec)) this.recording?.recorder.take(channel, codec, packet, at)

@@ -14,6 +14,7 @@ const tell = (events: MediaEvents, { event, told }: Happening): void => {
   if (event === 'connected') events.connected(...told)
   else if (event === 'dtmf') events.dtmf(...told)
   else if (event === 'silence') events.silence(...told)
+  else if (event === 'dropped') events.dropped(...told)
   else events.failed(...told)
 }
 

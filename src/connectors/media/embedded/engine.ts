@@ -27,7 +27,7 @@ const defaultCalls = 100
 const legOf = (mate: Mate, call: string, leg: string): MediaLeg => ({
   id: leg,
   describe: () => mate.ask(call, 'describe', { leg }),
-  accept: (answer) => mate.ask(call, 'accept', { leg, answer }),
+  accept: (answer, source) => mate.ask(call, 'accept', { leg, answer, source: source ?? null }),
   renegotiate: (offer) => mate.ask(call, 'renegotiate', { leg, offer }),
   reoffer: (direction) => mate.ask(call, 'reoffer', { leg, direction }),
   press: (digits) => mate.ask(call, 'press', { leg, digits }),

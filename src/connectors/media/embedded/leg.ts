@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
-import { type AudioDescription, type Format, readAudio, writeAudio } from '../../../lib/sdp.ts'
-import type { MediaAnswer, MediaCodec, MediaDirection, MediaLegStats } from '../../port.ts'
+import { type AudioDescription, type Format, writeAudio } from '../../../lib/sdp.ts'
+import type { MediaAnswer, MediaCodec, MediaDirection, MediaLegStats, MediaLegWish, MediaSrtp } from '../../port.ts'
 import { done, refused } from '../answer.ts'
 import { otherLaw } from '../codec/g711.ts'
 import { readReports, writeReport } from '../codec/rtcp.ts'
 import { type RtpPacket, readRtp, writeRtp } from '../codec/rtp.ts'
-import { type Agreement, bridgeable, choose, codecsOf, directed, isG711, maySend, offered } from './agree.ts'
+import { type Agreement, bridgeable, choose, codecsOf, directed, isG711, maySend, offered, readPeer } from './agree.ts'
 import { type Giver, playTone, pressKeys } from './giver.ts'
 import { Intake } from './intake.ts'
 import { Keypad } from './keypad.ts'
@@ -26,6 +26,7 @@ export class Leg {
   readonly id: string
   readonly kind: 'webrtc' | 'rtp'
   private readonly codecs: readonly MediaCodec[]
+  private readonly srtp: MediaSrtp
   private readonly line: Line
   private readonly events: LegEvents
   private readonly name: string
@@ -49,13 +50,12 @@ export class Leg {
   other: Leg | null = null
 
   constructor(
-    id: string,
-    kind: 'webrtc' | 'rtp',
-    codecs: readonly MediaCodec[],
+    { id, kind, codecs, srtp }: Required<Pick<MediaLegWish, 'id' | 'kind' | 'codecs' | 'srtp'>>,
     name: string,
     line: Line,
     events: LegEvents,
   ) {
+    this.srtp = srtp
     this.id = id
     this.kind = kind
     this.codecs = codecs
@@ -106,14 +106,14 @@ export class Leg {
     return done(this.write(formats, this.wish, this.remote))
   }
 
-  accept(text: string, at: number): MediaAnswer<null> {
+  accept(text: string, at: number, source: string | null = null): MediaAnswer<null> {
     if (this.offer === null || this.offer === 'theirs') return refused('state', `${this.id} has made no offer`)
     const description = this.read(text)
     if (typeof description === 'string') return refused('description', description)
     const agreed = choose(description.formats, codecsOf(this.offer.formats))
     if (!agreed) return refused('codec', this.noCodec(description))
     this.remote = description
-    this.line.setRemote(description)
+    this.line.setRemote(description, source)
     this.agree(agreed, at)
     return done(null)
   }
@@ -236,6 +236,7 @@ export class Leg {
         jitterMs: intake.jitterMs(agreement?.codec.clock ?? 8_000),
       },
       sent: { packets: outlet.packets, bytes: outlet.bytes, lost: outlet.lost },
+      dropped: this.line.dropped,
       roundTripMs: outlet.roundTripMs,
       lastMediaAt: this.lastMediaAt && Math.round(Date.now() - (performance.now() - this.lastMediaAt)),
       local: this.line.local,
@@ -263,11 +264,7 @@ export class Leg {
   }
 
   private read(text: string): AudioDescription | string {
-    const description = readAudio(text)
-    if (typeof description === 'string') return description
-    if (this.kind === 'webrtc' && !description.security)
-      return 'a browser’s description needs a=ice-ufrag, a=ice-pwd and a=fingerprint'
-    return description
+    return readPeer(text, { kind: this.kind, srtp: this.srtp, address: this.line.own().address })
   }
 
   private noCodec({ formats }: AudioDescription): string {
@@ -278,7 +275,8 @@ export class Leg {
   private write(formats: readonly Format[], direction: MediaDirection, offer: AudioDescription | null): string {
     const own = this.line.own()
     const { session, version, name } = this
-    const fallback = this.kind === 'webrtc' ? 'UDP/TLS/RTP/SAVPF' : 'RTP/AVP'
+    const plain = this.srtp === 'require' ? 'RTP/SAVP' : 'RTP/AVP'
+    const fallback = this.kind === 'webrtc' ? 'UDP/TLS/RTP/SAVPF' : plain
     const isAnswer = this.offer === 'theirs'
     const security = own.security && { ...own.security, ...(isAnswer ? {} : { setup: 'actpass' as const }) }
     return writeAudio({

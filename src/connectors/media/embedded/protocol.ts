@@ -24,7 +24,10 @@ export type Acts = {
   open: { readonly ask: null; readonly answer: null }
   addLeg: { readonly ask: MediaLegWish; readonly answer: null }
   describe: { readonly ask: { readonly leg: string }; readonly answer: string }
-  accept: { readonly ask: { readonly leg: string; readonly answer: string }; readonly answer: null }
+  accept: {
+    readonly ask: { readonly leg: string; readonly answer: string; readonly source: string | null }
+    readonly answer: null
+  }
   renegotiate: { readonly ask: { readonly leg: string; readonly offer: string }; readonly answer: string }
   reoffer: { readonly ask: { readonly leg: string; readonly direction: MediaDirection }; readonly answer: string }
   press: { readonly ask: { readonly leg: string; readonly digits: string }; readonly answer: null }

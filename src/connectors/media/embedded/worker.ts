@@ -31,6 +31,7 @@ const eventsOf = (call: string): MediaEvents => ({
   dtmf: (...told) => say({ word: 'event', happening: { event: 'dtmf', call, told } }),
   silence: (...told) => say({ word: 'event', happening: { event: 'silence', call, told } }),
   failed: (...told) => say({ word: 'event', happening: { event: 'failed', call, told } }),
+  dropped: (...told) => say({ word: 'event', happening: { event: 'dropped', call, told } }),
 })
 
 const gone = refused('state', 'the call has ended')
@@ -61,7 +62,7 @@ const obey = async (order: Order): Promise<MediaAnswer<unknown>> => {
     case 'describe':
       return withLeg(call, order.ask.leg, (leg) => leg.describe(at))
     case 'accept':
-      return withLeg(call, order.ask.leg, (leg) => leg.accept(order.ask.answer, at))
+      return withLeg(call, order.ask.leg, (leg) => leg.accept(order.ask.answer, at, order.ask.source))
     case 'renegotiate':
       return withLeg(call, order.ask.leg, (leg) => leg.renegotiate(order.ask.offer, at))
     case 'reoffer':

@@ -69,17 +69,18 @@ export class RtpengineCall {
     if (this.isClosed) return refused('state', 'the call has ended')
     if (this.sides.has(wish.id)) return refused('state', `there is a leg ${wish.id} already`)
     if (this.sides.size >= 2) return refused('state', 'a call in rtpengine has two legs')
-    const offer = wish.offer === null ? null : narrow(wish.offer, wish.codecs)
+    if (wish.srtp === 'require') return refused('codec', 'this engine does not encrypt the audio of trunks')
+    const offer = wish.offer === null ? null : narrow(wish.offer, wish.codecs, wish.kind)
     if (offer && 'cause' in offer) return refused(offer.cause, offer.reason)
     const remote = offer?.text ?? null
     const counts = { isConnected: false, packets: 0, changedAt: Date.now(), isSilenceTold: false, isBlocked: false }
-    const side: Side = { wish, remote, local: null, other: null, ...counts }
+    const side: Side = { wish, source: wish.source ?? null, remote, local: null, other: null, ...counts }
     this.sides.set(wish.id, side)
     const none = refused('state', 'this engine sends nothing of its own')
     return done({
       id: wish.id,
       describe: () => this.guard(() => this.describe(side)),
-      accept: (answer) => this.guard(() => this.accept(side, answer)),
+      accept: (answer, source) => this.guard(() => this.accept(side, answer, source)),
       renegotiate: (text) => this.guard(() => this.renegotiate(side, text)),
       reoffer: (direction) => this.guard(() => this.reoffer(side, direction)),
       press: async () => none,
@@ -106,10 +107,11 @@ export class RtpengineCall {
     return done(await this.dialogue.offer(other, side, offer.text))
   }
 
-  private async accept(side: Side, text: string): Promise<MediaAnswer<null>> {
+  private async accept(side: Side, text: string, source?: string): Promise<MediaAnswer<null>> {
     const { other } = side
+    side.source = source ?? side.source
     if (!other || side.local === null) return refused('state', `${side.wish.id} has made no offer`)
-    const answer = narrow(text, side.wish.codecs)
+    const answer = narrow(text, side.wish.codecs, side.wish.kind)
     if ('cause' in answer) return refused(answer.cause, answer.reason)
     side.remote = answer.text
     await this.dialogue.answer(other, side, answer.text)
@@ -121,7 +123,7 @@ export class RtpengineCall {
   private async renegotiate(side: Side, text: string): Promise<MediaAnswer<string>> {
     const { other } = side
     if (!other || other.remote === null) return refused('state', `${side.wish.id} is in no bridge that stands`)
-    const offer = narrow(text, side.wish.codecs)
+    const offer = narrow(text, side.wish.codecs, side.wish.kind)
     if ('cause' in offer) return refused(offer.cause, offer.reason)
     const audio = readAudio(offer.text)
     const said: MediaDirection = typeof audio === 'string' ? 'sendrecv' : audio.direction
@@ -188,6 +190,7 @@ export class RtpengineCall {
             codec: codecOf(counts?.codec),
             received: { packets: counts?.packets ?? 0, bytes: counts?.bytes ?? 0, lost: null, jitterMs: null },
             sent: { packets: given?.packets ?? 0, bytes: given?.bytes ?? 0, lost: null },
+            dropped: null,
             roundTripMs: null,
             lastMediaAt: counts?.packets ? counts.lastAt : null,
             local: counts?.local ?? null,

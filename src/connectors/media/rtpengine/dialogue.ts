@@ -5,6 +5,8 @@ import type { Ng } from './ng.ts'
 /** A leg as we know it: rtpengine knows it by its id, as a tag of the call. */
 export type Side = {
   readonly wish: MediaLegWish
+  /** Where its signalling comes from; null until known. */
+  source: string | null
   /** The peer's last description, and ours. */
   remote: string | null
   local: string | null
@@ -43,8 +45,8 @@ const answerFlags = {
 const greeting = (sdp: string): string => sdp.replace('a=setup:actpass', 'a=setup:active')
 
 /** rtpengine takes media from where the signalling comes from as well, when it is told. */
-const source = ({ wish }: Side) =>
-  wish.source ? { 'received-from': [wish.source.includes(':') ? 'IP6' : 'IP4', wish.source] } : {}
+const sourceOf = ({ source }: Side) =>
+  source === null ? {} : { 'received-from': [source.includes(':') ? 'IP6' : 'IP4', source] }
 
 /** The two legs of a call as rtpengine sees them: who offers what to whom, and who hears whom. */
 export class Dialogue {
@@ -73,7 +75,7 @@ export class Dialogue {
       'from-tag': from.wish.id,
       ...(to.remote === null ? {} : { 'to-tag': to.wish.id }),
       ...flags[to.wish.kind],
-      ...source(from),
+      ...sourceOf(from),
       replace: ['origin'],
       sdp,
     })
@@ -88,7 +90,7 @@ export class Dialogue {
       'from-tag': to.wish.id,
       'to-tag': from.wish.id,
       ...answerFlags[to.wish.kind],
-      ...source(from),
+      ...sourceOf(from),
       replace: ['origin'],
       sdp,
     })

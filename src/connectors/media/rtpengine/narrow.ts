@@ -11,13 +11,16 @@ const typeOf = (line: string): number | null => {
 
 /**
  * The description with some codecs only, and with the keys of a telephone beside them.
+ * @param kind of the leg whose peer says it: a plain one speaks RTP/AVP alone, and its other audio streams are refused
  * @returns in words what is wrong, as `cause` says
  */
 export const narrow = (
   text: string,
   codecs: readonly MediaCodec[],
+  kind: 'webrtc' | 'rtp' | null = null,
 ): { text: string } | { cause: 'codec' | 'description'; reason: string } => {
-  const audio = readAudio(text)
+  const isSpoken = ({ protocol }: AudioDescription) => kind !== 'rtp' || /^RTP\/AVPF?$/.test(protocol)
+  const audio = readAudio(text, (one) => Number(isSpoken(one)))
   if (typeof audio === 'string') return { cause: 'description', reason: audio }
   const clocks = audio.formats.filter(({ name }) => codecs.some((codec) => codec === name)).map(({ clock }) => clock)
   const isKept = ({ name, clock }: AudioDescription['formats'][number]) =>
@@ -26,12 +29,18 @@ export const narrow = (
   const names = audio.formats.map(({ name }) => name).join(', ') || 'nothing'
   if (clocks.length === 0)
     return { cause: 'codec', reason: `it speaks ${names}; possible here are ${codecs.join(', ')}` }
-  const all = (/^m=audio \S+ \S+ (.*)$/m.exec(text)?.[1] ?? '').trim().split(/\s+/).map(Number)
+  const all = (audio.lines[audio.index] ?? '').split(/\s+/).slice(3).map(Number)
   const dropped = new Set<number | null>(all.filter((type) => !kept.includes(type)))
+  let index = -1
   const lines = text
     .split(/\r?\n/)
     .filter((line) => !dropped.has(typeOf(line)))
-    .map((line) => line.replace(/^(m=audio \S+ \S+) .*$/, `$1 ${kept.join(' ')}`))
+    .map((line) => {
+      if (!line.startsWith('m=')) return line
+      index++
+      if (index === audio.index) return line.replace(/^(m=audio \S+ \S+) .*$/, `$1 ${kept.join(' ')}`)
+      return line.replace(/^(m=audio) \S+/, '$1 0')
+    })
   return { text: lines.join('\r\n') }
 }
 

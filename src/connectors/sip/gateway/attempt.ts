@@ -3,12 +3,14 @@ import type { Ask } from '../codec/agent/ask.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
 import type { OutgoingCall } from '../codec/dialog/outgoing.ts'
 import type { SipResponse } from '../codec/message.ts'
+import type { Flow } from '../codec/transport/flow.ts'
 import type { Parts } from './parts.ts'
 import { described, type Side } from './side.ts'
 
 export type AttemptEvents = {
-  progress(response: SipResponse): void
-  accepted(response: SipResponse): void
+  /** @param flow how the answer came */
+  progress(response: SipResponse, flow: Flow): void
+  accepted(response: SipResponse, flow: Flow): void
   refused(outcome: Outcome): void
 }
 
@@ -33,10 +35,10 @@ export class Attempt {
     this.call = agent.invite(
       { ...this.ask, body: described(this.offer) },
       {
-        progress: (response) => events.progress(response),
-        accepted: (response, session) => {
+        progress: (response, flow) => events.progress(response, flow),
+        accepted: (response, session, flow) => {
           this.side.session = session
-          events.accepted(response)
+          events.accepted(response, flow)
         },
         refused: (outcome) => events.refused(outcome),
         session: this.side,

@@ -165,6 +165,7 @@ export class Call {
     const codecs = trunk || plan.record !== null || plan.targets.some((target) => 'trunk' in target) ? narrow : wide
     const added = await opened.value.addLeg({
       ...{ id: 'caller', kind: trunk ? 'rtp' : 'webrtc', codecs: trunk?.settings.codecs ?? codecs },
+      srtp: trunk?.settings.srtp ?? 'never',
       offer: incoming.invite.body.length > 0 ? incoming.invite.body.toString() : null,
       ...(trunk ? { source: incoming.flow.address } : {}),
     })
@@ -261,6 +262,8 @@ export class Call {
         const reason = `Nothing was heard of ${leg} for ${seconds} s`
         if (this.answeredBy !== null) this.end({ how: 'media_timeout', status: 408, reason, by: null })
       },
+      dropped: (leg, from, expected) =>
+        note(`${leg}: packets from ${from} are dropped, they are expected from ${expected}`),
       failed: (leg, reason) => {
         note(`${leg ?? 'media'} failed: ${reason}`)
         const isTheirs = leg === null || leg === 'caller' || this.sides.some(({ media }) => media.id === leg)

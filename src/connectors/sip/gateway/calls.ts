@@ -1,9 +1,9 @@
-import type { VoicePerson } from '../../voice-port.ts'
+import type { VoicePerson, VoiceReceived } from '../../voice-port.ts'
 import type { IncomingCall } from '../codec/dialog/incoming.ts'
 import { callIdOf, fromOf, readNameAddr, toOf } from '../codec/fields.ts'
 import { type Header, header, headersOf } from '../codec/message.ts'
+import { type Telephone, telephoneOf } from '../codec/telephone.ts'
 import type { Flow } from '../codec/transport/flow.ts'
-import { uriOf, userOf } from '../codec/uri.ts'
 import { Call, type Caller, type CallGround } from './call.ts'
 import type { Ending } from './ending.ts'
 import { fromTrunk } from './numbers.ts'
@@ -22,11 +22,7 @@ const extras = ({ invite }: IncomingCall): Header[] =>
     .filter(([name, value]) => /^x-/i.test(name) && !ours.has(name.toLowerCase()) && value.length <= 512)
     .slice(0, mostHeaders)
 
-const userIn = (uri: string): string | null => {
-  const read = uriOf(uri)
-  if (read) return userOf(read)
-  return /^tel:([^;]+)/i.exec(uri)?.[1] ?? null
-}
+const userIn = (uri: string): string | null => telephoneOf(uri)?.user ?? null
 
 /** The calls that are under way: takes new ones, and finds those that something happens to. */
 export class Calls {
@@ -141,14 +137,24 @@ export class Calls {
     }
   }
 
-  private parties({ invite }: IncomingCall, { settings }: Trunk): { from: string; to: string; name: string | null } {
+  private parties(
+    { invite }: IncomingCall,
+    { settings }: Trunk,
+  ): Pick<VoiceReceived, 'from' | 'to' | 'name' | 'verstat' | 'npdi' | 'rn'> {
     const shown = fromOf(invite)
     const [asserted] = headersOf(invite, 'P-Asserted-Identity')
-    const caller = (asserted === undefined ? null : numberIn(asserted)) ?? userIn(shown.uri) ?? ''
-    const asked = userIn(invite.uri)
+    const identity = asserted === undefined ? null : identityIn(asserted)
+    const from = telephoneOf(shown.uri)
+    const caller = identity?.user ?? from?.user ?? ''
+    const dialled = telephoneOf(invite.uri)
+    const asked = dialled?.user ?? null
     // Who registers is called by the name of his contact; the number stands in To.
     const to = asked !== null && /\d{3}/.test(asked) ? asked : (userIn(toOf(invite).uri) ?? asked ?? '')
-    return { from: fromTrunk(settings, caller), to: fromTrunk(settings, to), name: shown.name || null }
+    return {
+      ...{ from: fromTrunk(settings, caller), to: fromTrunk(settings, to), name: shown.name || null },
+      verstat: identity?.verstat ?? from?.verstat ?? null,
+      ...{ npdi: dialled?.npdi ?? false, rn: dialled?.rn ?? null },
+    }
   }
 
   private async run(caller: Caller): Promise<void> {
@@ -166,9 +172,9 @@ export class Calls {
 }
 
 /** The number of an asserted identity (RFC 3325); null when it is none. */
-const numberIn = (value: string): string | null => {
+const identityIn = (value: string): Telephone | null => {
   try {
-    return userIn(readNameAddr(value.split(',')[0] ?? '').uri)
+    return telephoneOf(readNameAddr(value.split(',')[0] ?? '').uri)
   } catch {
     return null
   }

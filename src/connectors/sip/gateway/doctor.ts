@@ -12,7 +12,7 @@ const well = (what: What, found: string): VoiceFinding => ({ what, well: true, f
 const ill = (what: What, found: string, mend: string): VoiceFinding => ({ what, well: false, found, mend })
 
 /**
- * Looks at a trunk from the name to the registration, then calls a number, and stops where nothing behind can be well.
+ * Looks at a trunk from the name to the registration, then calls a number. It stops where nothing behind can be well.
  * @param echo a number that answers and sends back what it hears; null: none is called
  */
 export const examine = async function* (
@@ -45,19 +45,27 @@ export const examine = async function* (
         outcome.reason,
         'Check the certificate of the trunk: its name is host, or tls_server_name; its authority one of this machine’s, or tls_ca',
       )
-    yield ill(
+    const unanswered = ill(
       'options',
       outcome.reason,
       `Check port and transport (${transport}), and that no firewall between keeps packets away; ask the carrier to allow our address`,
     )
+    // Some carriers answer no OPTIONS and take calls: whether they do, a registration or a call says.
+    const others = outcome.why === 'timeout' ? [...registrations(trunk), ...(await echoed(trunk, echo, parts))] : []
+    const isReached = others.some(({ what, well }) => well && (what === 'registration' || what === 'media'))
+    yield isReached ? { ...unanswered, isWarning: true } : unanswered
+    yield* others
     return
   }
   if (transport === 'tls') yield well('tls', 'the certificate is good')
   yield options(outcome)
   yield mapping(outcome, agent)
-  if (trunk.status.registered !== null) yield registration(trunk)
-  if (echo !== null) yield* await tryEcho(trunk, echo, parts)
+  yield* registrations(trunk)
+  yield* await echoed(trunk, echo, parts)
 }
+
+const echoed = async (trunk: Trunk, echo: string | null, parts: { agent: Agent; media: MediaEngine }) =>
+  echo === null ? [] : await tryEcho(trunk, echo, parts)
 
 type Answered = Extract<Outcome, { outcome: 'answered' }>
 
@@ -83,9 +91,10 @@ const mapping = ({ response, flow }: Answered, agent: Agent): VoiceFinding => {
   return well('nat', `we are seen as ${host}:${port}`)
 }
 
-const registration = (trunk: Trunk): VoiceFinding => {
+const registrations = (trunk: Trunk): VoiceFinding[] => {
   const { registered, lastError } = trunk.status
+  if (registered === null) return []
   return registered
-    ? well('registration', 'we are registered')
-    : ill('registration', lastError ?? 'no answer yet', 'Check username, password and domain with the carrier')
+    ? [well('registration', 'we are registered')]
+    : [ill('registration', lastError ?? 'no answer yet', 'Check username, password and domain with the carrier')]
 }

@@ -20,7 +20,7 @@ const ill = (what: VoiceFinding['what'], found: string, mend: string): VoiceFind
 })
 
 type Answered =
-  | { readonly session: Session; readonly answer: string }
+  | { readonly session: Session; readonly answer: string; readonly source: string }
   | { readonly why: string; readonly status: number }
 
 const refuses = (): Answer => ({ status: 488 })
@@ -37,9 +37,9 @@ const ring = (agent: Agent, trunk: Trunk, number: string, offer: string): Promis
       { ...trunk.ask(number, number), body: described(offer) },
       {
         progress: () => {},
-        accepted: (response, session) => {
+        accepted: (response, session, flow) => {
           stop()
-          resolve({ session, answer: response.body.toString() })
+          resolve({ session, answer: response.body.toString(), source: flow.address })
         },
         refused: (outcome) => {
           stop()
@@ -66,7 +66,7 @@ const listen = async (agent: Agent, call: MediaCall, leg: MediaLeg): Promise<Voi
   const stats = await call.stats()
   const [own] = stats.outcome === 'done' ? stats.value : []
   const [sent, received] = [own?.sent.packets ?? 0, own?.received.packets ?? 0]
-  const found = `sent ${sent} packets to ${own?.remote ?? 'nowhere'}, ${received} came back`
+  const found = `sent ${sent} packets to ${own?.remote ?? 'nowhere'}, ${received} came back${own?.dropped ? `, ${own.dropped} from unexpected addresses were dropped` : ''}`
   const codec: VoiceFinding = { what: 'codecs', well: true, found: `agreed on ${own?.codec ?? 'a codec'}`, mend: null }
   return received >= enough
     ? [codec, { what: 'media', well: true, found, mend: null }]
@@ -86,11 +86,20 @@ export const tryEcho = async (
   number: string,
   { agent, media }: { agent: Agent; media: MediaEngine },
 ): Promise<VoiceFinding[]> => {
-  const opened = await media.openCall({ connected: () => {}, dtmf: () => {}, silence: () => {}, failed: () => {} })
+  const opened = await media.openCall({
+    connected: () => {},
+    dtmf: () => {},
+    silence: () => {},
+    failed: () => {},
+    dropped: () => {},
+  })
   if (opened.outcome === 'refused') return [ill('media', opened.reason, 'Try again when fewer calls are under way')]
   const call = opened.value
   try {
-    const leg = await call.addLeg({ id: 'callee', kind: 'rtp', offer: null, codecs: trunk.settings.codecs })
+    const leg = await call.addLeg({
+      ...{ id: 'callee', kind: 'rtp', offer: null },
+      ...{ codecs: trunk.settings.codecs, srtp: trunk.settings.srtp },
+    })
     const offer = leg.outcome === 'done' ? await leg.value.describe() : leg
     if (leg.outcome === 'refused' || offer.outcome === 'refused') {
       const { reason } = offer.outcome === 'refused' ? offer : failed(500, 'no media')
@@ -99,7 +108,7 @@ export const tryEcho = async (
     const answered = await ring(agent, trunk, number, offer.value)
     if ('why' in answered) return [ill('codecs', `${number}: ${answered.why}`, mendOf(answered.status))]
     try {
-      const taken = await leg.value.accept(answered.answer)
+      const taken = await leg.value.accept(answered.answer, answered.source)
       return taken.outcome === 'refused'
         ? [ill('codecs', taken.reason, mendOf(488))]
         : await listen(agent, call, leg.value)

@@ -10,7 +10,7 @@ export type Ending = Pick<VoiceEnd, 'how' | 'status' | 'reason' | 'by'> & {
 
 type Refused = Extract<MediaAnswer<unknown>, { outcome: 'refused' }>
 
-const statuses: Record<Refused['cause'], number> = { full: 503, codec: 488, description: 400, state: 500 }
+const statuses: Record<Refused['cause'], number> = { full: 503, codec: 488, description: 488, state: 500 }
 
 export const failed = (status: number, reason: string, by: VoiceLeg | null = null): Ending => ({
   ...{ how: 'failed', status, reason, by },

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { MediaCall, MediaCodec } from '../../port.ts'
+import type { MediaCall, MediaCodec, MediaLegWish } from '../../port.ts'
 import type { VoicePerson, VoicePlan, VoiceTarget } from '../../voice-port.ts'
 import type { Ask } from '../codec/agent/ask.ts'
 import type { Outcome } from '../codec/agent/exchange.ts'
@@ -155,7 +155,9 @@ export class Hunt {
     // This call is counted already.
     if (trunk.room < 0) return [veiled(503, `All channels of the trunk ${trunk.settings.name} are taken`)]
     const where = { trunk: trunk.settings.id, person: null, flow: null }
-    return [await this.prepare(where, 'rtp', trunk.settings.codecs, trunk.ask(number, this.settings.plan.callerId))]
+    const { codecs, srtp } = trunk.settings
+    const ask = trunk.ask(number, this.settings.plan.callerId)
+    return [await this.prepare(where, { kind: 'rtp', codecs, srtp }, ask)]
   }
 
   private async toPeople(people: Extract<VoiceTarget, { people: unknown }>['people']): Promise<(Attempt | Ending)[]> {
@@ -165,7 +167,7 @@ export class Hunt {
       const binding = registrar.find(person)
       if (!binding) continue
       const where = { trunk: null, person, flow: binding.flow }
-      prepared.push(await this.prepare(where, 'webrtc', codecs, this.toward(binding)))
+      prepared.push(await this.prepare(where, { kind: 'webrtc', codecs }, this.toward(binding)))
     }
     return prepared
   }
@@ -188,12 +190,11 @@ export class Hunt {
 
   private async prepare(
     where: { trunk: string | null; person: Side['person']; flow: Flow | null },
-    kind: 'webrtc' | 'rtp',
-    codecs: readonly MediaCodec[],
+    wish: Pick<MediaLegWish, 'kind' | 'codecs' | 'srtp'>,
     ask: Ask,
   ): Promise<Attempt | Ending> {
     const { media, caller, side } = this.settings
-    const leg = await media.addLeg({ id: `callee-${++this.made}`, kind, offer: null, codecs })
+    const leg = await media.addLeg({ id: `callee-${++this.made}`, offer: null, ...wish })
     if (leg.outcome === 'refused') return ofMedia(leg)
     // Bridged before it describes itself: it then offers what the caller can hear.
     const bridged = await media.bridge(caller.media, leg.value)
@@ -208,7 +209,8 @@ export class Hunt {
     const { parts, plan } = this.settings
     const { ringing } = this
     const endings: Ending[] = []
-    let [hasRung, isFinal] = [false, false]
+    // After early media the caller has heard something: another trunk would ring behind an announcement.
+    let [hasRung, isHeard, isFinal] = [false, false, false]
     return new Promise((resolve) => {
       const give = (isOver: boolean) => {
         for (const attempt of ringing) attempt.cancel()
@@ -223,7 +225,7 @@ export class Hunt {
         if (!ringing.delete(attempt)) return
         endings.push(ending)
         if (this.isWon || ringing.size > 0) return
-        resolve({ ending: weightiest(endings) ?? nobody, isFinal: hasRung || isFinal })
+        resolve({ ending: weightiest(endings) ?? nobody, isFinal: hasRung || isHeard || isFinal })
       }
       const refused = (attempt: Attempt, outcome: Outcome) => {
         if (this.mayReturn(attempt, outcome) && hasRung) this.absent.add(attempt)
@@ -235,20 +237,22 @@ export class Hunt {
       this.begin = (attempt) => {
         ringing.add(attempt)
         attempt.start(parts, {
-          progress: (response) => {
+          progress: (response, flow) => {
             if (this.isWon) return
             if (response.status === 180 && !hasRung) {
               hasRung = true
               this.settings.events.ringing(target)
             }
-            if (response.body.length > 0 && attempts.length === 1) void this.early(attempt, response)
+            if (response.body.length === 0 || attempts.length > 1) return
+            isHeard = true
+            void this.early(attempt, response, flow)
           },
-          accepted: (response) => {
+          accepted: (response, flow) => {
             if (this.isWon) void attempt.side.session?.bye()
             else {
               this.isWon = true
               for (const other of ringing) if (other !== attempt) other.cancel(true)
-              this.answered(attempt, response).then(
+              this.answered(attempt, response, flow).then(
                 (ending) =>
                   resolve(
                     ending || this.isCancelled
@@ -271,16 +275,16 @@ export class Hunt {
     return outcome === 'failed' && side.person !== null && this.settings.registrar.expects(side.person)
   }
 
-  private async early({ media }: Attempt, response: SipResponse): Promise<void> {
-    const taken = await media.accept(response.body.toString())
+  private async early({ media }: Attempt, response: SipResponse, flow: Flow): Promise<void> {
+    const taken = await media.accept(response.body.toString(), flow.address)
     if (taken.outcome === 'done') this.settings.events.early()
   }
 
   /** Null when its media are agreed. */
-  private async answered({ media }: Attempt, response: SipResponse): Promise<Ending | null> {
+  private async answered({ media }: Attempt, response: SipResponse, flow: Flow): Promise<Ending | null> {
     // The answer may have come with an earlier, reliable response (RFC 3262, 5).
     if (response.body.length === 0) return null
-    const taken = await media.accept(response.body.toString())
+    const taken = await media.accept(response.body.toString(), flow.address)
     return taken.outcome === 'refused' ? ofMedia(taken) : null
   }
 }

@@ -37,6 +37,7 @@ const passwordOf = (username: string): string | null =>
 /** A desk that lets everybody in whose credentials it gave out, and writes into an array. */
 export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
   const entries: Entry[] = []
+  const traces: string[] = []
   const note = (what: string, about: unknown) => void entries.push({ what, about })
   let name = ''
   const planned = (call: VoicePlaced | VoiceReceived): VoiceAsked<VoicePlan> => {
@@ -86,12 +87,14 @@ export const makeDesk = (decide: Decide, now: () => number = Date.now) => {
       return rules.beat
     },
     ended: async (_, end) => note('ended', end),
-    trace: () => {},
+    trace: (_, lines) => void traces.push(...lines.map(({ text }) => text)),
   }
   const of = (what: string) => entries.filter((entry) => entry.what === what)
   return {
     desk,
     entries,
+    /** The texts of the timelines of all calls. */
+    traces,
     rules,
     go: go.resolve,
     of,
@@ -104,6 +107,7 @@ export const trunkOf = (port: number, more: Partial<VoiceTrunk> = {}): VoiceTrun
   ...{ id: 'carrier', name: 'carrier', host: '127.0.0.1', port, transport: 'udp', username: null, password: null },
   ...{ authority: null, serverName: null },
   ...{ register: false, addresses: [], domain: null, numbers: 'plus', codecs: ['pcmu', 'pcma'], pingSeconds: 3_600 },
+  srtp: 'never',
   ...{ channels: null, ...more },
 })
 
@@ -187,10 +191,11 @@ export const told = (outcome: Outcome): string =>
   outcome.outcome === 'answered' ? `${outcome.response.status} ${outcome.response.reason}` : outcome.reason
 
 /** A carrier: an agent on UDP that keeps the calls which come to it. */
-export const openCarrier = async (t: TestContext) => {
+/** @param address where its SIP is bound */
+export const openCarrier = async (t: TestContext, address = '127.0.0.1') => {
   const calls: IncomingCall[] = []
   const { agent, udp } = await openAgent(t, {
-    user: 'carrier',
+    ...{ user: 'carrier', address },
     handlers: { ...nothing, onInvite: (call) => void calls.push(call) },
   })
   return { agent, port: udp, calls, call: () => until(() => calls.shift(), 'a call at the carrier') }

@@ -142,6 +142,35 @@ test('of several trunks at one address, the names and the port tell whose call i
   assert.equal(await call(carrier.agent, '<sip:acme@us.test>'), 'by user')
 })
 
+test('parameters of numbers reach the desk as fields, and not in the numbers', async (t) => {
+  const { gateway, carrier, desk } = await openWorld(t, () => ({ refused: { status: 404, reason: 'No' } }), { media })
+  const outcomes: string[] = []
+  const call = async (from: string, asserted: string) => {
+    const known = outcomes.length
+    carrier.agent.invite(
+      {
+        uri: `sip:+442079460000;npdi;rn=+441632960001@127.0.0.1:${gateway.port};user=phone`,
+        ...{ from, headers: [['P-Asserted-Identity', asserted]] },
+      },
+      { progress: () => {}, accepted: () => {}, refused: (outcome) => outcomes.push(told(outcome)), session: quiet },
+    )
+    await until(() => outcomes.length > known)
+    const { from: caller, to, verstat, npdi, rn } = Object(desk.of('receive').at(-1)?.about)
+    return [caller, to, verstat, npdi, rn]
+  }
+  const number = '+33612345678'
+  assert.deepEqual(
+    await call(
+      '<sip:anonymous@anonymous.invalid>',
+      `<sip:${number};verstat=TN-Validation-Passed@carrier.test;user=phone>`,
+    ),
+    [number, '+442079460000', 'TN-Validation-Passed', true, '+441632960001'],
+  )
+  assert.deepEqual(await call(`<sip:${number};verstat=No-TN-Validation@carrier.test>`, `<tel:${number}>`), [
+    ...[number, '+442079460000', 'No-TN-Validation', true, '+441632960001'],
+  ])
+})
+
 test('numbers are written as the trunk wants them, and read back as E.164', () => {
   const plus = trunkOf(0, { numbers: 'plus' })
   const bare = trunkOf(0, { numbers: 'e164' })

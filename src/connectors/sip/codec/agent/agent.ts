@@ -7,6 +7,7 @@ import { Session, type SessionEvents } from '../dialog/session.ts'
 import { DigestClient } from '../digest/client.ts'
 import { callIdOf, fromOf, tagOf, toOf } from '../fields.ts'
 import type { Header, SipMessage, SipRequest } from '../message.ts'
+import { unwrapped } from '../multipart.ts'
 import { type Answer, makeTag, replyTo } from '../reply.ts'
 import { owned, realTimers, type Timers } from '../timers.ts'
 import { TransactionLayer, type TransactionLimits } from '../transaction/layer.ts'
@@ -65,8 +66,8 @@ export class Agent {
     this.timers = owned(timers, (error) => this.core.fault(error))
     this.ways = new Ways(settings.names ?? makeSipNames(), settings.random ?? Math.random)
     this.transports = new TransportLayer({
-      request: (request, flow) => this.receive(request, flow),
-      response: (response, flow) => this.transactions.receiveResponse(response, flow),
+      request: (request, flow) => this.receive(unwrapped(request), flow),
+      response: (response, flow) => this.transactions.receiveResponse(unwrapped(response), flow),
       malformed: ({ status, reason, request }, flow) => {
         this.tally.malformed++
         if (request && this.admits(flow, request)) this.answer(request, flow, { status, reason })

@@ -41,7 +41,7 @@ const bodyRefusal = (request: SipRequest): Answer | null => {
   if (header(request, 'Content-Encoding') !== null) return { status: 415, headers: [['Accept-Encoding', 'identity']] }
   const isOffer = request.method === 'INVITE' || request.method === 'UPDATE'
   if (isOffer && contentTypeOf(request) !== 'application/sdp')
-    return { status: 415, headers: [['Accept', 'application/sdp']] }
+    return { status: 415, headers: [['Accept', 'application/sdp, multipart/mixed']] }
   return null
 }
 

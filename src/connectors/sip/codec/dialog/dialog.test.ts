@@ -262,6 +262,24 @@ test('a session is refreshed at half time, and ended when the peer does not refr
   assert.deepEqual(world.ends, ['expired'])
 })
 
+test('a refresh asks for the interval that was agreed, and for the same refresher (RFC 4028, 7.4)', async (t) => {
+  const world = await open(t, nothing, 1_800)
+  const allow = ['Allow', 'INVITE, ACK, BYE, UPDATE'] as const
+  const agreed = (refresher: string) => ['Session-Expires', `90;refresher=${refresher}`] as const
+  const { session } = await establish(world, { headers: [agreed('uac'), allow] })
+  world.timers.advance(45_000)
+  const update = await world.request('UPDATE')
+  assert.equal(header(update, 'Session-Expires'), '90;refresher=uac')
+  world.answer(update, { status: 200, headers: [agreed('uas')] })
+  await until(() => world.got.some((message) => cseqOf(message).method === 'UPDATE'))
+  const held = session.reinvite({ body: offer })
+  const reinvite = await world.request('INVITE')
+  assert.equal(header(reinvite, 'Session-Expires'), '90;refresher=uas')
+  world.answer(reinvite, { status: 200, headers: [agreed('uas')], body: offer })
+  await world.request('ACK')
+  await held
+})
+
 test('an interval that the peer finds too small is lengthened', async (t) => {
   const world = await open(t, nothing, 1_800)
   const { invite } = await call(world)

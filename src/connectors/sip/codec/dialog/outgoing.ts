@@ -12,9 +12,9 @@ import { Session, type SessionEvents } from './session.ts'
 
 export type OutgoingEvents = {
   /** 101 to 199, each: it rings, or there is something to be heard. */
-  progress(response: SipResponse): void
+  progress(response: SipResponse, flow: Flow): void
   /** The first 2xx. @returns what is told of the session, and, when our INVITE had no offer, the answer for the ACK */
-  accepted(response: SipResponse, session: Session): void
+  accepted(response: SipResponse, session: Session, flow: Flow): void
   /** The last word, when it is not a 2xx. Exactly one of `accepted` and `refused` comes, once. */
   refused(outcome: Outcome): void
   readonly session: SessionEvents
@@ -81,7 +81,7 @@ export class OutgoingCall {
   provisional(response: SipResponse, request: SipRequest, flow: Flow): void {
     const tag = tagOf(toOf(response))
     const isNew = tag === null || (this.earlyOf(tag, response, request, flow)?.receive(response, request) ?? true)
-    if (isNew && !this.isDone && !this.isCancelled) this.events.progress(response)
+    if (isNew && !this.isDone && !this.isCancelled) this.events.progress(response, flow)
   }
 
   /** A 2xx, the first or another one, of whomever (13.2.2.4). */
@@ -106,7 +106,7 @@ export class OutgoingCall {
     this.isDone = true
     const described = request.body.length > 0 ? { type: 'application/sdp', content: request.body } : body
     session.begin(response, agreedByPeer(response), described)
-    this.events.accepted(response, session)
+    this.events.accepted(response, session, flow)
   }
 
   private earlyOf(tag: string, response: SipResponse, request: SipRequest, flow: Flow): Early | null {

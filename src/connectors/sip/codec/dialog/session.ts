@@ -46,6 +46,7 @@ export class Session implements DialogUser {
   /** What to send when the peer's 2xx to our last INVITE comes again: its ACK was lost. */
   private acknowledge: { readonly seq: number; again(): void } | null = null
   private peerUpdates = false
+  private interval: Interval | null = null
   /** Our last description, repeated where a refresh wants one. */
   private described: Answer['body']
 
@@ -78,7 +79,7 @@ export class Session implements DialogUser {
   begin(peer: SipRequest | SipResponse, interval: Interval | null, described: Answer['body']): void {
     this.peerUpdates = lists(peer, 'Allow', 'UPDATE')
     this.described = described
-    this.refresher.restart(interval)
+    this.restart(interval)
   }
 
   /** Ends it. Resolves when the peer has answered, or will not. A second time changes nothing. @returns whether it answered */
@@ -183,13 +184,13 @@ export class Session implements DialogUser {
     this.dialog.refresh(request)
     this.dialog.flow = flow
     this.described = answer.body ?? this.described
-    const agreed = agreedByUs(request, this.core.sessionSeconds)
+    const agreed = agreedByUs(request, this.interval?.seconds ?? this.core.sessionSeconds)
     const headers = [['Contact', this.core.contact(flow)] as const, ['Allow', this.core.allow] as const]
     const response = transaction.reply({
       ...answer,
       headers: [...headers, ...(agreed?.headers ?? []), ...(answer.headers ?? [])],
     })
-    this.refresher.restart(agreed?.interval ?? null)
+    this.restart(agreed?.interval ?? null)
     if (request.method === 'INVITE') this.awaitAck(transaction, response)
   }
 
@@ -201,7 +202,9 @@ export class Session implements DialogUser {
 
   private async offer(method: 'INVITE' | 'UPDATE', { headers = [], body }: Extra): Promise<Outcome> {
     this.offering = true
-    const interval = askedInterval(this.core.sessionSeconds, 'uac')
+    // What was agreed is asked for again, from the same refresher (RFC 4028, 7.4).
+    const { seconds, isOurs } = this.interval ?? { seconds: this.core.sessionSeconds, isOurs: true }
+    const interval = askedInterval(seconds, isOurs ? 'uac' : 'uas')
     const request = this.dialog.build(method, {
       headers: [['Allow', this.core.allow], ['Supported', this.core.supported], ...interval, ...headers],
       ...(body ? { body } : {}),
@@ -211,9 +214,14 @@ export class Session implements DialogUser {
     if (outcome.outcome === 'answered' && outcome.response.status < 300) {
       this.dialog.refresh(outcome.response)
       this.described = body ?? this.described
-      this.refresher.restart(agreedByPeer(outcome.response))
+      this.restart(agreedByPeer(outcome.response))
     } else if (isGone(outcome)) await this.finish('gone')
     return outcome
+  }
+
+  private restart(interval: Interval | null): void {
+    this.interval = interval
+    this.refresher.restart(interval)
   }
 
   private send(request: SipRequest): Exchange {
