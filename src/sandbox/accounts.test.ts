@@ -123,7 +123,7 @@ test('a sandbox trunk carries calls of sandbox accounts only', () => {
 
 test('an account that is not marked makes no channel on the sandbox network', async () => {
   const settings = { host: '127.0.0.1', port: 1, token: 'x' }
-  const connection = { kind: 'sandbox', name: 'a-sandbox', settings }
+  const connection = { kind: 'sandbox', name: 'a-sandbox', settings, shared: true }
   assert.equal((await call('operator', 'POST', '/operator/connections', connection)).status, 201)
   const create = (who: Tenant, named: object) =>
     call(who, 'POST', '/open/msgapp/channel/create', { phone_number: '+442079460017', ...named })
