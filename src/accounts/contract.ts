@@ -215,6 +215,7 @@ export const createKey = contract({
   method: 'POST',
   url: '/operator/accounts/:account_uuid/keys',
   summary: 'Create an API key; the answer shows it this once',
+  ownAnswer: true,
   params: accountParams,
   body: wish('Default: %'),
   status: 201,

@@ -11,6 +11,8 @@ export type CallerIdRow = {
   iso_country_code: string
   type: 'VN' | 'WW' | 'CI'
   verified: boolean
+  /** Verified by a code that a sandbox carrier took, and by nothing else. */
+  simulated: boolean
   created_at: Date
   updated_at: Date
 }
@@ -33,26 +35,32 @@ export const find = (db: Sql, account: string, id: string) =>
 
 type Usable = { id: string; number: string; virtual_number_id: string | null }
 
-/** One that is proved, and whose number is not suspended; a bought one first, best of this country. */
+/** One that is proved, and whose number is not suspended; a bought one first, best of this country.
+ *  @param simulated whether a proof within the sandbox is enough */
 export const usable = (
   db: Sql,
   account: string,
-  { id = null, number = null, country }: { id?: string | null; number?: string | null; country: string },
+  {
+    id = null,
+    number = null,
+    country,
+    simulated,
+  }: { id?: string | null; number?: string | null; country: string; simulated: boolean },
 ) => db.maybe<Usable>`
   select c.id, c.phone_number as number, c.virtual_number_id
   from caller_id_standing c
   left join virtual_numbers v on v.number = c.phone_number and v.released_at is null
-  where c.account_id = ${account} and c.verified
+  where c.account_id = ${account} and c.verified and (not c.simulated or ${simulated})
     and coalesce(v.status_text in ('ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_CANCELLATION'), true)
     and c.id = coalesce(${id}::uuid, c.id) and c.phone_number = coalesce(${number}::text, c.phone_number)
   order by c.type <> 'VN', c.iso_country_code <> ${country}, c.created_at, c.id
   limit 1`
 
 /** True when the number can be shown already. */
-export const isShown = async (tx: Tx, account: string, number: string): Promise<boolean> =>
+export const isShown = async (tx: Tx, account: string, number: string, simulated: boolean): Promise<boolean> =>
   (await tx.maybe`
     select 1 from caller_id_standing
-    where account_id = ${account} and phone_number = ${number} and verified
+    where account_id = ${account} and phone_number = ${number} and verified and (not simulated or ${simulated})
     limit 1`) !== null
 
 type NewCallerId = Pick<
@@ -81,11 +89,16 @@ export const remove = async (tx: Tx, account: string, by: { id?: string; channel
 }
 
 /** A new code for a number instead of the last one. Null within a minute of that, or after ten of a day. */
-export const renewCode = (tx: Tx, account: string, number: string, hash: Buffer) => tx.maybe<{ expires_at: Date }>`
-  insert into caller_id_codes as k (account_id, phone_number, hash, sent_at, expires_at, day_from)
-  values (${account}, ${number}, ${hash}, app_now(), app_now() + interval '10 minutes', app_now())
+export const renewCode = (
+  tx: Tx,
+  account: string,
+  number: string,
+  { hash, simulated }: { hash: Buffer; simulated: boolean },
+) => tx.maybe<{ expires_at: Date }>`
+  insert into caller_id_codes as k (account_id, phone_number, hash, simulated, sent_at, expires_at, day_from)
+  values (${account}, ${number}, ${hash}, ${simulated}, app_now(), app_now() + interval '10 minutes', app_now())
   on conflict (account_id, phone_number) do update
-    set hash = excluded.hash, attempts = 0, sent_at = excluded.sent_at, expires_at = excluded.expires_at,
+    set hash = excluded.hash, simulated = excluded.simulated, attempts = 0, sent_at = excluded.sent_at, expires_at = excluded.expires_at,
       day_from = case when k.day_from <= app_now() - interval '1 day' then app_now() else k.day_from end,
       day_codes = case when k.day_from <= app_now() - interval '1 day' then 1 else k.day_codes + 1 end
     where k.sent_at <= app_now() - interval '1 minute'
@@ -93,17 +106,25 @@ export const renewCode = (tx: Tx, account: string, number: string, hash: Buffer)
   returning expires_at`
 
 /** Counts an attempt. Null when there is no code to be right: an old one, or one that five have missed. */
-export const attempt = (tx: Tx, account: string, number: string, hash: Buffer) => tx.maybe<{ is_right: boolean }>`
+export const attempt = (tx: Tx, account: string, number: string, hash: Buffer) => tx.maybe<{
+  is_right: boolean
+  simulated: boolean
+}>`
   update caller_id_codes set attempts = attempts + 1
   where account_id = ${account} and phone_number = ${number} and attempts < ${attemptsPerCode} and expires_at > app_now()
-  returning hash = ${hash} as is_right`
+  returning hash = ${hash} as is_right, simulated`
 
-export const verify = async (tx: Tx, account: string, id: string, number: string): Promise<void> => {
+export const verify = async (
+  tx: Tx,
+  account: string,
+  { id, number, simulated }: { id: string; number: string; simulated: boolean },
+): Promise<void> => {
   // The row stays, spent: its counts outlive the caller id.
   await tx.run`
     update caller_id_codes set expires_at = app_now() where account_id = ${account} and phone_number = ${number}`
   await tx.run`
-    update caller_ids set verified = true, updated_at = app_now() where account_id = ${account} and id = ${id}`
+    update caller_ids set verified = true, simulated = ${simulated}, updated_at = app_now()
+    where account_id = ${account} and id = ${id}`
 }
 
 export type CounterRow = { subject: string; codes: number; attempts: number; ends_at: Date }

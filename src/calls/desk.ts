@@ -156,8 +156,9 @@ export const makeDesk = (ground: DeskGround): Desk => {
     const found = await findDestination(ground, account, to)
     const country = 'targets' in found ? found.country : ''
     const isInside = 'targets' in found && !found.isTrunk
+    const isSimulated = 'targets' in found && found.isSimulated
     // A colleague sees who calls, not a number that all of them share.
-    const shown = isInside && from === null ? null : await callerIdOf(db, account, from, country)
+    const shown = isInside && from === null ? null : await callerIdOf(db, account, from, country, isSimulated)
     const callerId = shown?.number ?? (isInside ? print('USR', user) : '')
     const call = placedCall(asked, found, shown, callerId)
     const standing = await standingOf(db, user)

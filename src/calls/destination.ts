@@ -21,6 +21,8 @@ export type Destination = {
   readonly isTollFree: boolean
   /** To the telephone network. */
   readonly isTrunk: boolean
+  /** It stays within the platform or the sandbox: nobody else sees its caller ID. */
+  readonly isSimulated: boolean
   /** USD a minute, decimal. */
   readonly rate: string
   readonly targets: readonly VoiceTarget[]
@@ -39,7 +41,7 @@ export type DestinationGround = {
 const emergency = new Set(['000', '100', '101', '102', '108', '110', '111', '112', '118', '119', '911', '999'])
 
 const inside = (to: string, country: string, targets: readonly VoiceTarget[], isRecorded = false): Destination => ({
-  ...{ to, country, targets, isRecorded, isTollFree: false, isTrunk: false, rate: '0' },
+  ...{ to, country, targets, isRecorded, isTollFree: false, isTrunk: false, isSimulated: true, rate: '0' },
 })
 
 const toPerson = async ({ db }: DestinationGround, account: string, user: string): Promise<Destination | Refused> => {
@@ -74,10 +76,12 @@ export const findDestination = async (
   }
   const price = ground.prices.of('call_out', number)
   if (price === null) return refuse(403, 'destination_not_priced', `There is no price for calls to ${number}`)
-  const routes = routesOf(ground.trunks(), number, ground.sandboxAccounts.has(account))
+  const trunks = ground.trunks()
+  const routes = routesOf(trunks, number, ground.sandboxAccounts.has(account))
   if (routes.length === 0) return refuse(503, 'no_trunk', `No trunk carries calls to ${number}`)
   return {
     ...{ to: number, country, isTrunk: true, isRecorded: false, rate: decimal(price) },
+    isSimulated: routesOf(trunks, number, false).length === 0,
     isTollFree: describe(number)?.getType() === 'TOLL_FREE',
     targets: routes.map((trunk) => ({ trunk, number })),
   }

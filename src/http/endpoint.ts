@@ -36,7 +36,7 @@ type Described = {
   readonly bare?: boolean
   /** Refused over plain HTTP from elsewhere (403 https_required). */
   readonly secure?: boolean
-  /** Another key of the account may not repeat the request under its Idempotency-Key: the answer is for this key alone. */
+  /** Another key of the account or operator may not repeat the request under its Idempotency-Key: the answer is for one key alone. */
   readonly ownAnswer?: boolean
   /** Called by pages of the origins that are configured. */
   readonly browser?: boolean

@@ -72,7 +72,7 @@ export const handler = (
       const payload = await run({ ...call, tx })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
-    const said = contract.ownAnswer ? { body, by: call.key?.id } : body
+    const said = contract.ownAnswer ? { body, by: call.key?.id ?? request.operator?.id } : body
     const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body: said }
     const kept = inTurn(contract.waits ? held : database, keyOf(request), reply, () => once(db, seal, asked, answer))
     return kept.then(({ status, body: text, replayed }) => {

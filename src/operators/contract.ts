@@ -15,6 +15,7 @@ export const createOperatorKey = contract({
   method: 'POST',
   url: '/operator/keys',
   summary: 'Create an operator key; the answer shows it this once',
+  ownAnswer: true,
   body: Type.Object({ label: Words(100), role: Type.Optional({ ...Role, default: 'operator' as const }) }),
   status: 201,
   reply: Ok({

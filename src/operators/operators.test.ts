@@ -4,7 +4,7 @@ import { makeWorld } from '../../test/world.ts'
 import { uuid } from '../lib/id.ts'
 import { keyHash, makeKey } from '../lib/secret.ts'
 
-const { app, call, db, operatorKey } = await makeWorld()
+const { app, call, db, operatorKey, tenant } = await makeWorld()
 
 const ask = async (key: string, method: 'GET' | 'POST' | 'DELETE' = 'GET', url = '/operator/keys', body?: object) =>
   await app.inject({ method, url, headers: { 'x-operator-key': key }, ...(body ? { payload: body } : {}) })
@@ -50,6 +50,21 @@ test('an observer makes no keys and revokes none, and says so in words', async (
   // A cached key keeps its role.
   assert.equal((await ask(observer.key, 'POST', '/operator/keys', { label: 'mine' })).statusCode, 403)
   assert.equal(await statusOf(observer.key), 200)
+})
+
+test('a repeated request of another operator is not answered with the key that the first one was shown', async () => {
+  const { uuid: account } = await tenant()
+  const other = (await call('operator', 'POST', '/operator/keys', { label: 'other' })).body.key
+  for (const url of ['/operator/keys', `/operator/accounts/${account}/keys`]) {
+    const again = async (key: string) => {
+      const headers = { 'x-operator-key': key, 'idempotency-key': `make ${url}` }
+      return (await app.inject({ method: 'POST', url, headers, payload: { label: 'one' } })).json()
+    }
+    const { key } = await again(operatorKey)
+    assert.match(key, /^[OU][PA]K/)
+    assert.equal((await again(operatorKey)).key, key)
+    assert.equal((await again(other)).error_code, 'idempotency_key_reused', url)
+  }
 })
 
 test('two operators who revoke each other at once leave one that works', async () => {

@@ -55,6 +55,13 @@ export const sendText = async (
   return id
 }
 
+/** Whether texts of an account to a number go to the sandbox's handsets. */
+export const isSimulated = (
+  { routing, sandboxAccounts }: Pick<Sending, 'routing' | 'sandboxAccounts'>,
+  account: string,
+  to: string,
+): boolean => routing.decide(to, sandboxAccounts.has(account)).isSimulated
+
 /** Sends a text that only its recipient is to read: in threads and events stands `shown`. @returns its id */
 export const sendSecret = async (
   sending: Sending,

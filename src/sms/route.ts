@@ -33,6 +33,8 @@ export type Decision = {
   /** How texts are cut: for the longer header where any of the candidates needs it, so that whichever of them carries a
    *  text, its parts are those that were counted and paid for. */
   readonly long: 'udh8' | 'udh16'
+  /** The candidates are the sandbox's: who sends reads what the handset gets. */
+  readonly isSimulated: boolean
 }
 
 const defaultPriority = 100
@@ -55,9 +57,10 @@ const idOf = (content: unknown): string => {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-const decisionOf = (candidates: readonly Candidate[]): Decision => ({
+const decisionOf = (candidates: readonly Candidate[], isSimulated: boolean): Decision => ({
   id: idOf(candidates),
   candidates,
+  isSimulated,
   long: candidates.some(({ long }) => long === 'udh16' || long === 'sar') ? 'udh16' : 'udh8',
 })
 
@@ -99,7 +102,8 @@ export const makeTable = (connections: readonly Routable[]): Table => {
     const known = decisions.get(key)
     if (known) return known
     const real = collect(prefixes, 'real')
-    const made = decisionOf(real.length > 0 || !isSandbox ? real : collect(prefixes, 'sandbox'))
+    const isSimulated = isSandbox && real.length === 0
+    const made = decisionOf(isSimulated ? collect(prefixes, 'sandbox') : real, isSimulated)
     decisions.set(key, made)
     return made
   }
