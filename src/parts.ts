@@ -23,6 +23,7 @@ import { type Channels, makeChannels } from './sms/channels.ts'
 import { makeInbound } from './sms/inbound.ts'
 import { makeReceipts, type Receipts } from './sms/receipts.ts'
 import { makeRouting, type Routing } from './sms/routing.ts'
+import { makeStray, type Stray } from './sms/strays.ts'
 import { makeTokens, type Tokens } from './tokens/ops.ts'
 
 /** What comes from outside: made by main.ts, or by a test's world.ts. */
@@ -50,6 +51,8 @@ export type Parts = Given & {
   readonly accept: Accept
   readonly routing: Routing
   readonly receipts: Receipts
+  /** Reports inbound messages to numbers that are not known. */
+  readonly stray: Stray
   readonly carriers: Carriers
   /** Who sells numbers to us. */
   readonly suppliers: Suppliers
@@ -76,7 +79,9 @@ export const makeParts = async (given: Given): Promise<Parts> => {
   const prices = makePrices(db, changes, clock, onError)
   const routing = makeRouting(db, seal, changes, onError)
   await Promise.all([prices.ready(), routing.ready()])
-  const inbound = makeInbound(db, { log, prices })
+  const metrics = makeMetrics()
+  const stray = makeStray(metrics, routing, log)
+  const inbound = makeInbound(db, { stray, prices })
   const receipts = makeReceipts(db, clock)
   const outbound = makeOutbound({
     allowPrivate: config.allowPrivateHooks ?? config.sandbox,
@@ -90,11 +95,12 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     prices,
     auth: makeAuth(db, changes),
     meter: makeMeter(db, changes),
-    metrics: makeMetrics(),
+    metrics,
     tokens: makeTokens(db, seal, changes),
     channels: makeChannels(db, changes),
     routing,
     receipts,
+    stray,
     accept: makeAccept(db, clock, config.optOut, () => wake(submitKind)),
     carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),

@@ -60,6 +60,8 @@ export type SmsInbound = {
   readonly text: string
   /** Present when the handset sent the text in parts. */
   readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
+  /** The part as it came, opaque to all but the connector: parts may split a character, so they are decoded once joined. */
+  readonly raw?: { readonly octets: Buffer; readonly coding: number }
   /** The life of the link that it came over: another one after every bind that broke. What a carrier sends again after a cut link
    *  comes over another one than before. */
   readonly link?: string

@@ -4,6 +4,7 @@ import { type Connection, enabledConnections } from '../connections/ops.ts'
 import type { CarrierState, SmsCarrier } from '../connectors/port.ts'
 import { makeRegistry } from '../connectors/registry.ts'
 import { connectSmpp } from '../connectors/smpp/carrier.ts'
+import { decodeParts } from '../connectors/smpp/codec/user-data.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
 import { makeRoom } from '../jobs/queue.ts'
@@ -40,6 +41,9 @@ export type Intake = {
 }
 
 export const submitKind = 'sms.submit'
+
+/** The text of a long message from the parts that a carrier brought, in order. */
+export const textOfParts = decodeParts
 
 type Waiter = { readonly id: string; readonly go: () => void }
 
