@@ -102,7 +102,7 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     receipts,
     stray,
     accept: makeAccept(db, clock, config.optOut, () => wake(submitKind)),
-    carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
+    carriers: makeCarriers({ db, seal, changes, log, metrics }, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
     voice: makeVoice({ db, seal, changes, prices, config, log, clock, publicUrl: given.publicUrl }),

@@ -84,7 +84,12 @@ export type BindState = LinkState & {
 }
 
 /** A carrier is `bound` while one of its binds can send (for receivers: receive); counts are those of all its binds. */
-export type CarrierState = LinkState & { readonly fatal: boolean; readonly binds: readonly BindState[] }
+export type CarrierState = LinkState & {
+  readonly fatal: boolean
+  /** Unanswered submits that it takes at this moment. */
+  readonly window: number
+  readonly binds: readonly BindState[]
+}
 
 /** What a carrier asks of us. It answers its peer only after the promise resolves: the thing is kept then. A rejection
  *  makes it answer with a temporary error, so that the peer sends again. */
