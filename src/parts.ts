@@ -27,6 +27,7 @@ import { type Channels, makeChannels } from './sms/channels.ts'
 import { makeInbound } from './sms/inbound.ts'
 import { makeReceipts, type Receipts } from './sms/receipts.ts'
 import { makeRouting, type Routing } from './sms/routing.ts'
+import { makeStray, type Stray } from './sms/strays.ts'
 import { makeTokens, type Tokens } from './tokens/ops.ts'
 
 /** What comes from outside: made by main.ts, or by a test's world.ts. */
@@ -61,6 +62,8 @@ export type Parts = Given & {
   readonly accept: Accept
   readonly routing: Routing
   readonly receipts: Receipts
+  /** Reports inbound messages to numbers that are not known. */
+  readonly stray: Stray
   readonly carriers: Carriers
   /** Who sells numbers to us. */
   readonly suppliers: Suppliers
@@ -87,7 +90,9 @@ export const makeParts = async (given: Given): Promise<Parts> => {
   const prices = makePrices(db, changes, clock, onError)
   const routing = makeRouting(db, seal, changes, onError)
   await Promise.all([prices.ready(), routing.ready()])
-  const inbound = makeInbound(db, { log, prices })
+  const metrics = makeMetrics()
+  const stray = makeStray(metrics, routing, log)
+  const inbound = makeInbound(db, { stray, prices })
   const receipts = makeReceipts(db, clock)
   const sandboxAccounts = await makeSandboxAccounts(db, changes, config.sandbox, onError)
   const { allowPrivateHooks, allowHttpHooks, allowHookNetworks: allow } = config
@@ -95,7 +100,6 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     { allowPrivate: allowPrivateHooks ?? false, http: allowHttpHooks ?? false, allow },
     { allowPrivate: allowPrivateHooks ?? config.sandbox, http: allowHttpHooks ?? config.sandbox },
   )
-  const metrics = makeMetrics()
   const quotas = makeQuotas(config.quotas, metrics)
   return {
     ...given,
@@ -113,8 +117,9 @@ export const makeParts = async (given: Given): Promise<Parts> => {
     channels: makeChannels(db, changes),
     routing,
     receipts,
+    stray,
     accept: makeAccept(db, clock, config.optOut, () => wake(submitKind)),
-    carriers: makeCarriers(db, seal, changes, log, { inbound: inbound.add, receipt: receipts.add }),
+    carriers: makeCarriers({ db, seal, changes, log, metrics }, { inbound: inbound.add, receipt: receipts.add }),
     suppliers: makeSuppliers(db, seal, changes),
     networks: makeNetworks({ db, seal, changes, log, home: resolve(config.home) }),
     voice: makeVoice({ ...given, sandboxAccounts, changes, prices, clock, quotas }),

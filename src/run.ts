@@ -6,6 +6,7 @@ import { closeCalls } from './calls/jobs.ts'
 import { installVoiceMetrics } from './calls/metrics.ts'
 import { installRecordings } from './calls/serving.ts'
 import { forgetStories } from './calls/story.ts'
+import type { CarrierState, LinkState } from './connectors/port.ts'
 import { forgetContactImports } from './contacts/jobs.ts'
 import { makeEndpoints } from './endpoints.ts'
 import { makeClientAddress } from './http/client-address.ts'
@@ -40,7 +41,7 @@ import { installWebhookMetrics } from './webhooks/ops.ts'
 
 /** The figures of /metrics beside those of HTTP. */
 const installMetrics = (parts: Parts) => {
-  const { metrics, db, accept, carriers, suppliers } = parts
+  const { metrics, db, accept, carriers, networks, suppliers } = parts
   metrics.gauge('trunkline_jobs', 'Jobs in the queue by kind and state', ['kind', 'state'], async () =>
     (await queueDepth(db)).flatMap(({ kind, due, delayed, leased, dead }) =>
       Object.entries({ due, delayed, leased, dead }).map(([state, value]) => ({ labels: { kind, state }, value })),
@@ -55,6 +56,24 @@ const installMetrics = (parts: Parts) => {
   metrics.gauge('trunkline_carriers_room', 'Parts that carriers can take at this moment', [], () => [
     { labels: {}, value: carriers.room() },
   ])
+  const carrierGauge = (name: string, help: string, read: (state: CarrierState) => number) =>
+    metrics.gauge(name, help, ['connection'], () =>
+      carriers.states().map(({ name: connection, state }) => ({ labels: { connection }, value: read(state) })),
+    )
+  carrierGauge('trunkline_smpp_up', '1 while a bind that sends is up', ({ state }) => (state === 'bound' ? 1 : 0))
+  carrierGauge('trunkline_smpp_in_flight', 'Submits that wait for their answer', ({ inFlight }) => inFlight)
+  carrierGauge(
+    'trunkline_smpp_window',
+    'Submits that may wait at a time; less after throttling',
+    ({ window }) => window,
+  )
+  const networkGauge = (name: string, help: string, read: (state: LinkState) => number) =>
+    metrics.gauge(name, help, ['connection'], () =>
+      networks.states().map(({ name: connection, state }) => ({ labels: { connection }, value: read(state) })),
+    )
+  networkGauge('trunkline_msgapp_link_up', '1 while a chat connection is up', ({ state }) => (state === 'up' ? 1 : 0))
+  networkGauge('trunkline_msgapp_link_in_flight', 'Messages that wait for their answer', ({ inFlight }) => inFlight)
+  networkGauge('trunkline_msgapp_link_submitted', 'Messages taken since the start', ({ submitted }) => submitted)
   metrics.gauge(
     'trunkline_supplier_missing',
     '1 for a supplier whose catalogue could not be read',

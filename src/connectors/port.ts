@@ -60,6 +60,8 @@ export type SmsInbound = {
   readonly text: string
   /** Present when the handset sent the text in parts. */
   readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
+  /** The part as it came, opaque to all but the connector: parts may split a character, so they are decoded once joined. */
+  readonly raw?: { readonly octets: Buffer; readonly coding: number }
   /** The life of the link that it came over: another one after every bind that broke. What a carrier sends again after a cut link
    *  comes over another one than before. */
   readonly link?: string
@@ -82,7 +84,12 @@ export type BindState = LinkState & {
 }
 
 /** A carrier is `bound` while one of its binds can send (for receivers: receive); counts are those of all its binds. */
-export type CarrierState = LinkState & { readonly fatal: boolean; readonly binds: readonly BindState[] }
+export type CarrierState = LinkState & {
+  readonly fatal: boolean
+  /** Unanswered submits that it takes at this moment. */
+  readonly window: number
+  readonly binds: readonly BindState[]
+}
 
 /** What a carrier asks of us. It answers its peer only after the promise resolves: the thing is kept then. A rejection
  *  makes it answer with a temporary error, so that the peer sends again. */

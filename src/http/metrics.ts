@@ -1,4 +1,4 @@
-import { Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 /** What /metrics shows. */
 export type Metrics = {
@@ -7,6 +7,15 @@ export type Metrics = {
   route(method: string, route: string): (status: number, elapsed: number) => void
   /** A figure that is read when it is asked for; labels by name. */
   gauge(name: string, help: string, labels: string[], read: () => Promise<Reading[]> | Reading[]): void
+  /** @returns counts one event; the values of labels must be bounded */
+  counter(name: string, help: string, labels: string[]): (labels: Record<string, string>) => void
+  /** @returns records a time in seconds; the values of labels must be bounded */
+  histogram(
+    name: string,
+    help: string,
+    labels: string[],
+    buckets: number[],
+  ): (labels: Record<string, string>, seconds: number) => void
 }
 
 export type Reading = { labels: Record<string, string>; value: number }
@@ -53,6 +62,14 @@ export const makeMetrics = (): Metrics => {
           for (const { labels, value } of await read()) this.set(labels, value)
         },
       })
+    },
+    counter: (name, help, labelNames) => {
+      const counter = new Counter({ name, help, labelNames, registers: [registry] })
+      return (labels) => counter.inc(labels)
+    },
+    histogram: (name, help, labelNames, buckets) => {
+      const histogram = new Histogram({ name, help, labelNames, buckets, registers: [registry] })
+      return (labels, seconds) => histogram.observe(labels, seconds)
     },
   }
 }

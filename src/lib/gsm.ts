@@ -43,5 +43,5 @@ const extended = new Map(extension)
 export const characterOf = (septet: number): string =>
   septet === escapeSeptet ? ' ' : (characters[septet & 0x7f] ?? ' ')
 
-/** The character of the septet after an escape; an unknown one reads as in the base table (23.038, 6.2.1.1, note 1). */
-export const extendedOf = (septet: number): string => extended.get(septet) ?? characterOf(septet)
+/** The character of the septet after an escape, where the extension table has one (23.038, 6.2.1.1). */
+export const extensionOf = (septet: number): string | undefined => extended.get(septet)

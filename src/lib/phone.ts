@@ -70,6 +70,12 @@ export const written = (text: string, country?: CountryCode): string | null => {
   return parsed?.isPossible() ? parsed.number : null
 }
 
+/** The E.164 form of digits as dialled within the countries of a calling code, and whether the number is in use; or null. */
+export const nationalNumber = (digits: string, callingCode: string): { number: string; isValid: boolean } | null => {
+  const parsed = parsePhoneNumberFromString(digits, { defaultCallingCode: callingCode })
+  return parsed?.isPossible() ? { number: parsed.number, isValid: parsed.isValid() } : null
+}
+
 /** The country of an ISO 3166-1 alpha-2 code in any letter case, or null when it has no numbers. */
 export const countryBy = (code: string): CountryCode | null => {
   const upper = code.toUpperCase()

@@ -16,6 +16,8 @@ import * as store from './store.ts'
 export type Networks = {
   /** The link of a connection, if it runs here. */
   state(connection: string): LinkState | null
+  /** The link of every connection that runs here, by name. */
+  states(): { name: string; state: LinkState }[]
   /** Waits until every channel of a connection stands somehow, so many seconds at most. */
   settled(connection: string, seconds: number): Promise<LinkState | null>
   /** Tries a connection, for operators. */
@@ -31,7 +33,7 @@ type Given = { db: Db; seal: Seal; changes: Changes; log: Logger; home: string }
 
 export const makeNetworks = ({ db, seal, changes, log, home }: Given): Networks => {
   const owner = uuid()
-  const running = new Map<string, { revision: string; owned: Owned }>()
+  const running = new Map<string, { name: string; revision: string; owned: Owned }>()
   let how: { acts: Acts; intake: Intake } | null = null
   let ticks: { end(): Promise<void> }[] = []
   const noted = (error: unknown) => log.error({ err: error }, 'the chat connections could not be looked at')
@@ -76,7 +78,7 @@ export const makeNetworks = ({ db, seal, changes, log, home }: Given): Networks 
       const driver = driverOf(connection.kind)
       const owned =
         known?.owned ?? ownConnection({ db, seal, log, acts, intake, owner, home, connection, driver, until })
-      running.set(connection.id, { revision: connection.revision, owned })
+      running.set(connection.id, { name: connection.name, revision: connection.revision, owned })
       void owned.reconcile()
     }
   }
@@ -111,6 +113,7 @@ export const makeNetworks = ({ db, seal, changes, log, home }: Given): Networks 
 
   return {
     state,
+    states: () => [...running.values()].map(({ name, owned }) => ({ name, state: owned.state() })),
     settled,
     test: async (connection) => {
       const link = await settled(connection, 10)

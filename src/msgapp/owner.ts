@@ -99,7 +99,7 @@ export const ownConnection = (given: Given): Owned => {
     events,
     vault: makeVault(db, seal, admit),
     home: given.home,
-    log: (event, details) => log.info({ connection: name, ...details }, `${driver.platform} ${event}`),
+    log: (event, details) => log.warn({ connection: name, ...details }, `${driver.platform} ${event}`),
   })
 
   const reach = (channel: string): Reach => {

@@ -4,12 +4,16 @@ import { type Connection, enabledConnections } from '../connections/ops.ts'
 import type { CarrierState, SmsCarrier } from '../connectors/port.ts'
 import { makeRegistry } from '../connectors/registry.ts'
 import { connectSmpp } from '../connectors/smpp/carrier.ts'
+import { isKnownStatus } from '../connectors/smpp/codec/pdu.ts'
+import { decodeParts } from '../connectors/smpp/codec/user-data.ts'
 import type { Changes } from '../db/changes.ts'
 import type { Db } from '../db/sql.ts'
+import type { Metrics } from '../http/metrics.ts'
 import { makeRoom } from '../jobs/queue.ts'
 import type { Seal } from '../lib/secret.ts'
 import type { CarrierInbound } from './inbound.ts'
 import type { CarrierReceipt } from './receipts.ts'
+import { makeTroubleWatch } from './trouble.ts'
 import { makeUnwritten, type Unwritten } from './unwritten.ts'
 
 /** The carriers that this process is connected to. */
@@ -27,6 +31,8 @@ export type Carriers = {
   /** What carriers took and the database does not know yet. */
   readonly unwritten: Unwritten
   state(id: string): CarrierState | null
+  /** The state of every connection that runs here, by name. */
+  states(): { name: string; state: CarrierState }[]
   /** The state once it is bound or has failed, or after so many seconds. */
   settled(id: string, seconds: number): Promise<CarrierState | null>
   start(): Promise<void>
@@ -41,9 +47,18 @@ export type Intake = {
 
 export const submitKind = 'sms.submit'
 
+/** The text of a long message from the parts that a carrier brought, in order. */
+export const textOfParts = decodeParts
+
 type Waiter = { readonly id: string; readonly go: () => void }
 
-export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, intake: Intake): Carriers => {
+/** Events that are no trouble; all others are logged at warn. */
+const levels: Readonly<Record<string, 'debug' | 'info'>> = { bound: 'info', pdu: 'debug' }
+
+type Given = { db: Db; seal: Seal; changes: Changes; log: Logger; metrics: Metrics }
+
+export const makeCarriers = ({ db, seal, changes, log, metrics }: Given, intake: Intake): Carriers => {
+  const watched = makeTroubleWatch(metrics, log, isKnownStatus)
   const watching = new Set<() => void>()
   /** In the order in which they came. */
   const waiters = new Set<Waiter>()
@@ -58,19 +73,23 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, 
   const unwritten = makeUnwritten(changed)
 
   const registry = makeRegistry<Connection<'smpp'>>(({ id, name, settings }) =>
-    connectSmpp(
-      settings,
-      {
-        inbound: async (message) => void (await intake.inbound({ ...message, connection: id })),
-        receipt: async (receipt) => {
-          // The answer to the submit may have come with it. Looked for before its part is there, it had to wait in the queue.
-          await setImmediate()
-          await unwritten.written(id, receipt.carrierId)
-          await intake.receipt({ ...receipt, connection: id })
+    watched(
+      name,
+      connectSmpp(
+        settings,
+        {
+          inbound: async (message) => void (await intake.inbound({ ...message, connection: id })),
+          receipt: async (receipt) => {
+            // The answer to the submit may have come with it. Looked for before its part is there, it had to wait in the queue.
+            await setImmediate()
+            await unwritten.written(id, receipt.carrierId)
+            await intake.receipt({ ...receipt, connection: id })
+          },
+          changed,
         },
-        changed,
-      },
-      (event, details) => log.info({ connection: name, ...details }, `smpp ${event}`),
+        (event, details) => log[levels[event] ?? 'warn']({ connection: name, ...details }, `smpp: ${event}`),
+        log.isLevelEnabled('debug'),
+      ),
     ),
   )
 
@@ -133,6 +152,7 @@ export const makeCarriers = (db: Db, seal: Seal, changes: Changes, log: Logger, 
     },
     unwritten,
     state: registry.state,
+    states: () => registry.running().map(({ wanted: { name }, carrier }) => ({ name, state: carrier.state() })),
     settled: async (id, seconds) => {
       await refreshing
       return new Promise((resolve) => {

@@ -149,7 +149,15 @@ export const getSmsThread = contract({
   method: 'GET',
   url: '/open/sms/messages/:channel_uuid/:contact_number',
   summary: 'The messages of a channel with a contact, oldest to newest',
-  params: Type.Object({ channel_uuid: Id('SMS'), contact_number: Phone('The contact, E.164') }),
+  params: Type.Object({
+    channel_uuid: Id('SMS'),
+    contact_number: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'The contact: a number in E.164, a short code, or the name of an alphanumeric sender',
+      examples: ['+447700900123'],
+    }),
+  }),
   query: Type.Object({
     results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default 50' })),
     per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
@@ -173,7 +181,35 @@ export const getSmsThread = contract({
     messages: Type.Array(Message),
     next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
   }),
-  errors: { notFound: unknownChannel, unprocessable: 'contact_number is not E.164' },
+  errors: { notFound: unknownChannel, unprocessable: 'contact_number begins with + and is not E.164' },
+})
+
+const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, examples: ['2026-11-21T00:00:00Z'] }))
+
+export const listSmsMessages = contract({
+  ...sms,
+  id: 'listSmsMessages',
+  needs: 'inbox',
+  method: 'GET',
+  url: '/open/sms/messages',
+  summary: 'The messages of the account, newest first',
+  query: Type.Object({
+    channel_uuid: Type.Optional(Id('SMS')),
+    direction: Type.Optional(Enum(['inbound', 'outbound'])),
+    status: Type.Optional(Message.properties.status),
+    since: Moment,
+    until: Moment,
+    results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default 50' })),
+    per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
+    cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the page before' })),
+  }),
+  status: 200,
+  reply: Ok({
+    count: Type.Integer({ description: 'Messages in this answer' }),
+    messages: Type.Array(Message),
+    next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
+  }),
+  errors: { notFound: unknownChannel },
 })
 
 export const getSmsMessage = contract({

@@ -65,7 +65,13 @@ const live = async (tx: Tx, given: NewMessage[]) => {
   assert.equal(ended.size, given.length)
   const done = await reportFinals(
     tx,
-    given.map(({ id }) => ({ connection, carrierId: id.replace(/^0+/, ''), status: 'delivered', error: null })),
+    given.map(({ id }) => ({
+      connection,
+      carrierId: id.replace(/^0+/, ''),
+      status: 'delivered',
+      error: null,
+      handsets: [null, null] as const,
+    })),
   )
   assert.equal(done.size, given.length)
 }

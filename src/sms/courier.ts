@@ -130,9 +130,10 @@ export const makeCourier = (carriers: Carriers, health: Health): Courier => {
           continue
         }
         tries++
+        // The first of a run: operators see why a message waits while it waits.
+        if (tries === 1) await diary.after(candidate, result)
         const canMove = others.some((other) => carriers.bound(other.connection))
         if (tries >= patience && canMove) {
-          await diary.after(candidate, result)
           left = others
           tries = 0
         } else if (tries > 2 * patience) throw new Later(result.reason, latest)

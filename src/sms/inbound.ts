@@ -1,44 +1,53 @@
-import type { Logger } from 'pino'
 import type { SmsInbound } from '../connectors/port.ts'
 import { type Batcher, makeBatcher } from '../db/batch.ts'
 import type { Db, Tx } from '../db/sql.ts'
 import { Problem } from '../http/problem.ts'
 import { charge } from '../ledger/ops.ts'
 import { print, uuid } from '../lib/id.ts'
-import { e164, masked } from '../lib/phone.ts'
+import { e164 } from '../lib/phone.ts'
 import { isGsm } from '../lib/segments.ts'
 import type { Prices } from '../prices/ops.ts'
+import { textOfParts } from './carriers.ts'
 import * as optout from './optout.ts'
 import { unseen } from './seen.ts'
 import { tell } from './shown.ts'
 import * as store from './store.ts'
+import type { Stray } from './strays.ts'
 import * as waiting from './waiting.ts'
 
 /** A text from a handset with the connection that it came over. */
 export type CarrierInbound = SmsInbound & { connection: string }
 
 /** A text all of whose parts came, or will never come. */
-export type Whole = { source: string; destination: string; text: string; isIncomplete: boolean }
+export type Whole = { connection: string; source: string; destination: string; text: string; isIncomplete: boolean }
 
-export type InboundParts = { log: Logger; prices: Prices }
+export type InboundParts = { stray: Stray; prices: Prices }
 
 const isPart = (message: CarrierInbound): message is waiting.Part => message.concat !== null
+
+/** The text of parts in order, each decoded alone where an earlier version kept one of them. */
+const joined = (kept: readonly waiting.Kept[]): string => {
+  const raws = kept.flatMap(({ part, octets, coding }) =>
+    octets === null || coding === null ? [] : [{ part, octets: Buffer.from(octets, 'hex'), coding }],
+  )
+  return raws.length === kept.length ? textOfParts(raws) : kept.map(({ text }) => text).join('')
+}
+
+const wholeOf = (
+  { connection_id: connection, source, destination, kept }: waiting.Joined,
+  isIncomplete: boolean,
+): Whole => ({ connection, source, destination, text: storable(joined(kept)), isIncomplete })
 
 /** Joins the parts that have come; gives the texts that are whole now. */
 const join = async (tx: Tx, parts: waiting.Part[]): Promise<Whole[]> => {
   if (parts.length === 0) return []
   await waiting.keep(tx, parts)
   const whole = await waiting.takeWhole(tx, parts)
-  return whole.map(({ source, destination, texts }) => ({
-    source,
-    destination,
-    text: texts.join(''),
-    isIncomplete: false,
-  }))
+  return whole.map((one) => wholeOf(one, false))
 }
 
 /** Text as PostgreSQL can keep it: binary messages may hold U+0000, and broken ones half a surrogate pair. */
-const kept = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
+const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
 /** A sender is a number where it can be one, else the carrier's word for it (short codes, names). */
 const sender = (source: string): string => e164(source) ?? source
@@ -57,15 +66,15 @@ const priced = async (tx: Tx, prices: Prices, row: store.Received): Promise<stor
 }
 
 /** Keeps whole texts, in one transaction with what they ask for and what is told of them. */
-export const receive = async (tx: Tx, texts: readonly Whole[], { log, prices }: InboundParts): Promise<void> => {
+export const receive = async (tx: Tx, texts: readonly Whole[], { stray, prices }: InboundParts): Promise<void> => {
   if (texts.length === 0) return
   const numbers = [...new Set(texts.map(({ destination }) => destination))]
   const channels = new Map((await store.receivers(tx, numbers)).map((row) => [row.phone_number, row]))
   const rows: store.Received[] = []
-  for (const { source, destination, text, isIncomplete } of texts) {
+  for (const { connection, source, destination, text, isIncomplete } of texts) {
     const channel = channels.get(destination)
     if (!channel) {
-      log.warn({ destination: masked(destination) }, 'a text came for a number that is not ours')
+      stray(connection, destination)
       continue
     }
     rows.push({
@@ -100,7 +109,7 @@ export const receive = async (tx: Tx, texts: readonly Whole[], { log, prices }: 
 export const makeInbound = (db: Db, parts: InboundParts): Batcher<CarrierInbound, true> =>
   makeBatcher((given) =>
     db.begin(async (tx) => {
-      const messages = given.map((one) => ({ ...one, text: kept(one.text), source: kept(one.source) }))
+      const messages = given.map((one) => ({ ...one, text: storable(one.text), source: storable(one.source) }))
       const fresh = await unseen(tx, messages)
       const single = fresh.filter((message) => !isPart(message)).map((one) => ({ ...one, isIncomplete: false }))
       await receive(tx, [...single, ...(await join(tx, fresh.filter(isPart)))], parts)
@@ -113,7 +122,7 @@ export const receiveIncomplete = async (tx: Tx, parts: InboundParts): Promise<vo
   const stale = await waiting.takeStale(tx)
   await receive(
     tx,
-    stale.map(({ source, destination, texts }) => ({ source, destination, text: texts.join(''), isIncomplete: true })),
+    stale.map((one) => wholeOf(one, true)),
     parts,
   )
 }

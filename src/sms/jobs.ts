@@ -157,13 +157,13 @@ const expireWaiting = async (
 }
 
 /** The background work of this folder that comes round. */
-export const smsSchedules = ({ routing, log, prices, sandboxAccounts }: Parts): Schedule[] => {
+export const smsSchedules = ({ routing, stray, prices, sandboxAccounts }: Parts): Schedule[] => {
   let looked: LongDue<Submission> | null = null
   return [
     {
       name: 'receive-incomplete-texts',
       every: 600,
-      run: (tx) => receiveIncomplete(tx, { log, prices }),
+      run: (tx) => receiveIncomplete(tx, { stray, prices }),
     },
     {
       name: 'expire-waiting-texts',

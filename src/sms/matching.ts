@@ -32,27 +32,45 @@ export const formsOf = (id: string): { key: string; form: Form }[] => {
 }
 
 type Key = { n: number; connection: string; key: string; form: Form }
-type Row = Found & { form: Form }
+type Row = Found & { form: Form; contact: string }
 
-/** The parts under the keys: of several with one id at a carrier, the newest. */
+/** Parts of one id at a carrier that are looked at: carriers use their ids again. */
+const mostOfId = 4
+
+/** The parts under the keys with the numbers that they went to: of several with one id at a carrier, the newest first. */
 const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
-  select g.n, g.form, p.account_id, p.message_id, p.part, p.parts
+  select g.n, g.form, p.account_id, p.message_id, p.part, p.parts, m.contact
   from unnest(${keys.map((k) => k.n)}::integer[], ${keys.map((k) => k.connection)}::uuid[],
     ${keys.map((k) => k.key)}::text[], ${keys.map((k) => k.form)}::text[]) as g (n, connection_id, key, form)
   cross join lateral (
-    select account_id, message_id, part, parts from sms_parts
+    select account_id, message_id, part, parts, sent_at from sms_parts
     where connection_id = g.connection_id and ltrim(lower(carrier_id), '0') = g.key
-    order by sent_at desc limit 1
-  ) p`
+    order by sent_at desc limit ${mostOfId}
+  ) p
+  cross join lateral (
+    select contact from sms_messages where account_id = p.account_id and id = p.message_id offset 0) m
+  order by g.form <> 'text', p.sent_at desc`
 
-/** The contacts of messages, to tell apart parts that one id may mean. */
-const contactsOf = async (tx: Tx, rows: readonly Row[]): Promise<Map<string, string>> => {
-  const messages = await tx.many<{ id: string; contact: string }>`
-    select g.id, m.contact from unnest(${rows.map((r) => r.account_id)}::uuid[], ${rows.map((r) => r.message_id)}::uuid[])
-      as g (account_id, id)
-    cross join lateral (select contact from sms_messages where account_id = g.account_id and id = g.id offset 0) m`
-  return new Map(messages.map(({ id, contact }) => [id, contact]))
+/** The fewest digits that name a handset; a receipt with fewer, or with none, names none. */
+const fewestDigits = 7
+
+/** The digits of a number without +, 00 or a national 0: those that its E.164 form ends with; null where there are too few. */
+const endOf = (number: string | undefined): string | null => {
+  const digits = number && /^\+?\d+$/.test(number) ? number.replace(/^\+?0*/, '') : ''
+  return digits.length >= fewestDigits ? digits : null
 }
+
+/**
+ * How the handset's number ends that a receipt may speak of: its source, or its destination, as some carriers repeat the
+ * addresses of the submit. Both null when the receipt names no handset: then its id alone counts.
+ */
+export const handsetsOf = ({ handset, number }: CarrierReceipt): readonly [string | null, string | null] => {
+  const source = endOf(handset)
+  return source === null ? [null, null] : [source, endOf(number)]
+}
+
+const isOf = (contact: string, ends: readonly (string | null)[]): boolean =>
+  ends.some((end) => end !== null && contact.endsWith(end))
 
 /** A matcher that learns how each connection writes its ids, and then looks for them in that way first. */
 export const makeMatcher = (): Matcher => {
@@ -63,35 +81,46 @@ export const makeMatcher = (): Matcher => {
     return usual && formsOf(carrierId).find(({ form }) => form === usual)
   }
 
+  /** The first part for each receipt whose handset fits, or whose receipt names none. */
+  const fitting = (rows: readonly Row[], receipts: readonly Numbered[], isEnough: (row: Row) => boolean): Row[] => {
+    const byReceipt = Map.groupBy(rows, ({ n }) => n)
+    return receipts.flatMap((receipt) => {
+      const ends = handsetsOf(receipt)
+      const hasHandset = ends[0] !== null
+      const own = byReceipt.get(receipt.n) ?? []
+      const row = own.find((one) => (hasHandset ? isOf(one.contact, ends) : isEnough(one)))
+      return row ? [row] : []
+    })
+  }
+
   /** By the way that the connection is known to write. */
-  const findUsual = (tx: Tx, receipts: readonly Numbered[]): Promise<Row[]> => {
+  const findUsual = async (tx: Tx, receipts: readonly Numbered[]): Promise<Row[]> => {
     const keys = receipts.flatMap((receipt) => {
       const usual = usualOf(receipt)
       return usual ? [{ n: receipt.n, connection: receipt.connection, ...usual }] : []
     })
-    return keys.length > 0 ? partsOf(tx, keys) : Promise.resolve([])
+    return keys.length > 0 ? fitting(await partsOf(tx, keys), receipts, () => true) : []
   }
 
   /**
    * By every way, of the handset that the receipt names. A number read in another way may be the id of another text, perhaps
-   * another account's: only an id that stands as it was answered finds its part without the handset.
+   * another account's: without a handset only an id that stands as it was answered finds its part.
    */
   const findAny = async (tx: Tx, receipts: readonly Numbered[]): Promise<Row[]> => {
     const keys = receipts.flatMap(({ n, connection, carrierId }) =>
       formsOf(carrierId).map((form) => ({ n, connection, ...form })),
     )
     const rows = await partsOf(tx, keys)
-    const contacts = rows.length > 0 ? await contactsOf(tx, rows) : new Map<string, string>()
-    const byReceipt = Map.groupBy(rows, ({ n }) => n)
-    return receipts.flatMap(({ n, connection, handset }) => {
-      const fitting = byReceipt.get(n) ?? []
-      const ofHandset = fitting.filter(({ message_id }) => handset && contacts.get(message_id) === handset)
-      const chosen = ofHandset[0] ?? fitting.find(({ form }) => form === 'text')
-      if (!chosen) return []
+    const found = fitting(rows, receipts, ({ form }) => form === 'text')
+    for (const { n, form } of found) {
+      const receipt = receipts.find((one) => one.n === n)
+      if (!receipt) continue
+      const ends = handsetsOf(receipt)
+      const forms = new Set(rows.filter((row) => row.n === n && isOf(row.contact, ends)).map((row) => row.form))
       // Where another way fits as well, and nothing tells them apart, nothing is learned.
-      if (ofHandset.length === 1) learned.set(connection, chosen.form)
-      return [chosen]
-    })
+      if (forms.size === 1) learned.set(receipt.connection, form)
+    }
+    return found
   }
 
   return {

@@ -97,10 +97,19 @@ export type Attempt = {
   reason: string
 }
 
-/** Keeps why a carrier did not take a part. */
-export const attempt = (tx: Db | Tx, a: Attempt) => tx.run`
+/** A message that a carrier throttles for two days is tried thousands of times: the first attempts are kept. */
+const mostAttempts = 100
+
+/** Keeps why carriers did not take parts. */
+export const attempt = (tx: Db | Tx, attempts: readonly Attempt[]) => tx.run`
   insert into sms_attempts (account_id, message_id, id, part, connection_id, outcome, reason, at)
-  values (${a.account}, ${a.message}, ${a.id}, ${a.part}, ${a.connection}, ${a.outcome}, ${a.reason}, app_now())`
+  select g.*, app_now()
+  from unnest(${attempts.map((a) => a.account)}::uuid[], ${attempts.map((a) => a.message)}::uuid[],
+    ${attempts.map((a) => a.id)}::uuid[], ${attempts.map((a) => a.part)}::smallint[],
+    ${attempts.map((a) => a.connection)}::uuid[], ${attempts.map((a) => a.outcome)}::text[],
+    ${attempts.map((a) => a.reason)}::text[]) as g (account_id, message_id, id, part, connection_id, outcome, reason)
+  where (select count(*) from sms_attempts s where s.account_id = g.account_id and s.message_id = g.message_id)
+    < ${mostAttempts}`
 
 /** References that no handset joins parts by any more. */
 export const forgetReferences = (tx: Tx) => tx.run`

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '../../test/platform.ts'
+import type { Tenant } from '../../test/world.ts'
 import { formsOf } from './matching.ts'
 import { contact, giveNumber, makeSmsWorld, withSmscs } from './testing.ts'
 
@@ -75,6 +76,45 @@ test(
     const { body } = await send(other.who, other.number, 'id 100, in hexadecimal 64', { to })
     await reaches(other.who, body.message_uuid, 'delivered')
     assert.equal((await messageOf(who, old.body.message_uuid)).status, 'sent')
+  }),
+)
+
+test(
+  'a receipt goes to the message of its handset where a connection that is known writes one id in two ways',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    const ids = ['first', '64', '100', '101']
+    smsc.idOf = (count) => ids[count - 1] ?? `id${count}`
+    await connect('only', smsc)
+    const [{ who, number }, other] = [await make(), await make()]
+    const sent = async (from: Tenant, source: string, to: string): Promise<string> => {
+      const { body } = await send(from, source, 'x', { to })
+      await reaches(from, body.message_uuid, 'sent')
+      return body.message_uuid
+    }
+    // The connection is known to report ids as it answered them.
+    const first = await sent(who, number, contact)
+    smsc.receipt('first', 'DELIVRD', contact, number)
+    await reaches(who, first, 'delivered')
+    const old = await sent(who, number, contact)
+    const [to, last] = ['+447911999999', '+447911999998']
+    const hex = await sent(other.who, other.number, to)
+    // 100 in hexadecimal is the id of the old message.
+    smsc.receipt('64', 'UNDELIV', to, other.number)
+    await reaches(other.who, hex, 'undelivered')
+    assert.equal((await messageOf(who, old)).status, 'sent')
+    // The handset in national form, and by a carrier that repeats the addresses of the submit.
+    await smsc.deliver({
+      esm_class: 4,
+      source_addr_ton: 0,
+      source_addr: `00${contact.slice(1)}`,
+      destination_addr: number.slice(1),
+      short_message: 'id:64 stat:DELIVRD err:000',
+    })
+    await reaches(who, old, 'delivered')
+    const swapped = await sent(who, number, last)
+    smsc.receipt('101', 'DELIVRD', number, last)
+    await reaches(who, swapped, 'delivered')
   }),
 )
 

@@ -3,7 +3,7 @@ import { makeBatcher } from '../db/batch.ts'
 import type { Db, Tx } from '../db/sql.ts'
 import { enqueueAll } from '../jobs/queue.ts'
 import type { Clock } from '../lib/clock.ts'
-import { adopt, type Found, type Matcher, makeMatcher } from './matching.ts'
+import { adopt, type Found, handsetsOf, type Matcher, makeMatcher } from './matching.ts'
 import { reportFinals } from './settle.ts'
 import { tell } from './shown.ts'
 import * as states from './states.ts'
@@ -83,7 +83,7 @@ const finalsOf = (receipts: readonly CarrierReceipt[], matcher: Matcher) => {
   const finals = new Map<string, { receipt: CarrierReceipt; carrierId: string }>()
   for (const receipt of receipts) {
     const carrierId = isFinal(receipt.state) ? matcher.keyOf(receipt) : null
-    const key = `${receipt.connection} ${carrierId}`
+    const key = `${receipt.connection} ${carrierId} ${receipt.handset ?? ''}`
     const isBeaten = finals.get(key)?.receipt.state === 'DELIVERED' && receipt.state !== 'DELIVERED'
     if (carrierId !== null && !isBeaten) finals.set(key, { receipt, carrierId })
   }
@@ -96,11 +96,12 @@ const applyFinals = async ({ db, matcher }: How, receipts: readonly CarrierRecei
   if (finals.length === 0) return [...receipts]
   const done = await reportFinals(
     db,
-    finals.map(({ receipt: { connection, state, error }, carrierId }) => ({
-      connection,
+    finals.map(({ receipt, carrierId }) => ({
+      connection: receipt.connection,
       carrierId,
-      status: statusOf[state],
-      error,
+      status: statusOf[receipt.state],
+      error: receipt.error,
+      handsets: handsetsOf(receipt),
     })),
   )
   const told = new Set(finals.filter((_, n) => done.has(n)).map(({ receipt }) => receipt))

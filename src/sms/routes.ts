@@ -7,6 +7,7 @@ import { iso } from '../lib/clock.ts'
 import type { Cursor } from '../lib/cursor.ts'
 import { parse, print } from '../lib/id.ts'
 import { dollars } from '../lib/money.ts'
+import { e164 } from '../lib/phone.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
 import { cancel } from './endings.ts'
@@ -44,17 +45,23 @@ const asPrinted = <Row extends store.MessageRow>(row: Row | null, printed: strin
 /** Before every message of a second. */
 const leastId = '00000000-0000-0000-0000-000000000000'
 
-/** The older of two bounds: the beginning of a second, and a cursor. */
-const olderOf = (seconds: number | undefined, cursor: Cursor | null): Cursor | null => {
-  if (seconds === undefined) return cursor
-  if (cursor && Date.parse(cursor.time) < seconds * 1_000) return cursor
-  return { time: new Date(seconds * 1_000).toISOString(), id: leastId }
+/** The older of two bounds: a time, and a cursor. */
+const olderOf = (time: Date | null, cursor: Cursor | null): Cursor | null => {
+  if (time === null) return cursor
+  if (cursor && Date.parse(cursor.time) < time.getTime()) return cursor
+  return { time: time.toISOString(), id: leastId }
 }
+
+const momentOf = (given: string | undefined): Date | null => (given === undefined ? null : new Date(given))
+
+/** A contact as it is kept: E.164 where it can be, else the sender's short code or name. */
+const contactOf = (given: string): string => e164(given) ?? (given.startsWith('+') ? phoneNumber(given) : given)
 
 const checked = (text: string): string =>
   text.length <= longest ? text : invalid(`text must have at most ${longest} UTF-16 units, and has ${text.length}`)
 
-const cursors = cursorsOf(c.getSmsThread)
+const threadCursors = cursorsOf(c.getSmsThread)
+const listCursors = cursorsOf(c.listSmsMessages)
 
 export const smsRoutes = (parts: Parts) => {
   const { db, clock } = parts
@@ -104,17 +111,42 @@ export const smsRoutes = (parts: Parts) => {
     ),
 
     serve(c.getSmsThread, async ({ account, params, query }) => {
-      const contact = phoneNumber(params.contact_number)
+      const contact = contactOf(params.contact_number)
       const channel = await channelOf(account.id, params.channel_uuid)
       const limit = query.results_per_page ?? query.per_page ?? 50
-      const after = cursors.read(query.cursor)
-      const rows = await store.thread(db, channel, contact, olderOf(query.before_ts, after), limit + 1)
+      const before = query.before_ts === undefined ? null : new Date(query.before_ts * 1_000)
+      const after = threadCursors.read(query.cursor)
+      const rows = await store.thread(db, channel, contact, olderOf(before, after), limit + 1)
       const page = rows.slice(0, limit).reverse()
       const [oldest] = page
       return ok({
         count: page.length,
         messages: page.map(shownMessage),
-        ...(rows.length > limit && oldest ? { next_cursor: cursors.write({ time: oldest.at, id: oldest.id }) } : {}),
+        ...(rows.length > limit && oldest
+          ? { next_cursor: threadCursors.write({ time: oldest.at, id: oldest.id }) }
+          : {}),
+      })
+    }),
+
+    serve(c.listSmsMessages, async ({ account, query }) => {
+      const channel = query.channel_uuid === undefined ? null : (await channelOf(account.id, query.channel_uuid)).id
+      const limit = query.results_per_page ?? query.per_page ?? 50
+      const filter = {
+        channel,
+        direction: query.direction ?? null,
+        status: query.status ?? null,
+        since: momentOf(query.since),
+      }
+      const bound = olderOf(momentOf(query.until), listCursors.read(query.cursor))
+      const rows = await store.page(db, account.id, filter, bound, limit + 1)
+      const page = rows.slice(0, limit)
+      const oldest = page.at(-1)
+      return ok({
+        count: page.length,
+        messages: page.map(shownMessage),
+        ...(rows.length > limit && oldest
+          ? { next_cursor: listCursors.write({ time: oldest.at, id: oldest.id }) }
+          : {}),
       })
     }),
 

@@ -39,7 +39,14 @@ export const settleSent = async (sql: Sql, ended: readonly Sent[]): Promise<Set<
 }
 
 /** A receipt that says what became of a part for good. */
-export type Final = { connection: string; carrierId: string; status: string; error: string | null }
+export type Final = {
+  connection: string
+  carrierId: string
+  status: string
+  error: string | null
+  /** How the number may end that the message went to (matching.ts). */
+  handsets: readonly [string | null, string | null]
+}
 
 /**
  * Writes down what final receipts say, where that is simple: of texts of one part that are sent.
@@ -53,7 +60,8 @@ export const reportFinals = async (sql: Sql, finals: readonly Final[]): Promise<
     select what, n, account_id, id from sms_report(
       ${finals.map(({ connection }) => connection)}::uuid[], ${finals.map(({ carrierId }) => carrierId)}::text[],
       ${finals.map(({ status }) => status)}::text[], ${finals.map(({ error }) => error)}::text[],
-      ${finals.map(() => uuid())}::uuid[])`
+      ${finals.map(() => uuid())}::uuid[], ${finals.map(({ handsets }) => handsets[0])}::text[],
+      ${finals.map(({ handsets }) => handsets[1])}::text[])`
   const done = new Set<number>()
   const told: Told[] = []
   for (const row of rows)

@@ -33,12 +33,16 @@ export const makeSteps = (db: Db, unwritten: Unwritten, honoursOptOut: boolean):
     for (const { message, part } of given) unwritten.clear([message], part)
     return given.map(() => true)
   })
+  const attempt = makeBatcher<pieces.Attempt, true>(async (given) => {
+    await byIndex(db, (tx) => pieces.attempt(tx, given))
+    return given.map(() => true)
+  })
   return {
     begin: begin.add,
     put: async (piece) => void (await put.add(piece)),
     doubt: async (piece) => void (await pieces.doubt(db, piece)),
     withdraw: async (piece) => void (await pieces.withdraw(db, piece)),
-    attempt: async (attempt) => void (await pieces.attempt(db, attempt)),
+    attempt: async (one) => void (await attempt.add(one)),
     isOptedOut: async (pair) => honoursOptOut && (await optout.has(db, pair)),
   }
 }

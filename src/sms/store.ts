@@ -174,6 +174,40 @@ export const thread = (
       coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
   order by created_at desc, id desc limit ${limit}`
 
+export type Filter = {
+  channel: string | null
+  direction: 'inbound' | 'outbound' | null
+  status: Status | null
+  /** From this time on. */
+  since: Date | null
+}
+
+/** A page of an account's messages, newest first. One upper bound and not two: see `thread`. */
+export const page = (
+  db: Sql,
+  account: string,
+  filter: Filter,
+  before: Cursor | null,
+  limit: number,
+) => db.many<MessageRow>`
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
+    m.created_at, m.updated_at, m.shown as status,
+    to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, v.voip_number_setup_id
+  from (
+    select s.*, case when s.status = 'scheduled' and s.send_at <= app_now() then 'queued' else s.status end as shown
+    from sms_messages s
+    where s.account_id = ${account}
+      and (s.created_at, s.id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
+        coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      and s.created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
+  ) m
+  join sms_channels c on c.account_id = ${account} and c.id = m.channel_id
+  join virtual_numbers v on v.account_id = ${account} and v.id = c.virtual_number_id
+  where (${filter.channel}::uuid is null or m.channel_id = ${filter.channel}::uuid)
+    and (${filter.direction}::text is null or m.direction = ${filter.direction}::text)
+    and (${filter.status}::text is null or m.shown = ${filter.status}::text)
+  order by m.created_at desc, m.id desc limit ${limit}`
+
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
   select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
     case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id

@@ -32,6 +32,8 @@ export type Smsc = {
   idOf: (count: number) => string
   receipt(id: string, stat: string, from?: string, to?: string): void
   say(from: string, to: string, text: string): Promise<void>
+  /** Delivers a message of these fields as they are; resolves with the answer's status. */
+  deliver(fields: Record<string, unknown>): Promise<number>
   cut(): void
   close(): void
 }
@@ -111,6 +113,13 @@ export const startSmsc = async (): Promise<Smsc> => {
           () => resolve(),
         )
       }),
+    deliver: (fields) =>
+      new Promise((resolve) => {
+        any()?.deliver_sm(
+          { source_addr: contact.slice(1), source_addr_ton: 1, dest_addr_ton: 1, ...fields },
+          ({ command_status: status }) => resolve(status),
+        )
+      }),
     cut,
     close: () => {
       cut()
@@ -170,8 +179,8 @@ export const setPrices = async ({ call, parts }: World): Promise<void> => {
   await until(async () => parts.prices.of('sms_out', contact) === 40_000)
 }
 
-export const makeSmsWorld = async (): Promise<SmsWorld> => {
-  const world = await makeWorld()
+export const makeSmsWorld = async (given: Parameters<typeof makeWorld>[2] = {}): Promise<SmsWorld> => {
+  const world = await makeWorld({}, {}, given)
   const { call, db, parts } = world
   await setPrices(world)
   let worker: ReturnType<typeof startWorker> | null = null

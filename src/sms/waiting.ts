@@ -13,17 +13,21 @@ export const keep = async (tx: Tx, parts: readonly Part[]) => {
     select 1 from sms_channels where phone_number = any(${parts.map((p) => p.destination)}::text[]) and enabled
     order by id for update`
   await tx.run`
-    insert into sms_inbound_parts (connection_id, source, destination, reference, parts, part, text)
+    insert into sms_inbound_parts (connection_id, source, destination, reference, parts, part, text, octets, coding)
     select * from unnest(${parts.map((p) => p.connection)}::uuid[], ${parts.map((p) => p.source)}::text[],
       ${parts.map((p) => p.destination)}::text[], ${parts.map((p) => p.concat.reference)}::integer[],
       ${parts.map((p) => p.concat.parts)}::smallint[], ${parts.map((p) => p.concat.part)}::smallint[],
-      ${parts.map((p) => p.text)}::text[])
+      ${parts.map((p) => p.text)}::text[], ${parts.map((p) => p.raw?.octets ?? null)}::bytea[],
+      ${parts.map((p) => p.raw?.coding ?? null)}::integer[])
     on conflict (connection_id, source, destination, reference, parts, part) do update
-      set text = excluded.text, received_at = excluded.received_at
+      set text = excluded.text, octets = excluded.octets, coding = excluded.coding, received_at = excluded.received_at
       where sms_inbound_parts.received_at < app_now() - interval '10 minutes'`
 }
 
-export type Joined = { source: string; destination: string; texts: string[] }
+/** A part as it is kept; `octets` is in hexadecimal, and null for parts that an earlier version kept. */
+export type Kept = { part: number; text: string; octets: string | null; coding: number | null }
+
+export type Joined = { connection_id: string; source: string; destination: string; kept: Kept[] }
 
 /** Takes out the texts of which every part has come. */
 export const takeWhole = (tx: Tx, parts: readonly Part[]) => tx.many<Joined>`
@@ -43,7 +47,8 @@ export const takeWhole = (tx: Tx, parts: readonly Part[]) => tx.many<Joined>`
       and w.reference = whole.reference and w.parts = whole.parts
     returning w.*
   )
-  select source, destination, array_agg(text order by part) as texts
+  select connection_id, source, destination, jsonb_agg(jsonb_build_object('part', part, 'text', text,
+    'octets', encode(octets, 'hex'), 'coding', coding) order by part) as kept
   from taken group by connection_id, source, destination, reference, parts`
 
 /** Takes out what came of texts whose other parts did not come within a day, some at a time. */
@@ -59,5 +64,6 @@ export const takeStale = (tx: Tx) => tx.many<Joined>`
       and w.reference = s.reference and w.parts = s.parts
     returning w.*
   )
-  select source, destination, array_agg(text order by part) as texts
+  select connection_id, source, destination, jsonb_agg(jsonb_build_object('part', part, 'text', text,
+    'octets', encode(octets, 'hex'), 'coding', coding) order by part) as kept
   from taken group by connection_id, source, destination, reference, parts`

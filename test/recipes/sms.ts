@@ -19,6 +19,12 @@ export const smsRecipes: Recipes = {
       return { params: { channel_uuid: channel, contact_number: to }, query: { results_per_page: 2 } }
     },
   },
+  listSmsMessages: {
+    ok: async (scene) => {
+      const { channel } = await scene.message()
+      return { query: { channel_uuid: channel, direction: 'outbound', results_per_page: 2 } }
+    },
+  },
   getSmsMessage: {
     ok: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
     notFound: () => ({ params: { message_uuid: 'SMO01a1fcca-93ab-7cbc-9f10-be702f775479' } }),

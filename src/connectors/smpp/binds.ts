@@ -2,7 +2,7 @@ import { BackOff, spread } from '../../lib/backoff.ts'
 import type { BindState } from '../port.ts'
 import type { Link } from './codec/link.ts'
 import type { Malformed, Pdu } from './codec/pdu.ts'
-import { Session } from './session.ts'
+import { Session, type SessionEvents } from './session.ts'
 import type { SmppSettings } from './settings.ts'
 
 /** How long a bind must have lasted for the next failure to count as the first. */
@@ -17,6 +17,7 @@ const nextBindMs = 20
 export type BindsEvents = {
   request(link: Link, pdu: Pdu): void
   malformed(bad: Malformed): void
+  trace?: SessionEvents['trace']
   changed(): void
   /** @param lasted how long the bind stood, ms; 0 when it never did */
   down(bind: BindState, lasted: number): void
@@ -41,11 +42,12 @@ export class Binds {
   constructor(settings: SmppSettings, events: BindsEvents) {
     this.events = events
     const { host, reconnect_seconds: most } = settings
-    const { request, malformed, changed } = events
+    const { request, malformed, changed, trace } = events
     const own = {
       request,
       malformed,
       changed,
+      trace,
       bound: () => this.startOthers(),
       down: (session: Session, lasted: number) => this.down(session, lasted),
     }

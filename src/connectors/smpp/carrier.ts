@@ -1,7 +1,7 @@
 import type { CarrierState, SmsCarrier, SmsEvents, SmsPart, SubmitResult } from '../port.ts'
 import { Binds } from './binds.ts'
 import type { Link, Lost } from './codec/link.ts'
-import { type Pdu, statuses, statusName } from './codec/pdu.ts'
+import { headerOf, type Pdu, statuses, statusName } from './codec/pdu.ts'
 import { keptId } from './codec/receipt.ts'
 import { Intake, type SmppLog } from './intake.ts'
 import { Pace } from './pace.ts'
@@ -44,7 +44,7 @@ class Carrier implements SmsCarrier {
   private closing: Promise<void> | null = null
   private drained: (() => void) | null = null
 
-  constructor(settings: SmppSettings, events: SmsEvents, log: SmppLog) {
+  constructor(settings: SmppSettings, events: SmsEvents, log: SmppLog, traces: boolean) {
     this.settings = settings
     this.events = events
     this.log = log
@@ -62,6 +62,9 @@ class Carrier implements SmsCarrier {
           header: frame.toString('hex', 0, 16),
           bytes: frame.length,
         }),
+      ...(traces && {
+        trace: (bind, direction, frame) => log('pdu', { bind, direction, ...headerOf(frame) }),
+      }),
       changed: () => this.changed(),
       down: ({ bind, lastError }, lasted) => {
         if (lasted > 0) this.intake.renew()
@@ -86,6 +89,7 @@ class Carrier implements SmsCarrier {
       lastError: errors[0]?.lastError ?? null,
       fatal: main.some(({ fatal }) => fatal) && state !== 'bound',
       inFlight: this.inFlight,
+      window: Math.floor(this.pace.window(performance.now())),
       submitted: binds.reduce((sum, { submitted }) => sum + submitted, 0),
       binds,
     }
@@ -247,6 +251,11 @@ class Carrier implements SmsCarrier {
 /**
  * Connects to a carrier over SMPP 3.4 and stays connected until closed. Nothing here throws or rejects: a bind that
  * cannot be had shows in `state()`, a part that it could not carry in its `SubmitResult`.
+ * @param traces logs the header of every PDU
  */
-export const connectSmpp = (settings: SmppSettings, events: SmsEvents, log: SmppLog = () => {}): SmsCarrier =>
-  new Carrier(settings, events, log)
+export const connectSmpp = (
+  settings: SmppSettings,
+  events: SmsEvents,
+  log: SmppLog = () => {},
+  traces = false,
+): SmsCarrier => new Carrier(settings, events, log, traces)

@@ -63,7 +63,8 @@ export class Intake {
 
   private async keep(pdu: Message | Data): Promise<void> {
     const receipt = isReceipt(pdu) ? readReceipt(pdu) : null
-    const [handset, number] = [numberOf(pdu.source), numberOf(pdu.destination)]
+    const { calling_code: code } = this.settings
+    const [handset, number] = [numberOf(pdu.source, code), numberOf(pdu.destination, code)]
     if (receipt) await this.events.receipt({ ...receipt, handset, number })
     else if (!isReceipt(pdu)) await this.events.inbound({ ...inboundOf(pdu, this.settings), link: this.life })
     else this.log('receipt-without-id', { from: masked(pdu.source.address) })

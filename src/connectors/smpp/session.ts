@@ -10,6 +10,7 @@ export type SessionEvents = {
   /** A request of the carrier's, to be answered through the link. */
   request(link: Link, pdu: Pdu): void
   malformed(bad: Malformed): void
+  trace?: ((bind: BindState['bind'], direction: 'in' | 'out', frame: Buffer) => void) | undefined
   changed(): void
   bound(): void
   /** The bind ended, or could not be had. `lasted` is how long it stood, ms; 0 when it never did. */
@@ -80,6 +81,7 @@ export class Session {
     const responseMs = (this.settings.response_seconds ?? 10) * 1_000
     const enquireMs = (this.settings.enquire_seconds ?? 30) * 1_000
     const timer = setTimeout(() => socket.destroy(new Error('no bind in time')), responseMs)
+    const { trace } = this.events
     const link = new Link(
       socket,
       { responseMs, enquireMs },
@@ -87,6 +89,7 @@ export class Session {
         request: (pdu) => this.events.request(link, pdu),
         malformed: this.events.malformed,
         write: () => {},
+        ...(trace && { trace: (direction, frame) => trace(this.bind, direction, frame) }),
         closed: (reason) => {
           clearTimeout(timer)
           this.down(reason)

@@ -38,6 +38,8 @@ export type SmppSettings = {
   readonly gsm_data_coding?: number
   /** What data_coding 0 stands for in texts that come in, default `gsm7`. */
   readonly alphabet?: 'gsm7' | 'latin1'
+  /** Country calling code of numbers that come in national form. */
+  readonly calling_code?: string
   /** How long a request waits for its answer, default 10. */
   readonly response_seconds?: number
   /** Silence after which the carrier is asked whether it lives, default 30. */

@@ -1,3 +1,4 @@
+import { e164, nationalNumber } from '../../lib/phone.ts'
 import { countParts, type LongMode } from '../../lib/segments.ts'
 import type { SmsInbound, SmsPart } from '../port.ts'
 import { type Address, type Data, type Message, noTlvs } from './codec/pdu.ts'
@@ -20,11 +21,28 @@ export const addressOf = (number: string, ton?: number, npi?: number): Address =
   return { ton: ton ?? (isLong ? 1 : 3), npi: npi ?? (isLong ? 1 : 0), address: number }
 }
 
-/** The number as we write it: with `+` when it is international by its type, or cannot be anything else by its length. */
-export const numberOf = ({ ton, address }: Address): string => {
+/** Types of number (5.2.5). */
+const types = { international: 1, national: 2 } as const
+
+/** A 00 before a number that has the length of E.164: the international prefix. */
+const prefixed = /^00([1-9]\d{6,14})$/
+
+/**
+ * The number as we write it: with `+` when it is international by its type, or cannot be anything else by its length.
+ * @param callingCode of the country whose national numbers are read too; where digits may be either, a number that is in
+ *   use there wins
+ */
+export const numberOf = ({ ton, address }: Address, callingCode?: string): string => {
   if (!/^\d+$/.test(address)) return address
-  const digits = ton === 1 ? address.replace(/^00/, '') : address
-  return ton === 1 || (digits.length > 8 && !digits.startsWith('0')) ? `+${digits}` : digits
+  if (ton === types.international) return `+${address.replace(/^00/, '')}`
+  const [, international] = prefixed.exec(address) ?? []
+  if (international) return `+${international}`
+  const hasTrunkPrefix = address.startsWith('0')
+  const isNational = ton === types.national || hasTrunkPrefix
+  const national = callingCode === undefined ? null : nationalNumber(address, callingCode)
+  if (national && (isNational || national.isValid)) return national.number
+  if (address.length > 8 && !hasTrunkPrefix && (!national || e164(address))) return `+${address}`
+  return national?.number ?? address
 }
 
 /** A message keeps to what it was planned by, whatever the connection says since. */
@@ -76,8 +94,11 @@ export const submitOf = (part: SmsPart, sequence: number, settings: Partial<Smpp
 }
 
 /** What a handset sent. */
-export const inboundOf = (pdu: Message | Data, { alphabet }: Partial<SmppSettings> = {}): SmsInbound => ({
-  source: numberOf(pdu.source),
-  destination: numberOf(pdu.destination),
+export const inboundOf = (
+  pdu: Message | Data,
+  { alphabet, calling_code: callingCode }: Partial<SmppSettings> = {},
+): SmsInbound => ({
+  source: numberOf(pdu.source, callingCode),
+  destination: numberOf(pdu.destination, callingCode),
   ...readUserData(alphabet === 'latin1' && pdu.dataCoding === codings.gsm7 ? { ...pdu, dataCoding: latin1 } : pdu),
 })

@@ -146,8 +146,7 @@ export class XmppNetwork implements ChatNetwork {
     const wires = this.component ? [this.component] : [...this.lines.values()].map(({ session }) => session)
     const isUp = wires.some((wire) => wire?.isUp === true)
     const state = this.isClosed ? 'closed' : isUp ? 'up' : this.lines.size > 0 || this.component ? 'down' : 'connecting'
-    const { since, lastError, inFlight, submitted } = this
-    return { state, since, lastError, inFlight, submitted }
+    return { state, since: this.since, lastError: this.lastError, inFlight: this.inFlight, submitted: this.submitted }
   }
 
   async close(): Promise<void> {
@@ -171,6 +170,7 @@ export class XmppNetwork implements ChatNetwork {
 
   private changed(lastError: string | null): void {
     this.since = Date.now()
+    if (lastError && lastError !== this.lastError) this.tools.log('down', { reason: lastError })
     this.lastError = lastError
   }
 

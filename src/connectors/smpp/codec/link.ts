@@ -19,6 +19,8 @@ export type LinkEvents = {
   /** Just before what was sent in this turn of the event loop is written: the moment to write a journal. */
   write(): void
   closed(reason: string): void
+  /** Every PDU as it is on the wire, in either direction; its header alone may be logged. */
+  trace?(direction: 'in' | 'out', frame: Buffer): void
 }
 
 /** No answer: the link broke or the time was up. What was not even written cannot have reached the peer. */
@@ -95,6 +97,7 @@ export class Link {
 
   sendRaw(octets: Buffer): void {
     if (!this.open) return
+    this.events.trace?.('out', octets)
     if (this.outbox.push(octets) === 1) setImmediate(() => this.flush())
   }
 
@@ -136,6 +139,7 @@ export class Link {
   private take(frame: Buffer): void {
     if (!this.open) return
     this.heard = true
+    this.events.trace?.('in', frame)
     const pdu = decode(frame)
     if (isMalformed(pdu)) this.takeMalformed(pdu)
     else if (isReply(pdu)) this.settle(pdu.sequence, pdu)

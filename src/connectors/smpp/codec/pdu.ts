@@ -89,6 +89,9 @@ const statusNames = new Map<number, string>(Object.entries(statuses).map(([name,
 export const statusName = (status: number): string =>
   statusNames.get(status) ?? `0x${status.toString(16).padStart(8, '0')}`
 
+/** True for a status that the standard names. */
+export const isKnownStatus = (status: number): boolean => statusNames.has(status)
+
 /** Optional parameters (5.3.2) that are read or written here, by tag. */
 export const tags = {
   receipted_message_id: 0x001e,
@@ -240,3 +243,13 @@ export type Malformed = {
 export const maxLength = 65_536
 
 export const headerLength = 16
+
+const commandNames = new Map<number, string>(Object.entries(commandIds).map(([name, id]) => [id, name]))
+
+/** What may be logged of a PDU: its header (3.2). What follows holds numbers, texts and passwords. */
+export const headerOf = (frame: Buffer): { command: string; sequence: number; status: string; octets: number } => ({
+  command: commandNames.get(frame.readUInt32BE(4)) ?? 'unknown',
+  sequence: frame.readUInt32BE(12),
+  status: statusName(frame.readUInt32BE(8)),
+  octets: frame.length,
+})

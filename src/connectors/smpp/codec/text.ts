@@ -51,6 +51,9 @@ const charsets = new Map([
   [0x0e, 'euc-kr'],
 ])
 
+/** True for the codings of UCS-2: 8, and 24 to 27 (3GPP TS 23.038, part 4). */
+export const isUcs2 = (dataCoding: number): boolean => dataCoding === codings.ucs2 || (dataCoding & 0xfc) === 0x18
+
 /**
  * The text of a user data field without its header, its 7-bit alphabet as the header says. Codings (SMPP 3.4, 5.2.19): 0 GSM, 1 IA5, 3 Latin-1, 8 UCS-2 and the
  * charsets above; 16 to 31 and 240 to 255 are read by 3GPP TS 23.038, part 4. Anything else, binary included, is read as
@@ -58,11 +61,11 @@ const charsets = new Map([
  */
 export const decodeText = (octets: Buffer, dataCoding: number, alphabet = defaultAlphabet): string => {
   if (dataCoding === codings.gsm7) return decodeGsm(octets, alphabet)
-  if (dataCoding === codings.ucs2) return decodeUcs(octets)
+  if (isUcs2(dataCoding)) return decodeUcs(octets)
   const group = dataCoding & 0xf0
   if (group === 0x10) {
     const kind = dataCoding & 0x0c
-    if (kind !== 0x04) return kind === 0x08 ? decodeUcs(octets) : decodeGsm(octets, alphabet)
+    if (kind !== 0x04) return decodeGsm(octets, alphabet)
   }
   if (group === 0xf0 && (dataCoding & 0x04) === 0) return decodeGsm(octets, alphabet)
   const charset = charsets.get(dataCoding)

@@ -1,6 +1,6 @@
-import { type Alphabet, alphabetOf, defaultAlphabet } from './national.ts'
+import { alphabetOf } from './national.ts'
 import { type Data, type Message, tags } from './pdu.ts'
-import { decodeText } from './text.ts'
+import { decodeText, isUcs2 } from './text.ts'
 
 /** Which part of which long message a short message is. The reference has 8 or 16 bits. */
 export type Concat = { readonly reference: number; readonly part: number; readonly parts: number }
@@ -30,9 +30,10 @@ export const sarTlvs = ({ reference, part, parts }: Concat): [number, Buffer][] 
 const sound = (reference: number, parts: number, part: number): Concat | null =>
   parts > 0 && part > 0 && part <= parts ? { reference, part, parts } : null
 
-type Header = { readonly concat: Concat | null; readonly alphabet: Alphabet }
+/** National language identifiers of the shift tables, 0 for none. */
+type Header = { readonly concat: Concat | null; readonly lockingShift: number; readonly singleShift: number }
 
-const noHeader: Header = { concat: null, alphabet: defaultAlphabet }
+const noHeader: Header = { concat: null, lockingShift: 0, singleShift: 0 }
 
 const readHeader = (header: Buffer): Header => {
   let concat: Concat | null = null
@@ -50,7 +51,7 @@ const readHeader = (header: Buffer): Header => {
     if (element === elements.lockingShift && length === 1) lockingShift = a
     at += 2 + length
   }
-  return { concat, alphabet: alphabetOf(lockingShift, singleShift) }
+  return { concat, lockingShift, singleShift }
 }
 
 const readSar = (tlvs: Message['tlvs']): Concat | null => {
@@ -61,17 +62,50 @@ const readSar = (tlvs: Message['tlvs']): Concat | null => {
   return sound(reference.readUInt16BE(0), parts[0] ?? 0, part[0] ?? 0)
 }
 
+/** Octets of a text, and how to read them: data_coding, and from bits 8 and 16 on the single and the locking shift table. */
+export type Octets = { readonly octets: Buffer; readonly coding: number }
+
+const textOf = ({ octets, coding }: Octets): string =>
+  decodeText(octets, coding & 0xff, alphabetOf(coding >> 16, (coding >> 8) & 0xff))
+
+/** Octets of parts as one run. A lone odd octet in UCS-2 is padding unless the parts split a character between them. */
+const joined = (run: readonly Octets[], coding: number): Octets => {
+  const octets = Buffer.concat(run.map((one) => one.octets))
+  const isPadded = isUcs2(coding & 0xff) && octets.length % 2 === 1
+  return {
+    coding,
+    octets: isPadded ? Buffer.concat(run.map((one) => one.octets.subarray(0, one.octets.length & ~1))) : octets,
+  }
+}
+
+/** The text of parts in order. Neighbours of one coding are decoded together: they may split a character between them. */
+export const decodeParts = (parts: readonly (Octets & { readonly part: number })[]): string => {
+  const runs: (Octets & { part: number })[][] = []
+  for (const one of parts) {
+    const run = runs.at(-1)
+    const last = run?.at(-1)
+    if (run && last && last.coding === one.coding && last.part + 1 === one.part) run.push(one)
+    else runs.push([one])
+  }
+  return runs.map((run) => textOf(joined(run, run[0]?.coding ?? 0))).join('')
+}
+
+export type UserData = { text: string; concat: Concat | null; raw?: Octets }
+
 /**
  * The text of a message and its place in a longer one: from short_message or message_payload, with the user data header
- * taken off, by header or SAR parameters. A header longer than the field is taken for text.
+ * taken off, by header or SAR parameters. A header longer than the field is taken for text. Parts of a longer text come
+ * with their octets: see `decodeParts`.
  */
-export const readUserData = (pdu: Message | Data): { text: string; concat: Concat | null } => {
+export const readUserData = (pdu: Message | Data): UserData => {
   const payload = pdu.tlvs.get(tags.message_payload)
   const octets = payload ?? (pdu.command === 'data_sm' ? Buffer.alloc(0) : pdu.shortMessage)
   const headerEnd = (octets[0] ?? 0) + 1
   const hasHeader = (pdu.esmClass & udhIndicator) !== 0 && octets.length >= headerEnd
   const header = hasHeader ? readHeader(octets.subarray(1, headerEnd)) : noHeader
   const concat = header.concat ?? readSar(pdu.tlvs)
-  const text = decodeText(hasHeader ? octets.subarray(headerEnd) : octets, pdu.dataCoding, header.alphabet)
-  return { text, concat: concat && concat.parts > 1 ? concat : null }
+  const coding = pdu.dataCoding | (header.singleShift << 8) | (header.lockingShift << 16)
+  const raw = { octets: hasHeader ? octets.subarray(headerEnd) : octets, coding }
+  const text = textOf(raw)
+  return concat && concat.parts > 1 ? { text, concat, raw } : { text, concat: null }
 }
