@@ -56,15 +56,18 @@ const installed = () => {
   return { hash, dev: kind === 'dev' }
 }
 
-/** A person's own `npm ci` leaves no stamp of ours, but npm's copy of the lock file tells that it is whole. */
-const installedByHand = () => {
+/**
+ * A person's own `npm ci` leaves no stamp of ours, but npm's copy of the lock file tells that it is whole.
+ * @param withDev whether the development dependencies must be among them
+ */
+const installedByHand = (withDev) => {
   const inner = join(modules, '.package-lock.json')
   if (!existsSync(inner)) return false
   const have = JSON.parse(readFileSync(inner, 'utf8')).packages
   const want = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
   return Object.entries(want).every(
-    ([path, { version, optional, devOptional }]) =>
-      path === '' || optional || devOptional || have[path]?.version === version,
+    ([path, { version, optional, devOptional, dev }]) =>
+      path === '' || optional || devOptional || (dev && !withDev) || have[path]?.version === version,
   )
 }
 
@@ -150,8 +153,8 @@ const buildSdk = async () => {
 const have = installed()
 const enough = have?.hash === wanted() && (have.dev || !dev)
 if (!enough) {
-  if (!installedByHand()) install()
-  writeFileSync(stamp, `${wanted()} ${dev || installedByHand() ? 'dev' : 'run'}`)
+  if (!installedByHand(dev)) install()
+  writeFileSync(stamp, `${wanted()} ${dev || installedByHand(true) ? 'dev' : 'run'}`)
 }
 linkNode()
 tryNode()

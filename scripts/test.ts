@@ -9,7 +9,7 @@ import { apart, type Group, grouped, nameOf, plain, type Turn, whole } from './t
 
 // npm test                    everything but the long forms
 // npm test -- src/sms         only these files or folders
-// npm run fuzz, npm run chaos the long forms, without a limit of time
+// npm run fuzz, chaos, image  the long forms, without a limit of time
 // --cost                      tells what each file took of processor time
 
 const root = join(import.meta.dirname, '..')
@@ -29,6 +29,7 @@ const longForms: Record<string, string[]> = {
     ...['src/connectors/xmpp/fuzz.test.ts', 'test/parsers.test.ts'],
   ],
   chaos: ['test/chaos/**/*.test.ts'],
+  image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
 }
 

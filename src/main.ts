@@ -21,6 +21,7 @@ import { run } from './run.ts'
 import { startCarrier } from './sandbox/child.ts'
 import { tellLines } from './sandbox/ops.ts'
 import { makeSimulator } from './sandbox/simulator.ts'
+import { makeNotifySystemd } from './systemd.ts'
 import { releaseLanes } from './webhooks/ops.ts'
 
 const drainMs = 30_000
@@ -29,6 +30,9 @@ const version = String(JSON.parse(readFileSync(join(import.meta.dirname, '../pac
 
 /** What must be ended, last first. */
 const endings: { what: string; end: () => Promise<void> | void }[] = []
+
+const say = (text: string) => process.stderr.write(`trunkline: ${text}\n`)
+const notifySystemd = makeNotifySystemd(process.env, say)
 
 const start = async () => {
   const { values: flags } = parseArgs({ options: { 'forget-secrets': { type: 'boolean', default: false } } })
@@ -56,7 +60,6 @@ const start = async () => {
     await freeVoice(db)
   }
 
-  const say = (text: string) => process.stderr.write(`trunkline: ${text}\n`)
   const seal = await openSeal(db, { home, given: config.masterKey, forget: flags['forget-secrets'] }, say)
   const keys = await prepare(db, config)
 
@@ -113,6 +116,7 @@ const start = async () => {
     writeFileSync(`${config.readyFile}.new`, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
     renameSync(`${config.readyFile}.new`, config.readyFile)
   }
+  void notifySystemd('READY=1')
   greet(address, keys, config.sandbox)
   const exposure = sandboxExposure(config)
   if (exposure !== null) {
@@ -157,15 +161,17 @@ let ending: Promise<never> | null = null
 const end = (code: number): Promise<never> => {
   ending ??= (async () => {
     setTimeout(() => process.exit(1), drainMs).unref()
+    const notified = notifySystemd('STOPPING=1')
     let status = code
     for (const { what, end } of endings.toReversed()) {
       try {
         await end()
       } catch (error) {
         status = 1
-        process.stderr.write(`trunkline: ending the ${what} failed: ${error}\n`)
+        say(`ending the ${what} failed: ${error}`)
       }
     }
+    await notified
     process.exit(status)
   })()
   return ending
@@ -184,6 +190,6 @@ try {
   await start()
 } catch (error) {
   const text = error instanceof Error ? (process.env.TRUNKLINE_LOG === 'debug' ? error.stack : error.message) : error
-  process.stderr.write(`trunkline: ${text}\n`)
+  say(String(text))
   await end(1)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from './servers.ts'
@@ -35,4 +35,25 @@ test('a machine without libatomic is told which package to install', {
   )
   assert.equal(status, 1, stderr)
   assert.match(stderr, /libatomic\.so\.1 is missing.*apt-get install libatomic1/)
+})
+
+test('dependencies that a person installed without the development ones are not installed again', () => {
+  const checkout = makeCheckout()
+  const stamp = join(checkout, 'node_modules/.trunkline-stamp')
+  const { packages }: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+  )
+  const installed = Object.fromEntries(Object.entries(packages).filter(([, { dev }]) => !dev))
+  const ready = (without: string | null, ...flags: string[]) => {
+    rmSync(stamp, { force: true })
+    const left = Object.fromEntries(Object.entries(installed).filter(([path]) => path !== without))
+    writeFileSync(join(checkout, 'node_modules/.package-lock.json'), JSON.stringify({ packages: left }))
+    // Without npm_execpath and with an empty PATH there is no npm that could install.
+    const env = { PATH: '/nonexistent' }
+    return spawnSync(process.execPath, ['scripts/ready.mjs', ...flags], { cwd: checkout, encoding: 'utf8', env }).stderr
+  }
+  assert.doesNotMatch(ready(null), /installing dependencies/)
+  assert.match(readFileSync(stamp, 'utf8'), / run$/)
+  assert.match(ready('node_modules/fastify'), /installing dependencies/)
+  assert.match(ready(null, '--dev'), /installing dependencies/)
 })

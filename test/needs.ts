@@ -17,6 +17,9 @@ export const packages = {
   rtpengine: 'rtpengine-daemon',
   turnserver: 'coturn',
   pgbouncer: 'pgbouncer',
+  buildah: 'buildah',
+  debootstrap: 'debootstrap',
+  'systemd-notify': 'systemd',
 } as const
 
 type Program = keyof typeof packages
