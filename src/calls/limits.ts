@@ -134,7 +134,7 @@ export const mayBegin = async (
 /** Networks of satellites and of no country, and international premium rate (ITU-T E.164, list of assigned country codes). */
 const costly = ['870', '878', '881', '882', '883', '888', '979']
 
-const closed = [...costly, ...Object.values(closedCountries).flat()]
+const closed = [...costly, ...closedCountries.values().toArray().flat()]
 
 /** Kinds of numbers that pay whoever has them; personal numbers (+44 70) forward to anywhere at the caller's cost. */
 const paying = new Set<string | undefined>(['PREMIUM_RATE', 'PERSONAL_NUMBER'])

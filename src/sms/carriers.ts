@@ -53,7 +53,10 @@ export const textOfParts = decodeParts
 type Waiter = { readonly id: string; readonly go: () => void }
 
 /** Events that are no trouble; all others are logged at warn. */
-const levels: Readonly<Record<string, 'debug' | 'info'>> = { bound: 'info', pdu: 'debug' }
+const levels = new Map<string, 'debug' | 'info'>([
+  ['bound', 'info'],
+  ['pdu', 'debug'],
+])
 
 type Given = { db: Db; seal: Seal; changes: Changes; log: Logger; metrics: Metrics }
 
@@ -87,7 +90,7 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Given, intake:
           },
           changed,
         },
-        (event, details) => log[levels[event] ?? 'warn']({ connection: name, ...details }, `smpp: ${event}`),
+        (event, details) => log[levels.get(event) ?? 'warn']({ connection: name, ...details }, `smpp: ${event}`),
         log.isLevelEnabled('debug'),
       ),
     ),
