@@ -22,6 +22,7 @@ import type { Naming } from './naming.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
 import { json, refuseExpectation, refuseSocket, shareConnections, unstored } from './socket.ts'
 import { requestFault } from './strict.ts'
+import { refuseUnknownFields } from './unknown-fields.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
 import { holdBody, holdStream, holdUpload, wrongType } from './upload.ts'
 import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
@@ -104,7 +105,11 @@ const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint
   const { params, query, body } = contract
   const holds = contract.stream ? holdStream : contract.media ? holdUpload : body ? holdBody : null
   const answered = parts.metrics.route(contract.method, contract.url)
-  const ready = [...(query ? [readQueryOf(query)] : []), ...(contract.bare ? [fillBody] : [])]
+  const ready = [
+    ...(query ? [readQueryOf(query)] : []),
+    ...(contract.bare ? [fillBody] : []),
+    ...(body && contract.auth === 'operator' && !contract.stream ? [refuseUnknownFields(body)] : []),
+  ]
   app.route({
     method: contract.method,
     url: contract.url,
