@@ -10,6 +10,7 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { type Db, isUnavailable } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
+import { installAccessLog } from './access-log.ts'
 import { type AdmitParts, admissions } from './admit.ts'
 import type { Account, AccountKey, OperatorKey, Person } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
@@ -229,6 +230,7 @@ export const makeServer = (
     if (request.routeOptions.config.contract) reply.header('cache-control', 'no-store')
     done(requestFault(request.raw) ?? undefined)
   })
+  installAccessLog(app, log)
   parts.naming.install(app)
   app.setErrorHandler(fail)
   app.setNotFoundHandler((request, reply) =>
