@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { freeVoice } from './calls/lease.ts'
 import { closeLeft } from './calls/ops.ts'
-import { environment, readConfig, sandboxExposure } from './config.ts'
+import { type Config, environment, readConfig, sandboxExposure } from './config.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { claimHome } from './db/home.ts'
 import { migrate } from './db/migrate.ts'
@@ -17,6 +17,7 @@ import { openSeal } from './keys/ops.ts'
 import { makeWatchedLog } from './log.ts'
 import { releaseNetworks } from './msgapp/networks.ts'
 import { makeParts } from './parts.ts'
+import { checkPorts } from './ports.ts'
 import { run } from './run.ts'
 import { startCarrier } from './sandbox/child.ts'
 import { tellLines } from './sandbox/ops.ts'
@@ -42,6 +43,8 @@ const start = async () => {
 
   const claim = await claimHome(home, log)
   endings.push({ what: 'home', end: claim.release })
+  // After the claim: a process that is ending on this home still has the ports.
+  await checkPorts(config)
   const embedded = config.databaseUrl === null ? await startEmbedded({ home, log }) : null
   if (embedded) endings.push({ what: 'database', end: embedded.stop })
 
@@ -117,7 +120,7 @@ const start = async () => {
     renameSync(`${config.readyFile}.new`, config.readyFile)
   }
   void notifySystemd('READY=1')
-  greet(address, keys, config.sandbox)
+  greet(address, keys, config)
   const exposure = sandboxExposure(config)
   if (exposure !== null) {
     log.warn({ exposure }, 'sandbox: reachable from other machines')
@@ -128,15 +131,18 @@ const start = async () => {
   sweep()
 }
 
-const greet = (address: string, keys: FirstKeys | null, sandbox: boolean) => {
+/** Prints the addresses, and the keys that were generated: those of the settings are known, and logs keep what is printed. */
+const greet = (address: string, keys: FirstKeys | null, { sandbox, apiKey, operatorKey }: Config) => {
+  const generated = [
+    ...(keys && apiKey === null ? [`  API key        ${keys.apiKey}`] : []),
+    ...(keys && operatorKey === null ? [`  Operator key   ${keys.operatorKey}`] : []),
+  ]
   const lines = [
     `Trunkline ${version} is ready${sandbox ? ', with sandbox carriers' : ''}.`,
     `  Console        ${address}/console`,
     `  API            ${address}/open`,
     `  Documentation  ${address}/docs`,
-    ...(keys
-      ? ['  Shown this once, keep them:', `  API key        ${keys.apiKey}`, `  Operator key   ${keys.operatorKey}`]
-      : []),
+    ...(generated.length > 0 ? ['  Shown this once, keep them:', ...generated] : []),
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }
@@ -179,6 +185,9 @@ const end = (code: number): Promise<never> => {
 
 // Ctrl-C reaches npm too, which hands it on: the second one is the same wish.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void end(0))
+
+// By default Node opens its debugger on this signal, and whoever reaches that can run code.
+process.on('SIGUSR1', () => {})
 
 // When npm is killed, nobody would end us.
 if (process.env.npm_lifecycle_event) {

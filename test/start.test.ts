@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
-import { buyNumber, type Platform, startPlatform, until } from './platform.ts'
+import { apiKey, buyNumber, type Platform, startPlatform, until } from './platform.ts'
 import { temporaryFolder } from './servers.ts'
 
 let platform: Platform
@@ -163,14 +165,57 @@ test('a long text waits for room part by part on a slow carrier: no part goes tw
 
 test('a first start that fails shows its keys at the next one', async () => {
   const home = temporaryFolder()
-  const port = new URL(platform.url).port
   const none = { TRUNKLINE_API_KEY: '', TRUNKLINE_OPERATOR_KEY: '' }
-  await assert.rejects(startPlatform(home, { ...none, TRUNKLINE_PORT: port }), /EADDRINUSE/)
+  const absent = join(home, 'absent.pem')
+  // These files are read after the keys were made.
+  await assert.rejects(
+    startPlatform(home, { ...none, TRUNKLINE_TLS_CERT: absent, TRUNKLINE_TLS_KEY: absent }),
+    /ENOENT/,
+  )
   const second = await startPlatform(home, none)
   const key = /UAK[0-9A-Za-z]{49}/.exec(second.output())?.[0] ?? ''
   const info = await fetch(`${second.url}/open/info`, { headers: { 'x-user-api-key': key } })
   assert.equal(info.status, 200)
   assert.equal(await second.end(), 0)
+})
+
+test('a port in use ends the start with one line that names the setting, before a database is made', async () => {
+  const { port } = new URL(platform.url)
+  const taken: [string, string][] = [
+    ['TRUNKLINE_PORT', port],
+    ['TRUNKLINE_SANDBOX_SMPP_PORT', String(platform.smppPort)],
+    ['TRUNKLINE_SANDBOX_SIP_PORT', String(platform.sipPort)],
+  ]
+  for (const [setting, value] of taken) {
+    const home = temporaryFolder()
+    await assert.rejects(startPlatform(home, { [setting]: value }), ({ message }: Error) => {
+      const [, printed = ''] = /^ended at its start \(1\): (.*)$/s.exec(message) ?? []
+      assert.match(printed, new RegExp(`^trunkline: (?:TCP|UDP) port ${value} of .* is in use .*${setting}.*\n$`))
+      return true
+    })
+    assert.ok(!existsSync(join(home, 'postgres')), 'the database was made')
+  }
+})
+
+test('SIGUSR1 neither opens the debugger nor ends the platform', async () => {
+  process.kill(platform.pid, 'SIGUSR1')
+  const children = execFileSync('pgrep', ['-P', String(platform.pid), '-f', 'simulator/main.ts'], { encoding: 'utf8' })
+  process.kill(Number(children.trim()), 'SIGUSR1')
+  // A process works off its signals before it ends: the debugger would have said where it listens.
+  assert.equal(await platform.end(), 0)
+  assert.doesNotMatch(platform.output(), /debugger/i)
+  platform = await startPlatform(platform.home)
+})
+
+test('keys of the settings are not printed, and generated ones are, once', async () => {
+  const given = await startPlatform(temporaryFolder(), { TRUNKLINE_OPERATOR_KEY: '' })
+  assert.equal(await given.end(), 0)
+  assert.ok(!given.output().includes(apiKey))
+  assert.doesNotMatch(given.output(), /API key/)
+  assert.match(given.output(), /Operator key {3}\S+/)
+  const again = await startPlatform(given.home, { TRUNKLINE_OPERATOR_KEY: '' })
+  assert.equal(await again.end(), 0)
+  assert.doesNotMatch(again.output(), /key {3,}/)
 })
 
 test('the sandbox’s clock moves created_at in every answer, and survives a restart', async () => {

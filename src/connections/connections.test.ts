@@ -51,8 +51,8 @@ test(
   },
 )
 
-test('secrets are kept over changes and never shown; what a kind does not know is not kept', async () => {
-  const made = await create({ kind: 'didww', name: 'supplier', settings: { ...didww, host: 'x' }, enabled: false })
+test('secrets are kept over changes and never shown', async () => {
+  const made = await create({ kind: 'didww', name: 'supplier', settings: didww, enabled: false })
   assert.equal(made.status, 201)
   assert.deepEqual(made.body.connection.settings, { countries: ['GB'] })
   const { uuid } = made.body.connection
@@ -62,6 +62,35 @@ test('secrets are kept over changes and never shown; what a kind does not know i
   const changed = await call(operator, 'PATCH', url, { settings: { markup_percent: 25 } })
   assert.deepEqual(changed.body.connection.settings, { countries: ['GB'], markup_percent: 25 })
   assert.ok(!JSON.stringify((await call(operator, 'GET', url)).body).includes('secret of callbacks'))
+})
+
+test('a setting that the kind of connection does not have is refused, in a change too', async () => {
+  const foreign = await create({ kind: 'didww', name: 'mistyped', settings: { ...didww, country: ['GB'] } })
+  const message = 'There is no field settings.country; did you mean settings.countries?'
+  assert.deepEqual([foreign.status, foreign.body.error_message], [400, message])
+  const made = await create({ kind: 'didww', name: 'mistyped', settings: didww, enabled: false })
+  assert.equal(made.status, 201)
+  const url = `/operator/connections/${made.body.connection.uuid}`
+  const changed = await call(operator, 'PATCH', url, { settings: { prefixes: ['44'] } })
+  assert.equal(changed.status, 400)
+  assert.match(changed.body.error_message, /^There is no field settings\.prefixes; did you mean settings\.\w+\?$/)
+  const absent = await call(operator, 'PATCH', url, { settings: { prefixes: null } })
+  assert.equal(absent.status, 400)
+})
+
+test('null clears an optional setting, a secret one too, and not a required one', async () => {
+  const settings = { host: 'carrier.test', username: 'us', password: 'secret', prefixes: ['44'], channels: 3 }
+  const made = await create({ kind: 'sip-trunk', name: 'cleared', settings, enabled: false })
+  assert.equal(made.status, 201)
+  const { uuid } = made.body.connection
+  const url = `/operator/connections/${uuid}`
+  const cleared = await call(operator, 'PATCH', url, { settings: { prefixes: null, password: null, channels: 4 } })
+  assert.equal(cleared.status, 200)
+  assert.deepEqual(cleared.body.connection.settings, { host: 'carrier.test', username: 'us', channels: 4 })
+  const register = await call(operator, 'PATCH', url, { settings: { register: true } })
+  assert.equal(register.body.error_message, 'settings.password is required where settings.register is true')
+  const host = await call(operator, 'PATCH', url, { settings: { host: null } })
+  assert.deepEqual([host.status, host.body.error_message], [400, 'settings.host is required'])
 })
 
 test('a trunk that is to register has what that wants, also after a change', async () => {

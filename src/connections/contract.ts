@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
 import { Enum, Id, Ok, Time, Words } from '../http/schema.ts'
-import { AnySettings, kindNames, settingsByKind } from './kinds.ts'
+import { AnySettings, ChangedSettings, kindNames, settingsByKind } from './kinds.ts'
 
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: connections' } as const
 
@@ -109,11 +109,11 @@ export const changeConnection = contract({
   id: 'changeConnection',
   method: 'PATCH',
   url: '/operator/connections/:connection_uuid',
-  summary: 'Change a connection; settings that are not given stay as they are',
+  summary: 'Change a connection; settings that are not given stay, and null clears an optional one',
   params,
   body: Type.Object({
     name: Type.Optional(Words(100)),
-    settings: Type.Optional(AnySettings),
+    settings: Type.Optional(ChangedSettings),
     enabled: Type.Optional(Type.Boolean()),
     ...access,
   }),

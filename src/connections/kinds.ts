@@ -223,12 +223,29 @@ export const kindNames = Object.keys(kinds) as [Kind, ...Kind[]]
 
 const every: TProperties = Object.assign({}, ...Object.values(kinds).map(({ settings }) => settings.properties))
 
-/** The settings of every kind in one, none of them wanted: for the options of the command line, and for documentation. */
+/** The settings of every kind, all optional: for the options of the command line, and for documentation. */
 export const AnySettings = Type.Object(
   Object.fromEntries(Object.entries(every).map(([name, schema]) => [name, Type.Optional(schema)])),
   {
-    description: 'Of the kind of connection; others are ignored',
+    description: 'Of the kind of connection; others are refused',
     examples: [{ host: 'smsc.example.net', port: 2775, system_id: 'me', password: 'secret' }],
+  },
+)
+
+/** A setting that null clears. The marks of the setting lie on the whole, where readers of schemas look for them. */
+const clearable = (schema: TSchema): TSchema => {
+  const marks = Object.fromEntries(
+    Object.entries(schema).filter(([keyword]) => keyword === 'description' || keyword === 'x-confidential'),
+  )
+  return Type.Optional(Type.Union([schema, Type.Null()], marks))
+}
+
+/** The settings of a change: those of every kind. */
+export const ChangedSettings = Type.Object(
+  Object.fromEntries(Object.entries(every).map(([name, schema]) => [name, clearable(schema)])),
+  {
+    description: 'Of the kind of connection; others are refused. null clears an optional setting',
+    examples: [{ host: 'smsc.example.net', prefixes: null }],
   },
 )
 

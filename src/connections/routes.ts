@@ -5,6 +5,7 @@ import type { VoiceTrunkState } from '../connectors/voice-port.ts'
 import type { Tx } from '../db/sql.ts'
 import { ok, serve, serveOutside } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
+import { checkFields } from '../http/unknown-fields.ts'
 import { checkPart } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print, uuid } from '../lib/id.ts'
@@ -13,7 +14,7 @@ import { isCarrying } from '../msgapp/channels/ops.ts'
 import { askForSync, openOrders } from '../numbers/ops.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
-import { changes as changesOf, type Kind, type SettingsOf } from './kinds.ts'
+import { changes as changesOf, type Kind, kinds, type SettingsOf } from './kinds.ts'
 import { opened, sealed } from './ops.ts'
 import * as store from './store.ts'
 
@@ -88,6 +89,17 @@ const isCertificate = (pem: string): boolean => {
   } catch {
     return false
   }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const omit = (fields: Fields, names: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
+
+/** Settings of a change: those with a value, and the names of those that null clears. */
+const split = (settings: Fields): { given: Fields; cleared: string[] } => {
+  const cleared = Object.keys(settings).filter((name) => settings[name] === null)
+  return { given: omit(settings, cleared), cleared }
 }
 
 type Links = {
@@ -196,8 +208,12 @@ export const connectionRoutes = ({ db, seal, changes, carriers, suppliers, netwo
       const { name = row.name, enabled = row.enabled, shared = row.shared } = body
       checkAccess(row.kind, body)
       if (await store.isTaken(tx, name, row.id)) taken(name)
-      checkPart(request, changesOf[row.kind], body.settings ?? {}, 'settings')
-      const settings = { ...opened(row, seal), ...body.settings }
+      const { given, cleared } = split(body.settings ?? {})
+      checkFields(changesOf[row.kind], body.settings, ['settings'])
+      checkPart(request, changesOf[row.kind], given, 'settings')
+      const settings = omit({ ...opened(row, seal), ...given }, cleared)
+      // A setting that the kind requires cannot be cleared.
+      if (cleared.length > 0) checkPart(request, kinds[row.kind].settings, settings, 'settings')
       if (body.settings) checkSettings(row.kind, settings)
       const content = sealed(row.kind, settings, seal)
       const isOther = name !== row.name || enabled !== row.enabled || body.settings !== undefined

@@ -186,7 +186,9 @@ test('contacts that many add and delete at a time are all counted', async () => 
 const giveChannel = async ({ id: account_id }: Tenant, phone_number: string): Promise<string> => {
   const id = uuid()
   const made = { account_id, id, connection_id: uuid(), platform: 'sandbox', phone_number, friendly_name: 'n' }
-  assert.ok(await db.begin((tx) => createChannel(tx, { ...made, iso_country_code: 'GB', timezone: 'Europe/London' })))
+  assert.ok(
+    await db.begin((tx) => createChannel(tx, { ...made, iso_country_code: 'GB', timezones: ['Europe/London'] })),
+  )
   return `WPN${id}`
 }
 

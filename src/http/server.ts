@@ -10,6 +10,7 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { type Db, isUnavailable } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
+import { installAccessLog } from './access-log.ts'
 import { type AdmitParts, admissions } from './admit.ts'
 import type { Account, AccountKey, OperatorKey, Person } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
@@ -22,6 +23,7 @@ import type { Naming } from './naming.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
 import { json, refuseExpectation, refuseSocket, shareConnections, unstored } from './socket.ts'
 import { requestFault } from './strict.ts'
+import { refuseUnknownFields } from './unknown-fields.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
 import { holdBody, holdStream, holdUpload, wrongType } from './upload.ts'
 import { compileLate, formats, queryReader, validationProblem } from './validation.ts'
@@ -104,7 +106,11 @@ const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint
   const { params, query, body } = contract
   const holds = contract.stream ? holdStream : contract.media ? holdUpload : body ? holdBody : null
   const answered = parts.metrics.route(contract.method, contract.url)
-  const ready = [...(query ? [readQueryOf(query)] : []), ...(contract.bare ? [fillBody] : [])]
+  const ready = [
+    ...(query ? [readQueryOf(query)] : []),
+    ...(contract.bare ? [fillBody] : []),
+    ...(body && contract.auth === 'operator' && !contract.stream ? [refuseUnknownFields(body)] : []),
+  ]
   app.route({
     method: contract.method,
     url: contract.url,
@@ -224,6 +230,7 @@ export const makeServer = (
     if (request.routeOptions.config.contract) reply.header('cache-control', 'no-store')
     done(requestFault(request.raw) ?? undefined)
   })
+  installAccessLog(app, log)
   parts.naming.install(app)
   app.setErrorHandler(fail)
   app.setNotFoundHandler((request, reply) =>

@@ -34,6 +34,7 @@ startWorker({
   db,
   kinds: [kind],
   log: {
+    debug: () => {},
     info: () => {},
     error: () => {},
     warn: (fields) => {

@@ -89,6 +89,7 @@ export const backoff = (attempt: number, random: () => number = Math.random): nu
 
 /** What the workers say of themselves; a pino logger fits. */
 export type Log = {
+  debug(fields: object, text: string): void
   info(fields: object, text: string): void
   warn(fields: object, text: string): void
   error(fields: object, text: string): void

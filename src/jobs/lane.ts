@@ -1,4 +1,4 @@
-import { type Db, isUnavailable } from '../db/sql.ts'
+import { type Db, isUnavailable, sqlState } from '../db/sql.ts'
 import type { Berth, Grant } from './berth.ts'
 import { backoff, type Done, type Job, type Kind, type Log } from './kind.ts'
 import { type Held, isPassing, judge, type Outcome, textOf } from './outcome.ts'
@@ -290,6 +290,15 @@ export class Lane implements Berth {
     return result
   }
 
+  /** Logs a run that failed. The text of its error stays with the job: it may quote what was sent. */
+  #report({ held, ...outcome }: Outcome, error: unknown): void {
+    const type = error instanceof Error ? error.name : typeof error
+    const { id, attempt, account } = held.job
+    const fields = { kind: this.kind, job: id, account, attempt, type, code: sqlState(error) ?? undefined }
+    if (outcome.what === 'back') this.#log.debug({ ...fields, seconds: outcome.seconds }, 'jobs: retry scheduled')
+    else this.#log.debug(fields, 'jobs: job failed for good')
+  }
+
   /** What was put back for a moment only is not left to the next look at the queue. */
   #expect(outcomes: Outcome[]): void {
     const soon = outcomes.flatMap((outcome) =>
@@ -329,6 +338,7 @@ export class Lane implements Berth {
       outcome = { held, what: 'done', result: await this.#kind.run?.(held.job, held.controller.signal) }
     } catch (error) {
       outcome = judge(this.#kind, held, error)
+      this.#report(outcome, error)
     }
     this.#running--
     this.#outcomes.push(outcome)

@@ -20,9 +20,14 @@ export const until = async (
 }
 
 /** Says only what must not happen. */
-export const quiet: Log = { info: () => {}, warn: () => {}, error: (fields, text) => console.error(text, fields) }
+export const quiet: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: (fields, text) => console.error(text, fields),
+}
 
-export const silent: Log = { info: () => {}, warn: () => {}, error: () => {} }
+export const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /** Chance that can be had again by its seed (mulberry32). */
 export const seeded = (seed: number): (() => number) => {

@@ -42,6 +42,7 @@ export const makeNetworks = ({ db, seal, changes, log, home }: Given): Networks 
   const end = async (id: string, reason: string | null) => {
     const one = running.get(id)
     running.delete(id)
+    if (one) log.debug({ connection: id, reason: reason ?? 'another process runs it' }, 'networks: connection ended')
     const ended = one?.owned.end(reason) ?? Promise.resolve()
     ending.add(ended)
     await ended.finally(() => ending.delete(ended))
@@ -78,6 +79,7 @@ export const makeNetworks = ({ db, seal, changes, log, home }: Given): Networks 
       const driver = driverOf(connection.kind)
       const owned =
         known?.owned ?? ownConnection({ db, seal, log, acts, intake, owner, home, connection, driver, until })
+      if (!known) log.debug({ connection: connection.id, kind: connection.kind }, 'networks: connection started')
       running.set(connection.id, { name: connection.name, revision: connection.revision, owned })
       void owned.reconcile()
     }

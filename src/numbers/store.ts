@@ -69,8 +69,10 @@ export type PlacedGroup = GroupRow & { timezone: string }
 
 /** @param anyhow also when it is not offered any more */
 export const group = (db: Sql, id: string, anyhow = false) => db.maybe<PlacedGroup>`
-  select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, p.setup_price, p.monthly_price,
-    p.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free,
+  select g.id, g.iso_country_code, g.type, g.prefix, g.location,
+    -- The location of a group of our own may be a name that the operator gave it.
+    case when g.supplier = 'own' then coalesce(r.name, ci.name, c.name) else r.name end as region_name,
+    p.setup_price, p.monthly_price, p.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free,
     coalesce(g.needs_registration, exists (
       select from number_requirements q where q.iso_country_code = g.iso_country_code and q.type = g.type))
       as needs_registration,
@@ -79,6 +81,7 @@ export const group = (db: Sql, id: string, anyhow = false) => db.maybe<PlacedGro
   join number_group_prices p on p.id = g.id
   join number_stock s on s.group_id = g.id
   left join number_regions r on r.id = g.region_id
+  left join number_cities ci on ci.id = g.city_id
   left join number_countries c on c.iso_country_code = g.iso_country_code
   where g.id = ${id} and (g.offered or ${anyhow}::boolean)`
 

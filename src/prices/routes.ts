@@ -2,10 +2,11 @@ import { parse as parseCsv } from 'csv-parse/sync'
 import type { Tx } from '../db/sql.ts'
 import type { Audit } from '../http/audit.ts'
 import { ok, serve } from '../http/endpoint.ts'
-import { unprocessable } from '../http/problem.ts'
+import { invalid, unprocessable } from '../http/problem.ts'
 import { formats } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { decimal, micros } from '../lib/money.ts'
+import { repeats } from '../lib/repeats.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
 import { setPrices } from './ops.ts'
@@ -24,13 +25,24 @@ const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Record
   return null
 }
 
-const linesOf = (csv: string): Record<string, string>[] => {
+type Read = { record: Record<string, string>; info: { lines: number } }
+
+const linesOf = (csv: string): Read[] => {
   try {
-    return parseCsv(csv, { columns: true, bom: true, skip_empty_lines: true, trim: true })
+    return parseCsv(csv, { columns: true, bom: true, info: true, skip_empty_lines: true, trim: true })
   } catch (error) {
     return unprocessable(`The CSV cannot be read: ${error instanceof Error ? error.message : error}`, 'invalid_csv')
   }
 }
+
+const refuse = (faults: readonly string[]) => {
+  const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
+  unprocessable(`Nothing was imported: ${faults.slice(0, shownFaults).join('; ')}${rest}`, 'invalid_csv')
+}
+
+/** What a price is for. */
+const placeOf = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
+  `the price of ${kind} to ${prefix || 'every number'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
 
 /** Prices that an audit row lists. The rest is only counted. */
 const mostAudited = 100
@@ -66,26 +78,27 @@ export const priceRoutes = ({ db, changes }: Parts) => {
         price,
         effectiveAt: effective_at === null ? null : new Date(effective_at).toISOString(),
       }))
+      const [twice] = repeats(prices, placeOf, (place) => `prices.${place}`)
+      if (twice !== undefined) invalid(twice)
       return ok({ count: await set(tx, audit, prices) })
     }),
 
     serve(c.importPrices, async ({ body, tx, audit }) => {
       const lines = linesOf(body)
-      const faults = lines.flatMap((line, i) => {
-        const wrong = fault(line)
-        return wrong ? [`line ${i + 2}: ${wrong}`] : []
+      const faults = lines.flatMap(({ record, info }) => {
+        const wrong = fault(record)
+        return wrong ? [`line ${info.lines}: ${wrong}`] : []
       })
       if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
-      if (faults.length > 0) {
-        const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
-        unprocessable(`Nothing was imported: ${faults.slice(0, shownFaults).join('; ')}${rest}`, 'invalid_csv')
-      }
-      const prices = lines.map(({ kind = '', prefix = '', price = '', effective_at = '' }) => ({
+      if (faults.length > 0) refuse(faults)
+      const prices = lines.map(({ record: { kind = '', prefix = '', price = '', effective_at = '' } }) => ({
         kind,
         prefix,
         price,
         effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
       }))
+      const twice = repeats(prices, placeOf, (place) => `line ${lines[place]?.info.lines}`)
+      if (twice.length > 0) refuse(twice)
       return ok({ count: await set(tx, audit, prices) })
     }),
   ]

@@ -48,7 +48,7 @@ export const startCarrier = async (
   const [token, password] = [randomBytes(24).toString('base64url'), randomBytes(6).toString('base64url')]
   const wanted = ['--smpp-port', String(ports.smpp), '--sip-port', String(ports.sip), '--control-port', '0']
   const flags = ['--home', folder, ...wanted]
-  const child = spawn(process.execPath, ['--max-old-space-size=256', program, ...flags], {
+  const child = spawn(process.execPath, ['--disable-sigusr1', '--max-old-space-size=256', program, ...flags], {
     stdio: ['pipe', 'pipe', 'inherit'],
     // Ctrl-C reaches the whole group of the terminal, and texts in hand still want their carrier.
     detached: true,

@@ -50,7 +50,10 @@ export const createUser = contract({
   body: Type.Object({ first_name: Name, last_name: Name, email: Email, status: Type.Optional(Status) }),
   status: 201,
   reply: Ok({ user: User }),
-  errors: { notFound: 'No such account' },
+  errors: {
+    notFound: 'No such account',
+    conflict: 'Another user of the account has this e-mail address (email_exists)',
+  },
   cli: 'users create',
 })
 
@@ -82,6 +85,6 @@ export const changeUser = contract({
   }),
   status: 200,
   reply: Ok({ user: User }),
-  errors: { notFound: 'No such user' },
+  errors: { notFound: 'No such user', conflict: 'Another user of the account has this e-mail address (email_exists)' },
   cli: 'users change',
 })

@@ -1,5 +1,6 @@
+import type { Tx } from '../db/sql.ts'
 import { ok, serve } from '../http/endpoint.ts'
-import { notFound } from '../http/problem.ts'
+import { conflict, notFound } from '../http/problem.ts'
 import { iso } from '../lib/clock.ts'
 import { parse, print } from '../lib/id.ts'
 import type { Parts } from '../parts.ts'
@@ -17,6 +18,20 @@ const shown = (row: store.UserRow) => ({
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),
 })
+
+/** @throws Problem 409 when another user of the account has the address */
+const checkEmail = async (
+  tx: Tx,
+  account: string,
+  { email, status }: Pick<store.UserRow, 'email' | 'status'>,
+  id: string | null,
+) => {
+  if (status !== 'DELETED' && (await store.isEmailTaken(tx, account, email, id)))
+    conflict(
+      `Another user of the account has the e-mail address ${email}: change that user, or give another address`,
+      'email_exists',
+    )
+}
 
 const accountId = (printed: string) => parse('ACC', printed) ?? notFound(`No account ${printed}`)
 
@@ -37,7 +52,9 @@ export const userRoutes = ({ db, changes }: Parts) => [
 
   serve(c.createUser, async ({ params, body, tx, audit }) => {
     const { first_name, last_name, email, status = 'ACTIVE' } = body
-    const row = await addUser(tx, accountId(params.account_uuid), { first_name, last_name, email, status })
+    const account = accountId(params.account_uuid)
+    await checkEmail(tx, account, { email, status }, null)
+    const row = await addUser(tx, account, { first_name, last_name, email, status })
     const user = shown(row ?? notFound(`No account ${params.account_uuid}`))
     await audit(tx, { target: user.uuid, after: user })
     return ok({ user })
@@ -51,7 +68,10 @@ export const userRoutes = ({ db, changes }: Parts) => [
   serve(c.changeUser, async ({ params, body, tx, audit }) => {
     const id = parse('USR', params.user_uuid)
     const row = (id && (await store.lock(tx, id))) || notFound(`No user ${params.user_uuid}`)
-    const after = await store.change(tx, row.account_id, row.id, { ...row, ...body })
+    const wanted = { ...row, ...body }
+    const isOther = wanted.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
+    if (isOther) await checkEmail(tx, row.account_id, wanted, row.id)
+    const after = await store.change(tx, row.account_id, row.id, wanted)
     await audit(tx, { account: row.account_id, before: shown(row), after: shown(after) })
     await changes.announce(tx, 'users')
     return ok({ user: shown(after) })

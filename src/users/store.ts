@@ -40,6 +40,20 @@ export const change = (tx: Tx, account: string, id: string, user: Names) => tx.o
   where account_id = ${account} and id = ${id}
   returning *`
 
+/**
+ * True when another user of the account who is not deleted has the e-mail address, in whatever case. Others who ask wait for
+ * the end of the transaction. No index: duplicates of earlier versions stay.
+ */
+export const isEmailTaken = async (tx: Tx, account: string, email: string, except: string | null): Promise<boolean> => {
+  await tx.run`select pg_advisory_xact_lock(hashtextextended('user emails ' || ${account}::text, 0))`
+  const other = await tx.maybe`
+    select 1 from users
+    where account_id = ${account} and lower(email) = lower(${email}) and status <> 'DELETED'
+      and id is distinct from ${except}::uuid
+    limit 1`
+  return other !== null
+}
+
 export const isActive = async (db: Sql, account: string, id: string): Promise<boolean> =>
   (await db.maybe`select 1 from users where account_id = ${account} and id = ${id} and status = 'ACTIVE'`) !== null
 

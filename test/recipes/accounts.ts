@@ -11,6 +11,13 @@ const person = ({ mark }: Scene) => ({
   email: `${unique('person').replace(' ', '.')}@example.com`,
 })
 
+/** The e-mail address of a user that the account has. */
+const knownEmail = async (scene: Scene): Promise<string> => {
+  const made = person(scene)
+  await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/users`, made)
+  return made.email
+}
+
 const newOperatorKey = ({ db }: World) => db.begin((tx) => issueOperatorKey(tx, unique('operator')))
 
 /** A number that the operator granted to the account. */
@@ -79,9 +86,18 @@ export const accountRecipes: Recipes = {
   listOwnAudit: { ok: () => ({ query: { results_per_page: 5 } }) },
 
   listActiveUsers: { ok: () => ({}) },
-  createUser: { ok: (scene) => ({ params: account(scene), body: person(scene) }) },
+  createUser: {
+    ok: (scene) => ({ params: account(scene), body: person(scene) }),
+    conflict: async (scene) => ({ params: account(scene), body: { ...person(scene), email: await knownEmail(scene) } }),
+  },
   listUsers: { ok: (scene) => ({ params: account(scene) }) },
-  changeUser: { ok: async (scene) => ({ params: { user_uuid: await scene.user() }, body: person(scene) }) },
+  changeUser: {
+    ok: async (scene) => ({ params: { user_uuid: await scene.user() }, body: person(scene) }),
+    conflict: async (scene) => ({
+      params: { user_uuid: await scene.user() },
+      body: { email: await knownEmail(scene) },
+    }),
+  },
 
   mintToken: {
     ok: async (scene) => ({ body: { user_uuid: await scene.user(), label: scene.mark } }),

@@ -139,3 +139,15 @@ test('a network that keeps its socket open and says nothing is noticed within 15
   await stands(ada, uuid, 'C')
   assert.equal((await told(uuid)).at(-1)?.connection_status, 'C')
 })
+
+test('a new channel has the main time zone of its country where its digits leave several', async () => {
+  await chat.db.run`
+    insert into number_countries (iso_country_code, name, prefix, timezone)
+    values ('GB', 'United Kingdom', '44', 'Europe/London')
+    on conflict (iso_country_code) do update set timezone = excluded.timezone`
+  const ada = await chat.tenant()
+  const uuid = await channel(ada, '+447700910998')
+  const { timezone } = await chat.db.one<{ timezone: string }>`
+    select timezone from msgapp_channels where account_id = ${ada.id} and id = ${uuid.slice(3)}`
+  assert.equal(timezone, 'Europe/London')
+})

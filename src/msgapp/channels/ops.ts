@@ -118,7 +118,7 @@ export const makeChannel = async (
     phone_number: number,
     friendly_name: name,
     iso_country_code: country,
-    timezone: longestOf(readZones(), number.slice(1))?.[0] ?? 'UTC',
+    timezones: longestOf(readZones(), number.slice(1)) ?? [],
   })
   // Words that clients look for (completions.md part 8).
   if (!made) forbidden(`${number}: phone number already exists`, 'phone_number_exists')

@@ -72,17 +72,16 @@ export const countUsed = async (sql: Sql, account: string): Promise<number> =>
 
 export type NewChannel = Pick<
   ChannelRow,
-  | 'account_id'
-  | 'id'
-  | 'connection_id'
-  | 'platform'
-  | 'phone_number'
-  | 'friendly_name'
-  | 'iso_country_code'
-  | 'timezone'
->
+  'account_id' | 'id' | 'connection_id' | 'platform' | 'phone_number' | 'friendly_name' | 'iso_country_code'
+> & {
+  /** The time zones that its digits may be of. */
+  timezones: readonly string[]
+}
 
-/** False when the number has a channel, or is another account's. A number of the account's own keeps its time zone. */
+/**
+ * False when the number has a channel, or is another account's. A number of the account's own keeps its time zone; of several
+ * that are possible the country's main zone is taken (+447 is Guernsey, the Isle of Man, Jersey and London).
+ */
 export const create = async (tx: Tx, c: NewChannel): Promise<boolean> =>
   (await tx.run`
     with made as (
@@ -93,7 +92,9 @@ export const create = async (tx: Tx, c: NewChannel): Promise<boolean> =>
         coalesce(
           (select timezone from virtual_numbers where account_id = ${c.account_id} and number = ${c.phone_number}
             and released_at is null),
-          ${c.timezone}::text),
+          (select timezone from number_countries
+            where iso_country_code = ${c.iso_country_code} and timezone = any(${c.timezones}::text[])),
+          ${c.timezones[0] ?? 'UTC'}::text),
         app_now(), app_now()
       where not exists (select 1 from virtual_numbers
         where number = ${c.phone_number} and released_at is null and account_id <> ${c.account_id})

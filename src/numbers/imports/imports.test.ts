@@ -73,6 +73,25 @@ test('imported numbers are found, sold with what the file says of them, and have
   assert.equal((await call(ada, 'POST', '/open/numbers/purchase', { group_id: gold.id })).status, 402)
 })
 
+test('a number of a named group has the region of its place, not the name of the group', async () => {
+  const { status } = await send(
+    [
+      'number,country,type,city,group,monthly_price',
+      '+442079460101,GB,local,,Platinum,1',
+      '+442079460102,GB,local,London,Palladium,1',
+    ].join('\n'),
+  )
+  assert.equal(status, 201)
+  const ada = await world.tenant()
+  const regionOf = async (number: string) => {
+    const bought = await call(ada, 'POST', '/open/numbers/purchase', { number })
+    assert.equal(bought.status, 201, JSON.stringify(bought.body))
+    return bought.body.data.numbers[0].region_name
+  }
+  assert.equal(await regionOf('+442079460101'), 'United Kingdom')
+  assert.match(await regionOf('+442079460102'), /London|England/)
+})
+
 test('a later file adds to the groups of an earlier one, whose prices it may leave out', async () => {
   const added = await send('country,number,type,city\nGB,+442079460004,local,London\nGB,+442079460005,local,London')
   assert.deepEqual([added.status, added.body.groups], [201, 1], JSON.stringify(added.body))

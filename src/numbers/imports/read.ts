@@ -13,7 +13,7 @@ export type Entry = { readonly line: number; readonly number: string; readonly g
 /** Some lines of a file: those that are good by themselves, and those that are not. */
 export type Batch = { entries: Entry[]; faults: Fault[]; lines: number }
 
-const size = 10_000
+const size = 2_500
 const remembered = 10_000
 
 /** Lines of a file that say the same but for their number say the same of their group: it is made out once. */

@@ -165,7 +165,7 @@ export const addStock = (tx: Tx, id: string, groups: readonly Found[]) => tx.run
   where l.import_id = ${id} group by w.id order by w.id
   on conflict (group_id) do update set free = number_stock.free + excluded.free`
 
-const cleared = 100_000
+const cleared = 10_000
 
 /** Forgets lines of imports that are over, this one among them, a part at a time. */
 export const clear = async (db: Db, id: string): Promise<void> => {

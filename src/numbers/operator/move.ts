@@ -44,7 +44,7 @@ export const moveNumbers = async (tx: Tx, numbers: readonly string[], to: 'free'
 /** Numbers that one statement takes: well within the database's limit of 30 s. */
 const part = 50_000
 
-/** The same with all numbers of a group. @returns how many */
+/** The same with all numbers of a group, but for those that were withdrawn by themselves. @returns how many */
 export const moveGroup = async (tx: Tx, group: string, to: 'free' | 'withdrawn'): Promise<number> => {
   let moved = 0
   let free = 0

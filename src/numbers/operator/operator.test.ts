@@ -113,6 +113,21 @@ test('a whole group is withdrawn and restored, but for what is held or owned', a
   assert.equal((await call('operator', 'POST', '/operator/inventory/withdraw', {})).status, 400)
 })
 
+test('a number that was withdrawn by itself stays withdrawn when its group is restored', async () => {
+  const { group, numbers } = await stocked('Single', 5)
+  const [alone = '', back = ''] = numbers
+  const act = (what: string, body: object) => call('operator', 'POST', `/operator/inventory/${what}`, body)
+  assert.equal((await act('withdraw', { numbers: [alone, back] })).body.withdrawn, 2)
+  assert.equal((await act('restore', { numbers: [back] })).body.restored, 1)
+  assert.equal((await act('withdraw', { group_id: group })).body.withdrawn, 4)
+  assert.equal((await act('restore', { group_id: group })).body.restored, 4)
+  assert.equal(await free(group), 4)
+  const { state } = await db.one<{ state: string }>`select state from numbers where number = ${alone}`
+  assert.equal(state, 'withdrawn')
+  assert.equal((await act('restore', { numbers: [alone] })).body.restored, 1)
+  assert.equal(await free(group), 5)
+})
+
 test('while customers buy, a withdrawal leaves no number in two states, and the counts are right', async () => {
   const ada = await world.tenant({ balance: '1000' })
   const { group, numbers } = await stocked('Raced', 40)

@@ -48,13 +48,17 @@ export const lock = (tx: Tx, numbers: readonly string[]) => tx.many<Locked>`
   select number, group_id, state from numbers where number = any(${numbers}::text[]) order by number for update`
 
 export const setState = (tx: Tx, numbers: readonly string[], state: 'free' | 'withdrawn') => tx.run`
-  update numbers set state = ${state}, rests_until = null where number = any(${numbers}::text[])`
+  update numbers set state = ${state}, rests_until = null, withdrawn_alone = ${state}::text = 'withdrawn'
+  where number = any(${numbers}::text[])`
 
-/** Takes the next ones of a group from one state to the other. What somebody is buying at this moment is left alone. */
+/**
+ * Takes the next numbers of a group from one state to the other. Numbers that somebody is buying at this moment are left
+ * alone, and so are those that were withdrawn by themselves.
+ */
 export const moveSome = (tx: Tx, group: string, from: State, to: 'free' | 'withdrawn', limit: number) => tx.run`
   update numbers set state = ${to}, rests_until = null
   where number in (
-    select number from numbers where group_id = ${group} and state = ${from} limit ${limit} for update skip locked)`
+    select number from numbers where group_id = ${group} and state = ${from} and not withdrawn_alone limit ${limit} for update skip locked)`
 
 export const hasGroup = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx.maybe`select 1 from number_groups where id = ${id}`) !== null

@@ -80,6 +80,31 @@ test('a price counts from its day on; what was bought before keeps the price tha
   assert.equal(await balance(), 975)
 })
 
+test('a price that stands twice is refused with both places, and nothing is set', async () => {
+  const before = (await call('operator', 'GET', '/operator/numbers/prices')).body.prices
+  const file = await importing('country,type,prefix,monthly_price\nGB,local,20,1\nGB,local,21,1\n\ngb,local,20,2\n')
+  assert.equal(file.status, 422)
+  assert.match(file.body.error_message, /^Nothing was imported: line 5: the price of GB local 20 .* \(line 2\)/)
+  const good = { country: 'GB', type: 'local', monthly_price: '1' }
+  const list = await set(good, { ...good, prefix: '20' }, { ...good, monthly_price: '3' })
+  assert.equal(list.status, 400)
+  assert.match(list.body.error_message, /^prices\.2: the price of GB local all .* \(prices\.0\)/)
+  assert.deepEqual((await call('operator', 'GET', '/operator/numbers/prices')).body.prices, before)
+})
+
+test('a list price that stands twice is refused with both places', async () => {
+  const headers = { 'x-operator-key': world.operatorKey, 'content-type': 'text/csv' }
+  const payload = 'kind,prefix,price\nsms_out,44,0.04\n\nsms_out,33,0.04\nsms_out,44,0.05\n'
+  const url = '/operator/prices/import'
+  const file = await world.app.inject({ method: 'POST', url, headers, payload })
+  assert.equal(file.statusCode, 422)
+  assert.match(file.json().error_message, /line 5: the price of sms_out to 44 .* \(line 2\)/)
+  const price = { kind: 'sms_out', prefix: '44', price: '0.04' }
+  const list = await call('operator', 'PUT', '/operator/prices', { prices: [price, { ...price, price: '0.05' }] })
+  assert.equal(list.status, 400)
+  assert.match(list.body.error_message, /^prices\.1: .* \(prices\.0\)/)
+})
+
 test('prices that are wrong are told by place, and none of the others is set', async () => {
   const before = (await call('operator', 'GET', '/operator/numbers/prices')).body.prices
   const good = { country: 'GB', type: 'local', monthly_price: '1' }

@@ -4,6 +4,7 @@ import { ok, serve } from '../../http/endpoint.ts'
 import { invalid, unprocessable } from '../../http/problem.ts'
 import { iso } from '../../lib/clock.ts'
 import { decimal, micros } from '../../lib/money.ts'
+import { repeats } from '../../lib/repeats.ts'
 import type { Parts } from '../../parts.ts'
 import * as c from './contract.ts'
 import { readPrices, timeOf } from './lines.ts'
@@ -35,6 +36,10 @@ const misplaced = async (tx: Tx, prices: readonly store.NewPrice[]) => {
       : { place, field: 'group_id', error: `there is no group ${group} of ${country} ${type} numbers` }
   })
 }
+
+/** What a price is for. */
+const placeOf = ({ iso, type, prefix, group, effectiveAt }: store.NewPrice) =>
+  `the price of ${iso} ${type} ${group || prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
 
 /** Prices that an audit row lists. The rest is only counted. */
 const mostAudited = 100
@@ -90,6 +95,8 @@ export const pricingRoutes = ({ db }: Parts) => [
         effectiveAt: timeOf(given.effective_at),
       }
     })
+    const [twice] = repeats(prices, placeOf, (place) => `prices.${place}`)
+    if (twice !== undefined) invalid(twice)
     const [wrong] = await misplaced(tx, prices)
     if (wrong) invalid(`prices.${wrong.place}.${wrong.field}: ${wrong.error}`)
     return ok({ count: await set(tx, audit, prices) })
@@ -99,6 +106,8 @@ export const pricingRoutes = ({ db }: Parts) => [
     const { prices, lines, faults } = linesOf(body)
     if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
     if (faults.length > 0) refuse(faults)
+    const twice = repeats(prices, placeOf, (place) => `line ${lines[place]}`)
+    if (twice.length > 0) refuse(twice)
     const wrong = await misplaced(tx, prices)
     if (wrong.length > 0) refuse(wrong.map(({ place, error }) => `line ${lines[place]}: ${error}`))
     return ok({ count: await set(tx, audit, prices) })
