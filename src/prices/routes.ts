@@ -1,10 +1,10 @@
-import { parse as parseCsv } from 'csv-parse/sync'
 import type { Tx } from '../db/sql.ts'
 import type { Audit } from '../http/audit.ts'
 import { ok, serve } from '../http/endpoint.ts'
 import { unprocessable } from '../http/problem.ts'
 import { formats } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
+import { BrokenFile, rowsOf } from '../lib/csv.ts'
 import { decimal, micros } from '../lib/money.ts'
 import type { Parts } from '../parts.ts'
 import * as c from './contract.ts'
@@ -14,8 +14,10 @@ import * as store from './store.ts'
 const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in']
 const shownFaults = 20
 
+type Cells = Readonly<Record<string, string>>
+
 /** What is wrong with a line, or null. */
-const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Record<string, string>): string | null => {
+const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Cells): string | null => {
   if (!kinds.includes(kind)) return `kind must be one of ${kinds.join(', ')}, not "${kind}"`
   if (!/^\d{0,15}$/.test(prefix)) return `prefix must be at most 15 digits, not "${prefix}"`
   if (!/^\d{1,6}(\.\d{1,6})?$/.test(price)) return `price must be a decimal number such as 0.04, not "${price}"`
@@ -24,12 +26,27 @@ const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Record
   return null
 }
 
-const linesOf = (csv: string): Record<string, string>[] => {
+const priceOf = ({ kind = '', prefix = '', price = '', effective_at = '' }: Cells): store.NewPrice => ({
+  kind,
+  prefix,
+  price,
+  effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
+})
+
+/** Reads a file of prices. `faults` tells what is wrong with some lines. */
+const readPrices = async (csv: string) => {
+  const [prices, faults]: [store.NewPrice[], string[]] = [[], []]
   try {
-    return parseCsv(csv, { columns: true, bom: true, skip_empty_lines: true, trim: true })
+    for await (const { line, row } of rowsOf(csv)) {
+      const wrong = typeof row === 'string' ? row : fault(row)
+      if (wrong !== null) faults.push(`line ${line}: ${wrong}`)
+      else if (typeof row !== 'string') prices.push(priceOf(row))
+    }
   } catch (error) {
-    return unprocessable(`The CSV cannot be read: ${error instanceof Error ? error.message : error}`, 'invalid_csv')
+    if (!(error instanceof BrokenFile)) throw error
+    faults.push(`line ${error.line}: ${error.message}`)
   }
+  return { prices, faults }
 }
 
 /** Prices that an audit row lists. The rest is only counted. */
@@ -70,22 +87,12 @@ export const priceRoutes = ({ db, changes }: Parts) => {
     }),
 
     serve(c.importPrices, async ({ body, tx, audit }) => {
-      const lines = linesOf(body)
-      const faults = lines.flatMap((line, i) => {
-        const wrong = fault(line)
-        return wrong ? [`line ${i + 2}: ${wrong}`] : []
-      })
-      if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+      const { prices, faults } = await readPrices(body)
       if (faults.length > 0) {
         const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
         unprocessable(`Nothing was imported: ${faults.slice(0, shownFaults).join('; ')}${rest}`, 'invalid_csv')
       }
-      const prices = lines.map(({ kind = '', prefix = '', price = '', effective_at = '' }) => ({
-        kind,
-        prefix,
-        price,
-        effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
-      }))
+      if (prices.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
       return ok({ count: await set(tx, audit, prices) })
     }),
   ]
