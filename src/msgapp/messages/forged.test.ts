@@ -15,7 +15,7 @@ test('a receipt, failure or reaction of a third party changes nothing, and that 
   const { id: account } = await world.tenant()
   const { line, intake } = await makeChat(world, account)
   await intake.inbound(line, inbound({ id: 'm1', number: recipient.number, own: true }))
-  const message = () => db.one`
+  const message = () => db.one<{ ack: number }>`
     select ack, failure_code, read_at is not null as read, reactions from msgapp_messages where account_id = ${account}`
   const events = () => db.many`select name from events where account_id = ${account} order by id`
   const [before, told] = [await message(), await events()]
