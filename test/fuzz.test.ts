@@ -32,6 +32,7 @@ const escaped = (text: string): string =>
   text.isWellFormed() ? encodeURIComponent(text) : `%ED%A0%80${encodeURIComponent(text.toWellFormed())}`
 
 const answers = new Map<string, { fulfilled: number; refused: number; last: string }>()
+let slowestMs = 0
 const isFulfilled = ({ id }: Contract) => (answers.get(id)?.fulfilled ?? 0) > 0
 
 type Prepared = { url: string; sent: Sent; change: Change }
@@ -61,6 +62,7 @@ const ask = async (scene: Scene, pool: Pool, contract: Contract, input: Input) =
   const began = performance.now()
   const answer = await sendTo(scene.world, contract, scene.tenant, url, change)
   const took = performance.now() - began
+  if (!contract.waits) slowestMs = Math.max(slowestMs, took)
   if (answer.status < 300) pool.learn(answer.text)
   const seen = answers.get(contract.id) ?? { fulfilled: 0, refused: 0, last: '' }
   seen[answer.status < 300 ? 'fulfilled' : 'refused']++
@@ -112,10 +114,10 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['VCI', (await recipes.deleteCallerId?.ok(scene))?.params?.caller_id_uuid ?? ''],
   ]
   for (const [kind, id] of [...things, ...(await chatThings(scene, from))]) pool.pin(kind, id)
-  pool.learn(await scene.suspended())
-  pool.learn(document)
+  const rare = [await scene.suspended(), document]
   // The last, since whoever buys from the group takes what is reserved in it.
   pool.pin('any', (await scene.reservation()).uuid)
+  return rare
 }
 
 /** They want things that belong together, such as a message and the handset that wrote it, that last a moment, or a name. The fuzzer
@@ -149,9 +151,12 @@ for (let round = 0; round * perWorld < total; round++) {
     const { scene, pool } = stage
     // Whoever only reads leaves everything as it was: to make one of everything is most of what this costs.
     let isTouched = true
+    let rare: readonly string[] = []
     for (const contract of contracts)
       await t.test(contract.id, async () => {
-        if (isTouched) await replenish(stage)
+        if (isTouched) rare = await replenish(stage)
+        // The answers of an endpoint that lists fill the pool: they put the only number that is suspended out of it.
+        for (const id of rare) pool.learn(id)
         isTouched = contract.method !== 'GET'
         const property = fc.asyncProperty(inputs(contract), (input) => ask(scene, pool, contract, input))
         // Without inputs of its own there are only headers and bodies to play with.
@@ -170,6 +175,8 @@ for (let round = 0; round * perWorld < total; round++) {
     await scene.world.end()
     const all = [...answers.values()]
     const sum = (key: 'fulfilled' | 'refused') => all.reduce((n, seen) => n + seen[key], 0)
-    t.diagnostic(`${sum('fulfilled')} fulfilled, ${sum('refused')} refused so far`)
+    t.diagnostic(
+      `${sum('fulfilled')} fulfilled, ${sum('refused')} refused so far, none with 5xx; the slowest answer took ${Math.round(slowestMs)} ms`,
+    )
   })
 }

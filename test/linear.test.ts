@@ -450,8 +450,10 @@ files('CSV of contacts', (body) => readCsv(body, 'GB'), 16_000, {
   'a quote that is not closed': (n) => `${columns}A,"${many(n * 4, 'a')}`,
   quotes: (n) => `${columns}A,"${many(n * 2, '""')}"`,
   'quotes within': (n) => `${columns}A,a${many(n * 2, '"')}`,
-  columns: (n) => `${many(n >> 1, 'phone,')}first_name\r\n`,
-  cells: (n) => `${columns}${many(n, ',')}\r\n`,
+  columns: (n) => `${many(n >> 4, 'phone,')}first_name\r\n`,
+  cells: (n) => `${columns}${many(n >> 4, ',')}\r\n`,
+  'more columns than a file may have': (n) => `${columns}${many(n * 4, ',')}\r\n`,
+  'lines that are shorter than the head': (n) => `${columns}${many(n, 'A\n')}`,
   'values of a cell': (n) => `${columns}A,${many(n >> 2, '1 ::: ')}\r\n`,
   'national numbers': (n) => `${columns}${many(n >> 6, 'A,07700 900123\r\n')}`,
   spaces: (n) => `${columns}A,${many(n * 2, ' ')}1\r\n`,
@@ -462,21 +464,21 @@ files('CSV of contacts', (body) => readCsv(body, 'GB'), 16_000, {
 files('CSV of numbers', linesOf, 16_000, {
   'a long line': (n) => many(n * 4, 'a'),
   'short lines': (n) => many(n, 'a\n'),
-  cells: (n) => many(n, 'a,'),
+  cells: (n) => many(n >> 4, 'a,'),
 })
 text('the head of an inventory', (input) => readHead(input.split(',')), 500, {
   'columns that are none': (n) => many(n, 'featurez,'),
   'a long column': (n) => many(n * 8, 'a'),
 })
-const prices = (csv: string) => {
+const prices = async (csv: string) => {
   try {
-    readPrices(csv)
+    await readPrices(csv)
   } catch (error) {
-    assert.ok(error instanceof Error && 'code' in error, String(error))
+    if (!(error instanceof BrokenFile)) throw error
   }
 }
 text('CSV of prices', prices, 4_000, {
-  columns: (n) => `${many(n >> 1, (i) => `a${i},`)}b\r\n`,
+  columns: (n) => `${many(n >> 4, (i) => `a${i},`)}b\r\n`,
   lines: (n) => `country,type\r\n${many(n >> 4, 'GB,local\r\n')}`,
   'a quote that is not closed': (n) => `country,type\r\nGB,"${many(n * 4, 'a')}`,
   spaces: (n) => `country,type\r\nGB,${many(n * 2, ' ')}x\r\n`,

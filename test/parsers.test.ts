@@ -18,7 +18,7 @@ import { Reader, StreamFault } from '../src/connectors/xmpp/codec/reader.ts'
 import { readMessage } from '../src/connectors/xmpp/messages.ts'
 import { readCards } from '../src/contacts/files/card.ts'
 import { readCsv } from '../src/contacts/files/csv.ts'
-import { BrokenFile, linesOf } from '../src/lib/csv.ts'
+import { BrokenFile, linesOf, mostColumns } from '../src/lib/csv.ts'
 import { readAudio } from '../src/lib/sdp.ts'
 import { readPrices } from '../src/numbers/pricing/lines.ts'
 import { mostMs, Worst } from './fuzz/worst.ts'
@@ -200,16 +200,46 @@ const fuzzes: Fuzz[] = [
     seeds: text(
       'country,type,prefix,monthly_price,effective_at\r\nGB,local,44,1.50,2026-01-01T00:00:00Z\r\nUS,mobile,,2,\r\n',
     ),
-    read: (input) => {
+    read: async (input) => {
       try {
-        return readPrices(input.toString()).prices.length > 0
+        return (await readPrices(input.toString())).prices.length > 0
       } catch (error) {
-        if (!(error instanceof Error && 'code' in error)) throw error
+        if (!isOwn(error, BrokenFile)) throw error
         return false
       }
     },
+    isFile: true,
   },
 ]
+
+/** Files of 64 KiB that once held the event loop, or that come near to a limit. */
+const dear: Record<string, string> = {
+  'lines that are shorter than the head': `first_name,last_name,phone,email,address${'\r\nA'.repeat(21_000)}`,
+  'lines of one letter': `first_name,last_name,phone,email,addres${'s\r'.repeat(32_000)}`,
+  'empty lines': `first_name,phone\n${'\n'.repeat(64_000)}`,
+  'a head of commas': `first_name,phone${','.repeat(60_000)}\nA\n`,
+  'a head of phones': `first_name${',phone'.repeat(10_000)}\nA\n`,
+  'a line of commas': `first_name,phone\nA${','.repeat(60_000)}\n`,
+  'all the columns, and lines of one letter': `first_name${',phone'.repeat(mostColumns - 1)}\n${'A\n'.repeat(2_000)}`,
+  'as many national numbers as columns': `first_name${',phone'.repeat(mostColumns - 1)}\nA${',07700 900123'.repeat(999)}\n`,
+}
+
+for (const { name, read, isFile } of fuzzes.filter(({ name }) => name.startsWith('CSV')))
+  test(`a file of 64 KiB read as ${name} holds the event loop for at most ${mostMs} ms`, async (t) => {
+    assert.ok(isFile)
+    const worst = new Worst(name)
+    for (const [shape, text] of Object.entries(dear)) {
+      await worst.runAsync(async () => read(Buffer.from(text)))
+      assert.ok(worst.ms < mostMs, `${shape}: ${worst}`)
+    }
+    t.diagnostic(`${worst}`)
+  })
+
+test('a CSV with more than 1,000 columns is refused with the limit, and one with as many is read', async () => {
+  const linesIn = (columns: number) => Array.fromAsync(linesOf(Readable.from([`a${',b'.repeat(columns - 1)}\n`])))
+  assert.equal((await linesIn(mostColumns))[0]?.cells.length, mostColumns)
+  await assert.rejects(linesIn(mostColumns + 1), /the line has 1001 columns, and the limit is 1000/)
+})
 
 for (const { name, rounds: most, seeds, read, isFile = false } of fuzzes) {
   const rounds = roundsOf(most)

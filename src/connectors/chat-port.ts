@@ -161,7 +161,14 @@ export type ChatEvents = {
   edited(channel: string, edit: { readonly id: string; readonly text: string; readonly at: number }): Promise<void>
   reaction(
     channel: string,
-    reaction: { readonly id: string; readonly by: ChatRemote; readonly emoji: string | null; readonly at: number },
+    reaction: {
+      readonly id: string
+      readonly by: ChatRemote
+      readonly emoji: string | null
+      readonly at: number
+      /** As in `ChatReceipt`. */
+      readonly from?: ChatRemote
+    },
   ): Promise<void>
   call(channel: string, call: ChatCall): Promise<void>
   group(channel: string, event: ChatGroupEvent): Promise<void>

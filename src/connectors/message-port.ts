@@ -90,6 +90,8 @@ export type ChatReceipt = {
   readonly at: number
   /** In a group: who. */
   readonly by: ChatRemote | null
+  /** The sender of the receipt, where the network lets anybody name a message: only the recipient of the message counts. */
+  readonly from?: ChatRemote
 }
 
 export type ChatFailure = {
@@ -98,6 +100,8 @@ export type ChatFailure = {
   readonly code: string
   readonly reason: string
   readonly at: number
+  /** As in `ChatReceipt`. */
+  readonly from?: ChatRemote
 }
 
 export type ChatCall = {

@@ -2,6 +2,7 @@ import type { Changes } from '../db/changes.ts'
 import type { Db, Tx } from '../db/sql.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Micros, micros } from '../lib/money.ts'
+import { slicesOf } from '../lib/slices.ts'
 import * as store from './store.ts'
 
 export type Prices = {
@@ -56,9 +57,13 @@ export const makePrices = (db: Db, changes: Changes, clock: Clock, onError: (err
 /** Sets prices before anything runs. */
 export const listPrices = store.set
 
+/** Prices that one statement takes: 20,000 values, which the driver writes in one turn of the event loop. */
+const part = 5_000
+
 /** Sets prices, in every process within a second. */
 export const setPrices = async (tx: Tx, changes: Changes, prices: readonly store.NewPrice[]): Promise<number> => {
-  const count = await store.set(tx, prices)
+  let count = 0
+  for (const { items } of slicesOf(prices, part)) count += await store.set(tx, items)
   await changes.announce(tx, 'prices')
   return count
 }

@@ -1,10 +1,10 @@
-import { parse as parseCsv } from 'csv-parse/sync'
 import type { Tx } from '../db/sql.ts'
 import type { Audit } from '../http/audit.ts'
 import { ok, serve } from '../http/endpoint.ts'
 import { invalid, unprocessable } from '../http/problem.ts'
 import { formats } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
+import { BrokenFile, rowsOf } from '../lib/csv.ts'
 import { decimal, micros } from '../lib/money.ts'
 import { repeats } from '../lib/repeats.ts'
 import type { Parts } from '../parts.ts'
@@ -15,8 +15,10 @@ import * as store from './store.ts'
 const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in']
 const shownFaults = 20
 
+type Cells = Readonly<Record<string, string>>
+
 /** What is wrong with a line, or null. */
-const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Record<string, string>): string | null => {
+const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Cells): string | null => {
   if (!kinds.includes(kind)) return `kind must be one of ${kinds.join(', ')}, not "${kind}"`
   if (!/^\d{0,15}$/.test(prefix)) return `prefix must be at most 15 digits, not "${prefix}"`
   if (!/^\d{1,6}(\.\d{1,6})?$/.test(price)) return `price must be a decimal number such as 0.04, not "${price}"`
@@ -25,14 +27,30 @@ const fault = ({ kind = '', prefix = '', price = '', effective_at = '' }: Record
   return null
 }
 
-type Read = { record: Record<string, string>; info: { lines: number } }
+const priceOf = ({ kind = '', prefix = '', price = '', effective_at = '' }: Cells): store.NewPrice => ({
+  kind,
+  prefix,
+  price,
+  effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
+})
 
-const linesOf = (csv: string): Read[] => {
+/** Reads a file of prices. `faults` tells what is wrong with some lines. */
+const readPrices = async (csv: string) => {
+  const [prices, lines, faults]: [store.NewPrice[], number[], string[]] = [[], [], []]
   try {
-    return parseCsv(csv, { columns: true, bom: true, info: true, skip_empty_lines: true, trim: true })
+    for await (const { line, row } of rowsOf(csv)) {
+      const wrong = typeof row === 'string' ? row : fault(row)
+      if (wrong !== null) faults.push(`line ${line}: ${wrong}`)
+      else if (typeof row !== 'string') {
+        prices.push(priceOf(row))
+        lines.push(line)
+      }
+    }
   } catch (error) {
-    return unprocessable(`The CSV cannot be read: ${error instanceof Error ? error.message : error}`, 'invalid_csv')
+    if (!(error instanceof BrokenFile)) throw error
+    faults.push(`line ${error.line}: ${error.message}`)
   }
+  return { prices, lines, faults }
 }
 
 const refuse = (faults: readonly string[]) => {
@@ -84,20 +102,10 @@ export const priceRoutes = ({ db, changes }: Parts) => {
     }),
 
     serve(c.importPrices, async ({ body, tx, audit }) => {
-      const lines = linesOf(body)
-      const faults = lines.flatMap(({ record, info }) => {
-        const wrong = fault(record)
-        return wrong ? [`line ${info.lines}: ${wrong}`] : []
-      })
-      if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+      const { prices, lines, faults } = await readPrices(body)
       if (faults.length > 0) refuse(faults)
-      const prices = lines.map(({ record: { kind = '', prefix = '', price = '', effective_at = '' } }) => ({
-        kind,
-        prefix,
-        price,
-        effectiveAt: effective_at === '' ? null : new Date(effective_at).toISOString(),
-      }))
-      const twice = repeats(prices, placeOf, (place) => `line ${lines[place]?.info.lines}`)
+      if (prices.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+      const twice = repeats(prices, placeOf, (place) => `line ${lines[place]}`)
       if (twice.length > 0) refuse(twice)
       return ok({ count: await set(tx, audit, prices) })
     }),

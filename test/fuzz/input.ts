@@ -161,7 +161,8 @@ export const makePool = (closed: ReadonlySet<string>): Pool => {
     if (closed.has(id)) return
     const list = kept.get(kind) ?? []
     kept.set(kind, list)
-    if (list.includes(id)) return
+    const at = list.indexOf(id)
+    if (at >= 0) list.splice(at, 1)
     list.push(id)
     if (list.length > 12) list.shift()
   }

@@ -19,6 +19,7 @@ const edge = new Set([
   'malformed_request',
   'body_too_large',
   'unsupported_media_type',
+  'unsupported_content_encoding',
   'invalid_request',
 ])
 

@@ -14,7 +14,10 @@ export type Told =
   | { readonly what: 'receipt'; readonly receipt: ChatReceipt }
   | { readonly what: 'failure'; readonly failure: ChatFailure }
   | { readonly what: 'edited'; readonly edit: { id: string; text: string; at: number } }
-  | { readonly what: 'reaction'; readonly reaction: { id: string; by: ChatRemote; emoji: string | null; at: number } }
+  | {
+      readonly what: 'reaction'
+      readonly reaction: { id: string; by: ChatRemote; emoji: string | null; at: number; from: ChatRemote }
+    }
   | { readonly what: 'call'; readonly call: ChatCall }
 
 /** Our own messages bear ids that nobody mistakes for somebody else's. */
@@ -79,14 +82,14 @@ export type Reading = {
   readonly archived: string | null
 }
 
-const readFailure = (message: Xml, at: number): Told[] => {
+const readFailure = (message: Xml, from: ChatRemote, at: number): Told[] => {
   const id = message.attrs.id ?? ''
   const { condition, reason } = errorOf(message)
-  return isWireId(id) ? [{ what: 'failure', failure: { id, code: condition, reason, at } }] : []
+  return isWireId(id) ? [{ what: 'failure', failure: { id, code: condition, reason, at, from } }] : []
 }
 
 /** Receipts (XEP-0184) and markers (XEP-0333) of what we wrote. */
-const readReceipts = (message: Xml, at: number): Told[] => {
+const readReceipts = (message: Xml, from: ChatRemote, at: number): Told[] => {
   const received = child(message, 'received', ns.receipts) ?? child(message, 'received', ns.markers)
   const displayed = child(message, 'displayed', ns.markers) ?? child(message, 'acknowledged', ns.markers)
   const levels = [
@@ -95,19 +98,20 @@ const readReceipts = (message: Xml, at: number): Told[] => {
   ] as const
   return levels.flatMap(([element, level]) => {
     const id = element?.attrs.id
-    return id ? [{ what: 'receipt', receipt: { id: boundedId(id), level, at, by: null } }] : []
+    return id ? [{ what: 'receipt', receipt: { id: boundedId(id), level, at, by: null, from } }] : []
   })
 }
 
 /** What a message between two people tells; nothing for what says nothing. */
 export const readMessage = (message: Xml, { addresses, at, own, isKnown, archived }: Reading): Told[] => {
   const { from = '', to = '', id, type } = message.attrs
-  if (type === 'error') return own ? [] : readFailure(message, at)
+  if (type === 'error')
+    return own || !addresses.isUsable(from) ? [] : readFailure(message, addresses.remoteOf(from), at)
   const other = own ? to : from
   if (!addresses.isUsable(other)) return []
   const nick = textOf(child(message, 'nick', 'http://jabber.org/protocol/nick')).slice(0, 100) || null
   const remote = addresses.remoteOf(other, own ? null : nick)
-  const told: Told[] = own ? [] : readReceipts(message, at)
+  const told: Told[] = own ? [] : readReceipts(message, remote, at)
   const call = callOf(message, remote, own, at)
   if (call) told.push({ what: 'call', call })
 
@@ -118,7 +122,10 @@ export const readMessage = (message: Xml, { addresses, at, own, isKnown, archive
     const target = named(reactions.attrs.id, other, isKnown)
     const [emoji = ''] = elements(reactions, 'reaction').map(textOf)
     if (!own)
-      told.push({ what: 'reaction', reaction: { id: target, by: remote, emoji: emoji.slice(0, 40) || null, at } })
+      told.push({
+        what: 'reaction',
+        reaction: { id: target, by: remote, emoji: emoji.slice(0, 40) || null, at, from: remote },
+      })
     return told
   }
   if (child(message, 'retract', ns.retract)) return told

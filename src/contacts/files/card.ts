@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import type { CountryCode } from 'libphonenumber-js/max'
 import { BrokenFile } from '../../lib/csv.ts'
 import { mostDetails, partsOf } from '../details.ts'
@@ -94,13 +93,9 @@ const takeProperty = (raw: Raw, { name, parameters, value }: Property): void => 
   else if (name === 'PHOTO' && raw.picture === '' && /^https?:\/\//i.test(value)) raw.picture = unescaped(value)
 }
 
-/** Cards after which others have their turn. */
-const turn = 50
-
 /** Reads contacts of a file of vCards: 4.0 (RFC 6350), 3.0 (RFC 2426), and what telephones write of 2.1. @throws BrokenFile */
 export async function* readCards(body: Readable, country?: CountryCode): AsyncGenerator<Read> {
   let open: { line: number; raw: Raw } | null = null
-  let cards = 0
   for await (const { line, text } of contentLines(body)) {
     const bare = text.replace(/^\ufeff/, '').trim()
     if (bare === '') continue
@@ -109,8 +104,6 @@ export async function* readCards(body: Readable, country?: CountryCode): AsyncGe
       open = { line, raw: emptyRaw() }
     } else if (!open) throw new BrokenFile(line, 'a card must begin here, with BEGIN:VCARD')
     else if (/^end:vcard$/i.test(bare)) {
-      // A national number takes up to 0.1 ms, and a card has at most 51.
-      if (++cards % turn === 0) await setImmediate()
       yield { line: open.line, read: readEntry(open.raw, country) }
       open = null
     } else {

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import type { CountryCode } from 'libphonenumber-js/max'
 import { linesOf } from '../../lib/csv.ts'
 import { fold } from '../../lib/fold.ts'
@@ -75,13 +74,9 @@ const faultOf = (head: readonly (Column | null)[]): string | null => {
 
 const longestLine = 64 * 1024
 
-/** Records after which others have their turn. */
-const turn = 20
-
 /** Reads contacts of a CSV file whose first line names the columns. @throws BrokenFile */
 export async function* readCsv(body: Readable, country?: CountryCode): AsyncGenerator<Read> {
   let head: (Column | null)[] | null = null
-  let count = 0
   for await (const { line, cells } of linesOf(body, longestLine)) {
     if (head === null) {
       head = cells.map(columnOf)
@@ -90,8 +85,6 @@ export async function* readCsv(body: Readable, country?: CountryCode): AsyncGene
       yield { line, read: fault }
       return
     }
-    // A national number takes up to 0.1 ms.
-    if (++count % turn === 0) await setImmediate()
     const isTorn = cells.length > head.length
     yield {
       line,

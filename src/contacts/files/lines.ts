@@ -1,18 +1,19 @@
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
-import { setImmediate } from 'node:timers/promises'
+import { Turns } from '../../lib/turns.ts'
 
 /** A line of text, by its number. What is longer than `longest` is cut: only pictures are. */
 export type TextLine = { readonly line: number; readonly text: string }
 
 const longest = 64 * 1024
 
-/** Lines after which others have their turn: 32,000 short ones come in one piece. */
-const turn = 1_000
-
-/** Lines as they come, however they end, and without holding one longer than 64 KiB. */
+/**
+ * Lines as they come, however they end, and without holding one longer than 64 KiB. The reader yields to the event loop after
+ * 5 ms, and so does the work of the caller between two lines: 32,000 short lines come in one piece.
+ */
 async function* physicalLines(body: Readable): AsyncGenerator<TextLine> {
   const decoder = new StringDecoder('utf8')
+  const turns = new Turns()
   let line = 1
   let open = ''
   const cut = (text: string) => text.slice(0, longest)
@@ -20,7 +21,7 @@ async function* physicalLines(body: Readable): AsyncGenerator<TextLine> {
     const parts = decoder.write(chunk).split('\n')
     const last = parts.pop() ?? ''
     for (const part of parts) {
-      if (line % turn === 0) await setImmediate()
+      if (turns.isOver) await turns.next()
       yield { line: line++, text: cut(open + part).replace(/\r$/, '') }
       open = ''
     }

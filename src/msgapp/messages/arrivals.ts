@@ -163,7 +163,8 @@ export const edit = (tx: Tx, channel: string, e: { id: string; text: string; at:
     and (edited_at is null or edited_at < ${new Date(e.at)}) and text is distinct from ${e.text}
   returning account_id, id`
 
-export type Reaction = { id: string; by: string; emoji: string | null; at: number }
+/** @prop peer whose conversation the message must be of; null where the network vouches for that */
+export type Reaction = { id: string; by: string; emoji: string | null; at: number; peer: string | null }
 
 /** @returns null when the message is not known, or has the reaction, or a later one, of that person */
 export const react = (tx: Tx, channel: string, r: Reaction) => tx.maybe<Changed>`
@@ -171,7 +172,7 @@ export const react = (tx: Tx, channel: string, r: Reaction) => tx.maybe<Changed>
   set reactions = coalesce(reactions, '{}') || jsonb_build_object(${r.by}::text,
       jsonb_build_object('emoji', ${r.emoji}::text, 'at', ${r.at}::double precision)), updated_at = (select app_now())
   where channel_id = ${channel} and network_id = ${r.id} and removed is null
-    and coalesce((reactions -> ${r.by}::text ->> 'at')::double precision, 0) < ${r.at}
+    and (${r.peer}::text is null or peer = ${r.peer}) and coalesce((reactions -> ${r.by}::text ->> 'at')::double precision, 0) < ${r.at}
     and (reactions -> ${r.by}::text ->> 'emoji') is distinct from ${r.emoji}::text
   returning account_id, id`
 

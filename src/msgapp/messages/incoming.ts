@@ -9,7 +9,7 @@ import type { Intake, Line } from '../intake.ts'
 import { storable } from '../text.ts'
 import * as arrivals from './arrivals.ts'
 import { type CallParts, receiveCall } from './calls.ts'
-import { groupPeer, peerOf } from './peer.ts'
+import { groupPeer, peerOf, peerOfRemote } from './peer.ts'
 import type { Surroundings } from './shown.ts'
 import { amongSettlers } from './store.ts'
 import { begun, steps, type Told, tell } from './told.ts'
@@ -209,9 +209,15 @@ export const makeIncoming = (
         if (row)
           await tell(tx, surroundings, [{ account: row.account_id, message: row.id, name: 'msgapp.message.edited' }])
       }),
-    reaction: (line, { id, by, emoji, at }) =>
+    reaction: (line, { id, by, emoji, at, from }) =>
       db.begin(async (tx) => {
-        const row = await arrivals.react(tx, line.channel, { id, by: keyOf(by), emoji: storableOr(emoji), at })
+        const row = await arrivals.react(tx, line.channel, {
+          id,
+          by: keyOf(by),
+          emoji: storableOr(emoji),
+          at,
+          peer: from ? peerOfRemote(from) : null,
+        })
         const more = { reaction: emoji ?? '', reaction_by: keyOf(by), reacted_at: iso(at) }
         if (row)
           await tell(tx, surroundings, [

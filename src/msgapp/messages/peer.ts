@@ -1,9 +1,13 @@
+import type { ChatRemote } from '../../connectors/message-port.ts'
 import { parse, print } from '../../lib/id.ts'
 
 /** How a conversation is called on its channel (the column `peer`), and how clients write it. */
 
 /** Of a number, E.164. */
 export const peerOf = (number: string): string => `${number.replace(/^\+/, '')}@c.us`
+
+/** Of somebody whom the network may know without a number. */
+export const peerOfRemote = ({ number, remote }: ChatRemote): string => (number === null ? remote : peerOf(number))
 
 /** Of a group: by its id on the network where that is of the known form, else by ours. */
 export const groupPeer = (group: string, networkId: string | null): string =>

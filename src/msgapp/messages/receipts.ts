@@ -1,22 +1,27 @@
-import type { ChatFailure, ChatReceipt } from '../../connectors/message-port.ts'
+import type { ChatFailure, ChatReceipt, ChatRemote } from '../../connectors/message-port.ts'
 import { makeBatcher } from '../../db/batch.ts'
 import type { Db, Tx } from '../../db/sql.ts'
 import type { Line } from '../intake.ts'
+import { peerOfRemote } from './peer.ts'
 import type { Surroundings } from './shown.ts'
 import * as store from './store.ts'
 import { steps, type Told, tell } from './told.ts'
 
 const keyOf = (row: { channel: string; networkId: string }) => `${row.channel} ${row.networkId}`
 
+const senderOf = (from: ChatRemote | undefined): string | null => (from ? peerOfRemote(from) : null)
+
 /** Of several that came of one message the highest acknowledgement counts, and the first failure. */
 const fold = (rows: readonly store.ReceiptRow[]): store.ReceiptRow[] => {
   const folded = new Map<string, store.ReceiptRow>()
   for (const row of rows) {
-    const known = folded.get(keyOf(row))
-    if (!known) folded.set(keyOf(row), row)
+    // A forged receipt must not hide the one of the recipient.
+    const key = `${keyOf(row)} ${row.peer ?? ''}`
+    const known = folded.get(key)
+    if (!known) folded.set(key, row)
     else {
       const higher = known.level >= row.level ? known : row
-      folded.set(keyOf(row), { ...higher, failure: known.failure ?? row.failure })
+      folded.set(key, { ...higher, failure: known.failure ?? row.failure })
     }
   }
   return [...folded.values()]
@@ -67,12 +72,12 @@ export const makeReceipts = (db: Db, surroundings: Surroundings): Receipts => {
     return given.map(() => true)
   })
   return {
-    receipt: async ({ account, channel }, { id, ours = null, level, at }) => {
-      await batcher.add({ account, channel, networkId: id, ours, level, at, failure: null })
+    receipt: async ({ account, channel }, { id, ours = null, level, at, from }) => {
+      await batcher.add({ account, channel, networkId: id, ours, level, at, failure: null, peer: senderOf(from) })
     },
-    failure: async ({ account, channel }, { id, ours = null, code, reason, at }) => {
+    failure: async ({ account, channel }, { id, ours = null, code, reason, at, from }) => {
       const failure = { code, reason: reason.slice(0, 500) }
-      await batcher.add({ account, channel, networkId: id, ours, level: 0, at, failure })
+      await batcher.add({ account, channel, networkId: id, ours, level: 0, at, failure, peer: senderOf(from) })
     },
   }
 }

@@ -129,6 +129,8 @@ export type ReceiptRow = {
   level: number
   at: number
   failure: { code: string; reason: string } | null
+  /** The sender as a peer; null where the network vouches that it is the recipient. */
+  peer: string | null
 }
 
 /** Gives messages the network's ids that came with their own; in one order, as `receive` takes them. */
@@ -155,7 +157,10 @@ export const networkId = async (db: Db, account: string, id: string): Promise<st
       select network_id from msgapp_messages where account_id = ${account} and id = ${id}`
   )?.network_id ?? null
 
-/** Applies what came of one message each; acknowledgements never fall. What was received has not failed. */
+/**
+ * Applies what came of one message each; acknowledgements never fall. What was received has not failed. What others than the
+ * recipient sent is known, and changes nothing.
+ */
 export const receive = (tx: Tx, rows: readonly ReceiptRow[]) => tx.many<
   Step & { channel_id: string; network_id: string }
 >`
@@ -163,12 +168,13 @@ export const receive = (tx: Tx, rows: readonly ReceiptRow[]) => tx.many<
     select * from unnest(
       ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.level)}::smallint[],
       ${rows.map((r) => (r.level >= 3 ? new Date(r.at) : null))}::timestamptz[],
-      ${rows.map((r) => r.failure?.code ?? null)}::text[], ${rows.map((r) => r.failure?.reason ?? null)}::text[]
-    ) as g (channel_id, network_id, level, read_at, failure_code, failure_reason)
+      ${rows.map((r) => r.failure?.code ?? null)}::text[], ${rows.map((r) => r.failure?.reason ?? null)}::text[],
+      ${rows.map((r) => r.peer)}::text[]
+    ) as g (channel_id, network_id, level, read_at, failure_code, failure_reason, given_peer)
   ), before as materialized (
     select m.account_id, m.id, m.ack, m.failure_code as had_failed, g.*
     from given g join msgapp_messages m using (channel_id, network_id)
-    where m.direction = 'outbound'
+    where m.direction = 'outbound' and (g.given_peer is null or g.given_peer = m.peer)
     order by m.account_id, m.id for update of m
   ), changed as (
     update msgapp_messages m set ack = greatest(m.ack, b.level), read_at = coalesce(m.read_at, b.read_at),
@@ -181,7 +187,11 @@ export const receive = (tx: Tx, rows: readonly ReceiptRow[]) => tx.many<
   )
   select b.account_id, b.id, b.channel_id, b.network_id, b.ack as was, coalesce(c.ack, b.ack) as ack,
     c.failure_code is not null and b.had_failed is null as failed
-  from before b left join changed c using (id)`
+  from before b left join changed c using (id)
+  union all
+  select m.account_id, m.id, m.channel_id, m.network_id, m.ack as was, m.ack, false as failed
+  from given g join msgapp_messages m using (channel_id, network_id)
+  where m.direction = 'outbound' and g.given_peer <> m.peer`
 
 /** Keeps what came of messages that are not known yet. */
 export const keepEarly = (tx: Tx, rows: readonly ReceiptRow[]) => tx.run`

@@ -1,5 +1,5 @@
-import { parse as parseCsv } from 'csv-parse/sync'
 import { formats } from '../../http/validation.ts'
+import { rowsOf } from '../../lib/csv.ts'
 import { groupTypes } from '../rows.ts'
 import type { NewPrice } from './store.ts'
 
@@ -50,21 +50,19 @@ const priceOf = (cells: Cells): NewPrice => ({
   effectiveAt: timeOf(cells.effective_at),
 })
 
-/** The lines of a file of prices, with the numbers that an editor shows; and what is wrong with some. @throws Error for no CSV */
-export const readPrices = (csv: string): { prices: NewPrice[]; lines: number[]; faults: string[] } => {
-  const read: { record: Cells; info: { lines: number } }[] = parseCsv(csv, {
-    columns: true,
-    bom: true,
-    info: true,
-    skip_empty_lines: true,
-    trim: true,
-  })
-  const prices: NewPrice[] = []
-  const faults: string[] = []
-  for (const { record, info } of read) {
-    const wrong = fault(record)
-    if (wrong) faults.push(`line ${info.lines}: ${wrong}`)
-    else prices.push(priceOf(record))
+export type Read = { readonly prices: NewPrice[]; readonly lines: number[]; readonly faults: string[] }
+
+/**
+ * Reads a file of prices. `lines` numbers the lines as an editor shows them; `faults` tells what is wrong with some.
+ * @throws BrokenFile
+ */
+export const readPrices = async (csv: string): Promise<Read> => {
+  const read: Read = { prices: [], lines: [], faults: [] }
+  for await (const { line, row } of rowsOf(csv)) {
+    read.lines.push(line)
+    const wrong = typeof row === 'string' ? row : fault(row)
+    if (wrong !== null) read.faults.push(`line ${line}: ${wrong}`)
+    else if (typeof row !== 'string') read.prices.push(priceOf(row))
   }
-  return { prices, lines: read.map(({ info }) => info.lines), faults }
+  return read
 }

@@ -3,8 +3,10 @@ import type { Audit } from '../../http/audit.ts'
 import { ok, serve } from '../../http/endpoint.ts'
 import { invalid, unprocessable } from '../../http/problem.ts'
 import { iso } from '../../lib/clock.ts'
+import { BrokenFile } from '../../lib/csv.ts'
 import { decimal, micros } from '../../lib/money.ts'
 import { repeats } from '../../lib/repeats.ts'
+import { slicesOf } from '../../lib/slices.ts'
 import type { Parts } from '../../parts.ts'
 import * as c from './contract.ts'
 import { readPrices, timeOf } from './lines.ts'
@@ -13,13 +15,17 @@ import * as store from './store.ts'
 const shownFaults = 20
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
 
-const linesOf = (csv: string) => {
+const linesOf = async (csv: string) => {
   try {
-    return readPrices(csv)
+    return await readPrices(csv)
   } catch (error) {
-    return unprocessable(`The CSV cannot be read: ${error instanceof Error ? error.message : error}`, 'invalid_csv')
+    if (!(error instanceof BrokenFile)) throw error
+    return unprocessable(`Nothing was imported: line ${error.line}: ${error.message}`, 'invalid_csv')
   }
 }
+
+/** Prices that one statement takes: 40,000 values, which the driver writes in one turn of the event loop. */
+const part = 5_000
 
 const refuse = (faults: string[]) => {
   const rest = faults.length > shownFaults ? `; and ${faults.length - shownFaults} more` : ''
@@ -28,13 +34,21 @@ const refuse = (faults: string[]) => {
 
 /** What is wrong with the places that prices name, by their place in the list. */
 const misplaced = async (tx: Tx, prices: readonly store.NewPrice[]) => {
-  const rows = await store.misplaced(tx, prices)
-  return rows.map(({ place, what }) => {
-    const { iso: country, type, group } = prices[place] ?? { iso: '', type: '', group: '' }
-    return what === 'country'
-      ? { place, field: 'country', error: `${country} is not one that has numbers` }
-      : { place, field: 'group_id', error: `there is no group ${group} of ${country} ${type} numbers` }
-  })
+  const wrong: { place: number; field: string; error: string }[] = []
+  for (const { from, items } of slicesOf(prices, part))
+    for (const { place, what } of await store.misplaced(tx, items)) {
+      const { iso: country, type, group } = items[place] ?? { iso: '', type: '', group: '' }
+      wrong.push(
+        what === 'country'
+          ? { place: from + place, field: 'country', error: `${country} is not one that has numbers` }
+          : {
+              place: from + place,
+              field: 'group_id',
+              error: `there is no group ${group} of ${country} ${type} numbers`,
+            },
+      )
+    }
+  return wrong
 }
 
 /** What a price is for. */
@@ -58,7 +72,8 @@ const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Pro
     }),
   )
   const after = Object.fromEntries(some.map((one) => [fieldOf(one), shown(one)]))
-  const count = await store.set(tx, prices)
+  let count = 0
+  for (const { items } of slicesOf(prices, part)) count += await store.set(tx, items)
   await audit(tx, { before, after: { ...after, count } })
   return count
 }
@@ -103,7 +118,7 @@ export const pricingRoutes = ({ db }: Parts) => [
   }),
 
   serve(c.importNumberPrices, async ({ body, tx, audit }) => {
-    const { prices, lines, faults } = linesOf(body)
+    const { prices, lines, faults } = await linesOf(body)
     if (lines.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
     if (faults.length > 0) refuse(faults)
     const twice = repeats(prices, placeOf, (place) => `line ${lines[place]}`)
