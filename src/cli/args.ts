@@ -9,6 +9,7 @@ export const common = {
   'operator-key': 'KEY',
   'api-key': 'KEY',
   'idempotency-key': 'KEY',
+  columns: 'NAMES',
   json: null,
   help: null,
   version: null,

@@ -12,6 +12,7 @@ const commonAbout: Record<keyof typeof common, string> = {
   'operator-key': 'Operator key; else TRUNKLINE_OPERATOR_KEY, from the environment or a .env file',
   'api-key': 'API key of an account, for its own commands; else TRUNKLINE_API_KEY',
   'idempotency-key': 'For commands that add something: repeated with the same key they have no second effect',
+  columns: 'The columns of a table, separated by commas; default: the first seven',
   json: 'Print the answer as JSON',
   help: 'Explain the command',
   version: 'Print the version',

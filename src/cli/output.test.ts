@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type } from 'typebox'
 import { Ok, Time } from '../http/schema.ts'
-import { format } from './output.ts'
+import { checkColumns, format } from './output.ts'
 
 const row = Type.Object({ at: Time, name: Type.String(), inner: Type.Object({ state: Type.String() }) })
 const reply = Ok({ count: Type.Integer(), rows: Type.Array(row) })
@@ -54,4 +54,20 @@ test('an object is a record, and nothing at all is said too', () => {
 test('a name cannot move the cursor of the terminal', () => {
   const text = format(Ok({ row }), { success: true, row: { name: 'a\u001b[2Jb\u0007' } }, 80)
   assert.equal(text, 'name  a\\x1b[2Jb\\x07')
+})
+
+const wide = Type.Object(Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`c${i}`, Type.Integer()])))
+const wideReply = Ok({ rows: Type.Array(wide) })
+const wideRows = [Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`c${i}`, i]))]
+
+test('a table has seven columns, and names the others', () => {
+  const [head, , last] = format(wideReply, { success: true, rows: wideRows }, Number.POSITIVE_INFINITY).split('\n')
+  assert.equal(head, 'c0  c1  c2  c3  c4  c5  c6')
+  assert.match(last ?? '', /^\(not shown: c7, c8; --columns/)
+})
+
+test('the columns that the user names are the table; an unknown one is refused with the known ones', () => {
+  const reply = { success: true, rows: wideRows }
+  assert.equal(format(wideReply, reply, 3, ['c8', 'c0']), 'c8  c0\n8   0')
+  assert.throws(() => checkColumns(wideReply, ['c9']), /there is no column "c9".*The columns are c0, c1/)
 })

@@ -1,5 +1,7 @@
 import type { TSchema } from 'typebox'
 import { properties } from '../http/openapi.ts'
+import { nearest } from '../lib/nearest.ts'
+import { UsageError } from './args.ts'
 import { itemsOf, keywords, kindOf, present } from './field.ts'
 
 type Json = Record<string, unknown>
@@ -57,22 +59,47 @@ const align = (lines: readonly (readonly string[])[]): string => {
     .join('\n')
 }
 
-/** A table with as many columns as fit; the last line tells which did not. */
-const table = (schema: TSchema, rows: readonly unknown[], width: number): string => {
+/** Columns of a table unless the user names others. */
+const mostColumns = 7
+
+/** @throws UsageError for a name that is no column */
+const chosenColumns = (all: readonly string[][], names: readonly string[]): string[][] =>
+  names.map((name) => {
+    const known = all.map((path) => path.join('.'))
+    const path = all.find((one) => one.join('.') === name)
+    if (path) return path
+    throw new UsageError(
+      `there is no column "${name}"; did you mean ${nearest(name, known)}? The columns are ${known.join(', ')}`,
+    )
+  })
+
+/** Checks named columns against the lists of an answer, before anything is sent. @throws UsageError for a name that is no column */
+export const checkColumns = (reply: TSchema, names: readonly string[]): void => {
+  for (const [, property] of properties(reply))
+    if (kindOf(property) === 'rows') chosenColumns(columnsOf(itemsOf(property)), names)
+}
+
+/** A table with as many columns as fit, or those that are named; the last line names the others. */
+const table = (schema: TSchema, rows: readonly unknown[], width: number, names: readonly string[] | null): string => {
+  const all = columnsOf(schema)
+  const chosen = names && chosenColumns(all, names)
   if (rows.length === 0) return '(none)'
-  const used = columnsOf(schema).filter((path) => rows.some((row) => at(row, path) !== undefined))
+  const used = chosen ?? all.filter((path) => rows.some((row) => at(row, path) !== undefined))
   const cell = (text: string) => (width === Number.POSITIVE_INFINITY ? text : shorten(text))
   const columns = used.map((path) => [path.join('.'), ...rows.map((row) => cell(show(at(row, path))))])
-  let room = width + 2
+  let room = chosen ? Number.POSITIVE_INFINITY : width + 2
   const fits = columns.findIndex((column) => {
     room -= Math.max(...column.map(({ length }) => length)) + 2
     return room < 0
   })
-  const count = fits === -1 ? columns.length : Math.max(1, fits)
+  const fitting = fits === -1 ? columns.length : Math.max(1, fits)
+  const count = chosen ? columns.length : Math.min(mostColumns, fitting)
   const shown = columns.slice(0, count)
   const lines = align([...rows.keys(), rows.length].map((i) => shown.map((column) => column[i] ?? '')))
   const hidden = columns.slice(count).map(([name]) => name)
-  return hidden.length === 0 ? lines : `${lines}\n(not shown: ${hidden.join(', ')}; --json shows all)`
+  return hidden.length === 0
+    ? lines
+    : `${lines}\n(not shown: ${hidden.join(', ')}; --columns NAMES shows some of them, --json all)`
 }
 
 const flatten = (value: Json, above: readonly string[] = []): string[][] =>
@@ -84,8 +111,10 @@ const flatten = (value: Json, above: readonly string[] = []): string[][] =>
  * An answer for a person: lists as tables, the rest as names and values.
  * @param schema of the answer
  * @param width characters of a line; Infinity where nobody looks at a terminal
+ * @param names columns of the tables; null for the first seven
+ * @throws UsageError for a name that is no column
  */
-export const format = (schema: TSchema, reply: Json, width: number): string => {
+export const format = (schema: TSchema, reply: Json, width: number, names: readonly string[] | null = null): string => {
   const { success: _, ...rest } = reply
   const entries = Object.entries(rest)
   const lists = properties(schema).filter(([name, property]) => kindOf(property) === 'rows' && name in rest)
@@ -96,7 +125,7 @@ export const format = (schema: TSchema, reply: Json, width: number): string => {
     ...(others.length > 0 ? [align(flatten(record))] : []),
     ...lists.map(([name, property]) => {
       const rows = rest[name]
-      return table(itemsOf(property), Array.isArray(rows) ? rows : [], width)
+      return table(itemsOf(property), Array.isArray(rows) ? rows : [], width, names)
     }),
   ]
   return parts.length > 0 ? parts.join('\n\n') : 'done'

@@ -6,7 +6,7 @@ import { about, type Command, commandsOf, find, knownOf, standsAlone } from './c
 import { keywords } from './field.ts'
 import { helpOf, helpOfCommand, helpOfListen } from './help.ts'
 import { listen, listenKnown, listenTo, readWish } from './listen.ts'
-import { format } from './output.ts'
+import { checkColumns, format } from './output.ts'
 import { requestOf } from './request.ts'
 import { CallError, type Files, send } from './send.ts'
 import type { Read } from './value.ts'
@@ -57,6 +57,12 @@ const withFaults = (error: CallError, faults: TSchema, width: number | null): Ca
   return new CallError(`${error.message}\n\n${format(faults, told, width ?? Number.POSITIVE_INFINITY)}`, error.reply)
 }
 
+/** The columns that --columns names; null without it. */
+const columnsIn = ({ options }: Typed): string[] | null => {
+  const texts = options.get('columns')
+  return texts ? texts.flatMap((text) => text.split(',')).map((text) => text.trim().replaceAll('-', '_')) : null
+}
+
 const obeyListen = async (args: readonly string[], around: Surroundings): Promise<void> => {
   const { environment } = around
   const typed = sortArguments(args, listenKnown)
@@ -97,6 +103,8 @@ const obey = async (args: readonly string[], commands: readonly Command[], aroun
   const { faults } = command.contract
   const isFile = keywords(command.contract.reply).contentMediaType !== undefined
   if (isFile && width !== null) throw new UsageError(`the answer is a file: keep it, as in "${command.name} … > FILE"`)
+  const names = columnsIn(typed)
+  if (names) checkColumns(command.contract.reply, names)
   const reply = await send(addressOf(typed, environment), { ...request, headers }, around.files, isFile)
     .catch((error) => {
       throw faults && error instanceof CallError ? withFaults(error, faults, width) : error
@@ -105,7 +113,7 @@ const obey = async (args: readonly string[], commands: readonly Command[], aroun
   if (Buffer.isBuffer(reply)) return written(reply)
   const text = typed.options.has('json')
     ? JSON.stringify(reply, null, 2)
-    : format(command.contract.reply, reply, width ?? Number.POSITIVE_INFINITY)
+    : format(command.contract.reply, reply, width ?? Number.POSITIVE_INFINITY, names)
   write(`${text}\n`)
   return reply.working !== false
 }
