@@ -96,7 +96,11 @@ export const updateContact = contract({
   summary:
     'Change a contact: what is not given stays. A list of details replaces the one before; those that match keep their ids',
   params,
-  body: Type.Object({ first_name: Type.Optional(FirstName), ...more }),
+  body: Type.Object({
+    first_name: Type.Optional(FirstName),
+    ...more,
+    last_name: Type.Optional(Type.Union([LastName, Type.Null()])),
+  }),
   status: 200,
   reply: Ok({ contact: Contact }),
   errors: {

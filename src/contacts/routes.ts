@@ -54,7 +54,7 @@ export const contactRoutes = ({ db, quotas }: Parts) => {
       const draft = {
         first_name: first_name.trim(),
         last_name: last_name.trim(),
-        profile_pic_url: profile_pic_url || null,
+        profile_pic_url: profile_pic_url ?? null,
         channel_id: await channelIn(tx, account.id, body.channel_uuid),
         details,
       }
@@ -74,8 +74,8 @@ export const contactRoutes = ({ db, quotas }: Parts) => {
       const isMoved = body.channel_uuid !== undefined
       const contact = await ops.change(tx, was, {
         first_name: first_name.trim(),
-        last_name: last_name.trim(),
-        profile_pic_url: profile_pic_url || null,
+        last_name: last_name?.trim() ?? '',
+        profile_pic_url,
         channel_id: isMoved ? await channelIn(tx, account.id, body.channel_uuid) : was.channel_id,
         details: wanted ?? was.details.map(asGiven),
       })

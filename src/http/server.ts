@@ -15,6 +15,7 @@ import type { Account, AccountKey, OperatorKey, Person } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
 import { type Cors, makeCors } from './cors.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
+import { bodyReader, isBodyOptional } from './form.ts'
 import { handler } from './handler.ts'
 import type { RequestLimiters } from './limiters.ts'
 import type { Metrics } from './metrics.ts'
@@ -99,12 +100,27 @@ const fillBody: preValidationHookHandler = (request, _reply, done) => {
   done()
 }
 
+const readBodyOf = (contract: Contract): preValidationHookHandler[] => {
+  const read = bodyReader(contract)
+  if (!read) return []
+  return [
+    (request, _reply, done) => {
+      read(request.body)
+      done()
+    },
+  ]
+}
+
 const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint: Endpoint) => {
   const { contract } = endpoint
   const { params, query, body } = contract
   const holds = contract.stream ? holdStream : contract.media ? holdUpload : body ? holdBody : null
   const answered = parts.metrics.route(contract.method, contract.url)
-  const ready = [...(query ? [readQueryOf(query)] : []), ...(contract.bare ? [fillBody] : [])]
+  const ready = [
+    ...(query ? [readQueryOf(query)] : []),
+    ...(isBodyOptional(contract) ? [fillBody] : []),
+    ...readBodyOf(contract),
+  ]
   app.route({
     method: contract.method,
     url: contract.url,

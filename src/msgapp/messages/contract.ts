@@ -184,7 +184,6 @@ export const readConversation = contract({
   method: 'POST',
   url: '/open/msgapp/conversation/:session_key/read',
   summary: 'Mark a conversation as read, here and for who wrote',
-  bare: true,
   params: Type.Object({ session_key: SessionKey }),
   body: Type.Object({
     message_uuid: Type.Optional(Id('MSG', 'The last one that was read; without it everything that has come is read')),
