@@ -1,6 +1,7 @@
 import { cursorsOf } from '../http/cursor.ts'
 import { ok, serve, serveFast, serveOutside } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
+import { isPaged, pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { withdraw } from '../jobs/ops.ts'
 import { iso } from '../lib/clock.ts'
@@ -94,9 +95,11 @@ export const smsRoutes = (parts: Parts) => {
       })
     }),
 
-    serve(c.listSmsChannels, async ({ account }) => {
+    serve(c.listSmsChannels, async ({ account, query }) => {
       const rows = await store.channels(db, account.id)
-      return ok({ channels: rows.map(shownChannel) })
+      const { page, limit, offset } = pageOf(query)
+      const list = isPaged(query) ? rows.slice(offset, offset + limit) : rows
+      return ok({ count: list.length, page, total: rows.length, channels: list.map(shownChannel) })
     }),
 
     serve(c.getSmsChannel, async ({ account, params }) =>
@@ -106,14 +109,20 @@ export const smsRoutes = (parts: Parts) => {
     serve(c.getSmsThread, async ({ account, params, query }) => {
       const contact = phoneNumber(params.contact_number)
       const channel = await channelOf(account.id, params.channel_uuid)
-      const limit = query.results_per_page ?? query.per_page ?? 50
+      const { page, limit, offset } = pageOf(query)
       const after = cursors.read(query.cursor)
-      const rows = await store.thread(db, channel, contact, olderOf(query.before_ts, after), limit + 1)
-      const page = rows.slice(0, limit).reverse()
-      const [oldest] = page
+      const start = { before: olderOf(query.before_ts, after), limit: limit + 1, offset: after ? 0 : offset }
+      const rows = await store.thread(db, channel, contact, start)
+      const list = rows.slice(0, limit).reverse()
+      const [oldest] = list
       return ok({
-        count: page.length,
-        messages: page.map(shownMessage),
+        count: list.length,
+        page,
+        // Whoever pages by time or by cursor does not wait for a long thread to be counted.
+        ...(query.page_number === undefined && query.page === undefined
+          ? {}
+          : { total: await store.threadTotal(db, channel, contact) }),
+        messages: list.map(shownMessage),
         ...(rows.length > limit && oldest ? { next_cursor: cursors.write({ time: oldest.at, id: oldest.id }) } : {}),
       })
     }),
