@@ -274,6 +274,10 @@ test('edits, reactions and calls are told once each', async () => {
     events.slice(3).map(({ name }) => name),
     ['msgapp.message.edited', 'msgapp.message.reaction', 'msgapp.call.received'],
   )
+  assert.partialDeepStrictEqual(events[3]?.payload, {
+    ...{ edited: true, edited_at: '1970-01-01T00:00:01Z', previous_text: message.text },
+    message: { text: 'Better' },
+  })
   const [one] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
   assert.deepEqual([one.message.text, one.reactions[0].reaction], ['Better', '👍'])
   await chat.intake.reaction(line, { id: message.id, by, emoji: null, at: 5_000 })
