@@ -3,6 +3,7 @@ import { type Capability, capabilities } from '../http/capability.ts'
 import { contract } from '../http/endpoint.ts'
 import { Decimal, Enum, Id, Ok, Time, Words } from '../http/schema.ts'
 import { mostQuota, type QuotaName, quotaNames, quotas } from '../lib/quotas.ts'
+import { unlimited } from './unlimited.ts'
 
 /** A field for each quota. */
 const forEach = <T extends TSchema>(schema: (name: QuotaName) => T): Record<QuotaName, T> =>
@@ -11,6 +12,8 @@ const forEach = <T extends TSchema>(schema: (name: QuotaName) => T): Record<Quot
 
 const Limit = (name: QuotaName) =>
   Type.Integer({ minimum: 0, maximum: mostQuota, description: quotas[name].description, examples: [quotas[name].paid] })
+
+const Quota = Type.Integer({ description: `${unlimited} where there is no quota`, examples: [unlimited] })
 
 export const getInfo = contract({
   id: 'getInfo',
@@ -40,9 +43,9 @@ export const getInfo = contract({
       reservations: Type.Integer(),
       stored_bytes: Type.Integer(),
       api_request_count: Type.Integer(),
-      max_api_request_count: Type.Optional(Type.Integer({ description: 'Absent when there is no quota' })),
+      max_api_request_count: Quota,
       number_check_count: Type.Integer(),
-      max_number_check_count: Type.Optional(Type.Integer({ description: 'Absent when there is no quota' })),
+      max_number_check_count: Quota,
     }),
     balance: Type.Object({ amount: Decimal, currency: Type.Literal('USD') }),
   }),

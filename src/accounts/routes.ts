@@ -9,6 +9,7 @@ import * as c from './contract.ts'
 import { createKey, shownLimits } from './keys.ts'
 import { openAccount } from './ops.ts'
 import * as store from './store.ts'
+import { unlimited } from './unlimited.ts'
 
 const balanceOf = (row: store.AccountRow) => decimal(micros(row.balance) ?? 0)
 
@@ -73,9 +74,9 @@ export const accountRoutes = ({ db, meter, changes, config, quotas, sandboxAccou
         usage: {
           ...(await store.used(db, account.id)),
           api_request_count: row.api_requests - meter.unused(row.id),
-          ...(row.max_api_requests === null ? {} : { max_api_request_count: row.max_api_requests }),
+          max_api_request_count: row.max_api_requests ?? unlimited,
           number_check_count: row.number_checks,
-          ...(row.max_number_checks === null ? {} : { max_number_check_count: row.max_number_checks }),
+          max_number_check_count: row.max_number_checks ?? unlimited,
         },
         balance: { amount: balanceOf(row), currency: 'USD' },
       })

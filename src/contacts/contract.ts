@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
-import { Enum, Id, Ok, paging, Time, Words, webAddress } from '../http/schema.ts'
+import { Enum, Id, listed, Ok, paging, Time, Words, webAddress } from '../http/schema.ts'
 import { detailTypes, mostDetails } from './details.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
@@ -96,7 +96,11 @@ export const updateContact = contract({
   summary:
     'Change a contact: what is not given stays. A list of details replaces the one before; those that match keep their ids',
   params,
-  body: Type.Object({ first_name: Type.Optional(FirstName), ...more }),
+  body: Type.Object({
+    first_name: Type.Optional(FirstName),
+    ...more,
+    last_name: Type.Optional(Type.Union([LastName, Type.Null()])),
+  }),
   status: 200,
   reply: Ok({ contact: Contact }),
   errors: {
@@ -130,9 +134,7 @@ export const listContacts = contract({
   }),
   status: 200,
   reply: Ok({
-    count: Type.Integer({ description: 'Rows in this page' }),
-    page: Type.Integer(),
-    total: Type.Integer(),
+    ...listed,
     contacts: Type.Array(Contact),
     next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
   }),
@@ -152,13 +154,15 @@ export const searchContacts = contract({
     'Find contacts, best first: by words of the name or of an e-mail address, their beginnings or parts, whatever the accents ' +
     'and with a letter wrong; by three or more digits anywhere in a number',
   query: Type.Object({
-    q: Query('What to look for; several words must all be there'),
+    q: Query('What to look for; several words must all be there. Blank finds every contact, in the order of creation'),
     query: Query('The same as q'),
+    ...paging,
     ...perPage,
+    channel_uuid: Type.Optional(Id('WPN', 'Those of one channel of the messaging app')),
   }),
   status: 200,
-  reply: Ok({ count: Type.Integer({ description: 'Rows in this answer' }), contacts: Type.Array(Contact) }),
-  errors: {},
+  reply: Ok({ ...listed, contacts: Type.Array(Contact) }),
+  errors: { notFound: unknownChannel },
 })
 
 export const getContact = contract({

@@ -124,9 +124,9 @@ export const change = async (tx: Tx, was: Contact, draft: Draft, isBulk = false)
 export const knownBy = async (sql: Sql, wanted: readonly { account: string; number: string }[]) => {
   const rows = wanted.length === 0 ? [] : await store.byNumbers(sql, wanted)
   return new Map(
-    rows.map(({ account_id, number, id, first_name, last_name }) => [
+    rows.map(({ account_id, number, id, first_name, last_name, profile_pic_url }) => [
       `${account_id} ${number}`,
-      { uuid: print('CON', id), first_name, last_name },
+      { uuid: print('CON', id), first_name, last_name, profile_pic_url },
     ]),
   )
 }

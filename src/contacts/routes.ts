@@ -42,10 +42,35 @@ const detailsOf = (body: Lists): Detail[] | null => {
 const channelIn = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> =>
   printed ? (await channelOf(sql, account, printed)).id : null
 
+type ListQuery = Parameters<typeof pageOf>[0] & { cursor?: string; channel_uuid?: string }
+
 const cursors = cursorsOf(c.listContacts)
 
 export const contactRoutes = ({ db, quotas }: Parts) => {
   const unknown = (printed: string) => notFound(`No contact ${printed}`)
+
+  const listPage = async (account: string, query: ListQuery) => {
+    const { page, limit, offset } = pageOf(query)
+    const after = cursors.read(query.cursor)
+    const channel = await channelIn(db, account, query.channel_uuid)
+    const from = [after?.id ?? null, limit + 1, after ? 0 : offset] as const
+    const found = channel
+      ? await store.channelPage(db, account, channel, ...from)
+      : await store.page(db, account, ...from)
+    const ids = found.slice(0, limit).map(({ id }) => id)
+    const [contacts, total] = await Promise.all([
+      ops.load(db, account, ids),
+      channel ? store.channelTotal(db, account, channel) : store.total(db, account),
+    ])
+    const last = found.length > limit ? contacts.at(-1) : undefined
+    return {
+      count: contacts.length,
+      page,
+      total,
+      contacts: contacts.map(shownContact),
+      ...(last ? { next_cursor: cursors.write({ time: last.created_at.toISOString(), id: last.id }) } : {}),
+    }
+  }
 
   return [
     serve(c.createContact, async ({ account, body, tx }) => {
@@ -54,7 +79,7 @@ export const contactRoutes = ({ db, quotas }: Parts) => {
       const draft = {
         first_name: first_name.trim(),
         last_name: last_name.trim(),
-        profile_pic_url: profile_pic_url || null,
+        profile_pic_url: profile_pic_url ?? null,
         channel_id: await channelIn(tx, account.id, body.channel_uuid),
         details,
       }
@@ -74,41 +99,26 @@ export const contactRoutes = ({ db, quotas }: Parts) => {
       const isMoved = body.channel_uuid !== undefined
       const contact = await ops.change(tx, was, {
         first_name: first_name.trim(),
-        last_name: last_name.trim(),
-        profile_pic_url: profile_pic_url || null,
+        last_name: last_name?.trim() ?? '',
+        profile_pic_url,
         channel_id: isMoved ? await channelIn(tx, account.id, body.channel_uuid) : was.channel_id,
         details: wanted ?? was.details.map(asGiven),
       })
       return ok({ contact: shownContact(contact) })
     }),
 
-    serve(c.listContacts, async ({ account, query }) => {
-      const { page, limit, offset } = pageOf(query)
-      const after = cursors.read(query.cursor)
-      const channel = await channelIn(db, account.id, query.channel_uuid)
-      const from = [after?.id ?? null, limit + 1, after ? 0 : offset] as const
-      const found = channel
-        ? await store.channelPage(db, account.id, channel, ...from)
-        : await store.page(db, account.id, ...from)
-      const ids = found.slice(0, limit).map(({ id }) => id)
-      const [contacts, total] = await Promise.all([
-        ops.load(db, account.id, ids),
-        channel ? store.channelTotal(db, account.id, channel) : store.total(db, account.id),
-      ])
-      const last = found.length > limit ? contacts.at(-1) : undefined
-      return ok({
-        count: contacts.length,
-        page,
-        total,
-        contacts: contacts.map(shownContact),
-        ...(last ? { next_cursor: cursors.write({ time: last.created_at.toISOString(), id: last.id }) } : {}),
-      })
-    }),
+    serve(c.listContacts, async ({ account, query }) => ok(await listPage(account.id, query))),
 
     serve(c.searchContacts, async ({ account, query }) => {
-      const text = query.q ?? query.query ?? invalid('q must say what to look for')
-      const contacts = await search(db, account.id, text, pageOf(query).limit)
-      return ok({ count: contacts.length, contacts: contacts.map(shownContact) })
+      const { page, limit, offset } = pageOf(query)
+      const text = query.q ?? query.query
+      if (text === undefined) {
+        const { next_cursor: _, ...rest } = await listPage(account.id, query)
+        return ok(rest)
+      }
+      const channel = await channelIn(db, account.id, query.channel_uuid)
+      const { contacts, total } = await search(db, account.id, text, { channel, limit, offset })
+      return ok({ count: contacts.length, page, total, contacts: contacts.map(shownContact) })
     }),
 
     serve(c.getContact, async ({ account, params }) => {

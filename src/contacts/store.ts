@@ -98,6 +98,13 @@ export const found = (
   from contacts_found(${account}, ${whole}::integer[], ${one}::integer[], ${two}::integer[], ${three}::integer[],
     ${sampleWhole}::integer[], ${sampleOne}::integer[], ${sampleTwo}::integer[], ${sampleThree}::integer[], ${most})`
 
+/** Those of these contacts that are of a channel. */
+export const amongChannel = async (sql: Sql, account: string, channel: string, ids: readonly string[]) => {
+  const rows = await sql.many<{ id: string }>`
+    select id from contacts where account_id = ${account} and id = any (${ids}::uuid[]) and channel_id = ${channel}`
+  return rows.map(({ id }) => id)
+}
+
 export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url' | 'channel_id'> & {
   readonly numbers: string
   readonly emails: string
@@ -147,9 +154,9 @@ export const remove = (tx: Tx, account: string, id: string) => tx.run`
 
 /** The contacts that have these numbers; of several with one number the oldest. */
 export const byNumbers = (sql: Sql, wanted: readonly { account: string; number: string }[]) => sql.many<
-  Pick<ContactRow, 'account_id' | 'id' | 'first_name' | 'last_name'> & { number: string }
+  Pick<ContactRow, 'account_id' | 'id' | 'first_name' | 'last_name' | 'profile_pic_url'> & { number: string }
 >`
-  select distinct on (g.account_id, g.number) c.account_id, c.id, c.first_name, c.last_name, g.number
+  select distinct on (g.account_id, g.number) c.account_id, c.id, c.first_name, c.last_name, c.profile_pic_url, g.number
   from unnest(${wanted.map((w) => w.account)}::uuid[], ${wanted.map((w) => w.number)}::text[]) as g (account_id, number)
   join contact_details d on d.account_id = g.account_id and d.match_key = g.number
   join contacts c on c.account_id = d.account_id and c.id = d.contact_id

@@ -12,7 +12,6 @@ export const getCredentials = contract({
   shape: 'full',
   secure: true,
   browser: true,
-  bare: true,
   body: Type.Object({
     renew: Type.Optional(
       Type.Boolean({ description: 'True for a Device that goes on: keeps the generation. Default: false' }),

@@ -32,8 +32,6 @@ type Described = {
   readonly params?: TSchema
   readonly query?: TSchema
   readonly body?: TSchema
-  /** The body may be missing: it is taken for an empty object. */
-  readonly bare?: boolean
   /** Refused over plain HTTP from elsewhere (403 https_required). */
   readonly secure?: boolean
   /** Another key of the account or operator may not repeat the request under its Idempotency-Key: the answer is for one key alone. */

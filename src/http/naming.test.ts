@@ -41,14 +41,25 @@ test('a request in the first spelling is answered in it', async () => {
   assert.deepEqual(answer.json(), { on_msgapp: true, msgapp_info: { features: ['msgapp', 'voice'] }, got: {} })
 })
 
-test('a request that spells neither gets names in both, and texts as they are', async () => {
+test('a request that spells neither gets fields in both, features as documented, and texts as they are', async () => {
   const answer = await server('chatapp').inject({ url: '/open/groups' })
   assert.deepEqual(answer.json(), {
-    features: ['voice', 'msgapp', 'chatapp', 'msgapp_business', 'chatapp_business'],
+    features: ['voice', 'msgapp', 'msgapp_business'],
     is_msgapp_call: false,
     is_chatapp_call: false,
     text: 'msgapp',
   })
+})
+
+test('an error text names the path as the request spelled it', async () => {
+  const app = server('chatapp')
+  app.setNotFoundHandler((request, reply) =>
+    reply.code(404).send({ error: true, error_message: `There is nothing at ${request.url}` }),
+  )
+  for (const word of ['msgapp', 'chatapp']) {
+    const answer = await app.inject({ url: `/open/${word}/nowhere` })
+    assert.equal(answer.json().error_message, `There is nothing at /open/${word}/nowhere`)
+  }
 })
 
 test('without a second spelling nothing is touched', async () => {

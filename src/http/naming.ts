@@ -15,7 +15,10 @@ export type Naming = {
 type Spelling = 'own' | 'alias' | 'both'
 
 /** Fields whose values are names of ours; everything else that is written is a person's own text. */
-const named = new Set(['event', 'event_name', 'features'])
+const named = new Set(['event', 'event_name', 'features', 'error_message', 'detail'])
+
+/** Lists of names that a request in neither spelling gets as they are documented. */
+const documented = new Set(['features', 'error_message', 'detail'])
 
 /** Renames keys, and the values of the fields that hold names, at any depth. */
 const renamed = (value: unknown, from: RegExp, to: string, isName = false): unknown => {
@@ -36,7 +39,8 @@ const doubled = (value: unknown, from: RegExp, to: string, isName = false): unkn
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]) => {
-      const kept: [string, unknown] = [key, doubled(inner, from, to, named.has(key))]
+      const isName = named.has(key) && !documented.has(key)
+      const kept: [string, unknown] = [key, doubled(inner, from, to, isName)]
       const other = key.replace(from, to)
       return other === key ? [kept] : [kept, [other, renamed(inner, from, to, named.has(key))]]
     }),
@@ -79,6 +83,8 @@ export const makeNaming = (alias: string | null): Naming => {
       app.addHook('onSend', (request, reply, payload, done) => {
         const isJson = String(reply.getHeader('content-type')).startsWith('application/json')
         if (typeof payload !== 'string' || !isJson || !payload.includes('msgapp')) return done(null, payload)
+        // A request that was refused early was not looked at yet.
+        if (request.spelling === 'both') request.spelling = spellingOf(request.originalUrl, undefined)
         if (request.spelling === 'own' || request.originalUrl.startsWith('/openapi')) return done(null, payload)
         const translate = request.spelling === 'alias' ? renamed : doubled
         reply.removeHeader('content-length')

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { quotaNames } from '../lib/quotas.ts'
 import { type Contract, isRepeatable, needsOperator, refusals } from './endpoint.ts'
+import { isBodyOptional } from './form.ts'
 import { problems, type Shape } from './problem.ts'
 
 type Json = Record<string, unknown>
@@ -150,7 +151,7 @@ const operation = (contract: Contract): Json => {
     ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
     ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
-    ...(body ? { requestBody: { required: !contract.bare, content: content(body, media) } } : {}),
+    ...(body ? { requestBody: { required: !isBodyOptional(contract), content: content(body, media) } } : {}),
     responses: responses(contract),
   }
 }
@@ -168,7 +169,9 @@ export const openapi = (contracts: readonly Contract[], version: string): Json =
       title: 'Trunkline',
       version,
       description:
-        'Phone numbers, SMS, voice, contacts, a messaging app and webhooks behind one interface, on a server of your own.',
+        'Phone numbers, SMS, voice, contacts, a messaging app and webhooks behind one interface, on a server of your own. ' +
+        'A blank or null optional value counts as absent; in an update a blank leaves the field unchanged, and null clears it where its schema allows null. ' +
+        'Decimal strings are accepted for numbers, and the strings true and false for booleans.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

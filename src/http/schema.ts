@@ -58,7 +58,18 @@ export const paging = {
   per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
 }
 
+/** What the reply of a paged list tells beside its rows. A client may loop while `count` equals its page size. */
+export const listed = {
+  count: Type.Integer({ description: 'Rows in this page' }),
+  page: Type.Integer({ description: 'The page that was asked for, from 0' }),
+  total: Type.Integer({ description: 'All matches' }),
+}
+
 type Paging = { page_number?: number; page?: number; results_per_page?: number; per_page?: number }
+
+/** True when a page was asked for: some lists are given whole else. */
+export const isPaged = (query: Paging): boolean =>
+  [query.page_number, query.page, query.results_per_page, query.per_page].some((one) => one !== undefined)
 
 /** The page asked for, and where it begins. */
 export const pageOf = (query: Paging): { page: number; limit: number; offset: number } => {

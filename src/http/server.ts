@@ -16,6 +16,7 @@ import type { Account, AccountKey, OperatorKey, Person } from './auth.ts'
 import { readBodies, streamBodies } from './body.ts'
 import { type Cors, makeCors } from './cors.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
+import { bodyReader, isBodyOptional } from './form.ts'
 import { handler } from './handler.ts'
 import type { RequestLimiters } from './limiters.ts'
 import type { Metrics } from './metrics.ts'
@@ -101,6 +102,17 @@ const fillBody: preValidationHookHandler = (request, _reply, done) => {
   done()
 }
 
+const readBodyOf = (contract: Contract): preValidationHookHandler[] => {
+  const read = bodyReader(contract)
+  if (!read) return []
+  return [
+    (request, _reply, done) => {
+      read(request.body)
+      done()
+    },
+  ]
+}
+
 const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint: Endpoint) => {
   const { contract } = endpoint
   const { params, query, body } = contract
@@ -108,7 +120,8 @@ const register = (app: FastifyInstance, parts: ServerParts, cors: Cors, endpoint
   const answered = parts.metrics.route(contract.method, contract.url)
   const ready = [
     ...(query ? [readQueryOf(query)] : []),
-    ...(contract.bare ? [fillBody] : []),
+    ...(isBodyOptional(contract) ? [fillBody] : []),
+    ...readBodyOf(contract),
     ...(body && contract.auth === 'operator' && !contract.stream ? [refuseUnknownFields(body)] : []),
   ]
   app.route({
@@ -195,7 +208,7 @@ export const makeServer = (
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 500 },
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
     http: { headersTimeout: 10_000, maxHeaderSize: 16_384, requireHostHeader: false, shouldUpgradeCallback: wanted },
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, strict: false, formats },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { contract } from '../http/endpoint.ts'
-import { Country, Enum, Id, Ok, Phone, paging, Time, Words } from '../http/schema.ts'
+import { Country, Enum, Id, listed, Ok, Phone, paging, Time, Words } from '../http/schema.ts'
 import { groupTypes } from './rows.ts'
 import { Given, Group, GroupId, GroupType, missingSupplier, Requirement, Reservation, VirtualNumber } from './shapes.ts'
 
@@ -108,8 +108,7 @@ export const listGroups = contract({
   headers,
   status: 200,
   reply: Ok({
-    count: Type.Integer(),
-    total: Type.Integer(),
+    ...listed,
     data: Type.Object({
       groups: Type.Array(Group),
     }),

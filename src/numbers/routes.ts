@@ -3,7 +3,7 @@ import type { Tx } from '../db/sql.ts'
 import { ok, serve, serveFast } from '../http/endpoint.ts'
 import { digestOf } from '../http/idempotency.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
-import { pageOf } from '../http/schema.ts'
+import { isPaged, pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { iso } from '../lib/clock.ts'
 import { parse } from '../lib/id.ts'
@@ -128,24 +128,26 @@ export const numberRoutes = (parts: Parts) => {
       if (code === 'US' && region_id === undefined && city_id === undefined && city_name_or_prefix === undefined)
         invalid('A region is required for the US: give region_id, city_id or city_name_or_prefix', 'region_required')
       const wanted = city_name_or_prefix === undefined ? null : readWanted(city_name_or_prefix, country.prefix)
-      if (city_name_or_prefix !== undefined && !wanted) return ok({ count: 0, total: 0, data: { groups: [] } })
-      const isPaged = [query.page, query.page_number, query.per_page, query.results_per_page].some(
-        (v) => v !== undefined,
-      )
-      const { limit, offset } = pageOf(query)
-      const rows = await store.groups(db, {
+      if (city_name_or_prefix !== undefined && !wanted)
+        return ok({ count: 0, page: pageOf(query).page, total: 0, data: { groups: [] } })
+      const { page, limit, offset } = pageOf(query)
+      const filter = {
         iso: code,
         region: region_id ?? null,
         city: city_id ?? null,
         type: did_type === undefined || did_type === 'all' ? null : did_type,
         wanted,
-        limit: isPaged ? limit : null,
-        offset: isPaged ? offset : 0,
-      })
+        limit: isPaged(query) ? limit : null,
+        offset: isPaged(query) ? offset : 0,
+      }
+      const rows = await store.groups(db, filter)
+      // A page past the end has no row to tell the total.
+      const [first] =
+        rows.length > 0 || offset === 0 ? rows : await store.groups(db, { ...filter, limit: 1, offset: 0 })
       const requirements = await store.requirements(db, code, null)
       tellMissing(reply, await suppliers.missing())
       const groups = rows.map((row) => shownGroup(row, requirements))
-      return ok({ count: groups.length, total: rows[0]?.total ?? 0, data: { groups } })
+      return ok({ count: groups.length, page, total: first?.total ?? 0, data: { groups } })
     }),
 
     serve(c.listAvailable, async ({ account, query, reply }) => {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Confidential } from '../http/confidential.ts'
 import { contract } from '../http/endpoint.ts'
-import { Enum, Id, Ok, Phone, Time } from '../http/schema.ts'
+import { Enum, Id, listed, Ok, Phone, paging, Time } from '../http/schema.ts'
 
 const sms = { auth: 'account', shape: 'brief', tag: 'SMS' } as const
 
@@ -123,9 +123,10 @@ export const listSmsChannels = contract({
   needs: 'read_only',
   method: 'GET',
   url: '/open/sms/channels',
-  summary: 'The SMS channels of the account',
+  summary: 'The SMS channels of the account; all of them unless a page is asked for',
+  query: Type.Object(paging),
   status: 200,
-  reply: Ok({ channels: Type.Array(Channel) }),
+  reply: Ok({ ...listed, channels: Type.Array(Channel) }),
   errors: {},
 })
 
@@ -159,8 +160,7 @@ export const getSmsThread = contract({
     }),
   }),
   query: Type.Object({
-    results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default 50' })),
-    per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
+    ...paging,
     before_ts: Type.Optional(
       Type.Integer({
         minimum: 0,
@@ -177,7 +177,11 @@ export const getSmsThread = contract({
   }),
   status: 200,
   reply: Ok({
-    count: Type.Integer({ description: 'Messages in this answer' }),
+    count: listed.count,
+    page: listed.page,
+    total: Type.Optional(
+      Type.Integer({ description: 'All messages with the contact; where a page was asked for by its number' }),
+    ),
     messages: Type.Array(Message),
     next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
   }),
@@ -199,13 +203,14 @@ export const listSmsMessages = contract({
     status: Type.Optional(Message.properties.status),
     since: Moment,
     until: Moment,
-    results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default 50' })),
-    per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
+    ...paging,
     cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the page before' })),
   }),
   status: 200,
   reply: Ok({
-    count: Type.Integer({ description: 'Messages in this answer' }),
+    count: listed.count,
+    page: listed.page,
+    total: Type.Optional(Type.Integer({ description: 'All matches; where a page was asked for by its number' })),
     messages: Type.Array(Message),
     next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
   }),

@@ -1,6 +1,7 @@
 import { cursorsOf } from '../http/cursor.ts'
 import { ok, serve, serveFast, serveOutside } from '../http/endpoint.ts'
 import { conflict, invalid, notFound } from '../http/problem.ts'
+import { isPaged, pageOf } from '../http/schema.ts'
 import { phoneNumber } from '../http/validation.ts'
 import { withdraw } from '../jobs/ops.ts'
 import { iso } from '../lib/clock.ts'
@@ -101,9 +102,11 @@ export const smsRoutes = (parts: Parts) => {
       })
     }),
 
-    serve(c.listSmsChannels, async ({ account }) => {
+    serve(c.listSmsChannels, async ({ account, query }) => {
       const rows = await store.channels(db, account.id)
-      return ok({ channels: rows.map(shownChannel) })
+      const { page, limit, offset } = pageOf(query)
+      const list = isPaged(query) ? rows.slice(offset, offset + limit) : rows
+      return ok({ count: list.length, page, total: rows.length, channels: list.map(shownChannel) })
     }),
 
     serve(c.getSmsChannel, async ({ account, params }) =>
@@ -113,15 +116,21 @@ export const smsRoutes = (parts: Parts) => {
     serve(c.getSmsThread, async ({ account, params, query }) => {
       const contact = contactOf(params.contact_number)
       const channel = await channelOf(account.id, params.channel_uuid)
-      const limit = query.results_per_page ?? query.per_page ?? 50
-      const before = query.before_ts === undefined ? null : new Date(query.before_ts * 1_000)
+      const { page, limit, offset } = pageOf(query)
+      const since = query.before_ts === undefined ? null : new Date(query.before_ts * 1_000)
       const after = threadCursors.read(query.cursor)
-      const rows = await store.thread(db, channel, contact, olderOf(before, after), limit + 1)
-      const page = rows.slice(0, limit).reverse()
-      const [oldest] = page
+      const start = { before: olderOf(since, after), limit: limit + 1, offset: after ? 0 : offset }
+      const rows = await store.thread(db, channel, contact, start)
+      const list = rows.slice(0, limit).reverse()
+      const [oldest] = list
       return ok({
-        count: page.length,
-        messages: page.map(shownMessage),
+        count: list.length,
+        page,
+        // Whoever pages by time or by cursor does not wait for a long thread to be counted.
+        ...(query.page_number === undefined && query.page === undefined
+          ? {}
+          : { total: await store.threadTotal(db, channel, contact) }),
+        messages: list.map(shownMessage),
         ...(rows.length > limit && oldest
           ? { next_cursor: threadCursors.write({ time: oldest.at, id: oldest.id }) }
           : {}),
@@ -130,20 +139,25 @@ export const smsRoutes = (parts: Parts) => {
 
     serve(c.listSmsMessages, async ({ account, query }) => {
       const channel = query.channel_uuid === undefined ? null : (await channelOf(account.id, query.channel_uuid)).id
-      const limit = query.results_per_page ?? query.per_page ?? 50
+      const { page, limit, offset } = pageOf(query)
       const filter = {
         channel,
         direction: query.direction ?? null,
         status: query.status ?? null,
         since: momentOf(query.since),
       }
-      const bound = olderOf(momentOf(query.until), listCursors.read(query.cursor))
-      const rows = await store.page(db, account.id, filter, bound, limit + 1)
-      const page = rows.slice(0, limit)
-      const oldest = page.at(-1)
+      const after = listCursors.read(query.cursor)
+      const before = olderOf(momentOf(query.until), after)
+      const rows = await store.page(db, account.id, filter, { before, limit: limit + 1, offset: after ? 0 : offset })
+      const list = rows.slice(0, limit)
+      const oldest = list.at(-1)
       return ok({
-        count: page.length,
-        messages: page.map(shownMessage),
+        count: list.length,
+        page,
+        ...(query.page_number === undefined && query.page === undefined
+          ? {}
+          : { total: await store.pageTotal(db, account.id, filter, before) }),
+        messages: list.map(shownMessage),
         ...(rows.length > limit && oldest
           ? { next_cursor: listCursors.write({ time: oldest.at, id: oldest.id }) }
           : {}),

@@ -161,8 +161,7 @@ export const thread = (
   db: Sql,
   channel: ChannelRow,
   contact: string,
-  before: Cursor | null,
-  limit: number,
+  { before, limit, offset }: { before: Cursor | null; limit: number; offset: number },
 ) => db.many<MessageRow>`
   select id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at, created_at, updated_at,
     case when status = 'scheduled' and send_at <= app_now() then 'queued' else status end as status,
@@ -172,7 +171,15 @@ export const thread = (
   where account_id = ${channel.account_id} and channel_id = ${channel.id} and contact = ${contact}
     and (created_at, id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
       coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-  order by created_at desc, id desc limit ${limit}`
+  order by created_at desc, id desc limit ${limit} offset ${offset}`
+
+/** Messages of a channel with a contact. */
+export const threadTotal = async (db: Db, channel: ChannelRow, contact: string): Promise<number> =>
+  (
+    await db.one<{ total: number }>`
+      select count(*)::integer as total from sms_messages
+      where account_id = ${channel.account_id} and channel_id = ${channel.id} and contact = ${contact}`
+  ).total
 
 export type Filter = {
   channel: string | null
@@ -187,8 +194,7 @@ export const page = (
   db: Sql,
   account: string,
   filter: Filter,
-  before: Cursor | null,
-  limit: number,
+  { before, limit, offset }: { before: Cursor | null; limit: number; offset: number },
 ) => db.many<MessageRow>`
   select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
     m.created_at, m.updated_at, m.shown as status,
@@ -206,7 +212,22 @@ export const page = (
   where (${filter.channel}::uuid is null or m.channel_id = ${filter.channel}::uuid)
     and (${filter.direction}::text is null or m.direction = ${filter.direction}::text)
     and (${filter.status}::text is null or m.shown = ${filter.status}::text)
-  order by m.created_at desc, m.id desc limit ${limit}`
+  order by m.created_at desc, m.id desc limit ${limit} offset ${offset}`
+
+/** How many messages a filter meets. */
+export const pageTotal = async (db: Db, account: string, filter: Filter, before: Cursor | null): Promise<number> =>
+  (
+    await db.one<{ total: number }>`
+      select count(*)::integer as total from sms_messages s
+      where s.account_id = ${account}
+        and (s.created_at, s.id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
+          coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+        and s.created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
+        and (${filter.channel}::uuid is null or s.channel_id = ${filter.channel}::uuid)
+        and (${filter.direction}::text is null or s.direction = ${filter.direction}::text)
+        and (${filter.status}::text is null
+          or case when s.status = 'scheduled' and s.send_at <= app_now() then 'queued' else s.status end = ${filter.status}::text)`
+  ).total
 
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
   select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,

@@ -55,7 +55,7 @@ const blocksOf = async (before: Date | null): Promise<number> => {
   assert.ok(row)
   const blocks: number[] = []
   const bound = before && { time: before.toISOString(), id: '00000000-0000-0000-0000-000000000000' }
-  await store.thread(explained(blocks), row, contact, bound, 51)
+  await store.thread(explained(blocks), row, contact, { before: bound, limit: 51, offset: 0 })
   return blocks[0] ?? 0
 }
 

@@ -62,6 +62,7 @@ export const subscribeWebhook = contract({
   body: Type.Object({
     hook_url: Address,
     channel_uuid: Type.Optional(ChannelId),
+    waweb_uuid: Type.Optional(Id('WPN', 'The same as channel_uuid, of a channel of the messaging app')),
     on_number: Type.Optional(
       Type.String({
         maxLength: 40,
@@ -87,7 +88,8 @@ export const subscribeWebhook = contract({
   also: { 200: 'The subscription was there already; it is enabled' },
   reply: Ok({ data: Type.Object({ ...record, signing_secret: SigningSecret }) }),
   errors: {
-    invalid: 'No such event, no channel where one is needed, or an address that is refused (hook_url_refused)',
+    invalid:
+      'No such event, no channel where one is needed, one on which the event never happens (event_not_of_channel), or an address that is refused (hook_url_refused)',
     notFound: 'The channel does not exist or is not the account’s',
     unprocessable: 'on_number is not E.164',
   },

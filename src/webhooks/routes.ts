@@ -47,7 +47,7 @@ export const webhookRoutes = (parts: Parts) => {
   return [
     serveAfter(c.subscribeWebhook, judged, async ({ account, params, body, request, reply, tx, prepared, audit }) => {
       // The path was translated at the edge; a webhook is told in the spelling in which it was asked for.
-      const asked = decodeURIComponent(request.originalUrl.split('?', 1)[0]?.split('/').at(-1) ?? '')
+      const asked = decodeURIComponent(request.originalUrl.split('?', 1)[0]?.replace(/\/$/, '').split('/').at(-1) ?? '')
       const msgappName = asked === params.event_name ? null : config.msgappName
       const names = { spelt: params.event_name, msgappName }
       const { row, isNew, wasEnabled } = await subscribe(tx, seal, account.id, names, body, prepared)

@@ -24,6 +24,26 @@ const periods = new Map<string, number | null>(
 
 type Kind = ReturnType<typeof eventBy>['kind']
 
+/** Channels that can fire the events of a kind. */
+const channelsOf = new Map<Kind, { prefixes: readonly string[]; words: string }>([
+  ['msgapp', { prefixes: ['WPN'], words: 'a channel of the messaging app (WPN…)' }],
+  ['sms', { prefixes: ['SMS', 'DID'], words: 'an SMS channel (SMS…) or a virtual number (DID…)' }],
+  ['call', { prefixes: ['SMS', 'DID'], words: 'a virtual number (DID…) or its SMS channel (SMS…)' }],
+])
+
+/** @throws the 400 Problem for a channel on which the event never happens */
+const checkPair = (name: string, kind: Kind, printed: string): void => {
+  const able = channelsOf.get(kind)
+  if (able && !able.prefixes.includes(printed.slice(0, 3)))
+    invalid(
+      `${name} never happens on ${printed.slice(0, 60)}: channel_uuid must be ${able.words}`,
+      'event_not_of_channel',
+    )
+}
+
+/** Events that have a group. */
+const isOfGroups = (name: string): boolean => /^msgapp\.(?:message|group|conversation)\./.test(name)
+
 /** A channel as it was named, and the one on which the events happen that were asked for. */
 type Chosen = { kind: store.ChannelKind; id: string; match: string }
 
@@ -59,6 +79,7 @@ const channelByNumber = async (sql: Sql, account: string, given: string, kind: K
 export type Wish = {
   hook_url: string
   channel_uuid?: string
+  waweb_uuid?: string
   on_number?: string
   to_group_uuid?: string
   time_period?: string
@@ -67,7 +88,11 @@ export type Wish = {
 /** @returns null: every channel of the account */
 const choose = async (sql: Sql, account: string, name: string, kind: Kind, wish: Wish): Promise<Chosen | null> => {
   if (kind === 'account') return null
-  if (wish.channel_uuid !== undefined) return channelBy(sql, account, wish.channel_uuid, kind)
+  const printed = wish.channel_uuid ?? wish.waweb_uuid
+  if (printed !== undefined) {
+    checkPair(name, kind, printed)
+    return channelBy(sql, account, printed, kind)
+  }
   if (wish.on_number) return channelByNumber(sql, account, wish.on_number, kind)
   if (name.includes('call.')) return null
   return invalid(`channel_uuid or on_number is required: ${name} happens on a channel`)
@@ -95,6 +120,8 @@ export const subscribe = async (
 ): Promise<{ row: store.WebhookRow; isNew: boolean; wasEnabled: boolean }> => {
   const { name, kind } = eventBy(spelt)
   const chosen = await choose(tx, account, name, kind, wish)
+  if (wish.to_group_uuid !== undefined && !isOfGroups(name))
+    invalid(`to_group_uuid goes with events of messages and groups, not with ${name}: leave it out`)
   admitAddress(fault)
   const isConversation = name === 'msgapp.conversation.new'
   const period = isConversation ? (wish.time_period ?? 'all-time') : null

@@ -65,7 +65,17 @@ test('what cannot be subscribed to is refused, and the message says why', async 
     ['sms.message.sent', { hook_url }, 400, /channel_uuid or on_number is required/],
     ['sms.message.sent', { hook_url, on_number: '12' }, 422, /phone number/],
     ['msgapp.message.received', { hook_url, on_number: '+447700900999' }, 404, /no number of the account/],
-    ['sms.message.sent', { hook_url, channel_uuid: `WPN${uuid()}` }, 404, /does not exist/],
+    ['sms.message.sent', { hook_url, channel_uuid: `WPN${uuid()}` }, 400, /must be an SMS channel \(SMS…\)/],
+    ['call.status.update', { hook_url, channel_uuid: `WPN${uuid()}` }, 400, /must be a virtual number/],
+    [
+      'msgapp.message.received',
+      { hook_url, channel_uuid: `SMS${uuid()}` },
+      400,
+      /must be a channel of the messaging app/,
+    ],
+    ['msgapp.number.status', { hook_url, channel_uuid: `DID${uuid()}` }, 400, /must be a channel of the messaging app/],
+    ['msgapp.message.received', { hook_url, waweb_uuid: `WPN${uuid()}` }, 404, /does not exist/],
+    ['contact.created', { hook_url, to_group_uuid: `WAG${uuid()}` }, 400, /to_group_uuid goes with events of messages/],
     ['contact.created', { hook_url: 'ftp://example.com/' }, 400, /hook_url/],
     ['contact.created', { hook_url: 'http://169.254.169.254/latest' }, 400, /hook_url leads to/],
   ]

@@ -1,4 +1,5 @@
 import type { Contract } from '../../src/http/endpoint.ts'
+import { bodyReader, isBodyOptional } from '../../src/http/form.ts'
 import { allows, answerFault, refusalFault } from '../recipes/answer.ts'
 import { fields, nodeOf } from '../recipes/schema.ts'
 import type { Raw } from '../recipes/send.ts'
@@ -49,6 +50,12 @@ const queryOf = (contract: Contract, query: [string, string][]): Record<string, 
   return whole
 }
 
+/** A body as the server reads it. */
+const bodyOf = (contract: Contract, body: unknown): unknown => {
+  const given = structuredClone(body) ?? (isBodyOptional(contract) ? {} : undefined)
+  return bodyReader(contract)?.(given) ?? given
+}
+
 /** Why an answer is wrong, or null. @param took milliseconds */
 export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number): string | null => {
   const { status, text, body } = answer
@@ -72,7 +79,7 @@ export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number)
   if (!allows(nodeOf(contract.params), sent.params)) return 'params outside the schema were accepted'
   if (contract.query && !allows(nodeOf(contract.query), queryOf(contract, sent.query)))
     return 'a query outside the schema was accepted'
-  if (contract.body && !sent.isRaw && !allows(nodeOf(contract.body), sent.body))
+  if (contract.body && !sent.isRaw && !allows(nodeOf(contract.body), bodyOf(contract, sent.body)))
     return 'a body outside the schema was accepted'
   return null
 }

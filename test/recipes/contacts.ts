@@ -18,7 +18,6 @@ export const contactRecipes: Recipes = {
   listContacts: { ok: () => ({ query: { results_per_page: 3 } }) },
   searchContacts: {
     ok: async (scene) => contact(scene).then(() => ({ query: { q: scene.mark, results_per_page: 3 } })),
-    invalid: () => ({}),
   },
   importContacts: {
     ok: ({ mark }) => ({ body: `first_name,email\n${mark},${unique('import').replace(' ', '.')}@example.com\n` }),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { contract } from '../../http/endpoint.ts'
-import { Id, Ok, Phone, paging, Time, Words } from '../../http/schema.ts'
+import { Id, listed, Ok, Phone, paging, Time, Words } from '../../http/schema.ts'
 
 const groups = { auth: 'account', shape: 'full', tag: 'Messaging app: groups' } as const
 
@@ -16,6 +16,9 @@ const Group = Type.Object({
   uuid: Id('WAG'),
   wa_group_id: Type.String({ description: 'Its id on the network', examples: ['120363025246125486@g.us'] }),
   name: Type.String(),
+  wa_group_name: Type.String({ description: 'The same as name' }),
+  is_muted: Type.Boolean({ description: 'Always false: networks do not tell it' }),
+  participant: Type.Object({ phone_number: Type.String() }, { description: 'The number of the account that is in it' }),
   description: Type.Optional(Type.String()),
   channel_uuid: Id('WPN'),
   channel_phone_number: Type.String(),
@@ -74,7 +77,7 @@ export const listGroups = contract({
   params: Type.Object({ number: Phone(ours) }),
   query: Type.Object(paging),
   status: 200,
-  reply: Ok({ data: Type.Array(Group), count: Type.Integer(), total: Type.Integer() }),
+  reply: Ok({ ...listed, data: Type.Array(Group) }),
   errors: { notFound: 'The number is no connected number of the account' },
 })
 
@@ -90,7 +93,7 @@ export const getGroup = contract({
   summary: 'One group',
   params: one,
   status: 200,
-  reply: Ok({ group: Group }),
+  reply: Ok({ group: Group, data: Group }),
   errors: missing,
 })
 

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { ChatAbility, ChatGroupChange, ChatParticipant } from '../../connectors/chat-port.ts'
 import { type Call, ok, serve, serveAfter, serveFast } from '../../http/endpoint.ts'
 import { invalid, notFound, Problem, unprocessable } from '../../http/problem.ts'
-import { pageOf } from '../../http/schema.ts'
+import { isPaged, pageOf } from '../../http/schema.ts'
 import { phoneNumber } from '../../http/validation.ts'
 import { parse, print, uuid } from '../../lib/id.ts'
 import type { Parts } from '../../parts.ts'
@@ -118,19 +118,17 @@ export const groupRoutes = ({ db, outbound }: Parts) => {
 
     serve(c.listGroups, async ({ account, params, query }) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
-      const isPaged = [query.page, query.page_number, query.per_page, query.results_per_page].some(
-        (one) => one !== undefined,
-      )
-      const { limit, offset } = pageOf(query)
-      const page = isPaged ? { limit, offset } : { limit: null, offset: 0 }
-      const rows = await store.list(db, account.id, channel.id, page)
-      const total = isPaged ? await store.total(db, account.id, channel.id) : rows.length
-      return ok({ data: await shownGroups(db, account.id, rows), count: rows.length, total })
+      const { page, limit, offset } = pageOf(query)
+      const part = isPaged(query) ? { limit, offset } : { limit: null, offset: 0 }
+      const rows = await store.list(db, account.id, channel.id, part)
+      const total = isPaged(query) ? await store.total(db, account.id, channel.id) : rows.length
+      return ok({ data: await shownGroups(db, account.id, rows), count: rows.length, page, total })
     }),
 
-    serve(c.getGroup, async ({ account, params }) =>
-      ok({ group: await shownOne(account.id, (await groupOf(account.id, params.group_uuid)).id) }),
-    ),
+    serve(c.getGroup, async ({ account, params }) => {
+      const group = await shownOne(account.id, (await groupOf(account.id, params.group_uuid)).id)
+      return ok({ group, data: group })
+    }),
 
     serveFast(c.addParticipant, members('add')),
     serveFast(c.removeParticipant, members('remove')),

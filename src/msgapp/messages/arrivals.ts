@@ -157,11 +157,18 @@ export const addFiles = (tx: Tx, rows: readonly ArrivedFile[]) => tx.run`
 type Changed = { account_id: string; id: string }
 
 /** @returns null when the message is not known, or a later edit is */
-export const edit = (tx: Tx, channel: string, e: { id: string; text: string; at: number }) => tx.maybe<Changed>`
-  update msgapp_messages set text = ${e.text}, edited_at = ${new Date(e.at)}, updated_at = (select app_now())
-  where channel_id = ${channel} and network_id = ${e.id} and removed is null
-    and (edited_at is null or edited_at < ${new Date(e.at)}) and text is distinct from ${e.text}
-  returning account_id, id`
+export const edit = (tx: Tx, channel: string, e: { id: string; text: string; at: number }) => tx.maybe<
+  Changed & { previous: string | null }
+>`
+  with before as materialized (
+    select account_id, id, text from msgapp_messages
+    where channel_id = ${channel} and network_id = ${e.id} and removed is null
+      and (edited_at is null or edited_at < ${new Date(e.at)}) and text is distinct from ${e.text}
+    for update
+  )
+  update msgapp_messages m set text = ${e.text}, edited_at = ${new Date(e.at)}, updated_at = (select app_now())
+  from before where m.account_id = before.account_id and m.id = before.id
+  returning m.account_id, m.id, before.text as previous`
 
 /** @prop peer whose conversation the message must be of; null where the network vouches for that */
 export type Reaction = { id: string; by: string; emoji: string | null; at: number; peer: string | null }

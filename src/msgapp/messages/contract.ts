@@ -41,7 +41,12 @@ const Media = Type.Object({
   error: Type.Optional(Type.String({ description: 'Why the file is not to be had' })),
 })
 
-const Contact = Type.Object({ uuid: Type.String(), first_name: Type.String(), last_name: Type.String() })
+const Contact = Type.Object({
+  uuid: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  profile_pic_url: Type.Union([Type.String(), Type.Null()]),
+})
 
 const Message = Type.Object({
   id: Id('MSG'),
@@ -60,6 +65,9 @@ const Message = Type.Object({
     Type.String({ description: 'The other end; in a group who wrote. Absent while the network does not tell it' }),
   ),
   remote_id: Type.Optional(Type.String({ description: 'The network’s id of somebody whose number is not known' })),
+  participant: Type.Optional(
+    Type.Object({ phone_number: Type.String() }, { description: 'Who wrote it, where the number is known' }),
+  ),
   channel_phone_number: Type.String(),
   group_uuid: Type.Optional(Id('WAG')),
   wa_group_id: Type.Optional(Type.String()),
@@ -172,6 +180,7 @@ export const deleteMessage = contract({
   summary: 'Delete a message: for everyone while the network allows it, else only here',
   status: 200,
   reply: Ok({
+    message_uuid: Id('MSG'),
     deleted_for: Enum(['everyone', 'us'], {
       description: 'everyone: nobody has it any more; us: only here it is gone',
     }),
@@ -184,7 +193,6 @@ export const readConversation = contract({
   method: 'POST',
   url: '/open/msgapp/conversation/:session_key/read',
   summary: 'Mark a conversation as read, here and for who wrote',
-  bare: true,
   params: Type.Object({ session_key: SessionKey }),
   body: Type.Object({
     message_uuid: Type.Optional(Id('MSG', 'The last one that was read; without it everything that has come is read')),
@@ -213,6 +221,7 @@ const listing = {
 const page = {
   count: Type.Integer({ description: 'Rows in this answer' }),
   page: Type.Integer(),
+  total: Type.Optional(Type.Integer({ description: 'All matches; absent on pages by cursor' })),
   next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
 }
 
@@ -270,9 +279,12 @@ export const listConversations = contract({
   url: '/open/msgapp/conversations/:channel_uuid',
   summary: 'The conversations of a channel, newest activity first',
   params: Type.Object({ channel_uuid: Id('WPN') }),
+  query: Type.Object({
+    ...listing.query.properties,
+    phone_number: Type.Optional(Phone('The conversation with this number alone')),
+  }),
   reply: Ok({
     ...page,
-    total: Type.Integer(),
     sessions: Type.Array(
       Type.Object({
         session_key: Type.String(),

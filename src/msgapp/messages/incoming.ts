@@ -206,8 +206,11 @@ export const makeIncoming = (
     edited: (line, edit) =>
       db.begin(async (tx) => {
         const row = await arrivals.edit(tx, line.channel, { ...edit, text: storable(edit.text) })
-        if (row)
-          await tell(tx, surroundings, [{ account: row.account_id, message: row.id, name: 'msgapp.message.edited' }])
+        if (!row) return
+        const more = { edited: true, ...(row.previous === null ? {} : { previous_text: row.previous }) }
+        await tell(tx, surroundings, [
+          { account: row.account_id, message: row.id, name: 'msgapp.message.edited', more },
+        ])
       }),
     reaction: (line, { id, by, emoji, at, from }) =>
       db.begin(async (tx) => {

@@ -210,7 +210,7 @@ test('a known number comes with its contact', async () => {
   const { uuid } = (await call(tenant, 'POST', '/open/contacts', contact)).body.contact
   await chat.intake.inbound(line, inbound())
   const sent = await acked(await send(), 1)
-  const known = { uuid, first_name: 'Ada', last_name: 'Lovelace' }
+  const known = { uuid, first_name: 'Ada', last_name: 'Lovelace', profile_pic_url: null }
   assert.deepEqual(sent.contact, known)
   const [event] = await eventsOf(world, tenant.id, 'msgapp.message.received')
   assert.deepEqual(event?.payload.contact, known)
@@ -274,6 +274,10 @@ test('edits, reactions and calls are told once each', async () => {
     events.slice(3).map(({ name }) => name),
     ['msgapp.message.edited', 'msgapp.message.reaction', 'msgapp.call.received'],
   )
+  assert.partialDeepStrictEqual(events[3]?.payload, {
+    ...{ edited: true, edited_at: '1970-01-01T00:00:01Z', previous_text: message.text },
+    message: { text: 'Better' },
+  })
   const [one] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
   assert.deepEqual([one.message.text, one.reactions[0].reaction], ['Better', '👍'])
   await chat.intake.reaction(line, { id: message.id, by, emoji: null, at: 5_000 })
@@ -338,17 +342,17 @@ test('what is deleted before it went out reaches nobody; afterwards the network 
   const [first, second] = [await send({ text: 'one' }), await send({ text: 'two' })]
   await until(async () => chat.sent.length === 1)
   const remove = (id: string) => call(tenant, 'DELETE', `/open/msgapp/message/${key}/${id}`)
-  assert.deepEqual((await remove(second)).body, { success: true, deleted_for: 'everyone' })
+  assert.deepEqual((await remove(second)).body, { success: true, message_uuid: second, deleted_for: 'everyone' })
   held.resolve()
   await acked(first, 1)
   chat.network.remove = async () => ({ outcome: 'done', value: 'everyone' })
-  assert.deepEqual((await remove(first)).body, { success: true, deleted_for: 'everyone' })
+  assert.deepEqual((await remove(first)).body, { success: true, message_uuid: first, deleted_for: 'everyone' })
   assert.equal(await read(first), undefined)
   assert.equal((await remove(first)).status, 404)
   const message = inbound()
   await chat.intake.inbound(line, message)
   const [came] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
-  assert.deepEqual((await remove(came.uuid)).body, { success: true, deleted_for: 'us' })
+  assert.deepEqual((await remove(came.uuid)).body, { success: true, message_uuid: came.uuid, deleted_for: 'us' })
   await chat.intake.inbound(line, message)
   assert.equal(
     (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.count,

@@ -75,14 +75,22 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
     return list.map((row) => shownMessage(row, around))
   }
 
-  const pageFrom = async (cursors: Cursors, query: Paged, read: (start: rows.Start) => Promise<rows.Listed[]>) => {
+  const pageFrom = async (
+    cursors: Cursors,
+    query: Paged,
+    place: { account: string; id: string },
+    peer: string | null,
+  ) => {
     const { page, limit, start } = startOf(cursors, query)
-    const found = await read(start)
+    const read = peer === null ? rows.ofChannel(db, place, start) : rows.ofPeer(db, place, peer, start)
+    const counted = query.cursor === undefined ? rows.total(db, place, peer) : null
+    const [found, total] = await Promise.all([read, counted])
     const list = found.slice(0, limit)
     const last = list.at(-1)
     return ok({
       count: list.length,
       page,
+      ...(total === null ? {} : { total }),
       messages: await shown(db, list),
       ...(found.length > limit && last ? { next_cursor: cursors.write({ time: last.exact, id: last.id }) } : {}),
     })
@@ -195,23 +203,22 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
         const wish = { account: owner, connection, channel: id, act: 'remove', payload, milliseconds: patienceMs }
         return { asked: await ask(tx, wish) }
       })
-      if ('reach' in begun) return ok({ deleted_for: begun.reach })
+      const { message_uuid } = params
+      if ('reach' in begun) return ok({ message_uuid, deleted_for: begun.reach })
       const answer = await answered<'everyone' | 'us'>(db, begun.asked, patienceMs)
-      if (answer?.outcome === 'done') return ok({ deleted_for: answer.value })
+      if (answer?.outcome === 'done') return ok({ message_uuid, deleted_for: answer.value })
       // The network was not to be had: it is gone here, unless its answer has come at this moment.
       const reach = await db.begin(async (tx) =>
         (await forget(tx, [{ account: account.id, id: row.id, reach: 'us' }]))
           ? 'us'
           : store.reachOf(tx, account.id, row.id),
       )
-      return ok({ deleted_for: reach ?? unknown(params.message_uuid) })
+      return ok({ message_uuid, deleted_for: reach ?? unknown(params.message_uuid) })
     }),
 
     serve(c.listMessages, async ({ account, params, query }) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
-      return pageFrom(channelCursors, query, (start) =>
-        rows.ofChannel(db, { account: account.id, id: channel.id }, start),
-      )
+      return pageFrom(channelCursors, query, { account: account.id, id: channel.id }, null)
     }),
 
     serve(c.getConversation, async ({ account, params, query }) => {
@@ -227,15 +234,13 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
           `${params.remote} is neither a phone number nor the id of anybody who wrote`,
           'invalid_phone_number',
         )
-      return pageFrom(peerCursors, query, (start) => rows.ofPeer(db, place, known?.peer ?? params.remote, start))
+      return pageFrom(peerCursors, query, place, known?.peer ?? params.remote)
     }),
 
     serve(c.listGroupMessages, async ({ account, params, query }) => {
       const group = await groupOf(db, account.id, params.group_uuid)
       const place = { account: account.id, id: group.channel }
-      return pageFrom(groupCursors, query, (start) =>
-        rows.ofPeer(db, place, groupPeer(group.id, group.network_id), start),
-      )
+      return pageFrom(groupCursors, query, place, groupPeer(group.id, group.network_id))
     }),
 
     serve(c.listConversations, async ({ account, params, query }) => {
@@ -244,7 +249,11 @@ export const messageRoutes = ({ db, outbound, chat }: Parts) => {
       const { page, limit, offset } = pageOf(query)
       const after = query.cursor === undefined ? null : readPlace(query.cursor)
       const start = { after, offset: after ? 0 : offset, limit: limit + 1 }
-      const [found, { total }] = await Promise.all([rows.sessions(db, place, start), rows.sessionCount(db, place)])
+      const number = query.phone_number === undefined ? null : phoneNumber(query.phone_number)
+      const [found, { total }] = await Promise.all([
+        rows.sessions(db, place, number, start),
+        rows.sessionCount(db, place, number),
+      ])
       const list = found.slice(0, limit)
       const last = list.at(-1)
       const newest = await shown(

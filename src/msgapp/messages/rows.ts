@@ -82,16 +82,27 @@ export type SessionRow = {
 }
 
 /** @param after `id` is the peer of the page's last row */
-export const sessions = (sql: Sql, channel: { account: string; id: string }, start: Start) => sql.many<SessionRow>`
+export const sessions = (sql: Sql, channel: Place, number: string | null, start: Start) => sql.many<SessionRow>`
   select c.*, g.name as group_name,
     to_char(c.last_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact
   from msgapp_chats c left join msgapp_groups g on g.account_id = c.account_id and g.id = c.group_id
   where c.account_id = ${channel.account} and c.channel_id = ${channel.id}
+    and (${number}::text is null or c.number = ${number})
     and (c.last_at, c.peer) < (coalesce(${start.after?.time ?? null}::timestamptz, 'infinity'), coalesce(${start.after?.id ?? null}::text, ''))
   order by c.last_at desc, c.peer desc limit ${start.limit} offset ${start.offset}`
 
-export const sessionCount = (sql: Sql, channel: { account: string; id: string }) => sql.one<{ total: number }>`
-  select count(*)::integer as total from msgapp_chats where account_id = ${channel.account} and channel_id = ${channel.id}`
+export const sessionCount = (sql: Sql, channel: Place, number: string | null) => sql.one<{ total: number }>`
+  select count(*)::integer as total from msgapp_chats
+  where account_id = ${channel.account} and channel_id = ${channel.id} and (${number}::text is null or number = ${number})`
+
+/** Messages of a channel, or of one of its conversations. */
+export const total = async (sql: Sql, channel: Place, peer: string | null): Promise<number> =>
+  (
+    await sql.one<{ total: number }>`
+      select count(*)::integer as total from msgapp_messages
+      where account_id = ${channel.account} and channel_id = ${channel.id} and (${peer}::text is null or peer = ${peer})
+        and removed is null`
+  ).total
 
 /** A channel that is not deleted, as sending and reading need it. */
 export type ChannelRow = {

@@ -40,7 +40,7 @@ export type MessageRow = {
 }
 
 /** A contact as messages carry it. */
-export type KnownContact = { uuid: string; first_name: string; last_name: string }
+export type KnownContact = { uuid: string; first_name: string; last_name: string; profile_pic_url: string | null }
 
 /** What a message is shown with beside its row. */
 export type Around = {
@@ -81,6 +81,12 @@ const remote = (row: MessageRow, { contact }: Around) => {
   }
 }
 
+/** Who wrote a message, where the number is known. */
+const participant = (row: MessageRow) => {
+  const number = row.direction === 'outbound' ? row.channel_number : remoteNumber(row)
+  return number === null ? {} : { participant: { phone_number: number } }
+}
+
 const reactions = (given: NonNullable<MessageRow['reactions']>) =>
   Object.entries(given).flatMap(([by, { emoji, at }]) => (emoji === null ? [] : [{ by, reaction: emoji, at: iso(at) }]))
 
@@ -108,6 +114,7 @@ export const shownMessage = (row: MessageRow, around: Around) => {
     },
     created_at: iso(row.created_at),
     ...remote(row, around),
+    ...participant(row),
     channel_phone_number: row.channel_number,
     ...(row.group_id ? { group_uuid: print('WAG', row.group_id) } : {}),
     ...(row.group_network_id ? { wa_group_id: row.group_network_id } : {}),
