@@ -139,6 +139,8 @@ const together = new Set([
   'demoteParticipant',
   'setGroupDescription',
   'checkTrunk',
+  // Refused once an account is no sandbox account any more.
+  'moveClock',
 ])
 
 const hasInput = ({ params, query, body }: Contract) => params || query || body

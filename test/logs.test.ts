@@ -119,7 +119,7 @@ test('the database refuses messages, in statements of ours and of others', async
   await fromHandset('sms', number)
   await fromHandset('msgapp', chat.phone_number)
   await logged('set aside')
-  await logged('smpp not-kept')
+  await logged('smpp: not-kept')
   // Who has a session of their own sees the values; the log of the server does not.
   for (const failing of [`select '${mark}'::integer`, `insert into sms_messages (text) values ('${mark}')`])
     await assert.rejects(sql.query(failing))
@@ -156,7 +156,7 @@ test('requests, retries and carrier sessions are logged at level debug, without 
   assert.ok(requests.some(({ route, status }) => route === null && status === 404))
   assert.ok(requests.some(({ route }) => route === '/open/sms/message/:message_uuid'))
   assert.ok(linesOf('networks: connection started').length > 0)
-  assert.ok(linesOf('smpp bound').length > 0)
+  assert.ok(linesOf('smpp: bound').length > 0)
 })
 
 /** The forms in which a text could hide: as it is, as octets of GSM, UTF-8 and UTF-16, and as base64 at every offset. */

@@ -27,7 +27,7 @@ const deskAt = (mediaStore: string | null, callsPerMinute = parts.config.callsPe
 const desk = deskAt(null)
 
 const addUser = async (who: Tenant): Promise<string> => {
-  const names = { first_name: 'Ada', last_name: 'L', email: 'ada@example.com' }
+  const names = { first_name: 'Ada', last_name: 'L', email: `${crypto.randomUUID()}@example.com` }
   return (await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)).body.user.uuid
 }
 

@@ -72,7 +72,7 @@ const deskOf = ({ config }: ArchiveGround) =>
 const record = async (who: Tenant, content = wav, at = ground) => {
   const desk = deskOf(at)
   const user = async (name: string) => {
-    const names = { first_name: name, last_name: 'L', email: 'ada@example.com' }
+    const names = { first_name: name, last_name: 'L', email: `${crypto.randomUUID()}@example.com` }
     return String((await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)).body.user.uuid)
   }
   const person = { account: who.id, user: (await user('Ada')).slice(3) }

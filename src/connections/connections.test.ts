@@ -99,7 +99,7 @@ test('a trunk that is to register has what that wants, also after a change', asy
   assert.deepEqual(made.body.connection.settings, { host: 'carrier.test', username: 'us' })
   const url = `/operator/connections/${made.body.connection.uuid}`
   assert.equal((await call(operator, 'PATCH', url, { settings: { register: true } })).status, 200)
-  const emptied = await call(operator, 'PATCH', url, { settings: { password: '' } })
+  const emptied = await call(operator, 'PATCH', url, { settings: { password: null } })
   assert.deepEqual(
     [emptied.status, emptied.body.error_message],
     [400, 'settings.password is required where settings.register is true'],

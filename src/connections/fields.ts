@@ -47,3 +47,11 @@ export const Domain = (description: string) =>
 
 export const LocalPart = (description: string) =>
   Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\s"&\'/:<>@]+$', description })
+
+/** For numbers in national form. */
+export const callingCode = Type.String({
+  pattern: '^[1-9][0-9]{0,2}$',
+  description:
+    'Country calling code of numbers in national form, such as 07911123456; needed where `numbers` of a trunk is national, and to read such numbers of a carrier of messages',
+  examples: ['44'],
+})

@@ -4,6 +4,7 @@ import {
   Ascii,
   authority,
   baseUrl,
+  callingCode,
   count,
   Domain,
   host,
@@ -53,14 +54,7 @@ const Smpp = Type.Object({
   alphabet: Type.Optional(
     Enum(['gsm7', 'latin1'], { description: 'What data_coding 0 means in texts that come in; default gsm7' }),
   ),
-  calling_code: Type.Optional(
-    Type.String({
-      pattern: '^[1-9][0-9]{0,2}$',
-      description:
-        'Country calling code of numbers that come in national form, such as 07911123456; default: they carry their country code',
-      examples: ['44'],
-    }),
-  ),
+  calling_code: Type.Optional(callingCode),
   response_seconds: Type.Optional(count(1, 300, 'How long a request waits for its answer; default 10')),
   enquire_seconds: Type.Optional(
     count(1, 3600, 'Silence after which the carrier is asked whether it lives; default 30'),

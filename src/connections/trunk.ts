@@ -3,6 +3,7 @@ import { Enum } from '../http/schema.ts'
 import {
   Ascii,
   authority,
+  callingCode,
   count,
   Domain,
   host,
@@ -41,7 +42,7 @@ export const SipTrunk = Type.Object({
         'How numbers are written to it: digits with the country code, the same after a +, or as dialled in the country of calling_code; default plus',
     }),
   ),
-  calling_code: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,2}$', description: 'Of numbers: national' })),
+  calling_code: Type.Optional(callingCode),
   codecs: Type.Optional(
     Type.Array(Enum(['pcmu', 'pcma']), { minItems: 1, maxItems: 2, description: 'Best first; default both' }),
   ),

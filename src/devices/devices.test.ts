@@ -18,7 +18,7 @@ const { call, app, tenant } = world
 const account = await tenant()
 
 const addUser = async (owner: Tenant = account): Promise<string> => {
-  const names = { first_name: 'Ada', last_name: 'L', email: 'ada@example.com', status: 'ACTIVE' }
+  const names = { first_name: 'Ada', last_name: 'L', email: `${crypto.randomUUID()}@example.com`, status: 'ACTIVE' }
   return (await call('operator', 'POST', `/operator/accounts/${owner.uuid}/users`, names)).body.user.uuid
 }
 const mint = async (user_uuid: string, owner: Tenant = account, more = {}): Promise<string> =>

@@ -12,7 +12,7 @@ const account = await tenant()
 const other = await tenant()
 
 const user = async (owner: typeof account, status = 'ACTIVE'): Promise<string> => {
-  const names = { first_name: 'Ada', last_name: 'L', email: 'ada@example.com', status }
+  const names = { first_name: 'Ada', last_name: 'L', email: `${crypto.randomUUID()}@example.com`, status }
   return (await call('operator', 'POST', `/operator/accounts/${owner.uuid}/users`, names)).body.user.uuid
 }
 const ada = await user(account)

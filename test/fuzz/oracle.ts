@@ -64,6 +64,8 @@ export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number)
   if (status >= 500 && code !== 'no_calls_here') return `status ${status}: ${text.slice(0, 300)}`
   // What waits for somebody else waits 20 s for its turn or its answer.
   if (took > (contract.waits ? 25_000 : 2_000)) return `it took ${Math.round(took)} ms`
+  // An empty part of a path makes it the path of another endpoint, with a slash at its end.
+  if (Object.values(Object(sent.params)).includes('')) return null
   if (status >= 400) {
     // Where the path itself cannot be read, no route is known yet.
     if (code === 'unknown_path' || code === 'malformed_request') {

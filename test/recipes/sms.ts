@@ -18,6 +18,10 @@ export const smsRecipes: Recipes = {
       const { channel, to } = await scene.message()
       return { params: { channel_uuid: channel, contact_number: to }, query: { results_per_page: 2 } }
     },
+    unprocessable: async (scene) => {
+      const { channel } = await scene.message()
+      return { params: { channel_uuid: channel, contact_number: '+12' } }
+    },
   },
   listSmsMessages: {
     ok: async (scene) => {
@@ -50,5 +54,11 @@ export const smsRecipes: Recipes = {
     }),
     notFound: () => ({ params: { number: contact }, body: { to: '+441632999998', text: 'x' } }),
   },
-  moveClock: { ok: () => ({ body: { advance_seconds: 0 } }) },
+  moveClock: {
+    ok: async (scene) => {
+      // One account that is not marked, and the clock stands for all.
+      await scene.world.db.run`update accounts set sandbox = true where not sandbox`
+      return { body: { advance_seconds: 0 } }
+    },
+  },
 }

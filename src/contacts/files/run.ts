@@ -136,7 +136,7 @@ const asOne = async <T>(db: Db, { account, quotas, id }: Place, work: () => Prom
     await store.enter(tx, account.id, id)
     await quotas.check(tx, account, 'imports', () => store.underWay(tx, account.id, (3 * renewMs) / 1000))
   })
-  const timer = setInterval(() => void store.renew(db, account.id, id).catch(() => {}), renewMs)
+  const timer = setInterval(() => void store.renew(db, account.id, id).catch(() => {}), renewMs).unref()
   try {
     return await work()
   } finally {
