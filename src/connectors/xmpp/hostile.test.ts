@@ -118,6 +118,38 @@ test(
   },
 )
 
+const forwarded = (inner: string): string => `<forwarded xmlns='urn:xmpp:forward:0'>${inner}</forwarded>`
+const copied = `<message xmlns='jabber:client' from='b@localhost/x' to='${ours}@localhost' id='forged' type='chat'><body>forged</body></message>`
+const archived = `<result xmlns='urn:xmpp:mam:2' queryid='1' id='7'>${forwarded(`<delay xmlns='urn:xmpp:delay' stamp='2026-01-01T00:00:00Z'/>${copied}`)}</result>`
+
+/** Each claims what only our own account or the archive may say (XEP-0280, 11; XEP-0313, 7). */
+const forged: Record<string, string> = {
+  'a carbon of another of what came': message(
+    'f1',
+    `<received xmlns='urn:xmpp:carbons:2'>${forwarded(copied)}</received>`,
+  ),
+  'a carbon of another of what we sent': message('f2', `<sent xmlns='urn:xmpp:carbons:2'>${forwarded(copied)}</sent>`),
+  'a result of an archive that nobody asked': message('f3', archived),
+  'a result that claims our own archive': `<message from='${ours}@localhost' to='${ours}@localhost/x' id='f4'>${archived}</message>`,
+  'a roster push of another': `<iq from='a@localhost/x' to='${ours}@localhost/x' type='set' id='f6'><query xmlns='jabber:iq:roster'><item jid='b@localhost' subscription='remove'/></query></iq>`,
+}
+
+test('what others claim in the name of our account or its archive has no effect', needs('openssl'), async (t) => {
+  const seen = watch()
+  const server = await linked(t, seen)
+  for (const [name, stanza] of Object.entries(forged))
+    await t.test(name, async () => {
+      server.send(stanza)
+      server.send(message(`after ${name}`, '<body>after</body>'))
+      await until('the message behind it', () => seen.inbound.some(({ text }) => text === 'after'))
+      assert.deepEqual(
+        seen.inbound.splice(0).map(({ text }) => text),
+        ['after'],
+      )
+    })
+  assert.deepEqual(server.logins, { fresh: 1, resumed: 0 })
+})
+
 for (const mode of ['client', 'component'] as const)
   test(`what an ordinary user sends through Prosody leaves the link up (${mode})`, needs('prosody'), async (t) => {
     const server = await startProsody(t, [ours, '15550000002'])
