@@ -88,7 +88,12 @@ export type Wish = {
 /** @returns null: every channel of the account */
 const choose = async (sql: Sql, account: string, name: string, kind: Kind, wish: Wish): Promise<Chosen | null> => {
   if (kind === 'account') return null
-  const printed = wish.channel_uuid ?? wish.waweb_uuid
+  const { channel_uuid, waweb_uuid } = wish
+  if (channel_uuid !== undefined && waweb_uuid !== undefined && channel_uuid !== waweb_uuid) {
+    await channelOf(sql, account, waweb_uuid)
+    invalid('channel_uuid and waweb_uuid name two channels: give one of them')
+  }
+  const printed = channel_uuid ?? waweb_uuid
   if (printed !== undefined) {
     checkPair(name, kind, printed)
     return channelBy(sql, account, printed, kind)
