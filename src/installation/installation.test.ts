@@ -14,8 +14,10 @@ const enter = async (db: TestDatabase, changed: Partial<Shared> = {}) => {
   return entered
 }
 
-/** A process that was killed long ago: nothing touches its row any more. */
-const fallSilent = (db: TestDatabase) => db.run`update processes set seen_at = seen_at - interval '1 minute'`
+/** What a process that was killed a minute ago left. */
+const leaveSilent = (db: TestDatabase) => db.run`
+  insert into processes (id, public_url, media_store, seen_at)
+  values (gen_random_uuid(), ${base.publicUrl}, 'a folder', clock_timestamp() - interval '1 minute')`
 
 test('processes with the same settings run side by side', async () => {
   const db = await testDatabase()
@@ -41,8 +43,7 @@ test('a process with another public URL or media store is refused, and the setti
 
 test('a process that was killed does not keep another one with new settings from starting', async () => {
   const db = await testDatabase()
-  await enterInstallation(db, base, fail)
-  await fallSilent(db)
+  await leaveSilent(db)
   await enter(db, { publicUrl: 'https://new.example' })
 })
 
