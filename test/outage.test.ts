@@ -27,7 +27,7 @@ const ask = async (path: string) => {
 }
 const isReady = async (): Promise<boolean> => (await ask('/readyz')).status === 200
 
-/** What was logged since a moment, one object a line. */
+/** Log lines since an offset of the output, parsed. */
 const logged = (from: number) =>
   platform
     .output()

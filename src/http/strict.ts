@@ -15,7 +15,7 @@ const single = new Set([
   'origin',
 ])
 
-/** Of their lengths, so that hardly any other name has to be looked up. */
+/** The lengths of these names: most other names are passed over without a look-up. */
 const lengths = new Set([...single].map(({ length }) => length))
 
 const malformed = (message: string, code = 'malformed_request') => new Problem('invalid', message, code)
@@ -34,7 +34,7 @@ const repeated = (names: readonly string[]): string | null => {
   return null
 }
 
-/** What Node lets pass and HTTP does not allow, or null. Takes under a microsecond. */
+/** The refusal of a request that Node accepts and HTTP forbids, or null. Takes under a microsecond. */
 export const requestFault = ({ httpVersion, headers, rawHeaders }: IncomingMessage): Problem | null => {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return malformed(`HTTP/${httpVersion} is not spoken here: use HTTP/1.1`, 'http_version_not_supported')

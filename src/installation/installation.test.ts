@@ -14,7 +14,7 @@ const enter = async (db: TestDatabase, changed: Partial<Shared> = {}) => {
   return entered
 }
 
-/** What a process that was killed a minute ago left. */
+/** The row of a process that was killed a minute ago. */
 const leaveSilent = (db: TestDatabase) => db.run`
   insert into processes (id, public_url, media_store, seen_at)
   values (gen_random_uuid(), ${base.publicUrl}, 'a folder', clock_timestamp() - interval '1 minute')`

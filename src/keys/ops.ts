@@ -28,7 +28,7 @@ const listed = (name: string, items: readonly string[]): string[] =>
 
 const counted = (name: string, count: number): string[] => (count === 0 ? [] : [`  ${name}: ${count}`])
 
-/** What has to be entered again once all secrets are given up. */
+/** Lists the secrets that have to be entered again once all are given up. */
 const describe = ({ connections, channels, webhooks, documents, answers }: store.Forgotten): string =>
   [
     ...listed('connections whose passwords have to be entered again', connections),

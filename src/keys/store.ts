@@ -83,7 +83,7 @@ export const forget = async (tx: Tx, secretOf: () => Buffer): Promise<void> => {
     from unnest(${webhooks.map(({ account_id }) => account_id)}::uuid[], ${webhooks.map(({ id }) => id)}::uuid[],
       ${webhooks.map(() => secretOf())}::bytea[]) g (account_id, id, sealed)
     where w.account_id = g.account_id and w.id = g.id`
-  // Those of the sandbox get new passwords at each start.
+  // Sandbox connections get new passwords at each start.
   await tx.run`
     update connections set sealed_secrets = null, updated_at = app_now(),
       enabled = enabled and (kind = 'sandbox' or settings @> '{"sandbox": true}')

@@ -56,7 +56,7 @@ export const smsRecipes: Recipes = {
   },
   moveClock: {
     ok: async (scene) => {
-      // One account that is not marked, and the clock stands for all.
+      // The clock cannot be moved while any account is not a sandbox account.
       await scene.world.db.run`update accounts set sandbox = true where not sandbox`
       return { body: { advance_seconds: 0 } }
     },

@@ -20,7 +20,7 @@ const many = (count: number, make: (index: number) => string): string =>
   Array.from({ length: count }, (_, i) => make(i)).join('')
 const nested = (count: number): string => '<a>'.repeat(count) + '</a>'.repeat(count)
 
-/** Each would be an ordinary message, were it not for what it carries: it must not be kept. */
+/** Messages that are ordinary but for an oversized payload: they must be discarded. */
 const discarded: Record<string, string> = {
   '8,000 elements in one another': message('deep', body + nested(8_000)),
   '36,000 elements in one another': message('deeper', body + nested(36_000)),
@@ -36,7 +36,7 @@ const discarded: Record<string, string> = {
   'a text of 2 MB': message('long', `<body>${'x'.repeat(2_000_000)}</body>`),
 }
 
-/** Each ends the stream, as RFC 6120, 4.9.3 and 11.1, want; a server would send it again when the stream is resumed. */
+/** Stanzas that end the stream (RFC 6120, 4.9.3 and 11.1). A server would resend them when the stream is resumed. */
 const ending: Record<string, string> = {
   'an entity bomb': message('e1', `<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;">]><body>&b;</body>`),
   'a comment': message('e4', '<!-- a comment --><body>b</body>'),
@@ -127,7 +127,7 @@ const forwarded = (inner: string): string => `<forwarded xmlns='urn:xmpp:forward
 const copied = `<message xmlns='jabber:client' from='b@localhost/x' to='${ours}@localhost' id='forged' type='chat'><body>forged</body></message>`
 const archived = `<result xmlns='urn:xmpp:mam:2' queryid='1' id='7'>${forwarded(`<delay xmlns='urn:xmpp:delay' stamp='2026-01-01T00:00:00Z'/>${copied}`)}</result>`
 
-/** Each claims what only our own account or the archive may say (XEP-0280, 11; XEP-0313, 7). */
+/** Claims that only our own account or the archive may make (XEP-0280, 11; XEP-0313, 7). */
 const forged: Record<string, string> = {
   'a carbon of another of what came': message(
     'f1',
