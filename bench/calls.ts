@@ -1,49 +1,50 @@
 import { setTimeout } from 'node:timers/promises'
-import { dial } from '../src/connectors/sip/gateway/testing.ts'
+import { dial } from '../src/adapters/sip-gateway/testing.ts'
 import { makeSoftphone } from '../test/media/softphone.ts'
 import { buyNumber, type Platform, startPlatform } from '../test/platform.ts'
-import { activeUsers, openPerson, type Person, voice } from '../test/voice/scene.ts'
-import { packetsOf, talk, talks, unbounded } from '../test/voice/talk.ts'
+import { packetsOf, startEchoCall, startEchoCalls, unlimitedCalls } from '../test/voice/echo-calls.ts'
+import { activeUsers, type BrowserUser, freePortSettings, openBrowserUser } from '../test/voice/voice-fixture.ts'
 import { median, option, table } from './lib.ts'
 import { memory } from './usage.ts'
 
 /**
- * Calls through the whole platform, from browsers (without a browser) to the sandbox's handsets, with the interface under load:
- * `npm run bench -- calls [--calls 20] [--seconds 10] [--setups 20]`. How long it takes until a handset rings and is heard; then so
- * many recorded calls at once in one media worker, each with an echo at its end: what is lost of them, and how long sound is under way, there
- * and back. The call beyond the last one is refused. The softphones take more than the platform does: with many calls on few cores it
- * is they who lose.
+ * Measures calls through the whole platform while the API is under load: from softphones that act as browsers to
+ * handsets of the sandbox. `npm run bench -- calls [--calls 20] [--seconds 10] [--setups 20]`.
+ *
+ * First: time from INVITE to ringing and from answer to the first sound. Then: packet loss and round-trip time of
+ * concurrent recorded calls in one media worker, each with an echo at its far end. One call above the limit is refused.
+ * The softphones use more CPU than the platform: with many calls on few cores, they lose the packets.
  */
 const calls = option('calls', 20)
 const seconds = option('seconds', 10)
 const setUps = option('setups', 20)
 
 const ends: (() => unknown)[] = []
-const bench = { after: (end: () => unknown) => void ends.push(end) }
+const scope = { after: (end: () => unknown) => void ends.push(end) }
 
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN
 
-/** Milliseconds from the INVITE to the ringing and from the answer to the first sound. */
-const setUp = async (person: Person, number: string): Promise<{ ring: number; sound: number }> => {
+/** Returns the milliseconds from INVITE to ringing and from answer to the first sound. */
+const measureSetUp = async (person: BrowserUser, number: string): Promise<{ ring: number; sound: number }> => {
   const softphone = await makeSoftphone()
   const began = performance.now()
-  const { dialled } = await dial(person.web, person.toward(number), softphone)
+  const { dialled } = await dial(person.web, person.dialOptions(number), softphone)
   const wait = async (isThere: () => boolean) => {
     while (!isThere()) await setTimeout(1)
     return performance.now()
   }
   const rang = await wait(() => dialled.progress.includes(180))
   const answered = await wait(() => dialled.session !== null)
-  softphone.say(1_000)
+  softphone.sendTone(1_000)
   const heard = await wait(() => softphone.received > 0)
   await dialled.session?.bye()
   await softphone.close()
   return { ring: rang - began, sound: heard - answered }
 }
 
-/** Asks the interface 50 times a second, until it is told to stop. @returns how often it was asked, and what it answered within */
-const loadOf = (platform: Platform) => {
+/** Sends about 50 API requests a second until stopped. @returns a function that stops and returns the latencies, ms */
+const startLoad = (platform: Platform) => {
   const answers: number[] = []
   let isOver = false
   const run = async () => {
@@ -64,14 +65,14 @@ const loadOf = (platform: Platform) => {
 
 const platform = await startPlatform(undefined, {
   ...{
-    ...voice,
-    ...unbounded,
+    ...freePortSettings,
+    ...unlimitedCalls,
     TRUNKLINE_MEDIA_WORKERS: '1',
     TRUNKLINE_MEDIA_CALLS: String(calls),
     TRUNKLINE_LOG: 'warn',
   },
 })
-bench.after(() => platform.end())
+scope.after(() => platform.end())
 const [user = ''] = await activeUsers(platform)
 await buyNumber(platform)
 await platform.call(
@@ -81,46 +82,46 @@ await platform.call(
     amount: '10000',
   },
 )
-const person = await openPerson(bench, platform, user)
+const person = await openBrowserUser(scope, platform, user)
 await person.register()
 
-const made: { ring: number; sound: number }[] = []
-for (let i = 0; i < setUps; i++) made.push(await setUp(person, `+4477009011${String(i).padStart(2, '0')}`))
+const measured: { ring: number; sound: number }[] = []
+for (let i = 0; i < setUps; i++) measured.push(await measureSetUp(person, `+4477009011${String(i).padStart(2, '0')}`))
 const figure = (values: readonly number[]) => [
   ...[`${median(values).toFixed(0)} ms`, `${percentile(values, 0.95).toFixed(0)} ms`],
 ]
-console.log(`\n${setUps} calls, one after the other\n`)
+console.log(`\n${setUps} calls, one after another\n`)
 table(
   ['', 'median', 'p95'],
   [
-    ['INVITE to ringing', ...figure(made.map(({ ring }) => ring))],
-    ['answer to first sound', ...figure(made.map(({ sound }) => sound))],
+    ['INVITE to ringing', ...figure(measured.map(({ ring }) => ring))],
+    ['answer to first sound', ...figure(measured.map(({ sound }) => sound))],
   ],
 )
 
-const all = await talks(person, calls)
-const beyond = await talk(person, '+447700990008')
+const all = await startEchoCalls(person, calls)
+const beyond = await startEchoCall(person, '+447700990008')
 await setTimeout(1_000)
 const before = packetsOf(all)
 for (const { delays } of all) delays.length = 0
-const stop = loadOf(platform)
+const stop = startLoad(platform)
 await setTimeout(seconds * 1_000)
 const answers = await stop()
 const after = packetsOf(all)
 const [wentOut, cameIn] = [after.sent - before.sent, after.received - before.received]
 const delays = all.flatMap((one) => one.delays)
 console.log(
-  `\n${calls} recorded calls at once in one media worker for ${seconds} s, ${answers.length} requests of the interface beside\n`,
+  `\n${calls} recorded calls at once in one media worker for ${seconds} s, with ${answers.length} concurrent API requests\n`,
 )
 table(
-  ['lost there and back', 'under way, median', 'p95', 'interface, median', 'memory', 'the next call'],
+  ['round-trip loss', 'round-trip time, median', 'p95', 'API, median', 'memory', 'one call more'],
   [
     [
       `${(Math.max(0, 1 - cameIn / wentOut) * 100).toFixed(3)} %`,
       ...figure(delays),
       `${median(answers).toFixed(0)} ms`,
       `${memory(platform.pid)} MB`,
-      typeof beyond === 'string' ? beyond : 'was taken',
+      typeof beyond === 'string' ? beyond : 'accepted',
     ],
   ],
 )

@@ -1,42 +1,42 @@
-// Whether a search among contacts costs the same however many there are.
+// Measures whether the latency of contact searches is independent of the number of contacts.
 //
 //   npm run bench -- contacts [--most 1000000] [--rounds 300]
 //
-// The directory of one account grows from 10,000 contacts to 1,000,000, beside that of another one with 1,000. Names are
-// drawn as they are among people: a few are frequent, most are rare. Every figure is of a whole request through the HTTP
-// interface in this process, one after the other, and stands beside its ratio to the smallest directory.
+// The directory of one account grows from 10,000 contacts to 1,000,000; a second account has 1,000. The distribution of
+// names is realistic: a few are frequent, most are rare. Each figure is the latency of a whole HTTP request in this
+// process, one at a time, with its ratio to the smallest directory.
 
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
-import { issueKey, openAccount } from '../src/accounts/ops.ts'
+import { assemble } from '../src/assemble.ts'
 import { readConfig } from '../src/config.ts'
-import { add, type Draft } from '../src/contacts/ops.ts'
-import { connect } from '../src/db/sql.ts'
-import { makeSeal } from '../src/lib/secret.ts'
-import { makeParts } from '../src/parts.ts'
-import { makeApp } from '../src/run.ts'
-import { makeSimulator } from '../src/sandbox/simulator.ts'
+import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
+import { add, type Draft } from '../src/domains/contacts/ops.ts'
+import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
+import { connect } from '../src/platform/db/sql.ts'
+import { makeSeal } from '../src/platform/lib/secret.ts'
+import { buildApp } from '../src/start-roles.ts'
 import { startServer } from '../test/servers.ts'
 import { type Latencies, latencies, option, table } from './lib.ts'
 
-const most = option('most', 1_000_000)
+const maxSize = option('most', 1_000_000)
 const rounds = option('rounds', 300)
-const sizes = [10_000, 100_000, 1_000_000].filter((size) => size <= most)
+const sizes = [10_000, 100_000, 1_000_000].filter((size) => size <= maxSize)
 
 const server = await startServer()
 const db = connect({ url: server.url, connections: 8 })
-const patient = connect({ url: server.url, connections: 1, patient: true })
-const parts = await makeParts({
+const patient = connect({ url: server.url, connections: 1, unlimited: true })
+const parts = await assemble({
   config: readConfig({}),
   version: 'bench',
   db,
   log: pino({ level: 'warn' }),
   seal: makeSeal(randomBytes(32)),
-  simulator: makeSimulator(() => null),
+  simulator: makeSimulatorClient(() => null),
   publicUrl: () => 'http://127.0.0.1',
 })
-parts.life.ready = true
-const app = await makeApp(parts)
+parts.lifecycle.ready = true
+const app = await buildApp(parts)
 await app.ready()
 
 const customer = () =>
@@ -46,7 +46,7 @@ const customer = () =>
   })
 const [large, small] = [await customer(), await customer()]
 
-/** A call that is fulfilled. @returns its body */
+/** Sends a request that must succeed. @returns the body of the response */
 const call = async (method: 'GET' | 'POST' | 'PUT', url: string, body?: object, key = large.key): Promise<string> => {
   const headers = { 'x-user-api-key': key }
   const answer = await app.inject({ method, url, headers, ...(body ? { payload: body } : {}) })
@@ -54,30 +54,39 @@ const call = async (method: 'GET' | 'POST' | 'PUT', url: string, body?: object, 
   return answer.payload
 }
 
-/** A number from 0 to 1 that belongs to another one (an integer hash: splitmix32). */
+/** Hashes an integer to a number from 0 to 1 (splitmix32). */
 const chance = (n: number): number => {
   let state = Math.imul(n + 0x9e3779b9, 0x85ebca6b)
   state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35)
   return ((state ^ (state >>> 16)) >>> 0) / 2 ** 32
 }
 
-const beginnings = 'Ma Jo An Al Ka So Da El Ri Be Lu Mi Ro Sa Te Vi No Ha Ga Pe'.split(' ')
-const middles = 'ri nat le ha vin mo ta li ber no ga do sel ka ni rou wen chi zo pa'.split(' ')
-const ends = 'a son ez man ova er in ton ard is el ko mann ini sen ski ton ley rd as'.split(' ')
-const of = (parts: readonly string[], share: number): string => parts[Math.floor(share * parts.length)] ?? ''
+const firstSyllables = 'Ma Jo An Al Ka So Da El Ri Be Lu Mi Ro Sa Te Vi No Ha Ga Pe'.split(' ')
+const middleSyllables = 'ri nat le ha vin mo ta li ber no ga do sel ka ni rou wen chi zo pa'.split(' ')
+const lastSyllables = 'a son ez man ova er in ton ard is el ko mann ini sen ski ton ley rd as'.split(' ')
+const pick = (parts: readonly string[], share: number): string => parts[Math.floor(share * parts.length)] ?? ''
 
-/** The frequent names are the first ones: of 200 first names and 8,000 last names, drawn by the square of chance. */
+/** Draws from 200 first names and 8,000 last names by the square of a uniform number: low ranks are frequent. */
 const firstOf = (n: number) => {
   const rank = Math.floor(chance(3 * n) ** 2 * 200)
-  return of(beginnings, chance(rank)) + of(middles, chance(rank + 1000)) + of(ends.slice(0, 4), chance(rank + 2000))
+  return (
+    pick(firstSyllables, chance(rank)) +
+    pick(middleSyllables, chance(rank + 1000)) +
+    pick(lastSyllables.slice(0, 4), chance(rank + 2000))
+  )
 }
 const lastOf = (n: number) => {
   const rank = Math.floor(chance(3 * n + 1) ** 2 * 8000)
-  return of(beginnings, chance(rank + 3000)) + of(middles, chance(rank + 20_000)) + of(ends, chance(rank + 40_000))
+  return (
+    pick(firstSyllables, chance(rank + 3000)) +
+    pick(middleSyllables, chance(rank + 20_000)) +
+    pick(lastSyllables, chance(rank + 40_000))
+  )
 }
 const domains = ['gmail.com', 'outlook.com', 'example.com', 'acme.example', 'navy.example']
 const phoneOf = (n: number) => `+4477${String(Math.floor(chance(3 * n + 2) * 1e8)).padStart(8, '0')}`
-const emailOf = (n: number) => `${firstOf(n)}.${lastOf(n)}${n}@${of(domains, chance(n + 7_000_000) ** 2)}`.toLowerCase()
+const emailOf = (n: number) =>
+  `${firstOf(n)}.${lastOf(n)}${n}@${pick(domains, chance(n + 7_000_000) ** 2)}`.toLowerCase()
 
 const draftOf = (n: number): Draft => ({
   first_name: firstOf(n),
@@ -106,28 +115,29 @@ const fill = async (account: string, from: number, to: number): Promise<number> 
 await fill(small.id, 0, 1000)
 
 let size = 0
-/** A contact anywhere among those that are there. */
-const some = (i: number) => Math.floor(chance(i + 9_000_000) * size)
-const swapped = (word: string) => word.slice(0, 2) + word.slice(3, 4) + word.slice(2, 3) + word.slice(4)
+/** Returns the index of a random existing contact. */
+const randomIndex = (i: number) => Math.floor(chance(i + 9_000_000) * size)
+const swapLetters = (word: string) => word.slice(0, 2) + word.slice(3, 4) + word.slice(2, 3) + word.slice(4)
 
 const search = (q: string, key?: string) =>
   call('GET', `/open/contacts/search?q=${encodeURIComponent(q)}`, undefined, key)
 let deep: string[] = []
 
-/** What is measured; each is given the number of the round. */
-const acts: Record<string, (i: number) => Promise<unknown>> = {
-  'a letter': (i) => search(of([...'majskdel'], chance(i))),
-  'a beginning, 4 letters': (i) => search(lastOf(some(i)).slice(0, 4)),
-  'a last name': (i) => search(lastOf(some(i))),
-  'both names': (i) => search(`${firstOf(some(i))} ${lastOf(some(i))}`),
-  'both names, swapped letters': (i) => search(`${swapped(firstOf(some(i)))} ${swapped(lastOf(some(i)))}`),
-  'a part of a name': (i) => search(lastOf(some(i)).slice(2, 6)),
+/** The measured operations. Each receives the number of the round. */
+const operations: Record<string, (i: number) => Promise<unknown>> = {
+  'a letter': (i) => search(pick([...'majskdel'], chance(i))),
+  'a beginning, 4 letters': (i) => search(lastOf(randomIndex(i)).slice(0, 4)),
+  'a last name': (i) => search(lastOf(randomIndex(i))),
+  'both names': (i) => search(`${firstOf(randomIndex(i))} ${lastOf(randomIndex(i))}`),
+  'both names, swapped letters': (i) =>
+    search(`${swapLetters(firstOf(randomIndex(i)))} ${swapLetters(lastOf(randomIndex(i)))}`),
+  'a part of a name': (i) => search(lastOf(randomIndex(i)).slice(2, 6)),
   'a name that is not there': (i) => search(`quixote${i}`),
   '3 digits that all have': () => search('447'),
-  '3 digits': (i) => search(phoneOf(some(i)).slice(8, 11)),
-  '6 digits in the middle': (i) => search(phoneOf(some(i)).slice(5, 11)),
-  'a whole number': (i) => search(phoneOf(some(i))),
-  'an e-mail address': (i) => search(emailOf(some(i))),
+  '3 digits': (i) => search(phoneOf(randomIndex(i)).slice(8, 11)),
+  '6 digits in the middle': (i) => search(phoneOf(randomIndex(i)).slice(5, 11)),
+  'a whole number': (i) => search(phoneOf(randomIndex(i))),
+  'an e-mail address': (i) => search(emailOf(randomIndex(i))),
   'a domain': () => search('navy.example'),
   'the other account': (i) => search(lastOf(i % 1000), small.key),
   'list, first page': () => call('GET', '/open/contacts'),
@@ -140,7 +150,7 @@ const acts: Record<string, (i: number) => Promise<unknown>> = {
     }),
 }
 
-const figures = new Map<string, Latencies[]>(Object.keys(acts).map((name) => [name, []]))
+const figures = new Map<string, Latencies[]>(Object.keys(operations).map((name) => [name, []]))
 const added: string[] = []
 const bytes: string[] = []
 for (const wanted of sizes) {
@@ -156,7 +166,7 @@ for (const wanted of sizes) {
     select translate(encode(convert_to('2026-01-01T00:00:00Z|' || id, 'utf8'), 'base64'), E'+/=\\n', '-_') as cursor
     from contacts where account_id = '${large.id}' order by md5(id::text) limit 1000`)
   deep = ids.map(({ cursor }) => cursor)
-  for (const [name, act] of Object.entries(acts)) figures.get(name)?.push(await latencies(act, rounds))
+  for (const [name, act] of Object.entries(operations)) figures.get(name)?.push(await latencies(act, rounds))
   console.error(`${wanted} contacts done`)
 }
 

@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
-import { formats } from '../src/http/validation.ts'
-import { sendSms } from '../src/sms/contract.ts'
+import { sendSms } from '../src/domains/sms/contract.ts'
+import { formats } from '../src/platform/http/validation.ts'
 
-/** The yardstick: an empty route with the body and the schemas of POST /open/sms/send, on the same Fastify. */
+/** Baseline: an empty route with the body and the schemas of POST /open/sms/send, on the same Fastify. */
 const app = Fastify({
   ajv: { customOptions: { coerceTypes: false, strict: false, formats: { ...formats, phone: true } } },
 })

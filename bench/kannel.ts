@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
-// Kannel of Debian, as the yardstick: bearerbox and smsbox with a configuration of our own, on loopback ports.
+// Kannel of Debian for comparison: bearerbox and smsbox with a generated configuration, on loopback ports.
 
 const programs = { bearerbox: '/usr/sbin/bearerbox', smsbox: '/usr/sbin/smsbox' }
 
-/** Whether it can be measured here. */
+/** Returns whether Kannel is installed. */
 export const hasKannel = (): boolean => Object.values(programs).every(existsSync)
 
 export type Store = 'memory' | 'file' | 'spool'
@@ -24,16 +24,16 @@ const freePort = async (): Promise<number> => {
   return typeof address === 'object' ? (address?.port ?? 0) : 0
 }
 
-const answers = (port: number): Promise<boolean> =>
+const isListening = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
     socket.on('connect', () => socket.destroy())
   })
 
-const untilAnswers = async (port: number, what: string) => {
+const waitUntilListening = async (port: number, what: string) => {
   for (let i = 0; i < 200; i++) {
-    if (await answers(port)) return
+    if (await isListening(port)) return
     await setTimeout(50)
   }
   throw new Error(`${what} does not answer`)
@@ -90,9 +90,9 @@ max-messages = 10
   const start = (program: string): ChildProcess =>
     spawn(program, ['-v', '4', file], { cwd: folder, stdio: ['ignore', 'ignore', 'ignore'] })
   const bearerbox = start(programs.bearerbox)
-  await untilAnswers(boxes, 'bearerbox')
+  await waitUntilListening(boxes, 'bearerbox')
   const smsbox = start(programs.smsbox)
-  await untilAnswers(http, 'smsbox')
+  await waitUntilListening(http, 'smsbox')
   return {
     port: http,
     pids: [bearerbox.pid ?? 0, smsbox.pid ?? 0],
@@ -106,7 +106,7 @@ max-messages = 10
   }
 }
 
-/** A request of sendsms; with a callback for delivery (dlr-mask 1) when an address is given. */
+/** Returns a sendsms request, with a delivery callback (dlr-mask 1) if an address is given. */
 export const sendsms = (from: string, to: string, text: string, callback: string | null): Buffer => {
   const fields = { username: 'bench', password: 'bench', from, to, text }
   const query = new URLSearchParams(callback ? { ...fields, 'dlr-mask': '1', 'dlr-url': callback } : fields)

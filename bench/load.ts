@@ -1,18 +1,22 @@
 import { connect, type Socket } from 'node:net'
 
 export type Load = {
-  /** Requests answered in the time. */
+  /** Number of answered requests. */
   count: number
   seconds: number
-  /** Answers by status. */
+  /** Number of responses by status. */
   statuses: Map<number, number>
-  /** Milliseconds from the writing of a request to the end of its answer. */
+  /** Milliseconds from writing a request to the end of its response. */
   p50: number
   p99: number
 }
 
-/** One keep-alive connection that sends the next request as soon as the last is answered. */
-const lane = (port: number, next: () => Buffer, answered: (status: number, ms: number) => boolean): Promise<void> =>
+/** Runs a keep-alive connection that sends the next request as soon as the last is answered. */
+const runConnection = (
+  port: number,
+  next: () => Buffer,
+  answered: (status: number, ms: number) => boolean,
+): Promise<void> =>
   new Promise((resolve, reject) => {
     const socket: Socket = connect(port, '127.0.0.1')
     socket.setNoDelay(true)
@@ -25,8 +29,8 @@ const lane = (port: number, next: () => Buffer, answered: (status: number, ms: n
     socket.on('error', reject)
     let status = 0
     socket.on('data', (data: Buffer) => {
-      // An answer is small: it begins with the status line, and what is not the end of its headers is the end of its body.
-      // Anything finer would cost the cores that are measured.
+      // Responses are small: a chunk begins with the status line, and a chunk that does not end with the headers ends
+      // the body. Exact parsing would use CPU time of the measured cores.
       if (status === 0) status = (data[9] ?? 0) * 100 + (data[10] ?? 0) * 10 + (data[11] ?? 0) - 5328
       if (data[data.length - 1] === 0x0a) return
       const answer = status
@@ -36,7 +40,7 @@ const lane = (port: number, next: () => Buffer, answered: (status: number, ms: n
     })
   })
 
-/** Closed-loop load over so many keep-alive connections, for so many seconds. */
+/** Runs closed-loop load over `connections` keep-alive connections for `seconds` seconds. */
 export const load = async (port: number, connections: number, seconds: number, next: () => Buffer): Promise<Load> => {
   const statuses = new Map<number, number>()
   const times: number[] = []
@@ -47,14 +51,14 @@ export const load = async (port: number, connections: number, seconds: number, n
     times.push(ms)
     return performance.now() < end
   }
-  await Promise.all(Array.from({ length: connections }, () => lane(port, next, answered)))
+  await Promise.all(Array.from({ length: connections }, () => runConnection(port, next, answered)))
   const took = (performance.now() - began) / 1000
   times.sort((a, b) => a - b)
   const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
   return { count: times.length, seconds: took, statuses, p50: at(0.5), p99: at(0.99) }
 }
 
-/** The bytes of a JSON POST. */
+/** Returns the bytes of a JSON POST request. */
 export const post = (path: string, headers: Record<string, string>, body: string): Buffer =>
   Buffer.from(
     `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${Object.entries(
@@ -65,9 +69,9 @@ export const post = (path: string, headers: Record<string, string>, body: string
   )
 
 /**
- * Open-loop load: so many requests a second for so many seconds, each on a connection that is free, whatever the answers
- * take.
- * @returns when the n-th request was answered with success, in nanoseconds of the machine's clock
+ * Runs open-loop load: `perSecond` requests a second for `seconds` seconds, each on a free connection, at a fixed rate
+ * however slow the responses are.
+ * @returns the time of the successful response of the n-th request, nanoseconds of the machine's clock
  */
 export const paced = async (
   port: number,

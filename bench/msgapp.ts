@@ -5,42 +5,44 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { median, option, table, thousands } from './lib.ts'
 import { load, paced, post } from './load.ts'
-import { child, key, startPlatform } from './platform.ts'
+import { key, startChild, startPlatform } from './platform.ts'
 import { memory } from './usage.ts'
 
 /**
- * The messaging app, all of it durable, over the sandbox's network: messages a second from the HTTP request to the webhook that
- * tells that they were sent, and from a handset to the webhook that tells that they came; the delays at a pace; and the memory
- * of connected channels: `npm run bench -- msgapp [--rounds 3] [--seconds 5] [--channels 1000] [--rate 100]`. An empty route of
- * the same Fastify is measured in the same run. Network, receiver and load share the machine with the platform.
+ * Measures the messaging app over the sandbox network, all messages durable: `npm run bench -- msgapp [--rounds 3]
+ * [--seconds 5] [--channels 1000] [--rate 100]`.
+ *
+ * Throughput of sending runs from the HTTP request to the `sent` webhook, of receiving from a handset to the `received`
+ * webhook. Then come the delays at a fixed rate and the memory of connected channels. An empty route of the same
+ * Fastify is measured in the same run. Network, receiver and load share the machine with the platform.
  */
 const rounds = option('rounds', 3)
 const seconds = option('seconds', 5)
 const channels = option('channels', 1_000)
 const perSecond = option('rate', 100)
 
-/** What the closest service of this kind did on such a machine (requests a second). */
-const closest = { sending: 290, receiving: 44 }
+/** Throughput of the closest comparable service on such a machine (requests a second). */
+const closestService = { sending: 290, receiving: 44 }
 
 const receiver = spawn(process.execPath, [join(import.meta.dirname, 'receiver.ts')], {
   stdio: ['pipe', 'pipe', 'inherit'],
 })
 const hook = Number(String((await once(createInterface(receiver.stdout), 'line'))[0]))
-const empty = child('empty.ts')
+const empty = startChild('empty.ts')
 const emptyPort = Number(String((await once(createInterface(empty.stdout), 'line'))[0]))
 let platform = await startPlatform({ TRUNKLINE_SANDBOX: 'true' })
 const headers = { 'x-user-api-key': key }
 
-type Listed = { total: number; numbers: { uuid: string; phone_number: string }[] }
+type NumberList = { total: number; numbers: { uuid: string; phone_number: string }[] }
 
-const call = async (method: string, path: string, body?: object): Promise<Listed> => {
+const call = async (method: string, path: string, body?: object): Promise<NumberList> => {
   const answer = await fetch(platform.url + path, {
     method,
     headers: { ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },
     ...(body ? { body: JSON.stringify(body) } : {}),
   })
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as Listed // all that is read here
+  return (await answer.json()) as NumberList // only these fields are read
 }
 
 const { numbers } = await call('GET', '/open/msgapp/get-numbers')
@@ -51,22 +53,22 @@ for (const event of ['msgapp.message.sent', 'msgapp.message.received'])
     channel_uuid: channel,
   })
 
-/** The delays of the webhooks since the last time, ascending. */
+/** Returns the webhook delays since the last call, ascending. */
 const delays = async (): Promise<number[]> => {
   const all: number[] = JSON.parse(await (await fetch(`http://127.0.0.1:${hook}`)).text())
   return all.sort((a, b) => a - b)
 }
 const at = (sorted: readonly number[], share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 
-/** Waits until the webhooks of so many messages have come. @returns when, and their delays */
-const arrived = async (count: number) => {
+/** Waits for the webhooks of `count` messages. @returns the time of the last one and all delays */
+const waitForWebhooks = async (count: number) => {
   const all = await delays()
   const end = performance.now() + 120_000
   while (all.length < count && performance.now() < end) {
     await pause(20)
     all.push(...(await delays()))
   }
-  if (all.length < count) throw new Error(`${count - all.length} of ${count} webhooks did not come`)
+  if (all.length < count) throw new Error(`${count - all.length} of ${count} webhooks did not arrive`)
   return { when: performance.now(), delays: all.sort((a, b) => a - b) }
 }
 
@@ -87,28 +89,28 @@ const receiving = () =>
     JSON.stringify({ to: from, text: `Hello sent_at=${now()}` }),
   )
 
-/** Messages a second, until the webhook of the last one has come. */
-const flow = async (connections: number, next: () => Buffer) => {
+/** Returns messages a second, measured until the webhook of the last one arrives. */
+const measureFlow = async (connections: number, next: () => Buffer) => {
   await delays()
   const began = performance.now()
   const { count, statuses } = await load(platform.port, connections, seconds, next)
   const accepted = count / seconds
-  if (statuses.get(202) !== count) throw new Error(`answers: ${JSON.stringify([...statuses])}`)
-  const { when } = await arrived(count)
+  if (statuses.get(202) !== count) throw new Error(`unexpected statuses: ${JSON.stringify([...statuses])}`)
+  const { when } = await waitForWebhooks(count)
   return { accepted, told: count / ((when - began) / 1000) }
 }
 
-await flow(8, sending)
-await flow(8, receiving)
+await measureFlow(8, sending)
+await measureFlow(8, receiving)
 const rates = { empty: [0], accepted: [0], sent: [0], received: [0] }
 for (const list of Object.values(rates)) list.pop()
 for (let round = 0; round < rounds; round++) {
   const bare = await load(emptyPort, 32, seconds, sending)
   rates.empty.push(bare.count / bare.seconds)
-  const out = await flow(32, sending)
+  const out = await measureFlow(32, sending)
   rates.accepted.push(out.accepted)
   rates.sent.push(out.told)
-  rates.received.push((await flow(16, receiving)).told)
+  rates.received.push((await measureFlow(16, receiving)).told)
 }
 
 const row = (what: string, of: readonly number[], peer: number | null): string[] => [
@@ -122,17 +124,17 @@ table(
   [
     row('empty route, 32 connections', rates.empty, null),
     row('accepted, 32 connections', rates.accepted, null),
-    row('sent, to the webhook', rates.sent, closest.sending),
-    row('received, to the webhook, 16 connections', rates.received, closest.receiving),
+    row('sent, until the webhook', rates.sent, closestService.sending),
+    row('received, until the webhook, 16 connections', rates.received, closestService.receiving),
   ],
 )
 
 const pacedDelays = async (next: () => Buffer) => {
   await delays()
   const taken = await paced(platform.port, 16, perSecond, seconds, next)
-  return (await arrived(taken.size)).delays
+  return (await waitForWebhooks(taken.size)).delays
 }
-console.log(`\nFrom the request to the webhook at ${perSecond} a second, milliseconds:\n`)
+console.log(`\nFrom request to webhook at ${perSecond} a second, milliseconds:\n`)
 const [out, back] = [await pacedDelays(sending), await pacedDelays(receiving)]
 table(
   ['', 'p50', 'p99'],
@@ -142,8 +144,8 @@ table(
   ],
 )
 
-/** Waits until so many channels are connected. @returns seconds */
-const connected = async (count: number) => {
+/** Waits until `count` channels are connected. @returns seconds */
+const waitUntilConnected = async (count: number) => {
   const began = performance.now()
   for (;;) {
     const { total } = await call('GET', '/open/msgapp/get-numbers?status=connected&per_page=1')
@@ -153,7 +155,7 @@ const connected = async (count: number) => {
   }
 }
 
-// On a platform that has done nothing else: what load leaves behind is no channel's.
+// Uses a fresh platform, so that memory left by the load is not counted.
 await platform.stop()
 platform = await startPlatform({ TRUNKLINE_SANDBOX: 'true' })
 console.log('\nMemory of the platform by connected channels:\n')
@@ -162,12 +164,12 @@ let made = 1
 for (const count of [1, 10, 100, 1_000].filter((count) => count <= channels)) {
   for (; made < count; made++)
     await call('POST', '/open/msgapp/channel/create', { phone_number: `+44151${String(4_960_000 + made)}` })
-  const took = await connected(count)
-  await pause(6_000) // a round of proofs
+  const took = await waitUntilConnected(count)
+  await pause(6_000) // one round of health checks
   const after = memory(platform.pid)
   held.push([String(count), `${after} MB`, `${took.toFixed(1)} s`])
 }
-table(['channels', 'memory with PostgreSQL’s and the network’s part', 'until connected'], held)
+table(['channels', 'memory with PostgreSQL and network', 'until connected'], held)
 
 await platform.stop()
 receiver.kill()

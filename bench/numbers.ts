@@ -1,57 +1,57 @@
-// Whether a search, a page of free numbers and a purchase cost the same however many numbers there are.
+// Measures whether searches, pages of free numbers and purchases are independent of the size of the inventory.
 //
 //   npm run bench -- numbers [--most 5000000] [--rounds 300] [--buyers 64]
 //
-// One inventory grows from 10,000 numbers in 1,000 groups to 5,000,000; a fifth of them are in one group, in which is searched
-// and bought. Every figure is of a whole request through the HTTP interface in this process, one after the other, and stands
-// beside its ratio to the smallest inventory. Then so many buyers at a time buy from one group, and from a group each.
+// An inventory of 1,000 groups grows from 10,000 numbers to 5,000,000. One group holds a fifth of them; searches and
+// purchases use that group. Each figure is the latency of a whole HTTP request in this process, one at a time, with its
+// ratio to the smallest inventory. Then concurrent buyers buy from one group, and from one group each.
 
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
-import { issueKey, openAccount } from '../src/accounts/ops.ts'
+import { assemble } from '../src/assemble.ts'
 import { readConfig } from '../src/config.ts'
-import { connect } from '../src/db/sql.ts'
-import { deposit } from '../src/ledger/ops.ts'
-import { makeSeal } from '../src/lib/secret.ts'
-import { makeParts } from '../src/parts.ts'
-import { makeApp } from '../src/run.ts'
-import { makeSimulator } from '../src/sandbox/simulator.ts'
+import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
+import { deposit } from '../src/domains/ledger/ops.ts'
+import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
+import { connect } from '../src/platform/db/sql.ts'
+import { makeSeal } from '../src/platform/lib/secret.ts'
+import { buildApp } from '../src/start-roles.ts'
 import { startServer } from '../test/servers.ts'
 import { type Latencies, latencies, option, table } from './lib.ts'
 
-const most = option('most', 5_000_000)
+const maxSize = option('most', 5_000_000)
 const rounds = option('rounds', 300)
 const buyers = option('buyers', 64)
-const sizes = [10_000, 100_000, 1_000_000, 5_000_000].filter((size) => size <= most)
+const sizes = [10_000, 100_000, 1_000_000, 5_000_000].filter((size) => size <= maxSize)
 const groups = 1000
 
 const server = await startServer()
 const db = connect({ url: server.url, connections: 16 })
-const patient = connect({ url: server.url, connections: 1, patient: true })
-const parts = await makeParts({
+const patient = connect({ url: server.url, connections: 1, unlimited: true })
+const parts = await assemble({
   config: readConfig({}),
   version: 'bench',
   db,
   log: pino({ level: 'warn' }),
   seal: makeSeal(randomBytes(32)),
-  simulator: makeSimulator(() => null),
+  simulator: makeSimulatorClient(() => null),
   publicUrl: () => 'http://127.0.0.1',
 })
-parts.life.ready = true
-const app = await makeApp(parts)
+parts.lifecycle.ready = true
+const app = await buildApp(parts)
 await app.ready()
 
-/** An account with money enough. @returns its key */
+/** Opens an account with enough money. @returns its key */
 const customer = () =>
   db.begin(async (tx) => {
     const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000, sandbox: true })
     await deposit(tx, id, 9_000_000_000_000, { kind: 'credit' })
     return (await issueKey(tx, id, 'bench')).key
   })
-const own = await customer()
+const ownKey = await customer()
 
-/** A call that is fulfilled. @returns its body */
-const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, body?: object, key = own): Promise<string> => {
+/** Sends a request that must succeed. @returns the body of the response */
+const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, body?: object, key = ownKey): Promise<string> => {
   const headers = { 'x-user-api-key': key }
   const answer = await app.inject({ method, url, headers, ...(body ? { payload: body } : {}) })
   if (answer.statusCode >= 300) throw new Error(`${method} ${url}: ${answer.statusCode} ${answer.payload}`)
@@ -66,8 +66,10 @@ await patient.raw(`
   from generate_series(0, ${groups - 1}) g`)
 await patient.raw(`insert into number_stock select id, 0 from number_groups`)
 
-/** Adds numbers from the nth to the one before `to`: every fifth to the group g0, the others in turn to the rest. Their last
- *  seven digits are scattered, and differ within a group (a prime that does not divide 10^7). */
+/**
+ * Adds the numbers `from` to `to` - 1: every fifth to the group g0, the others in turn to the rest. The last seven
+ * digits are scattered and unique within a group (multiplied by a prime that does not divide 10^7).
+ */
 const grow = async (from: number, to: number): Promise<number> => {
   const began = performance.now()
   const batch = 100_000
@@ -96,10 +98,10 @@ const cancel = async (reserved: string): Promise<void> => {
 
 const available = '/open/numbers/available?group_id=g0'
 const digits = (i: number, length: number) => String(scattered(i, 10 ** length)).padStart(length, '0')
-/** Numbers anywhere in the order of the group. */
+/** Cursors at random positions in the group. */
 let deep: string[] = []
-/** What is measured; each is given the number of the round. */
-const acts: Record<string, (i: number) => Promise<unknown>> = {
+/** The measured operations. Each receives the number of the round. */
+const operations: Record<string, (i: number) => Promise<unknown>> = {
   'groups by name': (i) =>
     call('GET', `/open/numbers/groups?country=GB&city_name_or_prefix=place+${scattered(i, 1000)}`),
   'groups, a page': (i) => call('GET', `/open/numbers/groups?country=GB&page=${i % 20}&per_page=50`),
@@ -114,7 +116,7 @@ const acts: Record<string, (i: number) => Promise<unknown>> = {
   purchase: () => call('POST', '/open/numbers/purchase', { group_id: 'g0' }),
 }
 
-const figures = new Map<string, Latencies[]>(Object.keys(acts).map((name) => [name, []]))
+const figures = new Map<string, Latencies[]>(Object.keys(operations).map((name) => [name, []]))
 const imports: string[] = []
 
 let size = 0
@@ -126,7 +128,7 @@ for (const wanted of sizes) {
   const some = await patient.raw<{ n: string }>(`
     select substr(number, 2) as n from numbers where group_id = 'g0' order by md5(number) limit 1000`)
   deep = some.map(({ n }) => n)
-  for (const [name, act] of Object.entries(acts)) figures.get(name)?.push(await latencies(act, rounds))
+  for (const [name, act] of Object.entries(operations)) figures.get(name)?.push(await latencies(act, rounds))
   console.error(`${wanted} numbers done`)
 }
 
@@ -145,8 +147,8 @@ table(
 
 const keys = await Promise.all(Array.from({ length: buyers }, customer))
 
-/** Purchases a second of so many buyers at a time, each with an account of its own. */
-const rush = async (groupOf: (buyer: number) => string): Promise<number> => {
+/** Returns the purchases a second of all buyers at once, each with its own account. */
+const measurePurchases = async (groupOf: (buyer: number) => string): Promise<number> => {
   const began = performance.now()
   let count = 0
   const buyer = async (key: string, n: number) => {
@@ -158,10 +160,10 @@ const rush = async (groupOf: (buyer: number) => string): Promise<number> => {
   await Promise.all(keys.map(buyer))
   return count / ((performance.now() - began) / 1000)
 }
-const apart = await rush((n) => `g${n}`)
-const together = await rush(() => 'g0')
+const fromOwnGroups = await measurePurchases((n) => `g${n}`)
+const fromOneGroup = await measurePurchases(() => 'g0')
 console.log(
-  `\n${buyers} buyers: ${Math.round(apart)} purchases/s from a group each, ${Math.round(together)} all from one (${(together / apart).toFixed(2)})`,
+  `\n${buyers} buyers: ${Math.round(fromOwnGroups)} purchases/s from one group each, ${Math.round(fromOneGroup)} from a single group (${(fromOneGroup / fromOwnGroups).toFixed(2)})`,
 )
 
 parts.changes.stop()

@@ -4,21 +4,21 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { startEmbedded } from '../src/db/embedded.ts'
-import { connect, type Db } from '../src/db/sql.ts'
-import { uuid } from '../src/lib/id.ts'
+import { startEmbedded } from '../src/platform/db/embedded.ts'
+import { connect, type Db } from '../src/platform/db/sql.ts'
+import { uuid } from '../src/platform/lib/id.ts'
 
-// The platform as a process of its own on a database of its own, with an account that may do as much as it can.
+// Runs the platform in its own process on its own database, with an account without limits.
 
 export const key = `bench-${'x'.repeat(40)}`
 export const operatorKey = `bench-operator-${'x'.repeat(30)}`
-/** The account's number. */
+/** The number of the account. */
 export const from = '+447700900001'
 
-const quiet = { info: () => {}, warn: () => {}, error: console.error }
+const silentLog = { info: () => {}, warn: () => {}, error: console.error }
 
-/** A program that goes when the bench does. */
-export const child = (file: string, env: NodeJS.ProcessEnv = {}, flags: string[] = []) => {
+/** Starts a program that is killed when the bench exits. */
+export const startChild = (file: string, env: NodeJS.ProcessEnv = {}, flags: string[] = []) => {
   const started = spawn(process.execPath, [...flags, join(import.meta.dirname, file)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH, ...env },
@@ -28,8 +28,8 @@ export const child = (file: string, env: NodeJS.ProcessEnv = {}, flags: string[]
 }
 process.once('SIGTERM', () => process.exit(1))
 
-/** An account that may do as much as it can, with a number to send from. */
-const furnish = async (db: Db) => {
+/** Lifts the limits of the account and gives it money and a number to send from. */
+const prepareAccount = async (db: Db) => {
   const { account } = await db.one<{ account: string }>`select id as account from accounts limit 1`
   const [number, channel] = [uuid(), uuid()]
   await db.run`update accounts set requests_per_minute = 100000000 where id = ${account}`
@@ -44,7 +44,7 @@ const furnish = async (db: Db) => {
       supports_sms_in, supports_sms_out)
     values (${account}, ${channel}, ${number}, ${from}, 'bench', 'GB', true, true)`
   await db.run`insert into changes (topic) values ('accounts'), ('prices'), ('numbers') on conflict (topic) do update set version = changes.version + 1`
-  await new Promise((resolve) => setTimeout(resolve, 1500)) // the platform looks for changes twice a second
+  await new Promise((resolve) => setTimeout(resolve, 1500)) // the platform polls for changes twice a second
   return { account, channel }
 }
 
@@ -55,7 +55,7 @@ export type Platform = {
   readonly postgres: number
   readonly db: Db
   readonly account: string
-  /** `SMS…` of the number. */
+  /** SMS channel of the number, `SMS…`. */
   readonly channel: string
   /** Calls the operator API. */
   operator(method: string, path: string, body?: object): Promise<unknown>
@@ -64,7 +64,7 @@ export type Platform = {
 
 export const startPlatform = async (env: NodeJS.ProcessEnv = {}, flags: string[] = []): Promise<Platform> => {
   const home = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
-  const server = await startEmbedded({ home, log: quiet })
+  const server = await startEmbedded({ home, log: silentLog })
   const db = connect({ url: server.url, connections: 4 })
   const readyFile = join(home, 'ready.json')
   const settings = {
@@ -77,10 +77,10 @@ export const startPlatform = async (env: NodeJS.ProcessEnv = {}, flags: string[]
     TRUNKLINE_READY_FILE: readyFile,
     ...env,
   }
-  const process: ChildProcess & { stdout: NodeJS.ReadableStream } = child('../src/main.ts', settings, flags)
+  const process: ChildProcess & { stdout: NodeJS.ReadableStream } = startChild('../src/main.ts', settings, flags)
   for await (const line of createInterface(process.stdout)) if (line.includes('is ready')) break
   const { url }: { url: string } = JSON.parse(readFileSync(readyFile, 'utf8'))
-  const { account, channel } = await furnish(db)
+  const { account, channel } = await prepareAccount(db)
 
   return {
     url,

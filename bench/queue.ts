@@ -1,20 +1,20 @@
-// Our queue against pg-boss and graphile-worker, on the same embedded PostgreSQL in the same run.
+// Compares our job queue with pg-boss and graphile-worker, on the same embedded PostgreSQL in the same run.
 //
 //   node bench/queue.ts --rounds 5 --jobs 20000
 //
-// Jobs are added in statements of 500, then run by a handler that does nothing and marked as done. Running is timed from
-// the first handler until nothing is left to do in the database. Each queue is set up for throughput, 500 jobs a statement:
-// pg-boss by its own `fetch` and `complete` in two loops (faster than its `work`, which waits between looks);
-// graphile-worker with a local queue, batched completion and 24 jobs at a time. `begin … commit` around an insert of ours
-// is counted.
+// Jobs are added in statements of 500, run by an empty handler and marked as done. Running is timed from the first
+// handler until the database holds no open job. Each queue is set up for throughput, with 500 jobs a statement. pg-boss
+// uses its own `fetch` and `complete` in two loops (faster than its `work`, which waits between polls). graphile-worker
+// uses a local queue, batched completion and 24 concurrent jobs. The time of `begin … commit` around our inserts is
+// included.
 
 import { makeWorkerUtils, run, type WorkerUtils } from 'graphile-worker'
 import { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
-import { connect } from '../src/db/sql.ts'
-import type { Kind } from '../src/jobs/kind.ts'
-import { enqueueAll } from '../src/jobs/queue.ts'
-import { startWorker } from '../src/jobs/worker.ts'
+import { connect } from '../src/platform/db/sql.ts'
+import { startWorker } from '../src/platform/jobs/consume/worker.ts'
+import type { JobKind } from '../src/platform/jobs/job-kind.ts'
+import { enqueueAll } from '../src/platform/jobs/queue.ts'
 import { startServer } from '../test/servers.ts'
 import { median, option, table, thousands } from './lib.ts'
 
@@ -24,23 +24,23 @@ const size = 500
 
 const server = await startServer()
 const db = connect({ url: server.url, connections: 10 })
-const quiet = { info: () => {}, warn: () => {}, error: console.error, debug: () => {} }
+const silentLog = { info: () => {}, warn: () => {}, error: console.error, debug: () => {} }
 
 type Queue = {
   name: string
   clear(): Promise<void>
-  /** Adds jobs with these numbers by one call. */
+  /** Adds jobs with these numbers in one call. */
   add(numbers: number[]): Promise<unknown>
-  /** Runs all, and resolves when all are marked as done. `ran` is called by the handler. */
+  /** Runs all jobs and resolves when all are marked as done. Each handler calls `ran`. */
   drain(ran: () => void): Promise<void>
 }
 
-/** Resolves when the condition, a query, holds. */
-const emptied = async (query: () => Promise<number>) => {
+/** Resolves when the query returns 0. */
+const waitUntilEmpty = async (query: () => Promise<number>) => {
   while ((await query()) > 0) await new Promise((resolve) => setTimeout(resolve, 2))
 }
 
-const ours = (name: string, extra: Partial<Kind>): Queue => {
+const makeOwnQueue = (name: string, extra: Partial<JobKind>): Queue => {
   const account = '00000000-0000-7000-8000-000000000001'
   return {
     name,
@@ -58,7 +58,7 @@ const ours = (name: string, extra: Partial<Kind>): Queue => {
     drain: async (ran) => {
       let done = 0
       const all = Promise.withResolvers<void>()
-      const kind: Kind = {
+      const kind: JobKind = {
         kind: 'bench',
         concurrency: 2 * size,
         batch: size,
@@ -70,9 +70,9 @@ const ours = (name: string, extra: Partial<Kind>): Queue => {
         },
         ...extra,
       }
-      const worker = startWorker({ db, kinds: [kind], log: quiet })
+      const worker = startWorker({ db, kinds: [kind], log: silentLog })
       await all.promise
-      await emptied(async () => (await db.one<{ n: number }>`select exists (select from jobs)::integer as n`).n)
+      await waitUntilEmpty(async () => (await db.one<{ n: number }>`select exists (select from jobs)::integer as n`).n)
       await worker.stop()
     },
   }
@@ -130,7 +130,7 @@ const graphile: Queue = {
       preset: { worker: { concurrentJobs: 24, localQueue: { size }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
     })
     await all.promise
-    await emptied(async () => {
+    await waitUntilEmpty(async () => {
       const { rows } = await pool.query('select exists (select from graphile_worker._private_jobs)::integer as n')
       return Number(rows[0]?.n)
     })
@@ -139,13 +139,13 @@ const graphile: Queue = {
 }
 
 const queues = [
-  ours('ours', {}),
-  ours('ours, with a transaction of our own at the end', {
-    settle: async (tx) => {
+  makeOwnQueue('ours', {}),
+  makeOwnQueue('ours, with an onComplete transaction', {
+    onComplete: async (tx) => {
       await tx.one`select 1`
     },
   }),
-  ours('ours, fair', { fair: true }),
+  makeOwnQueue('ours, fair', { fair: true }),
   pgBoss,
   graphile,
 ]
@@ -178,9 +178,9 @@ const cell = (figures: Map<string, number[]>, name: string) => {
   const ratio = median(figures.get(queues[0]?.name ?? '') ?? []) / median(values)
   return [`${thousands(median(values))} (best ${thousands(best)})`, ratio.toFixed(1)]
 }
-console.log(`${count} jobs, median of ${rounds} rounds, one after the other within each round\n`)
+console.log(`${count} jobs, median of ${rounds} rounds, one queue after another in each round\n`)
 table(
-  ['queue', 'added /s', 'ours is × as fast', 'run and done /s', 'ours is × as fast'],
+  ['queue', 'added /s', 'ours is × as fast', 'completed /s', 'ours is × as fast'],
   queues.map(({ name }) => [name, ...cell(adding, name), ...cell(running, name)]),
 )
 

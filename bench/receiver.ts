@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// A receiver of webhooks for bench/webhooks.ts and bench/msgapp.ts, as a process of its own. Prints its port. Answers every POST
-// at once, but for those of hosts that begin with `dead`: those are never answered. GET gives the delays between `sent_at` and
-// the arrival so far, in milliseconds, and begins anew; what came for hosts that begin with `spare` is not among them.
+// Webhook receiver of bench/webhooks.ts and bench/msgapp.ts, in its own process. Prints its port. Answers every POST at
+// once, except that hosts named `dead…` never answer. GET returns the delays from `sent_at` to arrival since the last
+// GET, in milliseconds. Requests to hosts named `spare…` are answered but not counted.
 
 let delays: number[] = []
 
@@ -27,7 +27,7 @@ const server = createServer((request, response) => {
     response.end('{}')
   })
 })
-// Its parent is gone.
+// Exits when the parent process has ended.
 process.stdin.on('close', () => process.exit(0)).resume()
 server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => {

@@ -11,9 +11,11 @@ import type { Command, Report } from './sink.ts'
 import { cpuSeconds, memory } from './usage.ts'
 
 /**
- * From HTTP to the SMSC: how many messages a second the platform (every one durable, charged, with its states) and Kannel
- * (three stores, none of which calls fsync) bring to the same sink, without and with receipts and callbacks; and how long
- * from the answer to submit_sm at a steady pace: `npm run bench -- relay [--rounds 3] [--seconds 5] [--pace 1000]`.
+ * Measures relaying from HTTP to the SMSC: `npm run bench -- relay [--rounds 3] [--seconds 5] [--pace 1000]`.
+ *
+ * Compares the throughput of the platform and of Kannel to the same sink, without and with receipts and callbacks. The
+ * platform persists and charges every message and records its states. None of the three stores of Kannel calls fsync.
+ * Then measures the delay from the HTTP response to submit_sm at a steady rate.
  */
 const { values } = parseArgs({
   options: {
@@ -22,7 +24,7 @@ const { values } = parseArgs({
     pace: { type: 'string', default: '1000' },
     connections: { type: 'string', default: '32' },
     only: { type: 'string' },
-    /** Only without receipts, or only with them. */
+    /** `true`: only with receipts; `false`: only without. Default: both. */
     receipts: { type: 'string' },
   },
 })
@@ -34,27 +36,27 @@ const window = 100
 const text = 'A message of sixty characters, as people would write one now'
 
 const sink = fork(join(import.meta.dirname, 'sink.ts'))
-const [ports]: [{ smsc: number; callbacks: number }] = (await once(sink, 'message')) as never // what sink.ts says first
-const tell = async (command: Command): Promise<Report> => {
+const [ports]: [{ smsc: number; callbacks: number }] = (await once(sink, 'message')) as never // first message of sink.ts
+const askSink = async (command: Command): Promise<Report> => {
   sink.send(command)
   const [answer] = await once(sink, 'message')
   return answer
 }
 
-type Contestant = {
+type Gateway = {
   readonly port: number
-  /** Of ours: Node and PostgreSQL. */
+  /** Process ids; for the platform, those of Node and PostgreSQL. */
   readonly pids: readonly number[]
-  /** Bytes that the database has written to its log so far; 0 where there is none. */
-  written?(): Promise<number>
-  /** The request of the n-th message. */
+  /** Returns the WAL position of the database, bytes. Absent without a database. */
+  walPosition?(): Promise<number>
+  /** Returns the request of the n-th message. */
   request(n: number): Buffer
   stop(): Promise<void>
 }
 
 const destination = (n: number) => `+4477${10_000_000 + (n % 80_000_000)}`
 
-const startOurs = async (receipts: boolean): Promise<Contestant> => {
+const startTrunkline = async (receipts: boolean): Promise<Gateway> => {
   const platform = await startPlatform({
     TRUNKLINE_ROLES: 'api,worker',
     TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true',
@@ -71,12 +73,12 @@ const startOurs = async (receipts: boolean): Promise<Contestant> => {
     })
     if (!answer.ok) throw new Error(`the subscription was refused: ${answer.status} ${await answer.text()}`)
   }
-  await setTimeout(1500) // the connection comes up
+  await setTimeout(1500) // waits for the connection
   const headers = { 'x-user-api-key': key }
   return {
     port: platform.port,
     pids: [platform.pid, platform.postgres],
-    written: async () =>
+    walPosition: async () =>
       Number((await platform.db.one<{ bytes: string }>`select pg_current_wal_lsn() - '0/0' as bytes`).bytes),
     request: (n) =>
       post('/open/sms/send', headers, JSON.stringify({ from_number: from, to_number: destination(n), text })),
@@ -84,38 +86,38 @@ const startOurs = async (receipts: boolean): Promise<Contestant> => {
   }
 }
 
-const startTheirs = async (store: Store, receipts: boolean): Promise<Contestant> => {
+const startKannelGateway = async (store: Store, receipts: boolean): Promise<Gateway> => {
   const { port, pids, stop } = await startKannel(store, ports.smsc, window)
   await setTimeout(1000)
   const callback = receipts ? `http://127.0.0.1:${ports.callbacks}/` : null
   return { port, pids, request: (n) => sendsms(from, destination(n), text, callback), stop }
 }
 
-const contestants: Record<string, (receipts: boolean) => Promise<Contestant>> = {
-  'Trunkline, durable': startOurs,
+const gateways: Record<string, (receipts: boolean) => Promise<Gateway>> = {
+  'Trunkline, durable': startTrunkline,
   ...(hasKannel()
     ? {
-        'Kannel, memory': (receipts) => startTheirs('memory', receipts),
-        'Kannel, file': (receipts) => startTheirs('file', receipts),
-        'Kannel, spool': (receipts) => startTheirs('spool', receipts),
+        'Kannel, memory': (receipts) => startKannelGateway('memory', receipts),
+        'Kannel, file': (receipts) => startKannelGateway('file', receipts),
+        'Kannel, spool': (receipts) => startKannelGateway('spool', receipts),
       }
     : {}),
 }
 
-/** Waits until nothing more comes. */
-const drained = async (accepted: number, receipts: boolean): Promise<Report> => {
-  let last = await tell({ report: { arrivals: false } })
+/** Waits until all messages have arrived, or none has for 5 s. */
+const waitUntilDrained = async (accepted: number, receipts: boolean): Promise<Report> => {
+  let last = await askSink({ report: { arrivals: false } })
   for (let idle = 0; idle < 50; ) {
     if (last.arrived >= accepted && (!receipts || last.called >= accepted)) break
     await setTimeout(100)
-    const next = await tell({ report: { arrivals: false } })
+    const next = await askSink({ report: { arrivals: false } })
     idle = next.arrived === last.arrived && next.called === last.called ? idle + 1 : 0
     last = next
   }
-  return tell({ report: { arrivals: true } })
+  return askSink({ report: { arrivals: true } })
 }
 
-/** Time of a message's arrival, in milliseconds after `began`, in their order. */
+/** Returns the arrival times in milliseconds after `began`, ascending. */
 const timesOf = ({ arrivals = [] }: Report, began: bigint) =>
   arrivals.map(([, at]) => Number(BigInt(at) - began) / 1e6).sort((a, b) => a - b)
 
@@ -123,9 +125,9 @@ type Result = {
   accepted: number
   relayed: number
   lost: number
-  /** Microseconds a message, of each process. */
+  /** Microseconds of CPU per message, by process. */
   cpu: number[]
-  /** Bytes of the database's log a message. */
+  /** WAL bytes per message. */
   log: number
   memory: number
   p50: number
@@ -134,19 +136,19 @@ type Result = {
 
 const sum = (figures: readonly number[]) => figures.reduce((total, figure) => total + figure, 0)
 
-const measure = async (contestant: Contestant, receipts: boolean): Promise<Result> => {
+const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => {
   let n = 0
-  const requests = Array.from({ length: 40_000 }, (_, i) => contestant.request(i))
-  await tell({ reset: { receipts } })
-  const cpuBefore = contestant.pids.map(cpuSeconds)
-  const written = await contestant.written?.()
+  const requests = Array.from({ length: 40_000 }, (_, i) => gateway.request(i))
+  await askSink({ reset: { receipts } })
+  const cpuBefore = gateway.pids.map(cpuSeconds)
+  const written = await gateway.walPosition?.()
   const began = process.hrtime.bigint()
-  const done: Load = await load(contestant.port, connections, seconds, () => requests[n++] ?? contestant.request(n))
+  const done: Load = await load(gateway.port, connections, seconds, () => requests[n++] ?? gateway.request(n))
   const accepted = done.statuses.get(202) ?? 0
-  const report = await drained(accepted, receipts)
+  const report = await waitUntilDrained(accepted, receipts)
   const end = receipts ? Number(BigInt(report.lastCall) - began) / 1e9 : (timesOf(report, began).at(-1) ?? 0) / 1000
-  const cpu = contestant.pids.map((pid, i) => ((cpuSeconds(pid) - (cpuBefore[i] ?? 0)) / accepted) * 1e6)
-  const log = (((await contestant.written?.()) ?? 0) - (written ?? 0)) / accepted
+  const cpu = gateway.pids.map((pid, i) => ((cpuSeconds(pid) - (cpuBefore[i] ?? 0)) / accepted) * 1e6)
+  const log = (((await gateway.walPosition?.()) ?? 0) - (written ?? 0)) / accepted
   const came = receipts ? report.called : report.arrived
   return {
     accepted: accepted / done.seconds,
@@ -154,16 +156,16 @@ const measure = async (contestant: Contestant, receipts: boolean): Promise<Resul
     lost: accepted - came,
     cpu: cpu.map(Math.round),
     log: Math.round(log),
-    memory: sum(contestant.pids.map(memory)),
-    ...(await steady(contestant, receipts)),
+    memory: sum(gateway.pids.map(memory)),
+    ...(await measureDelay(gateway, receipts)),
   }
 }
 
-/** Milliseconds from the answer to submit_sm, at a steady pace. */
-const steady = async (contestant: Contestant, receipts: boolean): Promise<{ p50: number; p99: number }> => {
-  await tell({ reset: { receipts } })
-  const answered = await paced(contestant.port, connections, pace, seconds, (n) => contestant.request(n + 1_000_000))
-  const report = await drained(answered.size, receipts)
+/** Returns the milliseconds from the HTTP response to submit_sm at a steady rate. */
+const measureDelay = async (gateway: Gateway, receipts: boolean): Promise<{ p50: number; p99: number }> => {
+  await askSink({ reset: { receipts } })
+  const answered = await paced(gateway.port, connections, pace, seconds, (n) => gateway.request(n + 1_000_000))
+  const report = await waitUntilDrained(answered.size, receipts)
   const waits = (report.arrivals ?? [])
     .flatMap(([number, at]) => {
       const accepted = answered.get(number - 10_000_000 - 1_000_000)
@@ -174,13 +176,13 @@ const steady = async (contestant: Contestant, receipts: boolean): Promise<{ p50:
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-if (!hasKannel()) console.error('Kannel is not here (apt-get install kannel): the platform is measured alone')
+if (!hasKannel()) console.error('Kannel is not installed (apt-get install kannel): only the platform is measured')
 
 const rows: string[][] = []
 for (const receipts of [false, true].filter((one) => [undefined, String(one)].includes(values.receipts))) {
   const results = new Map<string, Result[]>()
   for (let round = 0; round < rounds; round++)
-    for (const [name, start] of Object.entries(contestants)) {
+    for (const [name, start] of Object.entries(gateways)) {
       if (values.only && !name.includes(values.only)) continue
       const contestant = await start(receipts)
       const result = await measure(contestant, receipts).finally(contestant.stop)

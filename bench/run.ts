@@ -1,4 +1,4 @@
-/** `npm run bench -- sms --rounds 5`: runs one bench with its own options. */
+/** Runs one bench with its own options: `npm run bench -- sms --rounds 5`. */
 const benches: Record<string, () => Promise<unknown>> = {
   calls: () => import('./calls.ts'),
   contacts: () => import('./contacts.ts'),

@@ -2,25 +2,25 @@ import { createServer } from 'node:http'
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net'
 
 /**
- * The other end of a message's way, in a process of its own: an SMSC that takes everything at once, and a receiver of
- * callbacks. Reads PDUs by hand (SMPP 3.4, parts 3.2 and 4), so that it costs the contestants as little as it can.
+ * An SMSC that accepts everything at once, and a callback receiver, in one separate process. Parses PDUs by hand (SMPP
+ * 3.4, parts 3.2 and 4) to leave as much CPU time as possible to the measured gateways.
  *
- * Its parent says `{ reset: { receipts } }` before a round and `{ report: true }` to hear how far it is.
+ * The parent sends `{ reset: { receipts } }` before a round and `{ report: { arrivals } }` to request a report.
  */
 
 const commands = { genericNack: 0x80000000, submit: 4, deliver: 5, unbind: 6, enquire: 0x15 }
 const response = 0x80000000
 
-/** Nanoseconds of the clock that all processes of the machine share. */
+/** Returns nanoseconds of the clock that all processes of the machine share. */
 const now = () => process.hrtime.bigint()
 
-/** When each message came, by the last eight digits of its destination. */
+/** Arrival time of each message, by the last eight digits of its destination. */
 let arrivals = new Map<number, bigint>()
 let receipts = false
 let called = 0
 let lastCall = 0n
 
-/** Receipts that may be unanswered at a time. */
+/** Maximum number of unacknowledged receipts. */
 const window = 100
 let written = 0
 let lastId = 0
@@ -35,7 +35,7 @@ const pdu = (command: number, sequence: number, body: Buffer): Buffer => {
   return Buffer.concat([header, body])
 }
 
-/** deliver_sm with a receipt in its text (appendix B): esm_class 4. */
+/** Returns a deliver_sm with a receipt in its short_message (appendix B): esm_class 4. */
 const receiptOf = (id: number, source: Buffer, destination: Buffer): Buffer => {
   const text = `id:${id} sub:001 dlvrd:001 submit date:2611210000 done date:2611210000 stat:DELIVRD err:000 text:`
   const body = Buffer.concat([
@@ -49,7 +49,7 @@ const receiptOf = (id: number, source: Buffer, destination: Buffer): Buffer => {
   return pdu(commands.deliver, ++written, body)
 }
 
-/** Addresses of a submit_sm, with their closing zero octets. */
+/** Returns the addresses of a submit_sm with their terminating zero octets. */
 const addresses = (body: Buffer): [source: Buffer, destination: Buffer] => {
   const source = body.indexOf(0) + 3
   const sourceEnd = body.indexOf(0, source) + 1
@@ -57,7 +57,7 @@ const addresses = (body: Buffer): [source: Buffer, destination: Buffer] => {
   return [body.subarray(source, sourceEnd), body.subarray(destination, body.indexOf(0, destination) + 1)]
 }
 
-const serve = (socket: Socket) => {
+const handleConnection = (socket: Socket) => {
   socket.setNoDelay(true)
   let rest: Buffer = Buffer.alloc(0)
   let unanswered = 0
@@ -73,7 +73,7 @@ const serve = (socket: Socket) => {
     }
   }
 
-  const take = (command: number, sequence: number, body: Buffer) => {
+  const handlePdu = (command: number, sequence: number, body: Buffer) => {
     if (command === commands.submit) {
       const id = ++lastId
       out.push(pdu(command + response, sequence, cString(String(id))))
@@ -93,7 +93,7 @@ const serve = (socket: Socket) => {
     while (rest.length - at >= 16) {
       const length = rest.readUInt32BE(at)
       if (rest.length - at < length) break
-      take(rest.readUInt32BE(at + 4), rest.readUInt32BE(at + 12), rest.subarray(at + 16, at + length))
+      handlePdu(rest.readUInt32BE(at + 4), rest.readUInt32BE(at + 12), rest.subarray(at + 16, at + length))
       at += length
     }
     rest = rest.subarray(at)
@@ -103,7 +103,7 @@ const serve = (socket: Socket) => {
   socket.on('error', () => {})
 }
 
-const smsc = createNetServer(serve).listen(0, '127.0.0.1')
+const smsc = createNetServer(handleConnection).listen(0, '127.0.0.1')
 const callbacks = createServer((request, reply) => {
   request.resume()
   request.on('end', () => {
@@ -120,7 +120,7 @@ export type Report = {
   arrived: number
   called: number
   lastCall: string
-  /** Number and nanoseconds, where they were asked for. */
+  /** Number and arrival time in nanoseconds, if requested. */
   arrivals?: [number, string][]
 }
 

@@ -1,30 +1,30 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { uuid } from '../src/lib/id.ts'
+import { uuid } from '../src/platform/lib/id.ts'
 import { median, table, thousands } from './lib.ts'
 import { type Load, load, post } from './load.ts'
-import { child, from, key, startPlatform } from './platform.ts'
+import { from, key, startChild, startPlatform } from './platform.ts'
 import { cpuSeconds, memory } from './usage.ts'
 
 /**
- * How many SMS a second the platform accepts – durable, authenticated, priced and charged, over HTTP keep-alive – beside an
- * empty route of the same Fastify with the same schema, and beside bare batched inserts into the same database. Interleaved
- * rounds, medians, ratios: `npm run bench -- sms [--rounds 5] [--seconds 4]`.
+ * Measures accepted SMS a second over HTTP keep-alive: durable, authenticated, priced and charged. Compares them with
+ * an empty route of the same Fastify with the same schema, and with bare batched inserts into the same database. Prints
+ * medians and ratios of interleaved rounds: `npm run bench -- sms [--rounds 5] [--seconds 4]`.
  */
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
     roles: { type: 'string', default: 'api' },
-    /** A folder for a CPU profile of the platform. */
+    /** Folder for a CPU profile of the platform. */
     profile: { type: 'string' },
   },
 })
 const rounds = Number(values.rounds)
 const seconds = Number(values.seconds)
 
-const empty = child('empty.ts')
+const empty = startChild('empty.ts')
 const emptyPort = Number(String((await once(createInterface(empty.stdout), 'line'))[0]))
 
 const platform = await startPlatform(
@@ -33,7 +33,7 @@ const platform = await startPlatform(
 )
 const { db } = platform
 
-/** Requests made beforehand, each to another number: making them costs as much as half an answer. */
+/** Requests prepared in advance, each to another number. Making one costs half as much CPU time as answering it. */
 const requests = Array.from({ length: 50_000 }, (_, i) =>
   post(
     '/open/sms/send',
@@ -48,7 +48,7 @@ const requests = Array.from({ length: 50_000 }, (_, i) =>
 let sent = 0
 const next = (): Buffer => requests[sent++ % requests.length] ?? Buffer.alloc(0)
 
-/** Bare inserts: the same rows into the same table, 128 to a statement, two statements under way. */
+/** Inserts the same rows into a table of the same structure: 128 per statement, two concurrent statements. */
 const bareInserts = async (): Promise<Load> => {
   await db.raw('create table if not exists bench_messages (like sms_messages including all)')
   const began = performance.now()
@@ -91,7 +91,7 @@ for (let round = 0; round < rounds; round++) {
     const bare = await bareInserts()
     list.push({ empty: emptyLoad, accepted, bare, ...cpu })
     const odd = [...accepted.statuses].filter(([status]) => status !== 202)
-    if (odd.length > 0) console.error('answers that are not 202:', odd)
+    if (odd.length > 0) console.error('responses other than 202:', odd)
     console.error(
       `round ${round + 1}, ${connections}: ${Math.round(rate(accepted))}/s of ${Math.round(rate(emptyLoad))}/s`,
     )

@@ -1,25 +1,25 @@
 import { join } from 'node:path'
-import { startEmbedded } from '../src/connectors/media/embedded/engine.ts'
-import { startRtpengineEngine } from '../src/connectors/media/rtpengine/engine.ts'
-import type { MediaAnswer, MediaCall, MediaLeg } from '../src/connectors/port.ts'
+import { startEmbedded } from '../src/adapters/media/embedded/embedded-engine.ts'
+import { startRtpengineEngine } from '../src/adapters/media/rtpengine/rtpengine-engine.ts'
+import type { MediaCall, MediaLeg, MediaResult } from '../src/ports/media.ts'
 
-// The engine of bench/voice.ts, as a process of its own, so that what it takes can be told from what the peers take. It is asked by
-// messages: each has a number, and so has its answer.
+// The media engine of bench/voice.ts, in its own process, so that its usage is measured apart from that of the peers.
+// The parent sends numbered requests; each response carries the number of its request.
 
-/** What the process is started with. */
-export type Start =
+/** Start options of the process. */
+export type EngineOptions =
   | { readonly engine: 'embedded' }
   | { readonly engine: 'rtpengine'; readonly port: number; readonly dtmfPort: number; readonly recordings: string }
 
-export type Ask =
+export type EngineRequest =
   | { readonly id: number; readonly ask: 'offer'; readonly kind: 'webrtc' | 'rtp'; readonly sdp: string }
   | { readonly id: number; readonly ask: 'answer'; readonly call: number; readonly sdp: string }
   | { readonly id: number; readonly ask: 'record'; readonly call: number; readonly folder: string }
   | { readonly id: number; readonly ask: 'end'; readonly call: number }
 
-export type Said = { readonly id: number; readonly value: string | number; readonly call: number }
+export type EngineResponse = { readonly id: number; readonly value: string | number; readonly call: number }
 
-const start: Start = JSON.parse(process.argv[2] ?? '{}')
+const start: EngineOptions = JSON.parse(process.argv[2] ?? '{}')
 const bind = '127.0.0.1'
 const engine =
   start.engine === 'embedded'
@@ -40,15 +40,15 @@ const engine =
         calls: 1_000,
       })
 
-const done = <T>(answer: MediaAnswer<T>): T => {
+const unwrap = <T>(answer: MediaResult<T>): T => {
   if (answer.outcome === 'refused') throw new Error(`${answer.cause}: ${answer.reason}`)
   return answer.value
 }
 
-type Open = { readonly call: MediaCall; readonly caller: MediaLeg; readonly callee: MediaLeg; isRecorded: boolean }
-const calls = new Map<number, Open>()
+type OpenCall = { readonly call: MediaCall; readonly caller: MediaLeg; readonly callee: MediaLeg; isRecorded: boolean }
+const calls = new Map<number, OpenCall>()
 
-const openOf = (call: number): Open => {
+const openOf = (call: number): OpenCall => {
   const open = calls.get(call)
   if (!open) throw new Error(`no call ${call}`)
   return open
@@ -56,10 +56,10 @@ const openOf = (call: number): Open => {
 
 const codecs = ['pcmu', 'pcma'] as const
 
-const obey = async (order: Ask): Promise<Said> => {
+const handleRequest = async (order: EngineRequest): Promise<EngineResponse> => {
   if (order.ask === 'offer') {
     const silent = () => undefined
-    const call = done(
+    const call = unwrap(
       await engine.openCall({
         connected: silent,
         dtmf: silent,
@@ -68,31 +68,31 @@ const obey = async (order: Ask): Promise<Said> => {
         failed: console.error,
       }),
     )
-    const caller = done(await call.addLeg({ id: 'caller', kind: order.kind, offer: order.sdp, codecs }))
-    const callee = done(await call.addLeg({ id: 'callee', kind: 'rtp', offer: null, codecs }))
-    done(await call.bridge(caller, callee))
+    const caller = unwrap(await call.addLeg({ id: 'caller', kind: order.kind, offer: order.sdp, codecs }))
+    const callee = unwrap(await call.addLeg({ id: 'callee', kind: 'rtp', offer: null, codecs }))
+    unwrap(await call.bridge(caller, callee))
     calls.set(order.id, { call, caller, callee, isRecorded: false })
-    return { id: order.id, value: done(await callee.describe()), call: order.id }
+    return { id: order.id, value: unwrap(await callee.describe()), call: order.id }
   }
   const open = openOf(order.call)
   const { call, caller, callee } = open
   if (order.ask === 'answer') {
-    done(await callee.accept(order.sdp))
-    return { id: order.id, value: done(await caller.describe()), call: order.call }
+    unwrap(await callee.accept(order.sdp))
+    return { id: order.id, value: unwrap(await caller.describe()), call: order.call }
   }
   if (order.ask === 'record') {
-    done(await call.startRecording(join(order.folder, `${order.call}.wav`), caller, callee))
+    unwrap(await call.startRecording(join(order.folder, `${order.call}.wav`), caller, callee))
     open.isRecorded = true
     return { id: order.id, value: 0, call: order.call }
   }
-  const seconds = open.isRecorded ? done(await call.stopRecording()).seconds : 0
+  const seconds = open.isRecorded ? unwrap(await call.stopRecording()).seconds : 0
   await call.close()
   calls.delete(order.call)
   return { id: order.id, value: seconds, call: order.call }
 }
 
-process.on('message', (order: Ask) => {
-  obey(order).then(
+process.on('message', (order: EngineRequest) => {
+  handleRequest(order).then(
     (said) => process.send?.(said),
     (error: unknown) => {
       console.error(error)
@@ -101,4 +101,4 @@ process.on('message', (order: Ask) => {
   )
 })
 process.on('disconnect', () => process.exit())
-process.send?.({ id: 0, value: 'ready', call: 0 } satisfies Said)
+process.send?.({ id: 0, value: 'ready', call: 0 } satisfies EngineResponse)

@@ -4,17 +4,18 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type LightPeer, makeLightPeer } from '../test/media/light.ts'
+import { type LightPeer, makeLightPeer } from '../test/media/light-peer.ts'
 import { startRtpengine } from '../test/media/rtpengine.ts'
 import { temporaryFolder } from '../test/servers.ts'
 import { median, table } from './lib.ts'
 import { cpuSeconds, memory } from './usage.ts'
-import type { Ask, Said, Start } from './voice-engine.ts'
+import type { EngineOptions, EngineRequest, EngineResponse } from './voice-engine.ts'
 
 /**
- * Media of calls: what one media worker takes for a call, and what it loses, from browser to trunk and from trunk to trunk, recorded or
- * not, beside rtpengine (Debian's, in user space) on the same calls: `npm run bench -- voice [--calls 20] [--seconds 10]`. Both sides of
- * each call speak all the time, 50 packets a second each. The peers, one process beside the engine, take about as much as it does.
+ * Measures the CPU usage and packet loss of one media worker: `npm run bench -- voice [--calls 20] [--seconds 10]`.
+ * Calls run from browser to trunk, recorded and not, and from trunk to trunk. rtpengine (Debian's, in user space)
+ * handles the same calls for comparison. Both sides of each call speak all the time, 50 packets a second each. The
+ * peers run in another process and use about as much CPU as the engine.
  */
 const { values } = parseArgs({
   options: { calls: { type: 'string', default: '20' }, seconds: { type: 'string', default: '10' } },
@@ -24,22 +25,24 @@ const seconds = Number(values.seconds)
 
 type Kind = 'webrtc' | 'rtp'
 type Figures = { readonly cpu: number; readonly loss: number; readonly setUp: number; readonly megabytes: number }
-type Talk = { readonly call: number; readonly one: LightPeer; readonly other: LightPeer }
+type ConnectedCall = { readonly call: number; readonly one: LightPeer; readonly other: LightPeer }
 
-/** An order without its number. */
-type Wish = { [A in Ask['ask']]: Omit<Extract<Ask, { ask: A }>, 'id'> }[Ask['ask']]
+/** A request without its number. */
+type UnnumberedRequest = {
+  [A in EngineRequest['ask']]: Omit<Extract<EngineRequest, { ask: A }>, 'id'>
+}[EngineRequest['ask']]
 
-const startEngine = async (start: Start) => {
+const startEngine = async (start: EngineOptions) => {
   const child = fork(join(import.meta.dirname, 'voice-engine.ts'), [JSON.stringify(start)])
   await once(child, 'message')
-  const waiting = new Map<number, (said: Said) => void>()
-  child.on('message', (said: Said) => {
+  const waiting = new Map<number, (said: EngineResponse) => void>()
+  child.on('message', (said: EngineResponse) => {
     waiting.get(said.id)?.(said)
     waiting.delete(said.id)
   })
   let last = 0
-  const ask = (order: Wish) =>
-    new Promise<Said>((resolve) => {
+  const ask = (order: UnnumberedRequest) =>
+    new Promise<EngineResponse>((resolve) => {
       const id = ++last
       waiting.set(id, resolve)
       child.send({ ...order, id })
@@ -49,8 +52,8 @@ const startEngine = async (start: Start) => {
 
 type Engine = Awaited<ReturnType<typeof startEngine>>
 
-/** @returns the call, and the milliseconds from the offer until the caller hears the first packet */
-const dial = async (engine: Engine, kind: Kind): Promise<{ talk: Talk; setUp: number }> => {
+/** @returns the call, and the milliseconds from the offer until both sides have received the first packet */
+const dial = async (engine: Engine, kind: Kind): Promise<{ talk: ConnectedCall; setUp: number }> => {
   const [one, other] = [await makeLightPeer(kind), await makeLightPeer('rtp')]
   const offer = await one.offer()
   const began = performance.now()
@@ -61,36 +64,36 @@ const dial = async (engine: Engine, kind: Kind): Promise<{ talk: Talk; setUp: nu
     sdp: await other.answer(String(described.value)),
   })
   await one.accept(String(answered.value))
-  other.say()
-  one.say()
+  other.startSending()
+  one.startSending()
   while (one.received === 0 || other.received === 0) await setTimeout(1)
   return { talk: { call: described.call, one, other }, setUp: performance.now() - began }
 }
 
-const total = (talks: readonly Talk[], figure: (peer: LightPeer) => number) =>
+const total = (talks: readonly ConnectedCall[], figure: (peer: LightPeer) => number) =>
   talks.reduce((sum, { one, other }) => sum + figure(one) + figure(other), 0)
 
-/** When nothing is under way any more. */
-const hush = async (talks: readonly Talk[]): Promise<void> => {
+/** Silences all peers and waits until no packet is in transit. */
+const silenceAll = async (talks: readonly ConnectedCall[]): Promise<void> => {
   for (const { one, other } of talks) {
-    one.hush()
-    other.hush()
+    one.stopSending()
+    other.stopSending()
   }
   for (let [before, now] = [-1, 0]; before !== now; [before, now] = [now, total(talks, (peer) => peer.received)])
     await setTimeout(500)
 }
 
 const measure = async (engine: Engine, pids: readonly number[], kind: Kind, isRecorded: boolean): Promise<Figures> => {
-  const dialled: { talk: Talk; setUp: number }[] = []
+  const dialled: { talk: ConnectedCall; setUp: number }[] = []
   for (let i = 0; i < count; i++) dialled.push(await dial(engine, kind))
   const talks = dialled.map(({ talk }) => talk)
   const folder = temporaryFolder()
   if (isRecorded) for (const { call } of talks) await engine.ask({ ask: 'record', call, folder })
-  await hush(talks)
+  await silenceAll(talks)
   const [sent, received] = [total(talks, (peer) => peer.sent), total(talks, (peer) => peer.received)]
   for (const peer of talks.flatMap(({ one, other }) => [one, other])) {
-    peer.say()
-    // Spread over the 20 ms as calls are: in one burst they take a third less.
+    peer.startSending()
+    // Spreads the calls over the 20 ms interval, as in practice: in one burst they use a third less CPU.
     await setTimeout(1)
   }
   await setTimeout(1_000)
@@ -99,7 +102,7 @@ const measure = async (engine: Engine, pids: readonly number[], kind: Kind, isRe
   await setTimeout(seconds * 1_000)
   const spent = cpu() - used
   const megabytes = pids.reduce((sum, pid) => sum + memory(pid), 0)
-  await hush(talks)
+  await silenceAll(talks)
   const wentOut = total(talks, (peer) => peer.sent) - sent
   const cameIn = total(talks, (peer) => peer.received) - received
   for (const { call, one, other } of talks) {
@@ -112,17 +115,17 @@ const measure = async (engine: Engine, pids: readonly number[], kind: Kind, isRe
 }
 
 const rows: string[][] = []
-const kinds: readonly (readonly [string, Kind, boolean])[] = [
+const scenarios: readonly (readonly [string, Kind, boolean])[] = [
   ['browser to trunk', 'webrtc', false],
   ['browser to trunk, recorded', 'webrtc', true],
   ['trunk to trunk', 'rtp', false],
 ]
 
-const run = async (name: string, start: Start, daemon: number | null): Promise<Figures[]> => {
+const run = async (name: string, start: EngineOptions, daemon: number | null): Promise<Figures[]> => {
   const figures: Figures[] = []
-  for (const [what, kind, isRecorded] of kinds) {
+  for (const [what, kind, isRecorded] of scenarios) {
     const engine = await startEngine(start)
-    // rtpengine's own process is what its calls cost; the one that asks it does next to nothing.
+    // Measures the rtpengine daemon alone: the process that controls it uses almost no CPU.
     const made = await measure(engine, daemon === null ? [engine.pid] : [daemon], kind, isRecorded)
     engine.stop()
     figures.push(made)
@@ -145,12 +148,12 @@ if (existsSync('/usr/bin/rtpengine')) {
   const { port, dtmfPort, recordings } = daemon
   theirs = await run('rtpengine, user space', { engine: 'rtpengine', port, dtmfPort, recordings }, daemon.pid)
   await daemon.stop()
-} else console.log('rtpengine is not here: apt-get install rtpengine-daemon')
+} else console.log('rtpengine is not installed: apt-get install rtpengine-daemon')
 
-console.log(`\n${count} calls of G.711, both sides speak, ${seconds} s each\n`)
-table(['engine', 'calls', 'of a core, a call', 'lost', 'set-up', 'memory'], rows)
-for (const [i, [what]] of kinds.entries()) {
+console.log(`\n${count} calls of G.711, both sides speaking, ${seconds} s each\n`)
+table(['engine', 'calls', 'core per call', 'loss', 'set-up', 'memory'], rows)
+for (const [i, [what]] of scenarios.entries()) {
   const [a, b] = [ours[i], theirs[i]]
-  if (a && b) console.log(`${what}: embedded takes ${(a.cpu / b.cpu).toFixed(1)} times the CPU of rtpengine`)
+  if (a && b) console.log(`${what}: embedded uses ${(a.cpu / b.cpu).toFixed(1)} times the CPU of rtpengine`)
 }
 process.exit(0)

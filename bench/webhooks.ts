@@ -8,53 +8,54 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import pino from 'pino'
-import { openAccount } from '../src/accounts/ops.ts'
+import { assemble } from '../src/assemble.ts'
 import { readConfig } from '../src/config.ts'
-import { startEmbedded } from '../src/db/embedded.ts'
-import { migrate } from '../src/db/migrate.ts'
-import { connect } from '../src/db/sql.ts'
-import { record } from '../src/events/ops.ts'
-import { makeSeal } from '../src/lib/secret.ts'
-import { makeParts } from '../src/parts.ts'
-import { makeSimulator } from '../src/sandbox/simulator.ts'
-import { startDeliveries } from '../src/webhooks/engine.ts'
-import { subscribe } from '../src/webhooks/subscribe.ts'
+import { openAccount } from '../src/domains/accounts/ops.ts'
+import { record } from '../src/domains/events/ops.ts'
+import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
+import { startDeliveryEngine } from '../src/domains/webhooks/delivery/delivery-engine.ts'
+import { subscribe } from '../src/domains/webhooks/subscriptions/subscribe.ts'
+import { startEmbedded } from '../src/platform/db/embedded.ts'
+import { migrate } from '../src/platform/db/migrate.ts'
+import { connect } from '../src/platform/db/sql.ts'
+import { makeSeal } from '../src/platform/lib/secret.ts'
 import { median, option, table, thousands } from './lib.ts'
 import { cpuSeconds } from './usage.ts'
 
 /**
- * Webhooks, in one run: events delivered a second – recorded, fanned out, signed, sent, logged – beside a bare keep-alive client
- * against the same receiver, and what each of them costs; the time from cause to arrival at 200 events a second over 1,000
- * receivers; and what 100 of those do to the others by never answering: `npm run bench -- webhooks [--rounds 3] [--pairs 9]
- * [--seconds 5]`. The receiver is a process of its own on the same machine. Where that is busy, what an event costs says more
- * than how many there were.
+ * Measures webhooks: `npm run bench -- webhooks [--rounds 3] [--pairs 9] [--seconds 5]`.
+ *
+ * First: delivered events a second (recorded, fanned out, signed, sent, logged) and CPU per event, compared with a bare
+ * keep-alive client to the same receiver. Then: delay from cause to arrival at 200 events a second over 1,000
+ * receivers, with and without 100 receivers that never answer. The receiver is another process on the same machine. On
+ * a busy machine, the CPU per event says more than the throughput.
  */
 const rounds = option('rounds', 3)
 const pairs = option('pairs', 9)
 const seconds = option('seconds', 5)
 const perSecond = option('rate', 200)
 const receivers = 1_000
-/** Of them, those that never answer in every second round. */
-const others = 100
-const each = receivers / others - 1
-/** As many as the platform makes to one host. */
+/** Receivers that never answer in every second round. */
+const deadReceivers = 100
+const healthyPerDead = receivers / deadReceivers - 1
+/** Maximum number of connections of the platform to one host. */
 const connections = 32
-/** Transactions that record events at a time, as many as keep the deliveries busy. */
+/** Concurrent transactions that record events; enough to keep the deliveries busy. */
 const causes = 16
 
 const home = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
 const server = await startEmbedded({ home, log: { info: () => {}, warn: () => {}, error: console.error } })
-const patient = connect({ url: server.url, connections: 2, patient: true })
+const patient = connect({ url: server.url, connections: 2, unlimited: true })
 await migrate(patient, {})
 await patient.end()
 const db = connect({ url: server.url, connections: 16 })
-const parts = await makeParts({
+const parts = await assemble({
   config: readConfig({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_LOG: 'silent' }),
   db,
   version: 'bench',
   log: pino({ level: 'silent' }),
   seal: makeSeal(randomBytes(32)),
-  simulator: makeSimulator(() => null),
+  simulator: makeSimulatorClient(() => null),
   publicUrl: () => 'http://127.0.0.1',
 })
 
@@ -64,13 +65,13 @@ const child = spawn(process.execPath, [join(import.meta.dirname, 'receiver.ts')]
 const port = Number(String((await once(createInterface(child.stdout), 'line'))[0]))
 
 const at = (sorted: readonly number[], share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
-/** The delays since the last time that it was asked, ascending. */
+/** Returns the delays since the last call, ascending. */
 const delays = async (): Promise<number[]> => {
   const all: number[] = JSON.parse(await (await fetch(`http://127.0.0.1:${port}`)).text())
   return all.sort((a, b) => a - b)
 }
 
-/** An account with a webhook on a host of its own. */
+/** Opens an account with a webhook on its own host. */
 const subscriber = (host: string) =>
   db.begin(async (tx) => {
     const account = await openAccount(tx, { name: host, sandbox: true })
@@ -79,14 +80,14 @@ const subscriber = (host: string) =>
     return account
   })
 
-/** About as much as an SMS event. */
+/** A payload about as large as that of an SMS event. */
 const filler = {
   first_name: 'Ada',
   last_name: 'Lovelace',
   details: [{ id: 1, value: '+447700900123', type: 'PH' }],
   note: 'x'.repeat(250),
 }
-const happened = (account: string, conversation: number) => ({
+const makeEvent = (account: string, conversation: number) => ({
   account,
   name: 'contact.created' as const,
   channel: null,
@@ -97,8 +98,11 @@ const body = JSON.stringify({ ...filler, sent_at: 0, event: 'contact.created', u
 
 type Cost = { readonly node: number; readonly postgres: number }
 
-/** Microseconds of CPU that this process and PostgreSQL used, for each of so many. */
-const costs = () => {
+/**
+ * Starts a measurement of CPU time.
+ * @returns a function that gives the microseconds per event of Node and PostgreSQL
+ */
+const startCost = () => {
   const before = { node: process.cpuUsage(), postgres: cpuSeconds(server.pid()) }
   return (count: number): Cost => {
     const { user, system } = process.cpuUsage(before.node)
@@ -106,9 +110,9 @@ const costs = () => {
   }
 }
 
-/** Requests a second of a client that does nothing else. */
-const bare = async (): Promise<Cost & { rate: number }> => {
-  const cost = costs()
+/** Returns the requests a second of a client that does nothing else. */
+const measureBareClient = async (): Promise<Cost & { rate: number }> => {
+  const cost = startCost()
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const end = performance.now() + seconds * 1000
   let count = 0
@@ -131,10 +135,10 @@ const bare = async (): Promise<Cost & { rate: number }> => {
   return { rate: (count * 1000) / (performance.now() - began), ...cost(count) }
 }
 
-/** Events delivered a second to one webhook, recorded ten to a transaction, 2,000 ahead at most. */
-const delivered = async (account: string): Promise<Cost & { rate: number }> => {
+/** Returns the events delivered a second to one webhook, recorded ten per transaction, at most 2,000 ahead. */
+const measureThroughput = async (account: string): Promise<Cost & { rate: number }> => {
   await delays()
-  const cost = costs()
+  const cost = startCost()
   const began = performance.now()
   const end = began + seconds * 1000
   let recorded = 0
@@ -149,7 +153,7 @@ const delivered = async (account: string): Promise<Cost & { rate: number }> => {
       await db.begin((tx) =>
         record(
           tx,
-          Array.from({ length: 10 }, (_, i) => happened(account, recorded + i)),
+          Array.from({ length: 10 }, (_, i) => makeEvent(account, recorded + i)),
         ),
       )
     }
@@ -164,17 +168,17 @@ const delivered = async (account: string): Promise<Cost & { rate: number }> => {
   return { rate: (arrived * 1000) / (performance.now() - began), ...cost(arrived) }
 }
 
-/** The delays of receivers that are well, ascending, while events happen at an even pace, each to the next of these accounts. */
-const paced = async (accounts: readonly string[]): Promise<Cost & { delays: number[] }> => {
+/** Records events at a steady rate, for each account in turn. @returns the delays of counted receivers, ascending */
+const measureDelays = async (accounts: readonly string[]): Promise<Cost & { delays: number[] }> => {
   await delays()
-  const cost = costs()
+  const cost = startCost()
   const began = performance.now()
   const pending: Promise<unknown>[] = []
   for (let n = 0; n < perSecond * seconds; n++) {
     const wait = began + (n * 1000) / perSecond - performance.now()
     if (wait > 0) await pause(wait)
     const account = accounts[(n * 7) % accounts.length] ?? ''
-    pending.push(db.begin((tx) => record(tx, [happened(account, n)])))
+    pending.push(db.begin((tx) => record(tx, [makeEvent(account, n)])))
   }
   await Promise.all(pending)
   await pause(1_000)
@@ -182,22 +186,24 @@ const paced = async (accounts: readonly string[]): Promise<Cost & { delays: numb
   return { delays: all, ...cost(all.length) }
 }
 
-const deliveries = startDeliveries(parts)
+const deliveries = startDeliveryEngine(parts)
 const one = await subscriber('one')
-const [well, dead, spare]: [string[], string[], string[]] = [[], [], []]
+const [healthy, dead, spare]: [string[], string[], string[]] = [[], [], []]
 for (let n = 0; n < receivers; n++) {
-  if (n % (receivers / others) > 0) well.push(await subscriber(`well${n}`))
+  if (n % (receivers / deadReceivers) > 0) healthy.push(await subscriber(`well${n}`))
   else {
     dead.push(await subscriber(`dead${n}`))
     spare.push(await subscriber(`spare${n}`))
   }
 }
-/** All accounts, with these among the others: evenly, so that both kinds of rounds are told of at the same moments. */
-const among = (some: readonly string[]) =>
-  some.flatMap((account, n) => [account, ...well.slice(n * each, (n + 1) * each)])
+/**
+ * Spreads the accounts evenly among the healthy ones, so that both kinds of rounds record events at the same moments.
+ */
+const interleave = (some: readonly string[]) =>
+  some.flatMap((account, n) => [account, ...healthy.slice(n * healthyPerDead, (n + 1) * healthyPerDead)])
 
-/** The dead are called or not. Whichever it is, what is known of them is forgotten, and what they had is given up. */
-const setDead = async (isCalled: boolean) => {
+/** Enables or disables the dead webhooks, resets their state and fails their pending deliveries. */
+const resetDead = async (isCalled: boolean) => {
   await db.begin(async (tx) => {
     await tx.run`
       update webhooks set enabled = ${isCalled}, disabled_reason = case when ${isCalled} then null else 'paused' end
@@ -206,9 +212,9 @@ const setDead = async (isCalled: boolean) => {
       update webhook_deliveries set state = 'failed', next_at = null
       where account_id = any(${dead}::uuid[]) and state = 'pending'`
     await tx.run`
-      update webhook_lanes set failures = 0, failing_since = null, succeeded_at = null, hold_until = null
+      update webhook_endpoint_leases set failures = 0, failing_since = null, succeeded_at = null, hold_until = null
       where account_id = any(${dead}::uuid[])`
-    await parts.changes.announce(tx, 'webhooks')
+    await parts.changes.invalidate(tx, 'webhooks')
   })
   await pause(1_000)
 }
@@ -216,26 +222,26 @@ const setDead = async (isCalled: boolean) => {
 // The first round warms up.
 const rates: { bare: Cost & { rate: number }; ours: Cost & { rate: number } }[] = []
 for (let round = 0; round <= rounds; round++) {
-  const rate = { bare: await bare(), ours: await delivered(one) }
+  const rate = { bare: await measureBareClient(), ours: await measureThroughput(one) }
   if (round > 0) rates.push(rate)
 }
-type Paced = Awaited<ReturnType<typeof paced>>
-const quiet = async (): Promise<Paced> => {
-  await setDead(false)
-  return await paced(among(spare))
+type PacedDelays = Awaited<ReturnType<typeof measureDelays>>
+const measureWithoutDead = async (): Promise<PacedDelays> => {
+  await resetDead(false)
+  return await measureDelays(interleave(spare))
 }
-const beside = async (): Promise<Paced> => {
-  await setDead(true)
-  return await paced(among(dead))
+const measureWithDead = async (): Promise<PacedDelays> => {
+  await resetDead(true)
+  return await measureDelays(interleave(dead))
 }
-await quiet()
-const compared: { quiet: Paced; beside: Paced }[] = []
-// Each first in turn, so that what the machine does meanwhile strikes both alike.
+await measureWithoutDead()
+const compared: { quiet: PacedDelays; beside: PacedDelays }[] = []
+// Alternates the order, so that other load on the machine affects both alike.
 for (let n = 0; n < pairs; n++) {
-  if (n % 2 === 0) compared.push({ quiet: await quiet(), beside: await beside() })
+  if (n % 2 === 0) compared.push({ quiet: await measureWithoutDead(), beside: await measureWithDead() })
   else {
-    const second = await beside()
-    compared.push({ quiet: await quiet(), beside: second })
+    const second = await measureWithDead()
+    compared.push({ quiet: await measureWithoutDead(), beside: second })
   }
 }
 
@@ -249,7 +255,7 @@ const [client, ours] = [rates.map((r) => r.bare), rates.map((r) => r.ours)]
 const rate = (all: readonly { rate: number }[]) => thousands(of(all, (r) => r.rate))
 const ratio = of(rates, (r) => r.ours.rate / r.bare.rate).toFixed(2)
 table(
-  ['', 'a second', 'ratio', 'Node each', 'PostgreSQL each'],
+  ['', 'a second', 'ratio', 'Node per event', 'PostgreSQL per event'],
   [
     ['bare keep-alive client, 32 connections', rate(client), '1.00', ...cost(client)],
     ['events recorded and delivered', rate(ours), ratio, ...cost(ours)],
@@ -258,21 +264,21 @@ table(
 console.log(
   `\nFrom cause to arrival, ${perSecond} events a second over ${receivers} receivers, milliseconds: medians of ${pairs} pairs\n`,
 )
-const line = (name: string, all: readonly Paced[]) => [
+const line = (name: string, all: readonly PacedDelays[]) => [
   name,
   ...[0.5, 0.99].map((share) => of(all, (r) => at(r.delays, share)).toFixed(1)),
   String(of(all, (r) => r.delays.length)),
   ...cost(all),
 ]
 table(
-  ['', 'p50', 'p99', 'arrived', 'Node each', 'PostgreSQL each'],
+  ['', 'p50', 'p99', 'arrived', 'Node per event', 'PostgreSQL per event'],
   [
     line(
-      'all are well',
+      'all answer',
       compared.map((pair) => pair.quiet),
     ),
     line(
-      `${others} never answer`,
+      `${deadReceivers} never answer`,
       compared.map((pair) => pair.beside),
     ),
   ],
@@ -286,7 +292,7 @@ for (const [name, share] of [
     .sort((a, b) => a - b)
   const [least = 0, most = 0] = [ratios[0], ratios.at(-1)]
   console.log(
-    `\n${name} beside the dead ones, of what it is without: ${median(ratios).toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`,
+    `\n${name} with dead receivers as a ratio to ${name} without: ${median(ratios).toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`,
   )
 }
 await deliveries.stop(100)

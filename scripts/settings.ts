@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { settings } from '../src/config.ts'
 
-/** The manual for operators. */
-export const manualFile = join(import.meta.dirname, '../docs/operating.md')
+/** The page of settings. */
+export const manualFile = join(import.meta.dirname, '../docs/operating/settings.md')
 
 const table = (): string =>
   [
@@ -15,14 +15,14 @@ const table = (): string =>
     ),
   ].join('\n')
 
-/** The manual with the table of settings as src/config.ts says it now. */
+/** Returns the manual with the table of settings generated from src/config.ts. */
 export const withSettings = (manual: string): string =>
   manual.replace(
     /(<!-- settings -->\n).*?(<!-- \/settings -->)/s,
     (_, start: string, end: string) => `${start}${table()}\n${end}`,
   )
 
-/** The file that one copies to .env. */
+/** Returns the content of .env.example. */
 const example = (): string => {
   const opening = '# Settings of Trunkline, each with its default. Copy to .env, or set them in the environment.\n'
   const lines = Object.values(settings).map(({ name, default: value, about }) => `# ${about}\n# ${name}=${value}\n`)

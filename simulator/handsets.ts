@@ -1,16 +1,16 @@
-/** How a handset treats short messages; the numbers' last digits say it when nothing else does. */
+/** Outcomes of messages to a handset. Default: chosen by the last digits of the number. */
 export const outcomes = ['deliver', 'undeliverable', 'expire', 'reject', 'silent'] as const
 export type Outcome = (typeof outcomes)[number]
 
 export const isOutcome = (value: unknown): value is Outcome => outcomes.some((outcome) => outcome === value)
 
-const magic = new Map<string, Outcome>([
+const outcomeByLastDigits = new Map<string, Outcome>([
   ['0001', 'undeliverable'],
   ['0002', 'expire'],
   ['0003', 'reject'],
 ])
 
-/** A short message as the handset sees it: `inbound` came to it, `outbound` it sent. `at` is Unix milliseconds. */
+/** A short message of a handset: `inbound` it received, `outbound` it sent. `at` is Unix milliseconds. */
 export type Item = {
   readonly number: string
   readonly direction: 'inbound' | 'outbound'
@@ -20,21 +20,21 @@ export type Item = {
   readonly carrierId: string | null
 }
 
-/** What a PUT said of a handset: `sms` and whatever else, kept as given. */
+/** Settings of a handset from PUT: `sms` and any others, stored as given. */
 export type Behaviour = Record<string, unknown>
 
-const mostOfOne = 10_000
-const mostOfAll = 200_000
+const maxItemsPerHandset = 10_000
+const maxItems = 200_000
 
 type Handset<I> = { behaviour: Behaviour; items: I[] }
 
-/** What is kept of anything that a handset saw. */
-type Seen = { readonly number: string; readonly at: number }
+/** Common properties of stored items. */
+type HandsetItem = { readonly number: string; readonly at: number }
 
-/** The handsets of the network, and the newest of what they saw: 10,000 each, 200,000 in all. */
-export class Handsets<I extends Seen = Item> {
+/** Handsets of the network with their newest items: 10,000 each, 200,000 in all. */
+export class Handsets<I extends HandsetItem = Item> {
   private readonly handsets = new Map<string, Handset<I>>()
-  /** All items, oldest first, from `head` on; those that their handset has dropped are passed over. */
+  /** All items, oldest first, starting at `head`; items dropped by their handset are skipped. */
   private order: I[] = []
   private head = 0
   private count = 0
@@ -53,10 +53,10 @@ export class Handsets<I extends Seen = Item> {
 
   outcome(number: string): Outcome {
     const chosen = this.handsets.get(number)?.behaviour.sms
-    return isOutcome(chosen) ? chosen : (magic.get(number.slice(-4)) ?? 'deliver')
+    return isOutcome(chosen) ? chosen : (outcomeByLastDigits.get(number.slice(-4)) ?? 'deliver')
   }
 
-  seen(number: string): readonly I[] {
+  itemsOf(number: string): readonly I[] {
     return this.handsets.get(number)?.items ?? []
   }
 
@@ -70,18 +70,18 @@ export class Handsets<I extends Seen = Item> {
     items.push(item)
     this.order.push(item)
     this.count++
-    if (items.length > mostOfOne) {
+    if (items.length > maxItemsPerHandset) {
       items.shift()
       this.count--
     }
-    while (this.count > mostOfAll) this.dropOldest()
-    if (this.order.length > 2 * mostOfAll) this.settle()
+    while (this.count > maxItems) this.dropOldest()
+    if (this.order.length > 2 * maxItems) this.compact()
   }
 
-  /** Everything, as journal entries that make it again. */
+  /** The state as journal entries that restore it. */
   *entries(): Generator<['behaviour', string, Behaviour] | ['item', I]> {
     for (const [number, { behaviour }] of this.handsets) yield ['behaviour', number, behaviour]
-    this.settle()
+    this.compact()
     for (const item of this.order) yield ['item', item]
   }
 
@@ -93,8 +93,8 @@ export class Handsets<I extends Seen = Item> {
     return handset
   }
 
-  /** Lets go of what the handsets have dropped. */
-  private settle(): void {
+  /** Removes items that the handsets have dropped. */
+  private compact(): void {
     this.order = [...this.handsets.values()].flatMap(({ items }) => items).sort((a, b) => a.at - b.at)
     this.head = 0
   }

@@ -1,9 +1,9 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, readSync, renameSync, writeSync } from 'node:fs'
 
-/** What is written at a time while a journal is made anew, characters. */
+/** Characters per write while a journal is rewritten. */
 const batch = 262_144
 
-/** The whole lines of a file, read in pieces; a last one without its end is what a kill cut off, and is left out. */
+/** Complete lines of a file, read in chunks; an incomplete last line was cut off by a kill and is skipped. */
 const linesOf = function* (path: string): Generator<string> {
   const file = openSync(path, 'a+', 0o600)
   fchmodSync(file, 0o600)
@@ -24,18 +24,18 @@ const linesOf = function* (path: string): Generator<string> {
 }
 
 /**
- * A file of JSON lines that outlives a kill: what was flushed before an answer went out is there after it. Not synced to
- * the disk: a power cut may take the last seconds.
+ * A file of JSON lines that survives a kill: lines flushed before a response remain. Not synced to disk: a power
+ * failure may lose the last seconds.
  */
 export class Journal {
   private readonly path: string
   private file: number
   private pending: string[] = []
   private isClosed = false
-  /** Lines in the file, waiting ones included. */
+  /** Lines in the file, including pending ones. */
   length = 0
 
-  /** Opens the journal, making it when there is none; `load` gets every entry in order. */
+  /** Opens or creates the journal; `load` receives every entry in order. */
   constructor(path: string, load: (entry: unknown) => void) {
     this.path = path
     for (const line of linesOf(path)) {
@@ -53,7 +53,7 @@ export class Journal {
     this.length++
   }
 
-  /** Hands everything appended to the operating system. */
+  /** Writes all pending lines to the operating system. */
   flush(): void {
     if (this.pending.length === 0 || this.isClosed) return
     const lines = `${this.pending.join('\n')}\n`
@@ -61,7 +61,7 @@ export class Journal {
     writeAll(this.file, lines)
   }
 
-  /** Makes the file anew of these entries alone, in one step. */
+  /** Replaces the file by these entries, atomically. */
   rewrite(entries: Iterable<unknown>): void {
     this.flush()
     const fresh = openSync(`${this.path}.new`, 'w')

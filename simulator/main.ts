@@ -1,19 +1,20 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { parseArgs } from 'node:util'
-import { chatPlace } from './chat/place.ts'
+import { makeChatSimulator } from './chat/chat-simulator.ts'
 import { controlServer } from './control.ts'
-import { Faults } from './faults.ts'
-import { Network } from './network.ts'
-import { Smsc } from './smsc.ts'
-import { voicePlace } from './voice/place.ts'
+import { Faults } from './sms/faults.ts'
+import { SmsNetwork } from './sms/sms-network.ts'
+import { Smsc } from './sms/smsc.ts'
+import { makeVoiceSimulator } from './voice/voice-simulator.ts'
 
-// What handsets saw is for the user who runs it.
+// Messages of handsets must be readable only by the user who runs the simulator.
 process.umask(0o077)
 
 /**
- * A carrier network with handsets in it, for sandboxes and tests. Prints `{"smpp_port", "control_port", "chat_port", "sip_port"}` on one
- * line once it listens, on 127.0.0.1 alone; ends on SIGTERM, SIGINT, or when its standard input closes: its parent is gone then.
+ * Simulates a carrier network with handsets, for sandboxes and tests, on 127.0.0.1. Prints `{"smpp_port",
+ * "control_port", "chat_port", "sip_port"}` on one line once it listens. Exits on SIGTERM, SIGINT or when standard
+ * input closes, because its parent is gone then.
  */
 const { values } = parseArgs({
   options: {
@@ -34,19 +35,19 @@ const fail = (reason: string): never => {
 }
 
 const { SIMULATOR_PASSWORD: password = '', SIMULATOR_TOKEN: token = '' } = process.env
-const home = values.home ?? fail('--home: where the network is kept')
+const home = values.home ?? fail('--home: the folder of the network state')
 if (!/^[\x21-\x7e]{1,8}$/.test(password)) fail('SIMULATOR_PASSWORD: 1 to 8 characters (SMPP 3.4, 4.1.1)')
 if (token.length < 16) fail('SIMULATOR_TOKEN: 16 characters or more')
 
-const network = new Network({
+const network = new SmsNetwork({
   home,
   deliverWindow: Number(values['deliver-window']),
   receiptMs: [Number(values['receipt-min-ms']), Number(values['receipt-max-ms'])],
 })
 const faults = new Faults()
 const smsc = new Smsc(network, faults, password)
-const chat = chatPlace(home, network, token, () => controlPort)
-const voice = await voicePlace(home, network, password, Number(values['sip-port']))
+const chat = makeChatSimulator(home, network, token, () => controlPort)
+const voice = await makeVoiceSimulator(home, network, password, Number(values['sip-port']))
 const control = controlServer({ network, smsc, faults, token, chat, voice })
 
 const listen = async (server: Server, port: string): Promise<number> => {

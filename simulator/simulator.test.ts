@@ -3,15 +3,26 @@ import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { segment } from '@trunkline/phone/segments.ts'
 import smpp, { type SmppPdu } from 'smpp'
-import type { SmsReceipt } from '../src/connectors/port.ts'
-import { segment } from '../src/lib/segments.ts'
-import { bind, home, idOf, kill, otherClient, ours, password, sms, start, submitAll } from '../test/simulator.ts'
+import type { SmsReceipt } from '../src/ports/sms.ts'
+import {
+  bindSession,
+  carrierIdOf,
+  handsetMessages,
+  killSimulator,
+  makeSimulatorHome,
+  otherClient,
+  ownNumber,
+  password,
+  startSimulator,
+  submitAll,
+} from '../test/simulator.ts'
 
 const long = (border: number): string => `${'я'.repeat(border - 1)}😀${'ю'.repeat(40)}👨‍👩‍👧‍👦 end`
 
-test('another implementation submits, queries, is reported to and hears a handset', async (t) => {
-  const simulator = await start(t, await home(t))
+test('another implementation can submit, query, and receive receipts and messages of a handset', async (t) => {
+  const simulator = await startSimulator(t, await makeSimulatorHome(t))
   const session = await otherClient(t, simulator.smppPort)
   const fields = {
     source_addr: '447911123456',
@@ -34,18 +45,18 @@ test('another implementation submits, queries, is reported to and hears a handse
   assert.equal(state.message_state, 2)
 
   const heard = once(session, 'deliver_sm')
-  await simulator.call('POST', '/handsets/33612345678/sms', { to: ours, text: 'Thanks' })
+  await simulator.call('POST', '/handsets/33612345678/sms', { to: ownNumber, text: 'Thanks' })
   const [reply] = await heard
   session.send(reply.response())
   assert.equal(reply.short_message.message, 'Thanks')
-  assert.deepEqual(await sms(simulator, '+33612345678'), [
-    { direction: 'inbound', peer: ours, text: 'Hello' },
-    { direction: 'outbound', peer: ours, text: 'Thanks' },
+  assert.deepEqual(await handsetMessages(simulator, '+33612345678'), [
+    { direction: 'inbound', peer: ownNumber, text: 'Hello' },
+    { direction: 'outbound', peer: ownNumber, text: 'Thanks' },
   ])
 })
 
 test('more than ten unanswered submits are throttled', async (t) => {
-  const simulator = await start(t, await home(t))
+  const simulator = await startSimulator(t, await makeSimulatorHome(t))
   const socket = connectTcp(simulator.smppPort, '127.0.0.1')
   t.after(() => socket.destroy())
   const client = await otherClient(t, simulator.smppPort)
@@ -72,9 +83,9 @@ test('more than ten unanswered submits are throttled', async (t) => {
   client.destroy()
 })
 
-test('handsets end as their last digits or a PUT say, each with its receipt, and silent ones with none', async (t) => {
-  const simulator = await start(t, await home(t))
-  const platform = await bind(t, simulator.smppPort)
+test('the last digits or a PUT choose a handset’s outcome and receipt, and a silent one sends no receipt', async (t) => {
+  const simulator = await startSimulator(t, await makeSimulatorHome(t))
+  const platform = await bindSession(t, simulator.smppPort)
   const numbers: [number: string, state: SmsReceipt['state'] | null][] = [
     ['+33612340001', 'UNDELIVERABLE'],
     ['+33612340002', 'EXPIRED'],
@@ -87,28 +98,28 @@ test('handsets end as their last digits or a PUT say, each with its receipt, and
   await simulator.call('PUT', '/handsets/+33612345677', { sms: 'silent' })
   const expected = new Map<string, string>()
   for (const [number, state] of numbers) {
-    const id = idOf((await submitAll(platform, number, 'Hello'))[0])
+    const id = carrierIdOf((await submitAll(platform, number, 'Hello'))[0])
     if (state) expected.set(id, state)
   }
   await platform.until(() => platform.receipts.length === expected.size)
   assert.deepEqual(new Map(platform.receipts.map(({ carrierId, state }) => [carrierId, state])), expected)
-  assert.deepEqual(await sms(simulator, '+33612340001'), [])
-  assert.equal((await sms(simulator, '+33612345678')).length, 1)
+  assert.deepEqual(await handsetMessages(simulator, '+33612340001'), [])
+  assert.equal((await handsetMessages(simulator, '+33612345678')).length, 1)
 })
 
 for (const mode of ['udh8', 'udh16', 'sar', 'payload'] as const) {
-  test(`a long text with an emoji at the border arrives whole both ways in the mode ${mode}`, async (t) => {
-    const simulator = await start(t, await home(t))
-    const platform = await bind(t, simulator.smppPort, { long: mode })
+  test(`a long message with an emoji at the part border arrives intact both ways in mode ${mode}`, async (t) => {
+    const simulator = await startSimulator(t, await makeSimulatorHome(t))
+    const platform = await bindSession(t, simulator.smppPort, { long: mode })
     for (const border of [66, 67, 68]) {
-      for (const result of await submitAll(platform, '+33612345678', long(border), mode)) idOf(result)
+      for (const result of await submitAll(platform, '+33612345678', long(border), mode)) carrierIdOf(result)
     }
     assert.deepEqual(
-      (await sms(simulator, '+33612345678')).map(({ text }) => text),
+      (await handsetMessages(simulator, '+33612345678')).map(({ text }) => text),
       [long(66), long(67), long(68)],
     )
 
-    await simulator.call('POST', '/handsets/+33612345678/sms', { to: ours, text: long(67), long: mode })
+    await simulator.call('POST', '/handsets/+33612345678/sms', { to: ownNumber, text: long(67), long: mode })
     const parts = segment(long(67), mode).parts.length
     await platform.until(() => platform.inbound.length === parts)
     platform.inbound.sort((a, b) => (a.concat?.part ?? 0) - (b.concat?.part ?? 0))
@@ -121,9 +132,9 @@ for (const mode of ['udh8', 'udh16', 'sar', 'payload'] as const) {
   })
 }
 
-test('what was answered survives a kill: items, behaviour, half a long text, receipts and texts not yet taken', async (t) => {
-  const path = await home(t)
-  const before = await start(t, path)
+test('answered items, settings, partial long messages, and pending receipts and messages survive a kill', async (t) => {
+  const path = await makeSimulatorHome(t)
+  const before = await startSimulator(t, path)
   const session = await otherClient(t, before.smppPort)
   const submit = (fields: Record<string, unknown>) =>
     new Promise<SmppPdu>((resolve) =>
@@ -140,20 +151,20 @@ test('what was answered survives a kill: items, behaviour, half a long text, rec
     registered_delivery: 0,
   })
   await before.call('PUT', '/handsets/+33612345670', { sms: 'undeliverable' })
-  await before.call('POST', '/handsets/+33612345678/sms', { to: ours, text: 'From the handset' })
-  await kill(before)
+  await before.call('POST', '/handsets/+33612345678/sms', { to: ownNumber, text: 'From the handset' })
+  await killSimulator(before)
 
-  const after = await start(t, path)
-  const platform = await bind(t, after.smppPort)
+  const after = await startSimulator(t, path)
+  const platform = await bindSession(t, after.smppPort)
   await platform.until(() => platform.receipts.length >= 1 && platform.inbound.length >= 1)
   assert.equal(platform.receipts[0]?.carrierId, answer.message_id)
   assert.equal(platform.inbound[0]?.text, 'From the handset')
-  const seen = await sms(after, '+33612345678')
+  const seen = await handsetMessages(after, '+33612345678')
   assert.deepEqual(
     seen.map(({ text }) => text),
     ['Kept', 'From the handset'],
   )
-  idOf((await submitAll(platform, '+33612345670', 'Gone'))[0])
+  carrierIdOf((await submitAll(platform, '+33612345670', 'Gone'))[0])
   await platform.until(() => platform.receipts.length === 2)
   assert.equal(platform.receipts[1]?.state, 'UNDELIVERABLE')
 
@@ -169,17 +180,17 @@ test('what was answered survives a kill: items, behaviour, half a long text, rec
       resolve,
     ),
   )
-  assert.equal((await sms(after, '+33612345678')).at(-1)?.text, 'first second')
+  assert.equal((await handsetMessages(after, '+33612345678')).at(-1)?.text, 'first second')
 })
 
-test('whenever the kill comes, every message that was answered is there', async (t) => {
-  const path = await home(t)
-  const before = await start(t, path)
-  const { carrier, until } = await bind(t, before.smppPort)
+test('every answered message survives a kill at any moment', async (t) => {
+  const path = await makeSimulatorHome(t)
+  const before = await startSimulator(t, path)
+  const { carrier, until } = await bindSession(t, before.smppPort)
   const accepted: string[] = []
   let ended = false
   const submit = async (text: string) => {
-    const fields = { message: text, part: 1, parts: 1, source: ours, destination: '+33612345678', reference: 0 }
+    const fields = { message: text, part: 1, parts: 1, source: ownNumber, destination: '+33612345678', reference: 0 }
     const { outcome } = await carrier.submit({ ...fields, text, encoding: 'gsm7' })
     if (outcome === 'accepted') accepted.push(text)
     if (accepted.length === 500) before.child.kill('SIGKILL')
@@ -187,12 +198,12 @@ test('whenever the kill comes, every message that was answered is there', async 
   }
   let count = 0
   await until(() => {
-    for (let room = carrier.room(); room > 0 && !ended; room--) void submit(`text ${++count}`)
+    for (let room = carrier.freeWindow(); room > 0 && !ended; room--) void submit(`text ${++count}`)
     return carrier.state().state === 'down'
   })
   await carrier.close()
-  const after = await start(t, path)
-  const texts = new Set((await sms(after, '+33612345678')).map(({ text }) => text))
+  const after = await startSimulator(t, path)
+  const texts = new Set((await handsetMessages(after, '+33612345678')).map(({ text }) => text))
   assert.ok(accepted.length >= 500)
   assert.deepEqual(
     accepted.filter((text) => !texts.has(text)),
@@ -200,19 +211,19 @@ test('whenever the kill comes, every message that was answered is there', async 
   )
 })
 
-test('what the platform could not keep is brought again until it is', async (t) => {
-  const simulator = await start(t, await home(t))
+test('a message that the platform could not persist is redelivered until it is', async (t) => {
+  const simulator = await startSimulator(t, await makeSimulatorHome(t))
   let tries = 0
-  const platform = await bind(t, simulator.smppPort, {}, async () => {
-    if (++tries === 1) throw new Error('the database is away')
+  const platform = await bindSession(t, simulator.smppPort, {}, async () => {
+    if (++tries === 1) throw new Error('the database is down')
   })
-  await simulator.call('POST', '/handsets/+33612345678/sms', { to: ours, text: 'Again' })
+  await simulator.call('POST', '/handsets/+33612345678/sms', { to: ownNumber, text: 'Again' })
   await platform.until(() => platform.inbound.length === 1)
   assert.equal(tries, 2)
 })
 
-test('it ends by itself when its parent is gone, and refuses who has no token', async (t) => {
-  const simulator = await start(t, await home(t))
+test('the simulator exits with its parent and refuses requests without a token', async (t) => {
+  const simulator = await startSimulator(t, await makeSimulatorHome(t))
   await assert.rejects(async () => {
     await simulator.call('GET', '/nothing')
   }, /404/)

@@ -1,23 +1,23 @@
-import { integer, ip, oneOf, optional, peer, ports, setting, shaped, text } from './lib/setting.ts'
+import { integer, ip, matching, oneOf, optional, peer, ports, setting, text } from './platform/lib/setting.ts'
 
-/** The settings of voice, in the order in which the documentation shows them. */
+/** Settings of voice, in the order of the documentation. */
 export const voiceSettings = {
   voiceHost: setting(
     'TRUNKLINE_VOICE_HOST',
     '',
-    'IP address that SIP of trunks and all audio are bound to, 0.0.0.0 for every one. Default: as TRUNKLINE_HOST.',
+    'IP address to which trunk SIP and all audio are bound; 0.0.0.0 for all. Default: TRUNKLINE_HOST.',
     optional(ip),
   ),
   voicePublicIp: setting(
     'TRUNKLINE_VOICE_PUBLIC_IP',
     '',
-    'IP address that browsers and trunks are told, where it is not the one that is bound: that of the NAT in front of us. Default: the one that is bound, or the first of this machine.',
+    'IP address advertised to browsers and trunks when it differs from the bound one, such as the public address of a NAT. Default: the bound address, or the first one of this machine.',
     optional(ip),
   ),
   sipPort: setting(
     'TRUNKLINE_SIP_PORT',
     '',
-    'Port of SIP of trunks, UDP and TCP; 0 takes any free one. Default: 5060, in the sandbox 0.',
+    'Port of trunk SIP, UDP and TCP; 0 takes any free one. Default: 5060, in the sandbox 0.',
     optional(integer(0, 65_535)),
   ),
   sipTlsPort: setting(
@@ -41,61 +41,61 @@ export const voiceSettings = {
   mediaEngine: setting(
     'TRUNKLINE_MEDIA_ENGINE',
     'embedded',
-    'What carries audio: threads of this process (embedded), or rtpengine.',
+    'Media engine: threads of this process (embedded), or rtpengine.',
     oneOf('embedded', 'rtpengine'),
   ),
   mediaWorkers: setting(
     'TRUNKLINE_MEDIA_WORKERS',
     '',
-    'Threads for audio. Default: one a core, less one.',
+    'Threads for audio. Default: one per core, minus one.',
     optional(integer(1, 64)),
   ),
   mediaCalls: setting(
     'TRUNKLINE_MEDIA_CALLS',
     '100',
-    'Calls at a time: of each thread, or of rtpengine as a whole. More are refused with 503.',
+    'Concurrent calls of each thread, or of rtpengine as a whole. More are refused with 503.',
     integer(1, 10_000),
   ),
   rtpengine: setting(
     'TRUNKLINE_RTPENGINE',
     '127.0.0.1:2223',
-    'Where rtpengine listens for commands (its listen-ng).',
+    'Address of the command port of rtpengine (its listen-ng).',
     peer,
   ),
   rtpengineKeys: setting(
     'TRUNKLINE_RTPENGINE_DTMF',
     '127.0.0.1:2224',
-    'Where we listen for the keys that rtpengine heard (its dtmf-log-dest).',
+    'Address at which we receive DTMF events of rtpengine (its dtmf-log-dest).',
     peer,
   ),
   rtpengineRecordings: setting(
     'TRUNKLINE_RTPENGINE_RECORDINGS',
     '/var/spool/rtpengine',
-    'The recording-dir of rtpengine, as this machine sees it.',
+    'The recording-dir of rtpengine, as a path on this machine.',
     text,
   ),
   callsAtATime: setting(
-    'TRUNKLINE_CALLS_AT_A_TIME',
+    'TRUNKLINE_MAX_CONCURRENT_CALLS',
     '20',
-    'Calls that an account may have at a time, unless an operator says otherwise (call-limits change).',
+    'Concurrent calls of an account, unless an operator sets another limit (call-limits change).',
     integer(1, 100_000),
   ),
   callsPerMinute: setting(
     'TRUNKLINE_CALLS_PER_MINUTE',
     '60',
-    'Calls that an account may try within a minute, unless an operator says otherwise.',
+    'Call attempts of an account per minute, unless an operator sets another limit.',
     integer(1, 100_000),
   ),
   callSpendPerDay: setting(
     'TRUNKLINE_CALL_SPEND_PER_DAY',
     '50',
-    'US dollars that an account may spend a day (UTC) on calls, unless an operator says otherwise.',
-    shaped(/^[0-9]{1,9}(\.[0-9]{1,6})?$/, 'wants US dollars such as 50 or 12.50'),
+    'US dollars that an account may spend on calls per day (UTC), unless an operator sets another limit.',
+    matching(/^[0-9]{1,9}(\.[0-9]{1,6})?$/, 'wants US dollars such as 50 or 12.50'),
   ),
   timelineDays: setting(
     'TRUNKLINE_RETENTION_DAYS_TIMELINES',
     '30',
-    'Days that the timelines of calls are kept.',
+    'Days for which call timelines are stored.',
     integer(1, 3650),
   ),
 }

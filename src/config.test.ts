@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { readConfig, sandboxExposure, settings } from './config.ts'
+import { deprecatedSettings, readConfig, sandboxExposure, settings } from './config.ts'
 
-test('without any setting the defaults of the documentation hold', () => {
+test('readConfig returns the documented defaults for an empty environment', () => {
   const config = readConfig({})
   assert.equal(config.host, '127.0.0.1')
   assert.equal(config.port, 8080)
@@ -12,7 +12,20 @@ test('without any setting the defaults of the documentation hold', () => {
   assert.equal(config.apiKey, null)
 })
 
-test('the sandbox is on with the embedded database on a loopback host without proxy or public URL, unless it is set', () => {
+test('a deprecated setting works with a warning, and is refused together with its present name', () => {
+  const former = { TRUNKLINE_CALLS_AT_A_TIME: '7' }
+  assert.equal(readConfig(former).callsAtATime, 7)
+  assert.deepEqual(deprecatedSettings(former), [
+    'TRUNKLINE_CALLS_AT_A_TIME is deprecated: use TRUNKLINE_MAX_CONCURRENT_CALLS',
+  ])
+  assert.deepEqual(deprecatedSettings({}), [])
+  assert.throws(
+    () => readConfig({ ...former, TRUNKLINE_MAX_CONCURRENT_CALLS: '8' }),
+    /remove TRUNKLINE_CALLS_AT_A_TIME/,
+  )
+})
+
+test('the sandbox is on by default only on loopback with the embedded database and neither proxy nor public URL', () => {
   assert.equal(readConfig({}).sandbox, true)
   assert.equal(readConfig({ TRUNKLINE_HOST: '0.0.0.0' }).sandbox, false)
   assert.equal(readConfig({ DATABASE_URL: 'postgres://db/x' }).sandbox, false)
@@ -32,7 +45,7 @@ test('the sandbox is on with the embedded database on a loopback host without pr
   assert.equal(readConfig({ TRUNKLINE_SANDBOX: 'false' }).sandbox, false)
 })
 
-test('a sandbox that other machines can reach has an exposure that names the setting, and one on loopback has none', () => {
+test('sandboxExposure names the setting that lets other machines reach the sandbox', () => {
   const exposure = (environment: NodeJS.ProcessEnv) => sandboxExposure(readConfig(environment))
   const on = { TRUNKLINE_SANDBOX: 'true' }
   assert.equal(exposure({}), null)
@@ -43,14 +56,14 @@ test('a sandbox that other machines can reach has an exposure that names the set
   assert.equal(exposure({ TRUNKLINE_HOST: '0.0.0.0' }), null, 'the sandbox is off')
 })
 
-test('an unknown setting is an error that suggests the nearest', () => {
+test('an unknown setting is refused with the closest known name', () => {
   assert.throws(
     () => readConfig({ TRUNKLINE_PROT: '1' }),
     /TRUNKLINE_PROT is not a setting; the nearest is TRUNKLINE_PORT/,
   )
 })
 
-test('a wrong value is an error that names the setting and what it wants', () => {
+test('an invalid value is refused with the setting and the expected form', () => {
   assert.throws(
     () => readConfig({ TRUNKLINE_PORT: 'http' }),
     /TRUNKLINE_PORT wants a whole number from 0 to 65535, not "http"/,
@@ -60,7 +73,7 @@ test('a wrong value is an error that names the setting and what it wants', () =>
   assert.throws(() => readConfig({ TRUNKLINE_TLS_CERT: 'a.pem' }), /TRUNKLINE_TLS_CERT and TRUNKLINE_TLS_KEY/)
 })
 
-test('a wrong value that may hold a secret is not repeated', () => {
+test('the error for an invalid value does not repeat a possible secret', () => {
   for (const [name, value] of [
     ['TRUNKLINE_API_KEY', 'hunter2'],
     ['TRUNKLINE_MEDIA_STORE', 's3://key:hunter2@'],
@@ -71,7 +84,7 @@ test('a wrong value that may hold a secret is not repeated', () => {
     )
 })
 
-test('.env.example names every setting with its default', () => {
+test('.env.example lists every setting with its default', () => {
   const example = readFileSync(new URL('../.env.example', import.meta.url), 'utf8')
   for (const { name, default: fallback, about } of Object.values(settings)) {
     assert.ok(example.includes(`# ${about}\n# ${name}=${fallback}\n`), name)

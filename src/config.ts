@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { voiceSettings } from './config-voice.ts'
-import { nearest } from './lib/nearest.ts'
+import { closestWord } from './platform/lib/levenshtein.ts'
 import {
   address,
   flag,
@@ -21,9 +21,9 @@ import {
   store,
   text,
   word,
-} from './lib/setting.ts'
+} from './platform/lib/setting.ts'
 
-/** Every setting, in the order in which the documentation shows them. The only reader of the environment. */
+/** All settings, in the order of the documentation. No other module reads the environment. */
 export const settings = {
   host: setting('TRUNKLINE_HOST', '127.0.0.1', 'Address that HTTP listens on.', text),
   port: setting('TRUNKLINE_PORT', '8080', 'Port of HTTP; 0 takes any free one.', integer(0, 65_535)),
@@ -46,24 +46,24 @@ export const settings = {
     'Sandbox carriers and /sandbox. Default: true with the embedded database on a loopback host, when neither TRUNKLINE_PUBLIC_URL nor TRUNKLINE_TRUST_PROXY is set; else false.',
     optional(flag),
   ),
-  tlsCert: setting('TRUNKLINE_TLS_CERT', '', 'Certificate file (PEM) for HTTPS by ourselves.', optional(text)),
+  tlsCert: setting('TRUNKLINE_TLS_CERT', '', 'Certificate file (PEM) for HTTPS without a proxy.', optional(text)),
   tlsKey: setting('TRUNKLINE_TLS_KEY', '', 'Key file (PEM) that belongs to the certificate.', optional(text)),
   trustProxy: setting(
     'TRUNKLINE_TRUST_PROXY',
     '',
-    'Proxies whose forwarded headers are believed: true, or addresses and networks separated by commas.',
+    'Proxies whose forwarded headers are trusted: true, or addresses and networks separated by commas.',
     optional(text),
   ),
   apiKey: setting(
     'TRUNKLINE_API_KEY',
     '',
-    'API key of the first account. Default: made at the first start.',
+    'API key of the first account. Default: generated at the first start.',
     optional(secret),
   ),
   operatorKey: setting(
     'TRUNKLINE_OPERATOR_KEY',
     '',
-    'Operator key. Default: made at the first start.',
+    'Operator key. Default: generated at the first start.',
     optional(secret),
   ),
   wrongKeysPerMinute: setting(
@@ -75,10 +75,10 @@ export const settings = {
   masterKey: setting(
     'TRUNKLINE_MASTER_KEY',
     '',
-    'Key that seals stored secrets. Default: made at the first start and kept in TRUNKLINE_HOME; set it where several machines share a database.',
+    'Key that encrypts stored secrets. Default: generated at the first start and stored in TRUNKLINE_HOME; set it where several machines share a database.',
     optional(secret),
   ),
-  publicUrl: setting('TRUNKLINE_PUBLIC_URL', '', 'Base of links. Default: from host and port.', optional(address)),
+  publicUrl: setting('TRUNKLINE_PUBLIC_URL', '', 'Base URL of links. Default: from host and port.', optional(address)),
   msgappName: setting(
     'TRUNKLINE_MSGAPP_NAME',
     '',
@@ -88,76 +88,81 @@ export const settings = {
   corsOrigins: setting(
     'TRUNKLINE_CORS_ORIGINS',
     '',
-    'Origins whose pages may use the voice SDK, separated by commas; * for all. In the sandbox, those of this machine may too.',
+    'Origins whose pages may use the voice SDK, separated by commas; * for all. The sandbox also admits origins of this machine.',
     list(origin),
   ),
   turnUrls: setting(
     'TRUNKLINE_TURN_URLS',
     '',
-    'STUN and TURN servers that voice clients are told of, such as turn:turn.example.com:3478?transport=udp, separated by commas.',
+    'STUN and TURN servers for voice clients, such as turn:turn.example.com:3478?transport=udp, separated by commas.',
     list(iceServer),
   ),
   turnSecret: setting(
     'TRUNKLINE_TURN_SECRET',
     '',
-    'The secret that the TURN servers share with us (static-auth-secret of coturn).',
+    'Secret shared with the TURN servers (static-auth-secret of coturn).',
     optional(secret),
   ),
   metricsToken: setting(
     'TRUNKLINE_METRICS_TOKEN',
     '',
-    'Token that /metrics wants as Authorization: Bearer. Default: none, and anyone who reaches the port may read it.',
+    'Token that /metrics requires as Authorization: Bearer. Default: none; anyone who reaches the port may read it.',
     optional(secret),
   ),
   ...voiceSettings,
   allowPrivateHooks: setting(
     'TRUNKLINE_ALLOW_PRIVATE_HOOKS',
     '',
-    'Webhooks to loopback and private addresses. Default: those of sandbox accounts, while TRUNKLINE_SANDBOX is true.',
+    'Allow webhooks to loopback and private addresses. Default: for sandbox accounts only, while TRUNKLINE_SANDBOX is true.',
     optional(flag),
   ),
   allowHttpHooks: setting(
     'TRUNKLINE_ALLOW_HTTP_HOOKS',
     '',
-    'Webhooks over plain HTTP. Default: those of sandbox accounts, while TRUNKLINE_SANDBOX is true.',
+    'Allow webhooks over plain HTTP. Default: for sandbox accounts only, while TRUNKLINE_SANDBOX is true.',
     optional(flag),
   ),
   allowHookNetworks: setting(
     'TRUNKLINE_ALLOW_HOOK_NETWORKS',
     '',
-    'Networks that webhooks may reach whatever they are, such as 10.1.0.0/16, separated by commas.',
+    'Networks that webhooks may always reach, such as 10.1.0.0/16, separated by commas.',
     list(network),
   ),
-  optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Honour STOP and its kin: no text goes to a contact who sent it.', flag),
+  optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Send no SMS to a contact who sent STOP or an equivalent.', flag),
   mediaStore: setting(
     'TRUNKLINE_MEDIA_STORE',
     '',
-    'Where files of messages and recordings of calls are kept: a folder, or s3://key:secret@bucket/prefix?region=…&endpoint=… (the secret escaped as in an address). Default: media in TRUNKLINE_HOME. Processes that share a database need one that they share too.',
+    'Store of message files and call recordings: a folder, or s3://key:secret@bucket/prefix?region=…&endpoint=… (the secret percent-encoded). Default: media in TRUNKLINE_HOME. Processes that share a database must share this store.',
     optional(store),
   ),
   encryptFiles: setting(
     'TRUNKLINE_ENCRYPT_FILES',
     'false',
-    'Encrypt files of messages and recordings of calls that are stored from now on, under keys made from the master key. Files that exist stay as they are and can still be read, also after this is turned off again.',
+    'Encrypt new message files and call recordings under keys derived from the master key. Existing files stay unchanged and readable, also after this is turned off again.',
     flag,
   ),
   deliveryDays: setting(
     'TRUNKLINE_RETENTION_DAYS_DELIVERIES',
     '30',
-    'Days that webhook deliveries are kept; the events themselves a week longer.',
+    'Days for which webhook deliveries are stored; events are stored a week longer.',
     integer(1, 3650),
   ),
-  auditDays: setting('TRUNKLINE_RETENTION_DAYS_AUDIT', '400', 'Days that the audit trail is kept.', integer(30, 3650)),
+  auditDays: setting(
+    'TRUNKLINE_RETENTION_DAYS_AUDIT',
+    '400',
+    'Days for which audit rows are stored.',
+    integer(30, 3650),
+  ),
   mediaDays: setting(
     'TRUNKLINE_RETENTION_DAYS_MEDIA',
     '',
-    'Days that files of messages are kept; the messages stay. Default: for ever.',
+    'Days for which message files are stored; the messages stay. Default: unlimited.',
     optional(integer(1, 3650)),
   ),
   recordingDays: setting(
     'TRUNKLINE_RETENTION_DAYS_RECORDINGS',
     '90',
-    'Days that recordings of calls are kept.',
+    'Days for which call recordings are stored.',
     integer(1, 3650),
   ),
   sandboxSipPort: setting(
@@ -169,10 +174,10 @@ export const settings = {
   log: setting(
     'TRUNKLINE_LOG',
     'info',
-    'Level of the log.',
+    'Log level.',
     oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   ),
-  readyFile: setting('TRUNKLINE_READY_FILE', '', 'File written once everything is ready.', optional(text)),
+  readyFile: setting('TRUNKLINE_READY_FILE', '', 'File that is written when the server is ready.', optional(text)),
   sandboxSmppPort: setting(
     'TRUNKLINE_SANDBOX_SMPP_PORT',
     '0',
@@ -182,13 +187,13 @@ export const settings = {
   quotas: setting(
     'TRUNKLINE_QUOTAS',
     '',
-    'Quotas of accounts where they differ from the defaults, such as webhooks=500,trial.webhooks=5; docs/operating.md lists them.',
+    'Account quotas that differ from the defaults, such as webhooks=500,trial.webhooks=5; docs/operating/quotas.md lists them.',
     quotaDefaults,
   ),
   reservationMinutes: setting(
     'TRUNKLINE_RESERVATION_MINUTES',
     '30',
-    'How long a reserved number is held.',
+    'Minutes for which a number stays reserved.',
     integer(1, 1440),
   ),
   registrationDays: setting(
@@ -200,35 +205,59 @@ export const settings = {
   quarantineDays: setting(
     'TRUNKLINE_QUARANTINE_DAYS',
     '30',
-    'Days that a released number rests before it is sold again.',
+    'Days before a released number is sold again.',
     integer(0, 365),
   ),
 } satisfies Record<string, Setting<unknown>>
 
 type Values = { [Key in keyof typeof settings]: ReturnType<(typeof settings)[Key]['read']> }
 
-/** The settings as the program uses them; `sandbox` is decided, and `isSandboxExplicit` when the setting names it. */
+/** The settings in use: `sandbox` is resolved, and `isSandboxExplicit` is true when the setting was given. */
 export type Config = Omit<Values, 'sandbox'> & { sandbox: boolean; isSandboxExplicit: boolean }
 
-/** Names that other programs of ours read: not settings of the server, and not errors either. */
-const elsewhere = ['TRUNKLINE_URL']
+/** Variables of our other programs: the server ignores them. */
+const foreignVariables = ['TRUNKLINE_URL', 'TRUNKLINE_BACKUP_PASSPHRASE']
 
 const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
 
+/** Deprecated names of settings, with the present ones. */
+const formerSettings: ReadonlyMap<string, string> = new Map([
+  ['TRUNKLINE_CALLS_AT_A_TIME', 'TRUNKLINE_MAX_CONCURRENT_CALLS'],
+])
+
+/** Returns a warning for each deprecated name in the environment. */
+export const deprecatedSettings = (environment: NodeJS.ProcessEnv): string[] =>
+  [...formerSettings]
+    .filter(([former]) => environment[former] !== undefined)
+    .map(([former, name]) => `${former} is deprecated: use ${name}`)
+
+/** Replaces deprecated names by the present ones. @throws SettingError when both are set */
+const withPresentNames = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
+  const present = { ...environment }
+  for (const [former, name] of formerSettings) {
+    if (present[former] === undefined) continue
+    if (present[name] !== undefined) reject(former, `is deprecated and ${name} is set: remove ${former}`)
+    present[name] = present[former]
+    delete present[former]
+  }
+  return present
+}
+
 /**
  * Reads the settings from an environment.
- * @throws SettingError that names the setting and the mend; an unknown TRUNKLINE_ name is an error too
+ * @throws SettingError with the setting and the fix; also for an unknown TRUNKLINE_ name
  */
-export const readConfig = (environment: NodeJS.ProcessEnv): Config => {
+export const readConfig = (given: NodeJS.ProcessEnv): Config => {
+  const environment = withPresentNames(given)
   const names = Object.values(settings).map(({ name }) => name)
   for (const name of Object.keys(environment)) {
-    if (!name.startsWith('TRUNKLINE_') || names.includes(name) || elsewhere.includes(name)) continue
+    if (!name.startsWith('TRUNKLINE_') || names.includes(name) || foreignVariables.includes(name)) continue
     if (name.startsWith('TRUNKLINE_TEST_')) continue
-    reject(name, `is not a setting; the nearest is ${nearest(name, names)}`)
+    reject(name, `is not a setting; the nearest is ${closestWord(name, names)}`)
   }
   const values = Object.fromEntries(
     Object.entries(settings).map(([key, one]) => [key, readOne(environment, one)]),
-  ) as Values // each value was made by its own setting's `read`
+  ) as Values // each value comes from its own setting's `read`
   if ((values.tlsCert === null) !== (values.tlsKey === null))
     reject('TRUNKLINE_TLS_CERT', 'and TRUNKLINE_TLS_KEY are set together or not at all')
   if (values.sipTlsPort !== null && values.tlsCert === null)
@@ -243,7 +272,7 @@ export const readConfig = (environment: NodeJS.ProcessEnv): Config => {
   }
 }
 
-/** Why the sandbox of this installation can be reached from other machines, for a warning; null when it cannot, or is off. */
+/** Returns the reason why other machines can reach the sandbox, for a warning; null when they cannot or it is off. */
 export const sandboxExposure = ({ sandbox, host, publicUrl, trustProxy }: Config): string | null => {
   if (!sandbox) return null
   if (!isLoopback(host)) return `TRUNKLINE_HOST is ${host}`
@@ -251,7 +280,7 @@ export const sandboxExposure = ({ sandbox, host, publicUrl, trustProxy }: Config
   return trustProxy === null ? null : 'TRUNKLINE_TRUST_PROXY is set'
 }
 
-/** The environment of the process, with the names of a `.env` file in the folder of the start where it does not have them. */
+/** Returns the environment of the process, completed from a `.env` file in the working directory. */
 export const environment = (file = '.env'): NodeJS.ProcessEnv => ({
   ...(existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}),
   ...process.env,

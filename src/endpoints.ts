@@ -1,71 +1,76 @@
-import { accountRoutes } from './accounts/routes.ts'
-import { auditRoutes } from './audit/routes.ts'
-import { callerRoutes } from './callers/routes.ts'
-import { callRoutes } from './calls/routes.ts'
-import { connectionRoutes } from './connections/routes.ts'
-import { contactFileRoutes } from './contacts/files/routes.ts'
-import { contactRoutes } from './contacts/routes.ts'
-import { deviceRoutes } from './devices/routes.ts'
-import { documentRoutes } from './documents/routes.ts'
-import { eventRoutes } from './events/routes.ts'
-import { healthRoutes } from './health/routes.ts'
-import type { Endpoint } from './http/endpoint.ts'
-import { ledgerRoutes } from './ledger/routes.ts'
-import { asideRoutes } from './msgapp/aside/routes.ts'
-import { channelRoutes } from './msgapp/channels/routes.ts'
-import { checkRoutes } from './msgapp/checks/routes.ts'
-import { groupRoutes } from './msgapp/groups/routes.ts'
-import { messageRoutes } from './msgapp/messages/routes.ts'
-import { pictureRoutes } from './msgapp/pictures/routes.ts'
-import { importRoutes } from './numbers/imports/routes.ts'
-import { stockRoutes } from './numbers/operator/routes.ts'
-import { pricingRoutes } from './numbers/pricing/routes.ts'
-import { registrationRoutes } from './numbers/registration-routes.ts'
-import { numberRoutes } from './numbers/routes.ts'
-import { operatorRoutes } from './operators/routes.ts'
-import type { Parts } from './parts.ts'
-import { possessionRoutes } from './possession/routes.ts'
-import { priceRoutes } from './prices/routes.ts'
-import { callSandboxRoutes } from './sandbox/call-routes.ts'
-import { chatSandboxRoutes } from './sandbox/chat-routes.ts'
-import { sandboxRoutes } from './sandbox/routes.ts'
-import { smsRoutes } from './sms/routes.ts'
-import { tokenRoutes } from './tokens/routes.ts'
-import { userRoutes } from './users/routes.ts'
-import { webhookRoutes } from './webhooks/routes.ts'
+import { accountRoutes } from './domains/accounts/routes.ts'
+import { auditRoutes } from './domains/audit/routes.ts'
+import { callerRoutes } from './domains/callers/routes.ts'
+import { callRoutes } from './domains/calls/routes.ts'
+import { connectionRoutes } from './domains/connections/routes.ts'
+import { contactFileRoutes } from './domains/contacts/files/routes.ts'
+import { contactRoutes } from './domains/contacts/routes.ts'
+import { deviceRoutes } from './domains/devices/routes.ts'
+import { documentRoutes } from './domains/documents/routes.ts'
+import { healthRoutes } from './domains/health/routes.ts'
+import { ledgerRoutes } from './domains/ledger/routes.ts'
+import { channelRoutes } from './domains/msgapp/channels/routes.ts'
+import { checkRoutes } from './domains/msgapp/checks/routes.ts'
+import { deadLetterRoutes } from './domains/msgapp/dead-letters/routes.ts'
+import { groupRoutes } from './domains/msgapp/groups/routes.ts'
+import { messageRoutes } from './domains/msgapp/messages/routes.ts'
+import { pictureRoutes } from './domains/msgapp/pictures/routes.ts'
+import { importRoutes } from './domains/numbers/imports/routes.ts'
+import { inventoryRoutes } from './domains/numbers/operator/routes.ts'
+import { pricingRoutes } from './domains/numbers/pricing/routes.ts'
+import { registrationRoutes } from './domains/numbers/registration/routes.ts'
+import { numberRoutes } from './domains/numbers/routes.ts'
+import { operatorRoutes } from './domains/operators/routes.ts'
+import { possessionRoutes } from './domains/possession/routes.ts'
+import { priceRoutes } from './domains/prices/routes.ts'
+import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
+import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
+import { sandboxRoutes } from './domains/sandbox/routes.ts'
+import { triggerRoutes } from './domains/sandbox/trigger/routes.ts'
+import { smsRoutes } from './domains/sms/routes.ts'
+import { tokenRoutes } from './domains/tokens/routes.ts'
+import { userRoutes } from './domains/users/routes.ts'
+import { webhookRoutes } from './domains/webhooks/routes.ts'
+import type { Endpoint } from './platform/http/endpoint.ts'
+import type { Services } from './services.ts'
 
-/** Every contract with the function that fulfils it. */
-export const makeEndpoints = (parts: Parts): Endpoint[] => [
-  ...accountRoutes(parts),
-  ...possessionRoutes(parts),
-  ...operatorRoutes(parts),
-  ...auditRoutes(parts),
-  ...userRoutes(parts),
-  ...tokenRoutes(parts),
-  ...deviceRoutes(parts),
-  ...numberRoutes(parts),
-  ...documentRoutes(parts),
-  ...registrationRoutes(parts),
-  ...importRoutes(parts),
-  ...stockRoutes(parts),
-  ...pricingRoutes(parts),
-  ...smsRoutes(parts),
-  ...callerRoutes(parts),
-  ...callRoutes(parts),
-  ...contactRoutes(parts),
-  ...contactFileRoutes(parts),
-  ...messageRoutes(parts),
-  ...checkRoutes(parts),
-  ...groupRoutes(parts),
-  ...pictureRoutes(parts),
-  ...webhookRoutes(parts),
-  ...channelRoutes(parts),
-  ...asideRoutes(parts),
-  ...ledgerRoutes(parts),
-  ...priceRoutes(parts),
-  ...connectionRoutes(parts),
-  ...(parts.config.sandbox
-    ? [...sandboxRoutes(parts), ...callSandboxRoutes(parts), ...chatSandboxRoutes(parts), ...eventRoutes(parts)]
+/** Returns all contracts with their handlers. */
+export const makeEndpoints = (services: Services): Endpoint[] => [
+  ...accountRoutes(services),
+  ...possessionRoutes(services),
+  ...operatorRoutes(services),
+  ...auditRoutes(services),
+  ...userRoutes(services),
+  ...tokenRoutes(services),
+  ...deviceRoutes(services),
+  ...numberRoutes(services),
+  ...documentRoutes(services),
+  ...registrationRoutes(services),
+  ...importRoutes(services),
+  ...inventoryRoutes(services),
+  ...pricingRoutes(services),
+  ...smsRoutes(services),
+  ...callerRoutes(services),
+  ...callRoutes(services),
+  ...contactRoutes(services),
+  ...contactFileRoutes(services),
+  ...messageRoutes(services),
+  ...checkRoutes(services),
+  ...groupRoutes(services),
+  ...pictureRoutes(services),
+  ...webhookRoutes(services),
+  ...channelRoutes(services),
+  ...deadLetterRoutes(services),
+  ...ledgerRoutes(services),
+  ...priceRoutes(services),
+  ...connectionRoutes(services),
+  ...(services.config.sandbox
+    ? [
+        ...sandboxRoutes(services),
+        ...callSandboxRoutes(services),
+        ...chatSandboxRoutes(services),
+        ...triggerRoutes(services),
+      ]
     : []),
-  ...healthRoutes(parts),
+  ...healthRoutes(services),
 ]

@@ -1,23 +1,23 @@
 import pino, { type DestinationStream, type LogFn, type Logger } from 'pino'
 import pretty from 'pino-pretty'
 import type { Config } from './config.ts'
-import { makeOutage, type Outage } from './db/outage.ts'
-import { errorStack, errorText } from './lib/error-text.ts'
+import { makeOutageMonitor, type OutageMonitor } from './platform/db/outage-monitor.ts'
+import { errorStack, errorText } from './platform/lib/error-text.ts'
 
-/** The fields of an error that are logged. Fields of libraries, which may quote what they were given, are not. */
-const told = (error: unknown): unknown => {
+/** Returns the logged fields of an error. Other fields are omitted: libraries may quote their input in them. */
+const errorFields = (error: unknown): unknown => {
   if (!(error instanceof Error)) return error
   const { name, cause } = error
   const [message, stack] = [errorText(error), errorStack(error)]
   const code = 'code' in error ? error.code : undefined
   const constraint = 'constraint' in error ? error.constraint : undefined
-  return { type: name, message, stack, code, constraint, ...(cause === undefined ? {} : { cause: told(cause) }) }
+  return { type: name, message, stack, code, constraint, ...(cause === undefined ? {} : { cause: errorFields(cause) }) }
 }
 
 /**
- * JSON lines on stdout, readable ones on a terminal. Nothing that is logged holds a secret, a text or a whole number.
- * @param to instead of stdout
- * @param isKnown errors whose lines are left out
+ * Writes JSON lines to stdout, readable lines to a terminal. No line holds a secret, message text or full phone number.
+ * @param to Default: stdout.
+ * @param isKnown true for errors that are not logged
  */
 export const makeLog = (
   level: Config['log'],
@@ -30,16 +30,19 @@ export const makeLog = (
     if (fields instanceof Object && 'err' in fields && isKnown(fields.err)) return
     method.apply(this, args)
   }
-  const options = { level, base: null, redact, serializers: { err: told }, hooks: { logMethod } }
+  const options = { level, base: null, redact, serializers: { err: errorFields }, hooks: { logMethod } }
   if (to) return pino(options, to)
   return process.stdout.isTTY
     ? pino(options, pretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true }))
     : pino(options)
 }
 
-/** A log that reports an outage of the database at its begin and its end, and the watch that it needs. */
-export const makeWatchedLog = (level: Config['log'], to?: DestinationStream): { log: Logger; outage: Outage } => {
-  const outage: Outage = makeOutage({
+/** Returns a log that reports a database outage once at its start and once at its end, and the outage detector. */
+export const makeWatchedLog = (
+  level: Config['log'],
+  to?: DestinationStream,
+): { log: Logger; outage: OutageMonitor } => {
+  const outage: OutageMonitor = makeOutageMonitor({
     began: (err) => log.error({ err }, 'database: unavailable'),
     ended: (seconds, errors) => log.info({ seconds, errors }, 'database: available again'),
   })

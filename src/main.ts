@@ -1,75 +1,91 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { freeVoice } from './calls/lease.ts'
-import { closeLeft } from './calls/ops.ts'
-import { type Config, environment, readConfig, sandboxExposure } from './config.ts'
-import { startEmbedded } from './db/embedded.ts'
-import { claimHome } from './db/home.ts'
-import { migrate } from './db/migrate.ts'
-import { connect } from './db/sql.ts'
-import { type FirstKeys, furnishChat, furnishLines, keysShown, prepare } from './first.ts'
-import { enterInstallation } from './installation/ops.ts'
-import { releaseLeases } from './jobs/worker.ts'
-import { openSeal } from './keys/ops.ts'
+import { assemble } from './assemble.ts'
+import { bootstrap, type InitialKeys, recordKeysPrinted, setUpSandboxCarriers, setUpSandboxChat } from './bootstrap.ts'
+import { checkPorts } from './check-ports.ts'
+import { type Config, deprecatedSettings, environment, readConfig, sandboxExposure } from './config.ts'
+import { freeVoiceLease } from './domains/calls/lease/voice-lease.ts'
+import { closeAllOpenCalls } from './domains/calls/ops.ts'
+import { enterInstallation } from './domains/installation/ops.ts'
+import { admitWith, KeyReplaced, openSeal } from './domains/keys/ops.ts'
+import { releaseConnectionLeases } from './domains/msgapp/runner/connection-manager.ts'
+import { syncNumbers } from './domains/sandbox/ops.ts'
+import { makeSimulatorClient } from './domains/sandbox/simulator-client.ts'
+import { startSimulator } from './domains/sandbox/simulator-process.ts'
+import { releaseEndpointLeases } from './domains/webhooks/ops.ts'
 import { makeWatchedLog } from './log.ts'
-import { releaseNetworks } from './msgapp/networks.ts'
-import { makeParts } from './parts.ts'
-import { checkPorts } from './ports.ts'
-import { run } from './run.ts'
-import { startCarrier } from './sandbox/child.ts'
-import { tellLines } from './sandbox/ops.ts'
-import { makeSimulator } from './sandbox/simulator.ts'
-import { makeNotifySystemd } from './systemd.ts'
-import { releaseLanes } from './webhooks/ops.ts'
+import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory.ts'
+import { startEmbedded } from './platform/db/embedded.ts'
+import { migrate } from './platform/db/migrate.ts'
+import { type Admit, connect } from './platform/db/sql.ts'
+import { releaseLeases } from './platform/jobs/consume/worker.ts'
+import { makeNotifySystemd } from './platform/lib/systemd.ts'
+import { startRoles } from './start-roles.ts'
 
 const drainMs = 30_000
 
 const version = String(JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version)
 
-/** What must be ended, last first. */
-const endings: { what: string; end: () => Promise<void> | void }[] = []
+/** Steps of the shutdown, run in reverse order. */
+const shutdownSteps: { what: string; end: () => Promise<void> | void }[] = []
 
-const say = (text: string) => process.stderr.write(`trunkline: ${text}\n`)
-const notifySystemd = makeNotifySystemd(process.env, say)
+const printError = (text: string) => process.stderr.write(`trunkline: ${text}\n`)
+const notifySystemd = makeNotifySystemd(process.env, printError)
 
 const start = async () => {
   const { values: flags } = parseArgs({ options: { 'forget-secrets': { type: 'boolean', default: false } } })
-  const config = readConfig(environment())
+  const variables = environment()
+  const config = readConfig(variables)
+  for (const warning of deprecatedSettings(variables)) printError(warning)
   const { log, outage } = makeWatchedLog(config.log)
   const home = resolve(config.home)
 
-  const claim = await claimHome(home, log)
-  endings.push({ what: 'home', end: claim.release })
-  // After the claim: a process that is ending on this home still has the ports.
+  const claim = await lockDataDirectory(home, log)
+  shutdownSteps.push({ what: 'home', end: claim.release })
+  if (existsSync(restoreFolderIn(home)))
+    throw new Error(
+      `A restore into ${home} was interrupted: run it again (npx trunkline restore FILE). To abandon it, remove ${restoreFolderIn(home)}.`,
+    )
+  // After the claim: a process that is stopping on this home still holds the ports.
   await checkPorts(config)
   const embedded = config.databaseUrl === null ? await startEmbedded({ home, log }) : null
-  if (embedded) endings.push({ what: 'database', end: embedded.stop })
+  if (embedded) shutdownSteps.push({ what: 'database', end: embedded.stop })
 
-  const onError = (error: Error) => log.warn({ err: error }, 'a connection to the database broke')
+  const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
   const url = config.databaseUrl ?? embedded?.url ?? ''
-  const patient = connect({ url, connections: 2, patient: true, onError })
-  await migrate(patient, { log })
-  await patient.end()
-  const db = connect({ url, connections: 16, onError, outage })
-  endings.push({ what: 'connections', end: db.end })
+  const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
+  await migrate(migrationDb, { log })
+  await migrationDb.end()
+  const admission: { admit: Admit } = { admit: async () => {} }
+  const db = connect({ url, connections: 16, onError, outage, admit: (sql) => admission.admit(sql) })
+  shutdownSteps.push({ what: 'connections', end: db.end })
   if (embedded) {
     await releaseLeases(db)
-    await releaseLanes(db)
-    await releaseNetworks(db)
-    await closeLeft(db)
-    await freeVoice(db)
+    await releaseEndpointLeases(db)
+    await releaseConnectionLeases(db)
+    await closeAllOpenCalls(db)
+    await freeVoiceLease(db)
   }
 
-  const seal = await openSeal(db, { home, given: config.masterKey, forget: flags['forget-secrets'] }, say)
-  const keys = await prepare(db, config)
+  const seal = await openSeal(db, { home, given: config.masterKey, forget: flags['forget-secrets'] }, printError)
+  const admit = admitWith(seal)
+  admission.admit = (sql) =>
+    admit(sql).catch((error: unknown) => {
+      if (error instanceof KeyReplaced) {
+        printError(error.message)
+        void shutDown(1)
+      }
+      throw error
+    })
+  const keys = await bootstrap(db, config)
 
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
-  const carrier = config.sandbox ? await startCarrier(home, ports, log) : null
-  if (carrier) endings.push({ what: 'sandbox', end: carrier.stop })
-  const simulator = makeSimulator(() => carrier && { port: carrier.controlPort, token: carrier.token })
+  const carrier = config.sandbox ? await startSimulator(home, ports, log) : null
+  if (carrier) shutdownSteps.push({ what: 'sandbox', end: carrier.stop })
+  const simulator = makeSimulatorClient(() => carrier && { port: carrier.controlPort, token: carrier.token })
 
   const tls =
     config.tlsCert && config.tlsKey ? { cert: readFileSync(config.tlsCert), key: readFileSync(config.tlsKey) } : null
@@ -78,41 +94,44 @@ const start = async () => {
   let address = config.publicUrl ?? addressAt(config.port)
   if (!embedded) {
     const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
-    const { end } = await enterInstallation(db, { publicUrl, mediaStore: config.mediaStore }, (err) =>
+    const { mediaStore, roles } = config
+    const { end } = await enterInstallation(db, { publicUrl, mediaStore, roles }, (err) =>
       log.error({ err }, 'processes: heartbeat failed'),
     )
-    endings.push({ what: 'entry among the processes', end })
+    shutdownSteps.push({ what: 'process registration', end })
   }
-  const parts = await makeParts({ config, version, db, log, seal, simulator, publicUrl: () => address })
-  endings.push({ what: 'watch', end: parts.changes.stop })
+  const services = await assemble({ config, version, db, log, seal, simulator, publicUrl: () => address })
+  shutdownSteps.push({ what: 'change notifications', end: services.changes.stop })
   if (carrier) {
-    const untold = (error: unknown) => log.warn({ err: error }, 'the sandbox was not told of all numbers')
-    endings.push({ what: 'lines', end: (await tellLines(parts, untold)).end })
+    const onAnnounceError = (error: unknown) =>
+      log.warn({ err: error }, 'sandbox: failed to announce numbers to the simulator')
+    shutdownSteps.push({ what: 'sandbox numbers', end: (await syncNumbers(services, onAnnounceError)).end })
   }
-  const chat = carrier && (await furnishChat(parts, carrier))
-  const lines = carrier && (await furnishLines(parts, carrier))
+  const sandboxChat = carrier && (await setUpSandboxChat(services, carrier))
+  const sandboxConnections = carrier && (await setUpSandboxCarriers(services, carrier))
 
-  const running = await run(parts, tls)
-  endings.push({
+  const running = await startRoles(services, tls)
+  shutdownSteps.push({
     what: 'roles',
     end: () => {
-      claim.draining()
+      claim.markDraining()
       return running.stop()
     },
   })
   const local = addressAt(running.port)
   address = config.publicUrl ?? local
 
-  if (lines && config.roles.includes('worker')) await parts.carriers.settled(lines.sms, 10)
-  if (chat && config.roles.includes('worker')) await parts.networks.settled(chat, 10)
-  if (config.roles.includes('voice')) await parts.voice.known()
-  if (lines && config.roles.includes('voice')) await parts.voice.settled(lines.trunk, 10)
-  parts.life.ready = true
+  if (sandboxConnections && config.roles.includes('worker'))
+    await services.carriers.whenSettled(sandboxConnections.sms, 10)
+  if (sandboxChat && config.roles.includes('worker')) await services.networks.waitUntilSettled(sandboxChat, 10)
+  if (config.roles.includes('voice')) await services.voice.decided()
+  if (sandboxConnections && config.roles.includes('voice')) await services.voice.settled(sandboxConnections.trunk, 10)
+  services.lifecycle.ready = true
   const ready = {
     url: local,
     pid: process.pid,
     ...(carrier ? { smpp_port: carrier.smppPort, sip_port: carrier.sipPort } : {}),
-    ...(parts.voice.port() === null ? {} : { voice_port: parts.voice.port() }),
+    ...(services.voice.port() === null ? {} : { voice_port: services.voice.port() }),
     ...(keys ? { api_key: keys.apiKey, operator_key: keys.operatorKey } : {}),
   }
   if (config.readyFile) {
@@ -120,19 +139,20 @@ const start = async () => {
     renameSync(`${config.readyFile}.new`, config.readyFile)
   }
   void notifySystemd('READY=1')
-  greet(address, keys, config)
+  printBanner(address, keys, config)
   const exposure = sandboxExposure(config)
   if (exposure !== null) {
     log.warn({ exposure }, 'sandbox: reachable from other machines')
-    process.stderr.write(exposedSandbox(exposure))
+    process.stderr.write(sandboxWarning(exposure))
   }
-  // Where this fails the keys are shown once more at the next start.
-  if (keys) await keysShown(db).catch((err) => log.warn({ err }, 'start: failed to record that the keys were shown'))
-  sweep()
+  // If this fails, the next start replaces the keys and prints them.
+  if (keys)
+    await recordKeysPrinted(db).catch((err) => log.warn({ err }, 'start: failed to record that the keys were shown'))
+  collectGarbage()
 }
 
-/** Prints the addresses, and the keys that were generated: those of the settings are known, and logs keep what is printed. */
-const greet = (address: string, keys: FirstKeys | null, { sandbox, apiKey, operatorKey }: Config) => {
+/** Prints the addresses and the generated keys. Keys of the settings are not printed, as logs may store the output. */
+const printBanner = (address: string, keys: InitialKeys | null, { sandbox, apiKey, operatorKey }: Config) => {
   const generated = [
     ...(keys && apiKey === null ? [`  API key        ${keys.apiKey}`] : []),
     ...(keys && operatorKey === null ? [`  Operator key   ${keys.operatorKey}`] : []),
@@ -147,58 +167,58 @@ const greet = (address: string, keys: FirstKeys | null, { sandbox, apiKey, opera
   process.stdout.write(`${lines.join('\n')}\n`)
 }
 
-const exposedSandbox = (exposure: string) => `
+const sandboxWarning = (exposure: string) => `
   WARNING: the sandbox is on, and other machines can reach this server (${exposure}).
-  Sandbox accounts can move the platform's clock, call private addresses of this network and make up calls and
+  Sandbox accounts can move the platform's clock, call private addresses of this network and simulate calls and
   messages. Set TRUNKLINE_SANDBOX=false for real traffic.
 
 `
 
-/** Gives back what only the start needed: most of it young space that V8 would keep committed (145 MB before, 85 after). */
-const sweep = () => {
+/** Releases memory that only the start needed, mostly V8's young space (145 MB committed before, 85 MB after). */
+const collectGarbage = () => {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')
   if (typeof collect === 'function') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
-let ending: Promise<never> | null = null
+let shutdown: Promise<never> | null = null
 
-/** Ends everything in the opposite order of its start. */
-const end = (code: number): Promise<never> => {
-  ending ??= (async () => {
+/** Runs the shutdown steps in reverse order, then exits. */
+const shutDown = (code: number): Promise<never> => {
+  shutdown ??= (async () => {
     setTimeout(() => process.exit(1), drainMs).unref()
     const notified = notifySystemd('STOPPING=1')
     let status = code
-    for (const { what, end } of endings.toReversed()) {
+    for (const { what, end } of shutdownSteps.toReversed()) {
       try {
         await end()
       } catch (error) {
         status = 1
-        say(`ending the ${what} failed: ${error}`)
+        printError(`failed to stop: ${what} (${error})`)
       }
     }
     await notified
     process.exit(status)
   })()
-  return ending
+  return shutdown
 }
 
-// Ctrl-C reaches npm too, which hands it on: the second one is the same wish.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void end(0))
+// Ctrl-C also reaches npm, which forwards it: the second signal repeats the first.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void shutDown(0))
 
-// By default Node opens its debugger on this signal, and whoever reaches that can run code.
+// By default Node opens its debugger on this signal, which lets anyone who reaches it run code.
 process.on('SIGUSR1', () => {})
 
-// When npm is killed, nobody would end us.
+// npm cannot forward a signal when it is killed itself: stop when the parent is gone.
 if (process.env.npm_lifecycle_event) {
   const parent = process.ppid
-  setInterval(() => process.ppid !== parent && void end(0), 1000).unref()
+  setInterval(() => process.ppid !== parent && void shutDown(0), 1000).unref()
 }
 
 try {
   await start()
 } catch (error) {
   const text = error instanceof Error ? (process.env.TRUNKLINE_LOG === 'debug' ? error.stack : error.message) : error
-  say(String(text))
-  await end(1)
+  printError(String(text))
+  await shutDown(1)
 }

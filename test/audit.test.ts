@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import { type Contract, isAudited, isRepeatable } from '../src/http/endpoint.ts'
-import { keyHash } from '../src/lib/secret.ts'
+import { type Contract, isAudited, isRepeatable } from '../src/platform/http/endpoint.ts'
+import { keyHash } from '../src/platform/lib/secret.ts'
 import { recipes } from './recipes/all.ts'
 import type { Request } from './recipes/recipe.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
 
-// Every audited contract: one row for the act, and none for what was refused.
+// Every audited contract writes one row per performed action, and none for a refused one.
 
-const world = await makeScenery()
+const world = await makeRecipeWorld()
 const { db, operatorKey } = world
 const scene = await makeScene(world, 'audited')
 
@@ -48,13 +48,15 @@ test('the walk sees the audited contracts', () => {
   assert.ok(audited.length >= 42, `saw only ${audited.length} audited contracts`)
 })
 
-/** Acts that change something: a field has one value before and another after. */
+/** Actions that change something: a field has one value before and another after. */
 const changing = new Set([
   'changeAccount',
   'changeUser',
   'changeCallLimits',
   'changeConnection',
   'creditAccount',
+  'debitAccount',
+  'correctBalance',
   'setPrices',
   'setNumberPrices',
   'suspendNumber',
@@ -66,7 +68,7 @@ const changing = new Set([
   'verifyCallerId',
 ])
 
-/** A second request that differs from the recipe's, where the recipe's own always writes the same. */
+/** A second request that differs from the recipe's, for recipes that always write the same values. */
 const otherOf: Record<string, (request: Request) => Request> = {
   setPrices: (request) => ({ ...request, body: { prices: [{ kind: 'sms_in', prefix: '999', price: '0.02' }] } }),
   setNumberPrices: (request) => ({
@@ -95,9 +97,10 @@ for (const contract of audited) {
     assert.equal(row.actor_label, 'test')
     assert.equal(row.address, '127.0.0.1')
     assert.equal(row.request_id, answer.headers['x-request-id'])
-    if (!isOperator || contract.url.includes(':account_uuid')) assert.equal(row.account_id, scene.tenant.id)
-    // Price lists are of the installation: they have no id.
-    if (!/Prices$/.test(contract.id)) assert.ok(row.targets.length > 0 && !row.targets.includes(''), 'no target')
+    if (!isOperator || contract.url.includes(':account_uuid'))
+      assert.equal(row.account_id, asked.params?.account_uuid?.slice(3) ?? scene.tenant.id)
+    // Price lists belong to the installation and have no id.
+    if (!/Prices?$/.test(contract.id)) assert.ok(row.targets.length > 0 && !row.targets.includes(''), 'no target')
     const differing = row.changes.filter(
       (one) => 'before' in one && 'after' in one && (one.before !== one.after || /•••$/.test(String(one.after))),
     )
@@ -135,7 +138,7 @@ for (const contract of audited) {
     })
 }
 
-test('an act and its audit row are one transaction: whichever fails at the commit, neither stays', async () => {
+test('an action and its audit row share one transaction: when either fails at commit, neither is stored', async () => {
   await db.raw(
     `create function fail_late() returns trigger language plpgsql as $$ begin raise exception 'late'; end $$`,
   )
@@ -147,7 +150,7 @@ test('an act and its audit row are one transaction: whichever fails at the commi
   ]
   const before = await state()
   for (const table of ['audit', 'accounts']) {
-    // Deferred: everything was written when it fails.
+    // The trigger is deferred: every row has been written when it fails.
     await db.raw(`create constraint trigger fail_late after insert or update on ${table} deferrable initially deferred
       for each row execute function fail_late()`)
     const request = { ...(await requestOf(contract)), body: { name: 'never' } }

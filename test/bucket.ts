@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { after } from 'node:test'
 
-/** A store that speaks S3, for the file that starts it: it believes every signature, and checks digests. */
+/** An S3 server for the calling test file: it accepts every signature and verifies digests. */
 export const startBucket = async () => {
   const objects = new Map<string, Buffer>()
   const heard: string[] = []
@@ -32,9 +32,9 @@ export const startBucket = async () => {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   after(() => server.close())
-  const { port } = server.address() as AddressInfo // it listens on TCP
+  const { port } = server.address() as AddressInfo // a TCP server
   const endpoint = encodeURIComponent(`http://127.0.0.1:${port}`)
-  /** Nobody listens there any more. */
+  /** Stops listening. */
   const leave = () => {
     server.close()
     server.closeAllConnections()

@@ -7,12 +7,12 @@ import { temporaryFolder } from './servers.ts'
 
 const root = join(import.meta.dirname, '..')
 
-/** The library that this process has loaded, as ldd would show it. */
+/** The libatomic that this process has loaded, as ldd would show it. */
 const libatomic = /\S+libatomic\.so\.1\S*/.exec(
   process.platform === 'linux' ? readFileSync('/proc/self/maps', 'utf8') : '',
 )?.[0]
 
-/** A checkout whose dependencies are installed and whose Node was never started. */
+/** A checkout with installed dependencies, in which Node was never started. */
 const makeCheckout = (): string => {
   const checkout = temporaryFolder()
   for (const folder of ['scripts', 'node_modules/.bin']) mkdirSync(join(checkout, folder), { recursive: true })
@@ -23,7 +23,7 @@ const makeCheckout = (): string => {
   return checkout
 }
 
-test('a machine without libatomic is told which package to install', {
+test('the start names the package to install on a machine without libatomic', {
   skip: libatomic ? false : 'this Node does not load libatomic',
 }, () => {
   const script = 'mount --bind /dev/null "$1" && exec "$2" scripts/ready.mjs'
@@ -37,7 +37,7 @@ test('a machine without libatomic is told which package to install', {
   assert.match(stderr, /libatomic\.so\.1 is missing.*apt-get install libatomic1/)
 })
 
-test('dependencies that a person installed without the development ones are not installed again', () => {
+test('dependencies installed without the development ones are not installed again', () => {
   const checkout = makeCheckout()
   const stamp = join(checkout, 'node_modules/.trunkline-stamp')
   const { packages }: { packages: Record<string, { dev?: boolean }> } = JSON.parse(
@@ -48,7 +48,7 @@ test('dependencies that a person installed without the development ones are not 
     rmSync(stamp, { force: true })
     const left = Object.fromEntries(Object.entries(installed).filter(([path]) => path !== without))
     writeFileSync(join(checkout, 'node_modules/.package-lock.json'), JSON.stringify({ packages: left }))
-    // Without npm_execpath and with an empty PATH there is no npm that could install.
+    // Without npm_execpath and with an empty PATH, no npm could install anything.
     const env = { PATH: '/nonexistent' }
     return spawnSync(process.execPath, ['scripts/ready.mjs', ...flags], { cwd: checkout, encoding: 'utf8', env }).stderr
   }

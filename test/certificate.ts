@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A self-signed certificate for these names, and its key, PEM. Wants openssl. */
+/** A self-signed certificate for these names, and its key, as PEM. Requires openssl. */
 export const certificate = (names = 'IP:127.0.0.1,DNS:carrier.test'): { cert: string; key: string } => {
   const folder = mkdtempSync(join(tmpdir(), 'tls-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

@@ -5,16 +5,18 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { openapiFile, openapiText } from '../scripts/openapi.ts'
+import { commandsFile, commandsText, openapiFile, openapiText } from '../scripts/openapi.ts'
 import { packages } from './needs.ts'
 
 const root = join(import.meta.dirname, '..')
 
-/** Measured, in seconds of processor time: tsc 13 as it comes, 7 with one checker, 5 when it collects no garbage either, in 770 MB. */
+/**
+ * CPU time, measured: tsc takes 13 s by default, 7 s with one checker, and 5 s without garbage collection, in 770 MB.
+ */
 const frugal = ['--checkers', '1']
 const roomy = { GOGC: 'off' }
 
-/** Runs a tool of node_modules; all that it prints is the reason of the failure. */
+/** Runs a tool of node_modules. A failure shows the tool's whole output. */
 const passes = async (tool: string, ...flags: string[]) => {
   const child = spawn(join(root, 'node_modules/.bin', tool), flags, {
     cwd: root,
@@ -33,18 +35,23 @@ test('lint and format agree', () => passes('biome', 'check', '--error-on-warning
 
 test('nothing is dead: files, exports, dependencies', () => passes('knip', '--no-progress', '--no-config-hints'))
 
-test('docs/openapi.json is what the contracts say', () => {
-  const kept = readFileSync(openapiFile, 'utf8')
-  assert.ok(kept === openapiText(), 'run: node_modules/.bin/node scripts/openapi.ts')
+test('docs/openapi.json matches the contracts', () => {
+  const stored = readFileSync(openapiFile, 'utf8')
+  assert.ok(stored === openapiText(), 'run: node_modules/.bin/node scripts/openapi.ts')
 })
 
-test('.ci/run installs what tests want, and nothing else', () => {
+test('src/interfaces/cli/contracts.json matches the contracts', () => {
+  const stored = readFileSync(commandsFile, 'utf8')
+  assert.ok(stored === commandsText(), 'run: node_modules/.bin/node scripts/openapi.ts')
+})
+
+test('.ci/run installs exactly the programs that tests need', () => {
   const script = readFileSync(join(root, '.ci/run'), 'utf8')
   const [, list = ''] = /^packages=\((.*)\)$/m.exec(script) ?? []
   assert.deepEqual(list.split(' ').sort(), Object.values(packages).sort())
 })
 
-test('every program that tests may want is wanted by one', () => {
+test('every listed program is needed by a test', () => {
   const files = globSync('{src,simulator,test,scripts}/**/*.ts', { cwd: root })
   const tests = files.map((path) => readFileSync(join(root, path), 'utf8')).join('')
   for (const name of Object.keys(packages)) assert.ok(tests.includes(`needs('${name}'`), `no test needs ${name}`)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { unlimited } from '../src/accounts/unlimited.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { unlimited } from '../src/domains/accounts/unlimited.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 
-// Clients of services of this kind, which change the base URL alone.
+// Clients of comparable services must work when only the base URL changes.
 
-const world = await makeScenery()
+const world = await makeRecipeWorld()
 const scene = await makeScene(world, 'clients')
 const { tenant } = scene
 
@@ -21,7 +21,7 @@ test('a path with a trailing slash is the same path', async () => {
   assert.deepEqual([status, body.data.event_name], [201, 'contact.created'])
 })
 
-test('one Idempotency-Key holds for a path with and without its trailing slash', async () => {
+test('one Idempotency-Key applies to a path with and without its trailing slash', async () => {
   const send = (url: string) =>
     world.app.inject({
       method: 'POST',

@@ -1,7 +1,7 @@
-import type { Db } from '../src/db/sql.ts'
-import { uuid } from '../src/lib/id.ts'
+import type { Db } from '../src/platform/db/sql.ts'
+import { uuid } from '../src/platform/lib/id.ts'
 
-/** A connection to the sandbox's chat network that no process runs. @returns its id */
+/** Creates a connection to the sandbox's chat network that no process runs. @returns its id */
 export const idleConnection = async (db: Db): Promise<string> => {
   const id = uuid()
   await db.run`

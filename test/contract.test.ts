@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import { refusals } from '../src/http/endpoint.ts'
-import { type ProblemName, problems } from '../src/http/problem.ts'
+import { refusals } from '../src/platform/http/endpoint.ts'
+import { type ProblemName, problems } from '../src/platform/http/problem.ts'
 import { recipes } from './recipes/all.ts'
 import { answerFault } from './recipes/answer.ts'
-import { makeBrokenWorld, makeCutWorld } from './recipes/away.ts'
-import { refused, type Stages } from './recipes/generic.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { type RefusalWorlds, refusalOf } from './recipes/common-refusals.ts'
+import { makeBrokenWorld, makeCutWorld } from './recipes/faulty-worlds.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
 import { makeWorld } from './world.ts'
 
 const [world, broken, cut, strict] = await Promise.all([
-  makeScenery(),
+  makeRecipeWorld(),
   makeBrokenWorld(),
   makeCutWorld(),
   makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_WRONG_KEYS_PER_MINUTE: '1' }),
 ])
-const stages: Stages = { scene: await makeScene(world, 'recipe'), broken, cut, strict }
+const stages: RefusalWorlds = { scene: await makeScene(world, 'recipe'), broken, cut, strict }
 
 const recipeOf = (id: string) => {
   const recipe = recipes[id]
@@ -57,7 +57,7 @@ for (const contract of contracts) {
   for (const name of Object.keys(refusals(contract)) as ProblemName[]) {
     const { status } = problems[name]
     test(`${contract.id} answers ${status}`, async () => {
-      const answer = await refused(stages, contract, recipeOf(contract.id), name)
+      const answer = await refusalOf(stages, contract, recipeOf(contract.id), name)
       assert.ok(answer, `${contract.id} has no recipe for ${name}: give it one in test/recipes`)
       assert.equal(answer.status, status, answer.text)
       assert.equal(answerFault(contract, answer), null)

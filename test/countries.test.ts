@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Static } from 'typebox'
-import type { Contract, refusals } from '../src/http/endpoint.ts'
-import { problems } from '../src/http/problem.ts'
-import { loadCatalogue, stockSandbox } from '../src/numbers/catalogue.ts'
-import * as c from '../src/numbers/contract.ts'
+import { loadCatalogue, stockSandbox } from '../src/domains/numbers/catalogue/load-catalogue.ts'
+import * as c from '../src/domains/numbers/contract.ts'
+import type { Contract, refusals } from '../src/platform/http/endpoint.ts'
+import { problems } from '../src/platform/http/problem.ts'
 import { answerFault } from './recipes/answer.ts'
 import type { Request } from './recipes/recipe.ts'
 import { send } from './recipes/send.ts'
 import { makeWorld, type Tenant } from './world.ts'
 
-// The way to a number through every endpoint of the interface, country by country; each answer is held to its contract.
+// Finding and buying a number through every endpoint of the API, country by country. Each answer is checked against its
+// contract.
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const world = await makeWorld()
@@ -22,15 +23,15 @@ before(async () => {
   buyer = await world.tenant({ balance: '1000000' })
 })
 
-/** Calls an endpoint that must fulfil the request. */
+/** Calls an endpoint that must succeed. */
 const ask = async <const C extends Contract>(contract: C, request: Request = {}): Promise<Static<C['reply']>> => {
   const answer = await send(world, contract, buyer, request)
   const fault = answerFault(contract, answer)
   assert.equal(fault ?? answer.status, contract.status, `${contract.id} ${JSON.stringify(request)}: ${answer.text}`)
-  return answer.body as Static<C['reply']> // answerFault has just held it to that schema
+  return answer.body as Static<C['reply']> // answerFault has just checked that schema
 }
 
-/** Calls one that must refuse. @returns its error_code */
+/** Calls an endpoint that must refuse. @returns its error_code */
 const refused = async (contract: Contract, request: Request, why: keyof ReturnType<typeof refusals>) => {
   const answer = await send(world, contract, buyer, request)
   assert.equal(answerFault(contract, answer), null)
@@ -63,7 +64,7 @@ const shop = async ({ id, type, iso_country_code, features, price, allow_number_
   return own
 }
 
-/** Walks a country from its types and places to a number that is bought, and released. */
+/** Walks a country from its types and places to a purchased number, and releases it. */
 const walk = async ({ iso_country_code: iso, prefix, did_types }: Country) => {
   const { regions } = (await ask(c.listRegions, { query: { country: iso } })).data
   assert.equal(regions.length > 0, ['US', 'CA', 'GB'].includes(iso), iso)
@@ -97,7 +98,7 @@ const walk = async ({ iso_country_code: iso, prefix, did_types }: Country) => {
 
 type Country = Static<typeof c.listCountries.reply>['data']['countries'][number]
 
-/** Cities and their area codes as the national numbering plans have them. */
+/** Cities and their area codes, from the national numbering plans. */
 const known: Record<string, [prefix: string, city: string][]> = {
   US: [
     ['213', 'Los Angeles'],
@@ -160,13 +161,13 @@ const known: Record<string, [prefix: string, city: string][]> = {
   PK: [['021', 'Karachi']],
 }
 
-test('countries are walked from their places to a number that is bought, and released', async (t) => {
+test('in each country a number can be found by place, bought and released', async (t) => {
   const { countries } = (await ask(c.listCountries)).data
   await ask(c.listTypes)
   const named = countries.filter(({ iso_country_code: iso }) => iso in known)
   assert.equal(named.length, Object.keys(known).length)
   const others = countries.filter((one) => !named.includes(one))
-  // The long form walks them all; the short one every sixth of those without a city named above.
+  // The long form covers every country; the short form every sixth of those without a city named above.
   const walked = [...named, ...others.filter((_, i) => long || i % 6 === 0)]
   for (const country of walked) await walk(country)
   assert.equal((await ask(c.listVirtualNumbers)).total, 0)
@@ -174,7 +175,7 @@ test('countries are walked from their places to a number that is bought, and rel
   assert.ok(walked.length >= 60)
 })
 
-test('cities are found by their real area codes, and their numbers begin with these', async () => {
+test('cities are found by their real area codes, and their numbers begin with them', async () => {
   const { countries } = (await ask(c.listCountries)).data
   for (const [iso, places] of Object.entries(known)) {
     const country = countries.find((one) => one.iso_country_code === iso)

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import { uuid } from '../src/lib/id.ts'
+import { uuid } from '../src/platform/lib/id.ts'
 import { recipes } from './recipes/all.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { nodeOf } from './recipes/schema.ts'
 import { send } from './recipes/send.ts'
 
-const scene = await makeScene(await makeScenery(), 'cursor')
+const scene = await makeScene(await makeRecipeWorld(), 'cursor')
 const lists = contracts.filter(({ query }) => query && 'cursor' in (nodeOf(query).properties ?? {}))
 
 const base64url = (text: string | Buffer): string => Buffer.from(text).toString('base64url')
 const id = uuid()
 const now = '2026-01-01T00:00:00.000000Z'
 
-/** What others than the server write into `cursor`, by what is wrong with it. */
+/** Values of `cursor` that the server never issues, by their defect. */
 const forged = (list: string): Record<string, string> => {
   const cursor = (...parts: string[]) => base64url([list, ...parts].join('|'))
   const another = lists.find((one) => one.id !== list)?.id ?? ''
@@ -50,13 +50,13 @@ const forged = (list: string): Record<string, string> => {
     'an id in braces': cursor(now, `{${id}}\0`),
     'U+0000': cursor(now, '\0'),
     'a cursor of another list': base64url([another, now, id].join('|')),
-    'a cursor of versions before': base64url(`${now}|${id}`),
+    'a cursor of earlier versions': base64url(`${now}|${id}`),
     'over-long': base64url('x'.repeat(5_000)),
     ...Object.fromEntries(Object.entries(times).map(([what, time]) => [`${what} as its time`, cursor(time, id)])),
   }
 }
 
-test('every list with a cursor is looked at', () => {
+test('every list with a cursor is tested', () => {
   assert.ok(lists.length >= 14, `saw only ${lists.length} lists`)
 })
 
@@ -66,7 +66,7 @@ for (const contract of lists) {
     assert.ok(recipe)
     const { query, ...request } = await recipe.ok(scene)
     for (const [what, cursor] of Object.entries(forged(contract.id))) {
-      // Conversations are named by peers, which have any form.
+      // Conversations are identified by peers, which have any form.
       if (what === 'a malformed id' && contract.id === 'listConversations') continue
       const asked = { ...request, query: { ...query, cursor } }
       const { status, text } = await send(scene.world, contract, scene.tenant, asked)
@@ -76,7 +76,7 @@ for (const contract of lists) {
   })
 }
 
-test('a list is gone through by its own cursors to the end, without a row twice or left out', async () => {
+test('a list read to its end by its own cursors returns each row exactly once', async () => {
   const { world } = scene
   const who = await world.tenant()
   for (let i = 0; i < 5; i++) {

@@ -7,11 +7,11 @@ import { runChild } from './child.ts'
 import { onEachPostgres, testDatabase } from './database.ts'
 
 onEachPostgres((database) => {
-  test('a test database has the schema, and is nobody else’s', async () => {
+  test('a test database has the schema and is not shared', async () => {
     const [one, other] = await Promise.all([database(), database()])
     assert.notEqual(one.url, other.url)
-    await one.run`insert into facts (name, value) values ('mine', '1')`
-    assert.deepEqual(await other.many`select from facts where name = 'mine'`, [])
+    await one.run`insert into installation_state (name, value) values ('mine', '1')`
+    assert.deepEqual(await other.many`select from installation_state where name = 'mine'`, [])
   })
 
   test('a test database can be ended twice', async () => {
@@ -32,7 +32,7 @@ test('a run that is killed leaves neither server nor folder', async () => {
     const { url } = await startServer()
     console.log(url)
     setInterval(() => {}, 1000)`)
-  const data = new URL(await child.line()).searchParams.get('host') ?? ''
+  const data = new URL(await child.readLine()).searchParams.get('host') ?? ''
   const home = dirname(dirname(dirname(data)))
   assert.match(home, /trunkline-test-\w+$/)
   assert.ok(existsSync(data))

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-// A message is one text, or several joined.
+// A message is one string, or several joined.
 const text = String.raw`(?:\x60[^\x60]*\x60|'[^']*'|"[^"]*")`
 const thrown = [
   new RegExp(
@@ -21,7 +21,7 @@ const codesOf = (source: string, ways: readonly RegExp[]): string[] =>
 
 test('docs/errors.md names every error code that the program can throw', () => {
   const files = globSync('src/**/*.ts', { cwd: root }).filter((path) => !/\.test\.ts$|contract\.ts$/.test(path))
-  const usual = codesOf(read('src/http/problem.ts'), [/code: '([a-z_0-9]+)'/g])
+  const usual = codesOf(read('src/platform/http/problem.ts'), [/code: '([a-z_0-9]+)'/g])
   const codes = new Set([...usual, ...files.flatMap((path) => codesOf(read(path), thrown))])
   assert.ok(codes.size >= 90, `saw only ${codes.size} codes`)
   const named = new Set(codesOf(read('docs/errors.md'), [/^\| `([a-z_0-9]+)` \|/gm]))

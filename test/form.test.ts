@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import type { Contract } from '../src/http/endpoint.ts'
-import { bodyReader } from '../src/http/form.ts'
-import { exampleOf } from '../src/http/openapi.ts'
+import { bodyReader } from '../src/platform/http/body-reader.ts'
+import type { Contract } from '../src/platform/http/endpoint.ts'
+import { exampleOf } from '../src/platform/http/openapi.ts'
 import { recipes } from './recipes/all.ts'
 import { allows, answerFault } from './recipes/answer.ts'
 import type { Request } from './recipes/recipe.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { type Node, nodeOf } from './recipes/schema.ts'
 import { send } from './recipes/send.ts'
 
-// Form tools send every field: blanks for fields left out, and strings for numbers.
+// Form tools send every field: empty strings for absent fields, and strings for numbers.
 
-const scene = await makeScene(await makeScenery(), 'form')
+const scene = await makeScene(await makeRecipeWorld(), 'form')
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value)
@@ -25,7 +25,7 @@ const takesNull = (node: Node): boolean =>
     ({ type, enum: values, const: value }) => type === 'null' || value === null || values?.includes(null),
   )
 
-/** A value with every optional field of its schema that it leaves out; groups of fields are filled field by field. */
+/** A value with every optional field that it omits; nested objects are filled field by field. */
 const filledUp = (node: Node, value: unknown, empty: (field: Node) => unknown): unknown => {
   const variants = variantsOf(node)
   const items = variants.find(({ items }) => items)?.items
@@ -43,7 +43,7 @@ const filledUp = (node: Node, value: unknown, empty: (field: Node) => unknown): 
   return whole
 }
 
-/** A value with every number and boolean as a string, wherever its schema wants only that. */
+/** A value with every number and boolean as a string where the schema allows no string. */
 const asStrings = (node: Node, value: unknown): unknown => {
   const variants = variantsOf(node)
   const types = variants.flatMap(({ type, enum: values }) => type ?? (values ? 'string' : []))
@@ -71,7 +71,7 @@ const accepted = async (contract: Contract, request: Request): Promise<void> => 
   assert.equal(answerFault(contract, answer), null)
 }
 
-test('forms and queries of many endpoints are looked at', () => {
+test('the walk sees forms and queries of many endpoints', () => {
   assert.ok(contracts.filter(isForm).length >= 50)
 })
 
@@ -80,17 +80,17 @@ for (const contract of contracts) {
     const schema = nodeOf(contract.body)
     const isUpdate = contract.method === 'PUT' || contract.method === 'PATCH'
 
-    test(`${contract.id} takes blank optional fields for absent ones, and strings for numbers and booleans`, async () => {
+    test(`${contract.id} treats blank optional fields as absent, and reads numbers and booleans from strings`, async () => {
       const request = await requestOf(contract)
       const body = filledUp(schema, asStrings(schema, request.body ?? {}), () => '')
       if (JSON.stringify(body) !== JSON.stringify(request.body)) await accepted(contract, { ...request, body })
     })
 
-    test(`${contract.id} takes null optional fields for absent ones where they clear nothing`, async () => {
+    test(`${contract.id} treats null optional fields as absent where null does not clear`, async () => {
       const request = await requestOf(contract)
       const nulls = (node: Node, value: unknown) =>
         filledUp(node, value, (field) => (takesNull(field) ? undefined : null))
-      // What an operator's update cannot clear is refused; an item of a list is always given whole.
+      // Operator updates reject null where a field cannot be cleared; list items are always given whole.
       if (isUpdate && contract.auth === 'operator')
         for (const [name, field] of Object.entries(schema.properties ?? {})) {
           if (takesNull(field) || schema.required?.includes(name)) continue
@@ -120,7 +120,7 @@ for (const contract of contracts) {
     })
 
     if (isUpdate)
-      test(`${contract.id} changes nothing where every field is blank`, async () => {
+      test(`${contract.id} changes nothing if every field is blank`, async () => {
         const read = contracts.find(({ method, url }) => method === 'GET' && url === contract.url)
         const { required = [], properties = {} } = schema
         if (!read || required.length > 0) return
@@ -140,7 +140,7 @@ for (const contract of contracts) {
   }
 
   if (contract.query)
-    test(`${contract.id} takes blank parameters for absent ones`, async () => {
+    test(`${contract.id} treats blank parameters as absent`, async () => {
       const request = await requestOf(contract)
       const names = Object.keys(nodeOf(contract.query).properties ?? {})
       const blanks = Object.fromEntries(names.map((name) => [name, '']))
@@ -148,7 +148,7 @@ for (const contract of contracts) {
     })
 }
 
-test('a string is never read as a number where a string is allowed, or where it is no decimal', () => {
+test('a string is never read as a number where a string is allowed, or where it is not a decimal', () => {
   const of = (id: string) => {
     const contract = contracts.find((one) => one.id === id)
     assert.ok(contract)

@@ -5,16 +5,16 @@ import type { AddressInfo } from 'node:net'
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape
 type Body = any
 
-/** Somebody's server: takes webhooks, and has files. */
-export type Receiver = {
-  /** A new address, and what comes to it. */
+/** A third party's server: receives webhooks and serves files. */
+export type WebhookReceiver = {
+  /** A new address, and the requests that it receives. */
   open(): { url: string; bodies: Body[] }
   /** The address of a file. */
   file(body: Buffer, type: string, name: string): string
   end(): Promise<void>
 }
 
-export const startHooks = async (): Promise<Receiver> => {
+export const startWebhookReceiver = async (): Promise<WebhookReceiver> => {
   const boxes = new Map<string, Body[]>()
   const files = new Map<string, { body: Buffer; type: string }>()
   const server = createServer(async (request, response) => {
@@ -31,7 +31,7 @@ export const startHooks = async (): Promise<Receiver> => {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // it listens on TCP
+  const { port } = server.address() as AddressInfo // a TCP server
   const base = `http://127.0.0.1:${port}`
   return {
     open: () => {

@@ -1,20 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import type { Contract } from '../src/http/endpoint.ts'
-import { writeCursor } from '../src/lib/cursor.ts'
-import { uuid } from '../src/lib/id.ts'
+import type { Contract } from '../src/platform/http/endpoint.ts'
+import { writeCursor } from '../src/platform/lib/cursor.ts'
+import { uuid } from '../src/platform/lib/id.ts'
+import { until } from './platform.ts'
 import { recipes } from './recipes/all.ts'
 import type { Request } from './recipes/recipe.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
-import { fields, type Node, prefixOf } from './recipes/schema.ts'
-import { type Raw, send } from './recipes/send.ts'
+import { makeRecipeWorld, makeScene, requirement } from './recipes/scene.ts'
+import { fields, type Node, nodeOf, prefixOf } from './recipes/schema.ts'
+import { type RawAnswer, send } from './recipes/send.ts'
 
-// Two tenants, Ada and Bob. Bob has one of everything, with his mark in every text. Whatever Ada asks with what is Bob's
-// must be answered as if it had never been, byte for byte but for the id itself.
+// Two tenants, Ada and Bob. Bob has one of everything, with his mark in every string. A request of Ada's that names a
+// thing of Bob's must be answered as if that thing never existed, byte for byte except the id itself.
 
 const mark = 'ZQXBOBSMARKZQX'
-const world = await makeScenery()
+const world = await makeRecipeWorld()
 const ada = await makeScene(world, 'ada')
 const bob = await makeScene(world, mark)
 
@@ -25,39 +26,66 @@ const ok = (contract: Contract, scene: typeof ada): Promise<Request> => {
 }
 
 type Part = 'params' | 'query' | 'body'
-type Field = { part: Part; name: string; node: Node }
+/** The position of a value: property names, and 0 for the first item of a list. */
+type Path = readonly (string | 0)[]
+type Field = { part: Part; path: Path; name: string; node: Node }
 
-/** The inputs of an endpoint that name a thing. */
+const isId = (name: string, node: Node): boolean =>
+  prefixOf(node) !== null || node.format === 'phone' || /(?:_uuid|_id|cursor)$/.test(name)
+
+/** The identifiers in a schema, at any depth: `requirements.0.document_uuid`. */
+const idsIn = (node: Node, path: Path = []): { path: Path; node: Node }[] => {
+  const name = String(path.findLast((step) => step !== 0) ?? '')
+  if (path.length > 0 && !node.items && !node.properties && isId(name, node)) return [{ path, node }]
+  return [
+    ...Object.entries(node.properties ?? {}).flatMap(([key, one]) => idsIn(one, [...path, key])),
+    ...(node.items ? idsIn(node.items, [...path, 0]) : []),
+    ...(prefixOf(node) === null ? (node.anyOf ?? []).flatMap((one) => idsIn(one, path)) : []),
+  ]
+}
+
+/** The identifiers among the inputs of an endpoint. */
 const idFields = (contract: Contract): Field[] =>
   (['params', 'query', 'body'] as const).flatMap((part) =>
-    fields(contract[part])
-      .filter(([name, node]) => prefixOf(node) || node.format === 'phone' || /(?:_uuid|_id|cursor)$/.test(name))
-      .map(([name, node]) => ({ part, name, node })),
+    idsIn(nodeOf(contract[part])).map(({ path, node }) => ({ part, path, name: path.join('.'), node })),
   )
 
-const given = (request: Request, { part, name }: Field): unknown =>
-  new Map<string, unknown>(Object.entries(request[part] ?? {})).get(name)
+const at = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((found, step) => (found === undefined ? found : Object(found)[step]), value)
 
-const withValue = (request: Request, { part, name }: Field, value: unknown): Request => ({
+/** Returns the value with another one at a path; missing levels are created. */
+const put = (value: unknown, path: Path, leaf: unknown): unknown => {
+  const [step, ...rest] = path
+  if (step === undefined) return leaf
+  if (step === 0) return [put(Array.isArray(value) ? value[0] : undefined, rest, leaf)]
+  // A document belongs to a requirement.
+  const before = value ?? (step === 'document_uuid' ? { requirement_id: requirement } : {})
+  return { ...Object(before), [step]: put(at(before, [step]), rest, leaf) }
+}
+
+const inputOf = (request: Request, { part, path }: Field): unknown => at(request[part], path)
+
+const withValue = (request: Request, { part, path }: Field, value: unknown): Request => ({
   ...request,
-  [part]: { ...Object(request[part]), [name]: value },
+  [part]: put(request[part], path, value),
 })
 
 let invented = 0
-/** What never existed, in the form of the real thing. */
-const never = (contract: Contract, { name, node }: Field): string => {
+/** An identifier that never existed, in the form of a real one. */
+const unknownId = (contract: Contract, { name, node }: Field): string => {
   const prefix = prefixOf(node)
   if (prefix) return prefix + uuid()
   if (node.format === 'phone') return `+4416329${String(90_000 + ++invented)}`
   return name === 'cursor' ? writeCursor(contract.id, { time: '2026-01-01T00:00:00.000000Z', id: uuid() }) : uuid()
 }
 
-/** What is Bob's in a field of a request: as in his own request, or made for him. */
-const bobs = async (contract: Contract, field: Field): Promise<unknown> => {
-  const own = given(await ok(contract, bob), field)
+/** Bob's value for a field: the one of his own request, or one made for him. */
+const bobsValue = async (contract: Contract, field: Field): Promise<unknown> => {
+  const own = inputOf(await ok(contract, bob), field)
   if (own !== undefined && field.node.format !== 'phone') return own
   if (field.node.format === 'phone') return (await bob.number()).number
   if (prefixOf(field.node) === 'USR') return bob.user()
+  if (prefixOf(field.node) === 'DOC') return bob.document()
   if (field.name !== 'cursor') return undefined
   const { uuid: message } = await bob.message()
   return writeCursor(contract.id, { time: '2026-01-01T00:00:00.000000Z', id: message.slice(3) })
@@ -65,24 +93,97 @@ const bobs = async (contract: Contract, field: Field): Promise<unknown> => {
 
 const anyUuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const anyTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
-const anyNumber = /\+?441632\d{6}/g
+const anyNumber = /\+?44(?:1632\d{6}|77009\d{5})/g
+const anyGroup = /120363\d{12}(?:@g\.us)?/g
 const anyToken = /"token":"[^"]+"/
 
-/** An answer without what differs between any two requests. */
-const bare = ({ status, text }: Raw, asked: unknown): string => {
+/** An answer without the parts that differ between any two requests. */
+const normalized = ({ status, text }: RawAnswer, asked: unknown): string => {
   const rest = text.replaceAll(String(asked), '‹id›').replace(/"request_id":"[^"]*"/, '"request_id":""')
-  // A request that was fulfilled made things of Ada's own.
-  const made = rest.replace(anyUuid, '‹uuid›').replace(anyTime, '‹time›').replace(anyNumber, '‹number›')
+  // A fulfilled request created things of Ada's own.
+  const made = rest
+    .replace(anyUuid, '‹uuid›')
+    .replace(anyTime, '‹time›')
+    .replace(anyNumber, '‹number›')
+    .replace(anyGroup, '‹group›')
+    .replaceAll('is in the group', 'added')
   return `${status} ${status < 300 ? made.replace(anyToken, '"token":""').replace(/(?:ada|ZQX\w+) \d+/g, 'ada') : rest}`
 }
 
-const seesNothing = (answer: Raw, asked: unknown) => {
+const assertNothingOfBobs = (answer: RawAnswer, asked: unknown) => {
   const text = answer.text.replaceAll(String(asked), '')
   for (const secret of [mark, bob.tenant.id, bob.tenant.key])
-    assert.ok(!text.includes(secret), `something of Bob's stands in ${text.slice(0, 500)}`)
+    assert.ok(!text.includes(secret), `something of Bob's is in ${text.slice(0, 500)}`)
 }
 
-/** Every endpoint for tenants, and those of the operator that take an account and a thing of it. */
+/** Tables that background work changes at any time: jobs, request counts, and the state of links to networks. */
+const background = ['jobs', 'rate_limit_usage', 'msgapp_links', 'msgapp_link_events']
+const rowFilters: Record<string, string> = { events: "and name not like 'msgapp.%'" }
+/** Tables with columns that a network writes about its own number, without those columns. */
+const ownColumns: Record<string, string> = {
+  msgapp_channels: "to_jsonb(t) - array['pushname', 'server', 'is_business', 'updated_at']",
+}
+
+const tables = await world.db.many<{ name: string; key: string }>`
+  select c.table_name as name, c.column_name as key from information_schema.columns c
+  join information_schema.tables t using (table_schema, table_name)
+  where t.table_schema = 'public' and t.table_type = 'BASE TABLE'
+    and c.table_name <> all (${background}::text[]) and (c.column_name = 'account_id' or (c.table_name = 'accounts' and c.column_name = 'id'))
+  order by c.table_name`
+
+/** Digests of all rows of an account, by table. */
+const digests = async (account: string): Promise<Record<string, string>> => {
+  const parts = tables.map(
+    ({ name, key }) =>
+      `select '${name}' as name, coalesce(md5(string_agg((${ownColumns[name] ?? 't'})::text, E'\\n' order by t::text)), '') as digest
+       from "${name}" t where "${key}" = '${account}' ${rowFilters[name] ?? ''}`,
+  )
+  const rows = await world.db.raw<{ name: string; digest: string }>(parts.join(' union all '))
+  return Object.fromEntries(rows.map(({ name, digest }) => [name, digest]))
+}
+
+const changedIn = (before: Record<string, string>, after: Record<string, string>): string[] =>
+  Object.keys(after).filter((name) => before[name] !== after[name])
+
+/** Waits until nothing has changed for eight reads, 25 ms apart. */
+const waitForQuiet = async () => {
+  let [last, same] = ['', 0]
+  await until(async () => {
+    const now = JSON.stringify(await digests(bob.tenant.id))
+    same = now === last ? same + 1 : 0
+    last = now
+    return same >= 8
+  })
+}
+
+/**
+ * Proves that Ada's request changes nothing of Bob's. Networks change his rows in the background, so only a change that
+ * occurs with each of four requests counts.
+ * @param again makes the same request for other things of Bob's, because the first request may have changed what it
+ * could
+ */
+const assertBobUnchanged = async (
+  request: () => Promise<RawAnswer>,
+  again: () => Promise<() => Promise<RawAnswer>> = async () => request,
+): Promise<RawAnswer> => {
+  const attempt = async (ask: () => Promise<RawAnswer>) => {
+    const before = await digests(bob.tenant.id)
+    const answer = await ask()
+    return { answer, changed: changedIn(before, await digests(bob.tenant.id)) }
+  }
+  const { answer, changed: first } = await attempt(request)
+  let changed = first
+  for (let i = 0; i < 3 && changed.length > 0; i++) {
+    const ask = await again()
+    await waitForQuiet()
+    const next = (await attempt(ask)).changed
+    changed = changed.filter((name) => next.includes(name))
+  }
+  assert.deepEqual(changed, [], 'Bob’s rows are unchanged')
+  return answer
+}
+
+/** Every tenant endpoint, and the operator endpoints that take an account and a thing of that account. */
 const scoped = contracts.filter(
   (contract) =>
     contract.auth === 'account' ||
@@ -102,12 +203,15 @@ test('Bob has one of everything', async () => {
   }
 })
 
-test('the walk sees the endpoints and their ids', () => {
+test('the walk sees the endpoints, their ids at any depth, and the tables of an account', () => {
+  assert.ok(tables.length >= 40, `saw only ${tables.length} tables`)
+  const deep = walked.filter(({ field }) => field.path.length > 1).map(({ field }) => field.name)
+  assert.ok(deep.includes('requirements.0.document_uuid') && deep.includes('participants.0'), deep.join())
   assert.ok(scoped.length >= 25, `saw only ${scoped.length} endpoints`)
   assert.ok(walked.length >= 20, `saw only ${walked.length} ids`)
 })
 
-/** A number is one account's in all the world: others who claim it learn that (completions.md part 8), and so does the operator. */
+/** A number belongs to one account worldwide: other accounts that claim it learn so, and the operator does, too. */
 const takenOnce = new Map([
   ['createMsgappChannel: phone_number in body', 403],
   ['createNumberGrant: phone_number in body', 409],
@@ -116,45 +220,54 @@ const takenOnce = new Map([
 for (const { contract, field } of walked) {
   const what = `${contract.id}: ${field.name} in ${field.part}`
 
-  test(`${what}, of another account, is answered as one that never was`, async (t) => {
-    const [request, foreign] = [await ok(contract, ada), await bobs(contract, field)]
-    if (foreign === undefined || foreign === given(request, field)) return t.diagnostic('shared by all accounts')
-    const missing = never(contract, field)
-    const asForeign = await send(world, contract, ada.tenant, withValue(request, field, foreign))
+  test(`${what}: an id of another account is answered like one that never existed`, async (t) => {
+    const prepare = async () => [await ok(contract, ada), await bobsValue(contract, field)] as const
+    const [request, foreign] = await prepare()
+    if (foreign === undefined || foreign === inputOf(request, field)) return t.diagnostic('shared by all accounts')
+    const missing = unknownId(contract, field)
+    const ask = (request: Request, foreign: unknown) =>
+      send(world, contract, ada.tenant, withValue(request, field, foreign))
+    const asForeign = await assertBobUnchanged(
+      () => ask(request, foreign),
+      async () => {
+        const other = await prepare()
+        return () => ask(...other)
+      },
+    )
     const again = await ok(contract, ada)
     const asMissing = await send(world, contract, ada.tenant, withValue(again, field, missing))
     if (takenOnce.has(what)) assert.equal(asForeign.status, takenOnce.get(what), asForeign.text)
-    else assert.equal(bare(asForeign, foreign), bare(asMissing, missing))
-    seesNothing(asForeign, foreign)
+    else assert.equal(normalized(asForeign, foreign), normalized(asMissing, missing))
+    assertNothingOfBobs(asForeign, foreign)
   })
 
   if (prefixOf(field.node) === null) continue
-  test(`${what}, with the right prefix and an unknown rest, is one that never was; with another prefix it is 400`, async () => {
+  test(`${what}: an unknown id is answered like one that never existed; another prefix is 400`, async () => {
     const request = await ok(contract, ada)
-    const [missing, odd] = [never(contract, field), `${prefixOf(field.node)}0`]
+    const [missing, odd] = [unknownId(contract, field), `${prefixOf(field.node)}0`]
     const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
     const asOdd = await send(world, contract, ada.tenant, withValue(request, field, odd))
     assert.equal(asMissing.status, 404, asMissing.text)
-    assert.equal(bare(asOdd, odd), bare(asMissing, missing))
+    assert.equal(normalized(asOdd, odd), normalized(asMissing, missing))
     const asOther = await send(world, contract, ada.tenant, withValue(request, field, `XXX${uuid()}`))
     assert.equal(asOther.status, 400, asOther.text)
   })
 }
 
 for (const contract of contracts.filter(({ auth }) => auth === 'account')) {
-  test(`${contract.id}: nothing of Bob's is in the answer to Ada`, async () => {
+  test(`${contract.id}: the answer to Ada contains nothing of Bob's`, async () => {
     const answer = await send(world, contract, ada.tenant, await ok(contract, ada))
     assert.equal(answer.status, contract.status, answer.text)
-    seesNothing(answer, '')
+    assertNothingOfBobs(answer, '')
   })
 
-  test(`${contract.id}: what Ada tries with Bob's things leaves them as they were`, async () => {
+  test(`${contract.id}: requests of Ada's leave Bob's things unchanged`, async () => {
     const request = await ok(contract, bob)
-    // What she writes herself may well come back to her.
+    // Answers may repeat Ada's own input.
     const hers: Request = JSON.parse(JSON.stringify(request).replaceAll(mark, 'ada'))
-    const tried = await send(world, contract, ada.tenant, hers)
-    if (contract.method !== 'GET' && tried.status < 300) return // everybody may do this
-    seesNothing(tried, '')
+    const tried = await assertBobUnchanged(() => send(world, contract, ada.tenant, hers))
+    if (contract.method !== 'GET' && tried.status < 300) return // every account may do this
+    assertNothingOfBobs(tried, '')
     const own = await send(world, contract, bob.tenant, request)
     assert.equal(own.status, contract.status, own.text)
   })
@@ -173,10 +286,10 @@ for (const contract of contracts.filter(({ auth }) => auth !== 'none')) {
 }
 
 for (const contract of contracts.filter(({ auth }) => auth === 'operator')) {
-  for (const field of idFields(contract).filter(({ node }) => prefixOf(node))) {
-    test(`${contract.id}: ${field.name} that never was is 404, with another prefix 400`, async () => {
+  for (const field of idFields(contract).filter(({ node, path }) => prefixOf(node) && path.length === 1)) {
+    test(`${contract.id}: a ${field.name} that never existed is answered 404, another prefix 400`, async () => {
       const request = await ok(contract, ada)
-      const missing = never(contract, field)
+      const missing = unknownId(contract, field)
       const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
       assert.equal(asMissing.status, 404, asMissing.text)
       const asOther = await send(world, contract, ada.tenant, withValue(request, field, `XXX${uuid()}`))

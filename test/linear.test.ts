@@ -1,59 +1,62 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { readDocument, readErrors } from '../src/connectors/didww/document.ts'
-import { decode as decodeBencode } from '../src/connectors/media/codec/bencode.ts'
-import { readReports } from '../src/connectors/media/codec/rtcp.ts'
-import { isRtcp, readRtp } from '../src/connectors/media/codec/rtp.ts'
-import { readBinding } from '../src/connectors/media/codec/stun.ts'
-import { type Message as Flight, Flights } from '../src/connectors/media/embedded/flights.ts'
-import { direct, narrow } from '../src/connectors/media/rtpengine/narrow.ts'
-import { readAuth } from '../src/connectors/sip/codec/digest/challenge.ts'
-import { DigestClient } from '../src/connectors/sip/codec/digest/client.ts'
-import { Frames as SipFrames } from '../src/connectors/sip/codec/frames.ts'
-import type { SipRequest } from '../src/connectors/sip/codec/message.ts'
-import { parse as parseSip } from '../src/connectors/sip/codec/parse.ts'
-import { keyOf } from '../src/connectors/sip/gateway/side.ts'
-import { decode as decodeSmpp } from '../src/connectors/smpp/codec/decode.ts'
-import { encode as encodeSmpp } from '../src/connectors/smpp/codec/encode.ts'
-import { Frames as SmppFrames } from '../src/connectors/smpp/codec/frames.ts'
-import { noTlvs, tags } from '../src/connectors/smpp/codec/pdu.ts'
-import { isReceipt, readReceipt } from '../src/connectors/smpp/codec/receipt.ts'
-import { readUserData } from '../src/connectors/smpp/codec/user-data.ts'
-import { delivery } from '../src/connectors/smpp/testing.ts'
-import { readNotices } from '../src/connectors/whatsapp-cloud/codec/notice.ts'
-import { makeAddresses } from '../src/connectors/xmpp/addresses.ts'
-import { parseJid } from '../src/connectors/xmpp/codec/jid.ts'
-import { Reader, StreamFault } from '../src/connectors/xmpp/codec/reader.ts'
-import { readMessage } from '../src/connectors/xmpp/messages.ts'
-import { readDetail } from '../src/contacts/details.ts'
-import { readCards } from '../src/contacts/files/card.ts'
-import { readCsv } from '../src/contacts/files/csv.ts'
-import { spanOf } from '../src/http/range.ts'
-import { BrokenFile, linesOf } from '../src/lib/csv.ts'
-import { readCursor } from '../src/lib/cursor.ts'
-import { fold } from '../src/lib/fold.ts'
-import { readTarget } from '../src/lib/outbound-target.ts'
-import { written } from '../src/lib/phone.ts'
-import { readAudio } from '../src/lib/sdp.ts'
-import { readHead } from '../src/numbers/imports/head.ts'
-import { readPrices } from '../src/numbers/pricing/lines.ts'
+import { parsePhoneNumber } from '@trunkline/phone/phone.ts'
+import { readReports } from '@trunkline/rtp/rtcp.ts'
+import { isRtcp, readRtp } from '@trunkline/rtp/rtp.ts'
+import { readAudio } from '@trunkline/rtp/sdp.ts'
+import { readBinding } from '@trunkline/rtp/stun.ts'
+import { readAuth } from '@trunkline/sip/digest/digest.ts'
+import { DigestClient } from '@trunkline/sip/digest/digest-client.ts'
+import type { SipRequest } from '@trunkline/sip/message.ts'
+import { MessageFramer as SipFrames } from '@trunkline/sip/message-framer.ts'
+import { parseMessage as parseSip } from '@trunkline/sip/parse.ts'
+import { decodePdu as decodeSmpp } from '@trunkline/smpp/decode.ts'
+import { encodePdu as encodeSmpp } from '@trunkline/smpp/encode.ts'
+import { noTlvs, tags } from '@trunkline/smpp/pdu.ts'
+import { PduFramer as SmppFrames } from '@trunkline/smpp/pdu-framer.ts'
+import { isReceipt, readReceipt } from '@trunkline/smpp/receipt.ts'
+import { readUserData } from '@trunkline/smpp/user-data.ts'
+import { parseJid } from '@trunkline/xmpp/jid.ts'
+import { StreamParseError, StreamParser } from '@trunkline/xmpp/stream-parser.ts'
+import { readDocument, readErrors } from '../src/adapters/didww/json-api.ts'
+import { type HandshakeMessage as Flight, Flights } from '../src/adapters/media/embedded/flights.ts'
+import { decode as decodeBencode } from '../src/adapters/media/rtpengine/bencode.ts'
+import { filterSdp, withDirection } from '../src/adapters/media/rtpengine/sdp-filter.ts'
+import { dtmfKeyOf } from '../src/adapters/sip-gateway/calls/call-leg.ts'
+import { makeDelivery } from '../src/adapters/smpp/testing.ts'
+import { parseWebhook } from '../src/adapters/whatsapp-cloud/codec/webhook-payload.ts'
+import { makeAddresses } from '../src/adapters/xmpp/addresses.ts'
+import { parseMessage } from '../src/adapters/xmpp/message-parser.ts'
+import { readDetail } from '../src/domains/contacts/details.ts'
+import { readCsv } from '../src/domains/contacts/files/contact-csv.ts'
+import { readVcards } from '../src/domains/contacts/files/vcard.ts'
+import { parseHeader } from '../src/domains/numbers/imports/import-header.ts'
+import { parsePrices } from '../src/domains/numbers/pricing/price-file.ts'
+import { byteRangeOf } from '../src/platform/http/range.ts'
+import { linesOf, UnreadableCsv } from '../src/platform/lib/csv.ts'
+import { readCursor } from '../src/platform/lib/cursor.ts'
+import { fold } from '../src/platform/lib/fold.ts'
+import { readTarget } from '../src/platform/lib/outbound-target.ts'
 import { makeWorld } from './world.ts'
 
-// Every reader of foreign bytes takes time in proportion to what comes: an input twice as long takes at most 2.5 times as
-// long. A reader with a limit is tried below it.
+// Every parser of untrusted bytes takes linear time: twice the input takes at most 2.5 times as long. A parser with a
+// size limit is measured below its limit.
 
 const most = 2.5
 
-/** A measurement takes so many ms; shorter runs are repeated. The least of some counts: what disturbs one only adds to it. */
+/**
+ * The duration of a measurement, ms; shorter runs are repeated. The shortest of several counts: a disturbance only adds
+ * time.
+ */
 const enough = 1
 const turns = 3
-/** Processor time, ms, by which a case is judged that was disturbed every time. */
+/** CPU time of a measurement, ms, for a case whose every measurement was disturbed. */
 const longEnough = 150
 
 type Case = {
   readonly name: string
-  /** Size in the middle, in whatever the input counts: a half of it and the double are compared. */
+  /** The middle size, in the unit of the input: half of it and its double are compared. */
   readonly size: number
   readonly make: (size: number) => () => unknown
 }
@@ -87,7 +90,7 @@ const readAll = async (read: (body: Readable) => AsyncIterable<unknown>, input: 
   try {
     for await (const _ of read(Readable.from(input)));
   } catch (error) {
-    if (!(error instanceof BrokenFile)) throw error
+    if (!(error instanceof UnreadableCsv)) throw error
   }
 }
 
@@ -98,25 +101,24 @@ const addresses = makeAddresses({ mode: 'client', host: 'h', port: 1, domain: 'l
 const about = { addresses, at: 1, own: false, isKnown: () => false, archived: null }
 
 const readXml = (stanza: string, size = 65_536) => {
-  const reader = new Reader({ opened: () => {}, stanza: (one) => readMessage(one, about), closed: () => {} })
+  const reader = new StreamParser({ opened: () => {}, stanza: (one) => parseMessage(one, about), closed: () => {} })
   try {
     for (const piece of pieces(Buffer.from(stream + stanza), size)) reader.write(piece)
   } catch (error) {
-    if (!(error instanceof StreamFault)) throw error
+    if (!(error instanceof StreamParseError)) throw error
   }
 }
 const inMessage = (inner: string): string => `<message from='a@localhost'>${inner}</message>`
 
 text('XML', readXml, 1_600, {
-  'elements in one another': (n) => inMessage(`${many(n, '<a>')}${many(n, '</a>')}`),
-  'elements in one another that never end': (n) => inMessage(many(n, '<a>')),
-  'elements in one another, each with a prefix': (n) =>
-    inMessage(`${many(n, "<q:a xmlns:q='u'>")}${many(n, '</q:a>')}`),
+  'nested elements': (n) => inMessage(`${many(n, '<a>')}${many(n, '</a>')}`),
+  'nested elements that never end': (n) => inMessage(many(n, '<a>')),
+  'nested elements, each with a prefix': (n) => inMessage(`${many(n, "<q:a xmlns:q='u'>")}${many(n, '</q:a>')}`),
   'attributes with the prefix of the outermost': (n) =>
     `<message xmlns:q='u'>${many(n, "<a q:b=''>")}${many(n, '</a>')}</message>`,
-  'elements beside others that are deep': (n) => inMessage(`${many(n, '<a>')}${many(n, '<b/>')}${many(n, '</a>')}`),
-  'elements beside one another': (n) => inMessage(many(n, '<a/>')),
-  'kept elements': (n) => inMessage(many(n >> 1, '<a/>')),
+  'elements with deep siblings': (n) => inMessage(`${many(n, '<a>')}${many(n, '<b/>')}${many(n, '</a>')}`),
+  'sibling elements': (n) => inMessage(many(n, '<a/>')),
+  'stored elements': (n) => inMessage(many(n >> 1, '<a/>')),
   attributes: (n) => `<message ${many(n, (i) => `a${i}='' `)}/>`,
   prefixes: (n) => inMessage(`<a ${many(n, (i) => `xmlns:a${i}='u' `)}/>`),
   'a long name': (n) => inMessage(`<${many(n * 8, 'a')}/>`),
@@ -138,7 +140,7 @@ text('XML', readXml, 1_600, {
 text('XML in pieces of one octet', (input) => readXml(input, 1), 500, {
   'a long text': (n) => inMessage(`<body>${many(n * 8, 'a')}</body>`),
   'a long attribute': (n) => `<message id='${many(n * 8, 'a')}'/>`,
-  'elements in one another': (n) => inMessage(`${many(n, '<a>')}${many(n, '</a>')}`),
+  'nested elements': (n) => inMessage(`${many(n, '<a>')}${many(n, '</a>')}`),
 })
 text('JID', parseJid, 100_000, {
   'a long name': (n) => many(n, 'a'),
@@ -207,7 +209,7 @@ text(
     'a head in pieces of one octet': (n) => sip(header('X-A', many(n, 'a'))),
     'a body in pieces of one octet': (n) => sip('', many(n, 'a')),
     'a head that never ends': (n) => many(n, 'a'),
-    'signs of life': (n) => many(n >> 1, '\r\n'),
+    'keep-alives': (n) => many(n >> 1, '\r\n'),
   },
 )
 text('Digest', readAuth, 30_000, {
@@ -234,7 +236,7 @@ text('a challenge', challenged, 15_000, {
   'many options': (n) => many(n >> 1, 'a,'),
 })
 const pressed = (type: string) => (body: string) =>
-  keyOf({ ...request, method: 'INFO', headers: [['Content-Type', type]], body: Buffer.from(body) })
+  dtmfKeyOf({ ...request, method: 'INFO', headers: [['Content-Type', type]], body: Buffer.from(body) })
 for (const type of ['application/dtmf-relay', 'application/dtmf'])
   text(type, pressed(type), 15_000, {
     'empty lines': (n) => many(n, '\n'),
@@ -263,14 +265,14 @@ const shapesOfSdp = {
   fingerprints: (n: number) => sdp('8', `a=ice-ufrag:a\r\na=ice-pwd:b\r\n${many(n >> 4, 'a=fingerprint:a b\r\n')}`),
 }
 text('SDP', readAudio, 6_000, shapesOfSdp)
-text('SDP for rtpengine', (input) => narrow(input, ['pcma']), 6_000, shapesOfSdp)
-text('the direction of SDP', (input) => direct(input, 'sendonly'), 6_000, shapesOfSdp)
+text('SDP for rtpengine', (input) => filterSdp(input, ['pcma']), 6_000, shapesOfSdp)
+text('the direction of SDP', (input) => withDirection(input, 'sendonly'), 6_000, shapesOfSdp)
 
 // SMPP.
 
 const withText = (words: string) => {
   const pdu = {
-    ...delivery(5),
+    ...makeDelivery(5),
     esmClass: 4,
     shortMessage: Buffer.alloc(0),
     tlvs: new Map([[tags.message_payload, Buffer.from(words)]]),
@@ -298,7 +300,7 @@ const tlv = (length: number): Buffer => {
   return octets
 }
 const bodyOf = (tail: Buffer): Buffer => {
-  const octets = Buffer.concat([encodeSmpp({ ...delivery(5), tlvs: noTlvs }), tail])
+  const octets = Buffer.concat([encodeSmpp({ ...makeDelivery(5), tlvs: noTlvs }), tail])
   octets.writeUInt32BE(octets.length)
   return octets
 }
@@ -327,7 +329,7 @@ octets(
   'SMPP text',
   (header) =>
     readUserData({
-      ...delivery(5),
+      ...makeDelivery(5),
       esmClass: 0x40,
       shortMessage: Buffer.alloc(0),
       tlvs: new Map([[tags.message_payload, header]]),
@@ -398,7 +400,7 @@ const isBencoded = (input: string) => {
   }
 }
 text('bencode', isBencoded, 16_000, {
-  'lists in one another': (n) => many(n, 'l'),
+  'nested lists': (n) => many(n, 'l'),
   'a list': (n) => `l${many(n >> 1, '1:a')}e`,
   'a dictionary': (n) => `d${many(n >> 3, (i) => `${String(i).length}:${i}1:a`)}e`,
   numbers: (n) => `l${many(n >> 2, 'i1e')}e`,
@@ -426,7 +428,7 @@ const files = (
       })
 }
 const card = (inner: string): string => `BEGIN:VCARD\r\nVERSION:2.1\r\nFN:A\r\n${inner}\r\nEND:VCARD\r\n`
-files('vCard', (body) => readCards(body, 'GB'), 16_000, {
+files('vCard', (body) => readVcards(body, 'GB'), 16_000, {
   'folded lines': (n) => card(`NOTE:a${many(n, '\r\n b')}`),
   'empty folded lines': (n) => card(`NOTE:a${many(n, '\r\n ')}`),
   'soft ends of lines': (n) => card(`NOTE;ENCODING=QUOTED-PRINTABLE:a${many(n, '=\r\nb')}`),
@@ -438,7 +440,7 @@ files('vCard', (body) => readCards(body, 'GB'), 16_000, {
   escapes: (n) => card(`N:${many(n, '\\;')}`),
   components: (n) => card(`ADR:${many(n * 2, ';')}`),
   numbers: (n) => card(many(n >> 3, 'TEL:+447700900123\r\n')),
-  'numbers that are none': (n) => card(many(n >> 3, 'TEL:+4477x\r\n')),
+  'invalid numbers': (n) => card(many(n >> 3, 'TEL:+4477x\r\n')),
   'a number of spaces': (n) => card(`TEL:${many(n * 2, ' ')}1`),
   'words of a name': (n) => card(`FN:${many(n, 'a ')}`),
   'empty lines': (n) => many(n, '\r\n'),
@@ -466,15 +468,15 @@ files('CSV of numbers', linesOf, 16_000, {
   'short lines': (n) => many(n, 'a\n'),
   cells: (n) => many(n >> 4, 'a,'),
 })
-text('the head of an inventory', (input) => readHead(input.split(',')), 500, {
-  'columns that are none': (n) => many(n, 'featurez,'),
+text('the head of an inventory', (input) => parseHeader(input.split(',')), 500, {
+  'unknown columns': (n) => many(n, 'featurez,'),
   'a long column': (n) => many(n * 8, 'a'),
 })
 const prices = async (csv: string) => {
   try {
-    await readPrices(csv)
+    await parsePrices(csv)
   } catch (error) {
-    if (!(error instanceof BrokenFile)) throw error
+    if (!(error instanceof UnreadableCsv)) throw error
   }
 }
 text('CSV of prices', prices, 4_000, {
@@ -484,18 +486,18 @@ text('CSV of prices', prices, 4_000, {
   spaces: (n) => `country,type\r\nGB,${many(n * 2, ' ')}x\r\n`,
 })
 
-// JSON that networks and suppliers send.
+// JSON of networks and suppliers.
 
 const notice = (value: string): string =>
   `{"entry":[{"changes":[{"value":{"metadata":{"display_phone_number":"1555"},${value}}}]}]}`
-text('callbacks of WhatsApp', (input) => readNotices(JSON.parse(input)), 8_000, {
+text('callbacks of WhatsApp', (input) => parseWebhook(JSON.parse(input)), 8_000, {
   messages: (n) =>
     notice(`"messages":[${many(n >> 3, '{"id":"1","from":"15551230000","type":"text","text":{"body":"a"}},')}{}]`),
   contacts: (n) =>
     notice(
       `"contacts":[${many(n >> 3, (i) => `{"wa_id":"${i}","profile":{"name":"a"}},`)}{}],"messages":[{"id":"1","from":"1"}]`,
     ),
-  'lists in one another': (n) => notice(`"messages":${many(n, '[')}${many(n, ']')}`),
+  'nested lists': (n) => notice(`"messages":${many(n, '[')}${many(n, ']')}`),
   'a long number': (n) => notice('"calls":[]').replace('1555', many(n * 4, '1-')),
   statuses: (n) => notice(`"statuses":[${many(n >> 3, '{"id":"1","status":"failed","errors":[{"code":1}]},')}{}]`),
 })
@@ -506,7 +508,7 @@ const readAnswer = (input: string) => {
 }
 text('answers of DIDWW', readAnswer, 8_000, {
   resources: (n) => `{"data":[${many(n >> 3, '{"id":"1","type":"a"},')}{"id":"1","type":"a"}]}`,
-  'references to what came along': (n) =>
+  'references to included resources': (n) =>
     `{"data":{"id":"1","type":"a","relationships":{"groups":{"data":[${many(n >> 3, (i) => `{"id":"${i}","type":"g"},`)}1]}}},"included":[${many(n >> 3, (i) => `{"id":"${i}","type":"g"},`)}{"id":"a","type":"g"}]}`,
   errors: (n) => `{"data":[],"errors":[${many(n >> 2, '{"detail":"a"},')}1]}`,
 })
@@ -517,7 +519,7 @@ text('cursor', (input) => readCursor('list', input), 50_000, {
   'a long one': (n) => many(n, 'A'),
   separators: (n) => Buffer.from(many(n, '|')).toString('base64url'),
 })
-text('phone number', (input) => [written(input), written(input, 'GB')], 50_000, {
+text('phone number', (input) => [parsePhoneNumber(input), parsePhoneNumber(input, 'GB')], 50_000, {
   digits: (n) => many(n, '1'),
   spaces: (n) => many(n, ' '),
   pluses: (n) => many(n, '+'),
@@ -527,7 +529,7 @@ text('e-mail address', (input) => readDetail('E', input), 50_000, {
   'a long one': (n) => many(n, 'a@'),
   spaces: (n) => `a${many(n, ' ')}b`,
 })
-text('Range', (input) => spanOf({ range: input }, 100), 50_000, {
+text('Range', (input) => byteRangeOf({ range: input }, 100), 50_000, {
   digits: (n) => `bytes=${many(n, '1')}`,
   spaces: (n) => `bytes=${many(n, ' ')}1`,
   parts: (n) => `bytes=0-1${many(n, ',0-1')}`,
@@ -555,8 +557,8 @@ const ask =
     assert.ok(answer.statusCode >= 400 && answer.statusCode < 500, `${answer.statusCode}`)
   }
 const bodies: Record<string, (n: number) => string> = {
-  'lists in one another': (n) => `${many(n, '[')}${many(n, ']')}`,
-  'objects in one another': (n) => `${many(n >> 2, '{"a":')}1${many(n >> 2, '}')}`,
+  'nested lists': (n) => `${many(n, '[')}${many(n, ']')}`,
+  'nested objects': (n) => `${many(n >> 2, '{"a":')}1${many(n >> 2, '}')}`,
   'many fields': (n) => `{${many(n >> 3, (i) => `"a${i}":1,`)}"b":1}`,
   'a long text': (n) => `{"text":"${many(n, 'a')}"}`,
   escapes: (n) => `{"text":"${many(n >> 3, '\\u0061')}"}`,
@@ -586,7 +588,7 @@ const heads: Record<string, (n: number) => Record<string, string>> = {
 for (const [shape, make] of Object.entries(heads))
   cases.push({ name: `HTTP head: ${shape}`, size: 4_000, make: (n) => ask('{}', make(n)) })
 
-/** Milliseconds of one of several runs. */
+/** The duration of one of several runs, ms. */
 const timeOf = async (run: () => unknown, times: number): Promise<number> => {
   const began = performance.now()
   for (let i = 0; i < times; i++) {
@@ -603,7 +605,10 @@ const repeats = async (run: () => unknown): Promise<number> => {
   }
 }
 
-/** The ratio by processor time, which is counted in ticks of up to 10 ms: of so many that a tick more or less does not matter. */
+/**
+ * The ratio by CPU time, which is counted in ticks of up to 10 ms: with enough repetitions one tick more or less is
+ * irrelevant.
+ */
 const ratioByProcessor = async (single: () => unknown, double: () => unknown, times: number): Promise<number> => {
   const spent = async (run: () => unknown): Promise<number> => {
     const began = process.threadCpuUsage()
@@ -620,8 +625,8 @@ const ratioByProcessor = async (single: () => unknown, double: () => unknown, ti
 }
 
 /**
- * How much longer the double takes, on average over two doublings: by the least of some measurements, and where those were
- * disturbed by processor time.
+ * The factor by which doubling the input lengthens the run, averaged over two doublings. Uses the shortest measurement,
+ * or CPU time where measurements were disturbed.
  */
 const ratioOf = async ({ size, make }: Case): Promise<number> => {
   const [single, double] = [make(size >> 1), make(size * 2)]
@@ -639,7 +644,7 @@ test(`twice the input takes at most ${most} times as long: ${cases.length} input
   const found: { name: string; ratio: number }[] = []
   for (const one of cases) {
     let ratio = await ratioOf(one)
-    // What is quadratic stays at 4.
+    // A quadratic parser stays at a factor of 4.
     for (let left = 3; left > 0 && ratio > most; left--) ratio = Math.min(ratio, await ratioOf(one))
     found.push({ name: one.name, ratio })
   }

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
 import { recipes } from './recipes/all.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { type Node, nodeOf } from './recipes/schema.ts'
 import { send } from './recipes/send.ts'
 
-// Every list has one shape of paging: a client that loops while a page is full always comes to an end.
+// Every list is paged in one way: a client that loops while a page is full always reaches an end.
 
-const scene = await makeScene(await makeScenery(), 'lists')
+const scene = await makeScene(await makeRecipeWorld(), 'lists')
 
 const pageNames = ['page_number', 'page', 'results_per_page', 'per_page']
 
-/** Lists that are never paged (completions.md part 1), and lists that belong to one thing. */
-const whole = new Set([
+/** Lists that are never paged, and lists that belong to one thing. */
+const unpagedLists = new Set([
   'listOwnKeys',
   'listActiveUsers',
   'listNumberCities',
@@ -29,7 +29,7 @@ const whole = new Set([
   'getMsgappChannelStatus',
 ])
 
-/** Lists of what happened, which have cursors alone. */
+/** Lists of past events, which have cursors only. */
 const logs = new Set(['listOwnAudit', 'listDeliveries'])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
@@ -44,21 +44,21 @@ const lists = contracts.filter(
     method === 'GET' && auth === 'account' && url.startsWith('/open/') && holdsRows(nodeOf(reply)),
 )
 
-test('every list of an account is paged in one shape, or is known to be given whole', () => {
+test('every list of an account is paged in one way, or is known to be returned whole', () => {
   assert.ok(lists.length >= 25, `saw only ${lists.length} lists`)
   for (const { id, query, reply } of lists) {
-    const [asked, told] = [fieldsOf(nodeOf(query)), fieldsOf(nodeOf(reply))]
-    if (whole.has(id)) continue
-    if ('cursor' in asked) assert.ok('next_cursor' in told, `${id} takes a cursor and gives none`)
-    assert.ok('count' in told, `${id} has no count`)
+    const [queryFields, replyFields] = [fieldsOf(nodeOf(query)), fieldsOf(nodeOf(reply))]
+    if (unpagedLists.has(id)) continue
+    if ('cursor' in queryFields) assert.ok('next_cursor' in replyFields, `${id} accepts a cursor and returns none`)
+    assert.ok('count' in replyFields, `${id} has no count`)
     if (logs.has(id)) continue
-    for (const name of pageNames) assert.ok(name in asked, `${id} takes no ${name}`)
-    for (const name of ['page', 'total']) assert.ok(name in told, `${id} tells no ${name}`)
+    for (const name of pageNames) assert.ok(name in queryFields, `${id} does not accept ${name}`)
+    for (const name of ['page', 'total']) assert.ok(name in replyFields, `${id} has no ${name}`)
   }
 })
 
-for (const contract of lists.filter(({ id }) => !whole.has(id) && !logs.has(id)))
-  test(`${contract.id} comes to an end for a client that loops while a page is full`, async () => {
+for (const contract of lists.filter(({ id }) => !unpagedLists.has(id) && !logs.has(id)))
+  test(`${contract.id} ends for a client that loops while a page is full`, async () => {
     const recipe = recipes[contract.id]
     assert.ok(recipe)
     const { query = {}, ...request } = await recipe.ok(scene)
@@ -73,7 +73,7 @@ for (const contract of lists.filter(({ id }) => !whole.has(id) && !logs.has(id))
     const first = await page({ page_number: 0, results_per_page: 1 })
     assert.deepEqual([first.at, first.count], [0, Math.min(first.total, 1)])
     assert.deepEqual(await page({ page: 0, per_page: 1 }), first)
-    // Three steps of the loop, and the page on which it ends.
+    // Three steps of the loop, and the last page.
     for (let i = 1; i < Math.min(first.total, 4); i++)
       assert.deepEqual(await page({ page_number: i, results_per_page: 1 }), { ...first, at: i })
     assert.deepEqual(await page({ page_number: first.total, results_per_page: 1 }), {
@@ -83,7 +83,7 @@ for (const contract of lists.filter(({ id }) => !whole.has(id) && !logs.has(id))
     })
   })
 
-test('a search goes through all that it found, each contact once, and keeps to a channel', async () => {
+test('a paged search returns each matching contact once, and only of its channel', async () => {
   const { world } = scene
   const who = await world.tenant()
   const chat = await world.call(who, 'POST', '/open/msgapp/channel/create', { phone_number: scene.chatNumber() })

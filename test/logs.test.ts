@@ -6,9 +6,9 @@ import { after, test } from 'node:test'
 import pg from 'pg'
 import { apiKey, buyNumber, operatorKey, startPlatform, until } from './platform.ts'
 
-// The whole program at its most talkative: everything that it, its carriers and its PostgreSQL print is searched.
+// The whole program at log level debug: the output of the program, its carriers and its PostgreSQL is searched.
 
-/** Stands in every text; short, so that a piece that an error quotes holds it. */
+/** Part of every message text; short, so that an excerpt in an error contains it. */
 const mark = 'ZQXMQ'
 const secrets = { hook: 'hooksecretZQXHOOK', app: 'app-secret-ZQXAPP', access: 'access-token-ZQXTOKEN' }
 const handset = '+447700900777'
@@ -109,7 +109,7 @@ test('forged and broken callbacks of networks are refused', async () => {
     }
 })
 
-test('the database refuses messages, in statements of ours and of others', async () => {
+test('the database refuses messages in our statements and in other clients’', async () => {
   const tables = ['sms_messages', 'msgapp_messages']
   for (const table of tables) await sql.query(`alter table ${table} add constraint never check (text = '') not valid`)
   const count = () => output().split('request failed').length
@@ -118,9 +118,9 @@ test('the database refuses messages, in statements of ours and of others', async
   await until(async () => count() > before)
   await fromHandset('sms', number)
   await fromHandset('msgapp', chat.phone_number)
-  await logged('set aside')
-  await logged('smpp: not-kept')
-  // Who has a session of their own sees the values; the log of the server does not.
+  await logged('moved to dead letters')
+  await logged('smpp: persist-failed')
+  // A client with its own session sees the values; the server log does not.
   for (const failing of [`select '${mark}'::integer`, `insert into sms_messages (text) values ('${mark}')`])
     await assert.rejects(sql.query(failing))
   await assert.rejects(sql.query('select $1::text::integer', [mark]), new RegExp(mark))
@@ -133,7 +133,7 @@ test('requests, retries and carrier sessions are logged at level debug, without 
   assert.equal((await call('GET', search)).status, 200)
   assert.equal((await fetch(`${url}/nowhere/${mark}`)).status, 404)
   type Line = Record<string, unknown>
-  // Each line of the log is JSON; other programs' lines are not.
+  // Lines of our log are JSON; lines of other programs are not.
   const linesOf = (msg: string): Line[] =>
     output()
       .split('\n')
@@ -159,7 +159,7 @@ test('requests, retries and carrier sessions are logged at level debug, without 
   assert.ok(linesOf('smpp: bound').length > 0)
 })
 
-/** The forms in which a text could hide: as it is, as octets of GSM, UTF-8 and UTF-16, and as base64 at every offset. */
+/** Encodings in which a text could hide: plain, as octets of GSM, UTF-8 and UTF-16, and as base64 at every offset. */
 const forms = (text: string): string[] => {
   const hex = Buffer.from(text).toString('hex')
   const wide = Buffer.from(text, 'utf16le').swap16().toString('hex')
@@ -171,7 +171,7 @@ const forms = (text: string): string[] => {
   return [text, hex, hex.toUpperCase(), wide, wide.toUpperCase(), ...base64]
 }
 
-test('no text of a message, no key, no token and no whole number is in the log', async () => {
+test('the log contains no message text, key, token or complete number', async () => {
   await sql.end()
   await platform.end()
   const lines = output().split('\n')

@@ -7,11 +7,11 @@ import fc from 'fast-check'
 import { refusalFault } from './recipes/answer.ts'
 import { makeWorld } from './world.ts'
 
-// Bytes that are no HTTP request, or hardly one: each is answered 4xx in our shape, or the connection is closed.
+// Bytes that are not an HTTP request, or barely one: each is answered 4xx in our format, or the connection is closed.
 
 const world = await makeWorld()
 await world.app.listen({ host: '127.0.0.1', port: 0 })
-const { port } = world.app.server.address() as AddressInfo // it listens on TCP
+const { port } = world.app.server.address() as AddressInfo // a TCP server
 const { key } = await world.tenant()
 
 const head = `Host: localhost\r\nX-User-API-Key: ${key}\r\n`
@@ -63,7 +63,7 @@ const corpus: Record<string, string | Buffer> = {
   'a path over 16 kB': `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${head}\r\n`,
   'a thousand headers': `${get}${'X-A: b\r\n'.repeat(1000)}\r\n`,
   'an escape cut short': `GET /open/sms/message/%E HTTP/1.1\r\n${head}\r\n`,
-  'an escape that is none': `GET /open/sms/message/%zz HTTP/1.1\r\n${head}\r\n`,
+  'an invalid escape': `GET /open/sms/message/%zz HTTP/1.1\r\n${head}\r\n`,
   'an escape that is no UTF-8': `GET /open/sms/message/%ff%fe HTTP/1.1\r\n${head}\r\n`,
   'an escape of a query that is no UTF-8': `GET /open/voip/virtual-numbers?x=%ed%a0%80 HTTP/1.1\r\n${head}\r\n`,
   'an overlong escape': `GET /open/%c0%ae%c0%ae/info HTTP/1.1\r\n${head}\r\n`,
@@ -73,7 +73,7 @@ const corpus: Record<string, string | Buffer> = {
     Buffer.from([0xff, 0xc3, 0x28]),
     Buffer.from(` HTTP/1.1\r\n${head}\r\n`),
   ]),
-  'a path that climbs': `GET /open/../../etc/passwd HTTP/1.1\r\n${head}\r\n`,
+  'a path with dot segments': `GET /open/../../etc/passwd HTTP/1.1\r\n${head}\r\n`,
   'a path of another scheme': `GET file:///etc/passwd HTTP/1.1\r\n${head}\r\n`,
   'an asterisk': `OPTIONS * HTTP/1.1\r\n${head}\r\n`,
   'a tunnel': `CONNECT example.com:443 HTTP/1.1\r\n${head}\r\n`,
@@ -84,13 +84,13 @@ const corpus: Record<string, string | Buffer> = {
   'a second request hidden in the first': `${post}Content-Length: 2\r\nTransfer-Encoding : chunked\r\n\r\n{}GET / HTTP/1.1\r\n\r\n`,
 }
 
-/** What a lenient reader may take for a request. */
-const mayPass = new Set(['an asterisk', 'a path that climbs', 'a second request hidden in the first'])
+/** Inputs that a lenient parser may accept. */
+const mayPass = new Set(['an asterisk', 'a path with dot segments', 'a second request hidden in the first'])
 
-type Said = { text: string; closed: boolean }
+type RawResponse = { text: string; closed: boolean }
 
-/** Sends bytes, and gives what is said until the connection closes, a whole answer is here, or nothing comes. */
-const exchange = (bytes: string | Buffer): Promise<Said> =>
+/** Sends bytes and returns the response once the connection closes, a whole answer has arrived, or nothing comes. */
+const exchange = (bytes: string | Buffer): Promise<RawResponse> =>
   new Promise((resolve) => {
     let text = ''
     let halves: NodeJS.Timeout | undefined
@@ -123,9 +123,9 @@ const parsed = (body: string): unknown => {
   }
 }
 
-/** What is wrong with what was said, or null. @param mayPass mutations can leave a request whole */
-const wrong = ({ text, closed }: Said, mayPass: boolean): string | null => {
-  if (text === '') return closed ? null : 'nothing was said, and the connection stays open'
+/** Returns what is wrong with the response, or null. @param mayPass a mutation may leave a request valid */
+const wrong = ({ text, closed }: RawResponse, mayPass: boolean): string | null => {
+  if (text === '') return closed ? null : 'there was no response, and the connection stays open'
   const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(text) ?? []
   if (status === undefined) return `no HTTP: ${text.slice(0, 100)}`
   if (mayPass && Number(status) < 300) return null
@@ -138,7 +138,7 @@ const wrong = ({ text, closed }: Said, mayPass: boolean): string | null => {
 }
 
 for (const [name, bytes] of Object.entries(corpus))
-  test(`${name}: refused in our shape, or closed`, async () => {
+  test(`${name}: the request is refused in our format, or the connection is closed`, async () => {
     assert.equal(wrong(await exchange(bytes), mayPass.has(name)), null)
   })
 
@@ -175,9 +175,9 @@ test(`a request with some of its bytes changed is answered, refused or closed (T
   await fc.assert(property, { seed, numRuns: rounds })
 })
 
-test('a body that never comes to its end is refused with 408', async (t) => {
+test('a body that never ends is refused with 408', async (t) => {
   if (!long) {
-    // Node looks every 30 s: too long to wait for here.
+    // Node checks every 30 s: too slow for the short form.
     assert.equal(world.app.server.requestTimeout, 15_000)
     assert.equal(world.app.server.headersTimeout, 10_000)
     return t.diagnostic('waited for in the long form only')
@@ -195,7 +195,7 @@ test('a body that never comes to its end is refused with 408', async (t) => {
   assert.equal(wrong({ text, closed: true }, false), null)
 })
 
-test('after all that the server answers as before', async () => {
+test('the server still answers after every malformed request', async () => {
   const { text } = await exchange(`${get}\r\n`)
   assert.match(text, /^HTTP\/1\.1 200 /)
 })

@@ -8,15 +8,15 @@ import { temporaryFolder } from './servers.ts'
 let platform: Platform
 after(() => platform?.end('SIGKILL'))
 
-/** What users other than its own may do with a file or folder. */
+/** Permissions of other users on a file or folder. */
 const others = (path: string): number => statSync(path).mode & 0o077
 
-test('a home that other users can read is closed at the start, and everything in it is for its own user', async () => {
+test('a home that other users can read is closed at the start, and only its owner can read anything in it', async () => {
   const home = join(temporaryFolder(), 'home')
   mkdirSync(join(home, 'simulator'), { recursive: true })
   for (const path of [home, join(home, 'simulator')]) chmodSync(path, 0o755)
   platform = await startPlatform(home)
-  // Root leaves others the way through for PostgreSQL's account, and nothing to see.
+  // Root grants others the execute bit for PostgreSQL's account, and nothing else.
   assert.equal(others(home) & 0o066, 0)
   if (process.getuid?.() !== 0) assert.equal(others(home), 0)
 
@@ -26,7 +26,7 @@ test('a home that other users can read is closed at the start, and everything in
   await until(async () => (await platform.call('GET', `/sandbox/handsets/${to_number}`)).body.sms.length === 1)
   const made = readdirSync(home, { withFileTypes: true, recursive: true })
     .map((entry) => ({ entry, path: join(entry.parentPath, entry.name) }))
-    // PostgreSQL sees to its own; what it has is behind a folder of 0700. The cache holds compiled code alone.
+    // PostgreSQL manages its own modes, and its data is in a folder of mode 0700. The cache holds only compiled code.
     .filter(({ path }) => !/^(?:postgres|cache)(?:\/|$)/.test(relative(home, path)))
   assert.ok(made.some(({ path }) => path.includes('simulator/')) && existsSync(join(home, 'ready.json')))
   const open = made
@@ -38,7 +38,7 @@ test('a home that other users can read is closed at the start, and everything in
   }
 })
 
-test('/metrics is open by default, and wants its token where one is set', async () => {
+test('/metrics is open by default, and requires its token if one is set', async () => {
   assert.equal((await fetch(`${platform.url}/metrics`)).status, 200)
   await platform.end()
   const token = 'a token for the metrics'.replaceAll(' ', '-')

@@ -1,10 +1,11 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Programs that some tests use beside what npm brings, and the Debian packages that hold them. .ci/run installs these. */
+/** Programs from outside npm that some tests use, and the Debian packages that hold them. .ci/run installs these. */
 export const packages = {
   'PostgreSQL 15': 'postgresql-15',
   chromium: 'chromium',
+  'firefox-esr': 'firefox-esr',
   openssl: 'openssl',
   curl: 'curl',
   bearerbox: 'kannel',
@@ -12,7 +13,9 @@ export const packages = {
   tshark: 'tshark',
   'Net::SMPP': 'libnet-smpp-perl',
   prosody: 'prosody',
+  ejabberdctl: 'ejabberd',
   sipp: 'sip-tester',
+  kamailio: 'kamailio',
   baresip: 'baresip',
   rtpengine: 'rtpengine-daemon',
   turnserver: 'coturn',
@@ -20,6 +23,8 @@ export const packages = {
   buildah: 'buildah',
   debootstrap: 'debootstrap',
   'systemd-notify': 'systemd',
+  zsh: 'zsh',
+  fish: 'fish',
 } as const
 
 type Program = keyof typeof packages
@@ -33,7 +38,7 @@ const isExecutable = (path: string): boolean => {
   }
 }
 
-/** True when a program of this name can be started. */
+/** Whether a program of this name can be started. */
 const isOnPath = (program: string): boolean =>
   [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin'].some((folder) =>
     isExecutable(join(folder, program)),
@@ -45,9 +50,10 @@ const missing = (reason: string): { skip: string } => {
 }
 
 /**
- * The options of a test that uses a program: skipped where that is missing, and the run says how to install it.
+ * The options of a test that uses a program: skipped where the program is missing, and the run prints how to install
+ * it.
  * @param isHere for programs that are not started by their name
- * @throws Error with CI=true: a run that is meant to be complete does not pass with a part of the proof
+ * @throws Error with CI=true: a run that must be complete does not pass with a part of the proof
  */
 export const needs = (program: Program, isHere = isOnPath(program)): { skip: false | string } => {
   if (isHere) return { skip: false }
@@ -55,9 +61,17 @@ export const needs = (program: Program, isHere = isOnPath(program)): { skip: fal
 }
 
 /**
- * The options of a test that uses recorded data which are kept beside the repository.
- * @param folder null where they are missing
+ * The options of a test that uses recorded data from outside the repository.
+ * @param folder null where the data is missing
  * @throws Error with CI=true, as for programs
  */
 export const needsData = (folder: string | null, what: string): { skip: false | string } =>
   folder === null ? missing(`needs ${what}`) : { skip: false }
+
+/**
+ * The options of a test that only the long form runs; otherwise it counts as skipped.
+ * @param isShort true for tests of a list that the short form runs, too
+ */
+export const longForm = (isShort = false): { skip: false | string } => ({
+  skip: isShort || process.env.TRUNKLINE_TEST_LONG === '1' ? false : 'takes long: TRUNKLINE_TEST_LONG=1',
+})

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { connect } from '../src/db/sql.ts'
+import { connect } from '../src/platform/db/sql.ts'
 import { makeRelay } from './chaos/relay.ts'
 import { testDatabase } from './database.ts'
 import { startPlatform, until } from './platform.ts'
 
-// A whole platform whose database goes away, or becomes read-only, and comes back.
+// A whole platform whose database disappears or becomes read-only, and returns.
 
 const db = await testDatabase()
 const url = new URL(db.url)
@@ -35,12 +35,12 @@ const logged = (from: number) =>
     .split('\n')
     .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
 
-test('an outage of the database is logged once at its begin and once at its end', async () => {
+test('an outage of the database is logged once when it begins and once when it ends', async () => {
   await until(isReady)
   const from = platform.output().length
   relay.down()
   await until(async () => !(await isReady()))
-  // Every loop of the process has failed several times meanwhile: the relay counts their attempts.
+  // Every loop of the process has failed several times by now: the relay counts their attempts.
   const attempts = relay.attempts.length
   await until(async () => relay.attempts.length > attempts + 20)
   assert.deepEqual(await ask('/open/info'), { status: 503, error_code: 'unavailable', later: '1' })
@@ -61,7 +61,7 @@ test('an outage of the database is logged once at its begin and once at its end'
 })
 
 test('a database that became read-only is answered 503 with Retry-After, and the process is not ready', async () => {
-  const own = connect({ url: db.url, connections: 1, patient: true })
+  const own = connect({ url: db.url, connections: 1, unlimited: true })
   const { name } = await own.one<{ name: string }>`select current_database() as name`
   const turn = async (value: 'on' | 'off') => {
     await own.raw('set transaction_read_only = off')
@@ -95,7 +95,7 @@ test('a process is not ready for a role that it does not run', async () => {
   await other.end()
 })
 
-test('every PL/pgSQL function is exempt from just-in-time compilation, whatever becomes of session settings', async () => {
+test('every PL/pgSQL function is exempt from just-in-time compilation, whatever the session settings', async () => {
   const compiled = await db.many`
     select p.proname from pg_proc p join pg_language l on l.oid = p.prolang
     where p.pronamespace = current_schema()::regnamespace and l.lanname = 'plpgsql'

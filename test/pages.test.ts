@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { isAccessible } from './accessible.ts'
 import { needs } from './needs.ts'
 import { makeWorld } from './world.ts'
 
-// The pages as a person sees them, in a real browser against a server that listens. Each page is opened once: to draw
-// all operations takes a second and more where two cores do everything.
+// The pages as a person sees them, in a real browser against a listening server. Each page is opened once: drawing all
+// operations takes a second or more on two cores.
 
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
@@ -17,7 +18,7 @@ describe('pages', needs('chromium'), () => {
   let browser: Browser
   let docs: Page
   let home: Page
-  /** Everything about the pages that should not be. */
+  /** Every fault of the pages: errors, policy breaches and foreign requests. */
   let faults: string[] = []
 
   const open = async (path: string, height = 900): Promise<Page> => {
@@ -40,8 +41,8 @@ describe('pages', needs('chromium'), () => {
 
   before(async () => {
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
-    // Operations are drawn as they come into view: all of them at once here.
-    docs = await open('/docs', 16_000)
+    // Operations are drawn when scrolled into view; the test draws all of them.
+    docs = await open('/docs/try', 16_000)
     home = await open('/console')
     await docs.locator('.opblock[id$="-ping"]').waitFor()
   })
@@ -52,7 +53,7 @@ describe('pages', needs('chromium'), () => {
     assert.deepEqual(found, [], 'an error, a breach of the policy, or a request that leaves the server')
   })
 
-  test('/docs lists the operations, customers’ first, each with an example', async () => {
+  test('/docs/try lists the operations, with those for customers first, each with an example', async () => {
     const ids = await docs.locator('.opblock').evaluateAll((all) => all.map(({ id }) => id))
     assert.ok(ids.length >= 140, `saw only ${ids.length} operations`)
     assert.match(ids[0] ?? '', /Account-getInfo$/)
@@ -62,7 +63,7 @@ describe('pages', needs('chromium'), () => {
     assert.equal(typeof JSON.parse(example), 'object')
   })
 
-  test('an operation is tried from /docs, with and without a key', async () => {
+  test('an operation is tried from /docs/try, with and without a key', async () => {
     const answer = async (operation: string) => {
       const block = docs.locator(`.opblock[id$="-${operation}"]`)
       await block.locator('.opblock-summary-control').click()
@@ -78,15 +79,16 @@ describe('pages', needs('chromium'), () => {
     assert.match(await answer('getInfo'), /^200/)
   })
 
-  test('/console says what is running', async () => {
+  test('/console shows what is running', async () => {
     await home.getByText('Everything is running.').waitFor()
     assert.equal(await home.locator('#version').innerText(), '0.0.0-test')
     assert.match(await home.locator('#database').innerText(), /^up, \d+ migrations$/)
     assert.match(await home.locator('#roles').innerText(), /api, worker/)
+    await isAccessible(home, 'console')
   })
 
   for (const scheme of ['light', 'dark'] as const)
-    test(`pages are ${scheme} where that is wanted, and fit a telephone`, async () => {
+    test(`pages are ${scheme} if the browser prefers that, and fit a telephone`, async () => {
       for (const page of [docs, home]) {
         await page.setViewportSize({ width: 390, height: 800 })
         await page.emulateMedia({ colorScheme: scheme })
@@ -98,8 +100,8 @@ describe('pages', needs('chromium'), () => {
       }
     })
 
-  test('pages forbid scripts and requests that are not ours', async () => {
-    for (const path of ['/docs', '/console']) {
+  test('pages forbid foreign scripts and requests', async () => {
+    for (const path of ['/docs', '/docs/try', '/docs/guides', '/console']) {
       const { headers } = await fetch(url + path)
       const policy = headers.get('content-security-policy') ?? ''
       assert.match(policy, /default-src 'self'/)

@@ -2,38 +2,39 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { Frames as SipFrames } from '../src/connectors/sip/codec/frames.ts'
-import { parse as parseSip } from '../src/connectors/sip/codec/parse.ts'
-import { makeRandom, mutate } from '../src/connectors/sip/codec/testing.ts'
-import { invite, octets, tortureMessages } from '../src/connectors/sip/testing.ts'
-import { decode as decodeSmpp } from '../src/connectors/smpp/codec/decode.ts'
-import { encode as encodeSmpp } from '../src/connectors/smpp/codec/encode.ts'
-import { Frames as SmppFrames } from '../src/connectors/smpp/codec/frames.ts'
-import { noTlvs, tags } from '../src/connectors/smpp/codec/pdu.ts'
-import { isReceipt, readReceipt } from '../src/connectors/smpp/codec/receipt.ts'
-import { readUserData } from '../src/connectors/smpp/codec/user-data.ts'
-import { delivery } from '../src/connectors/smpp/testing.ts'
-import { makeAddresses } from '../src/connectors/xmpp/addresses.ts'
-import { Reader, StreamFault } from '../src/connectors/xmpp/codec/reader.ts'
-import { readMessage } from '../src/connectors/xmpp/messages.ts'
-import { readCards } from '../src/contacts/files/card.ts'
-import { readCsv } from '../src/contacts/files/csv.ts'
-import { BrokenFile, linesOf, mostColumns } from '../src/lib/csv.ts'
-import { readAudio } from '../src/lib/sdp.ts'
-import { readPrices } from '../src/numbers/pricing/lines.ts'
-import { mostMs, Worst } from './fuzz/worst.ts'
+import { readAudio } from '@trunkline/rtp/sdp.ts'
+import { MessageFramer as SipFrames } from '@trunkline/sip/message-framer.ts'
+import { parseMessage as parseSip } from '@trunkline/sip/parse.ts'
+import { makeRandom, mutate } from '@trunkline/sip/testing.ts'
+import { invite, octets, tortureMessages } from '@trunkline/sip/user-agent/testing.ts'
+import { decodePdu as decodeSmpp } from '@trunkline/smpp/decode.ts'
+import { encodePdu as encodeSmpp } from '@trunkline/smpp/encode.ts'
+import { noTlvs, tags } from '@trunkline/smpp/pdu.ts'
+import { PduFramer as SmppFrames } from '@trunkline/smpp/pdu-framer.ts'
+import { isReceipt, readReceipt } from '@trunkline/smpp/receipt.ts'
+import { readUserData } from '@trunkline/smpp/user-data.ts'
+import { StreamParseError, StreamParser } from '@trunkline/xmpp/stream-parser.ts'
+import { makeDelivery } from '../src/adapters/smpp/testing.ts'
+import { makeAddresses } from '../src/adapters/xmpp/addresses.ts'
+import { parseMessage } from '../src/adapters/xmpp/message-parser.ts'
+import { readCsv } from '../src/domains/contacts/files/contact-csv.ts'
+import { readVcards } from '../src/domains/contacts/files/vcard.ts'
+import { parsePrices } from '../src/domains/numbers/pricing/price-file.ts'
+import { linesOf, maxColumns, UnreadableCsv } from '../src/platform/lib/csv.ts'
+import { mostMs, SlowestInput } from './fuzz/slowest-input.ts'
 
-// Readers alone, with damaged and with swollen inputs: each is read or refused by the reader's own error, in 50 ms.
+// Parsers alone, with damaged and enlarged inputs: each input is parsed, or refused with the parser's own error, in 50
+// ms.
 //
 //   TRUNKLINE_FUZZ_SEED    another seed than 1; the long form takes a new one each time
-//   TRUNKLINE_FUZZ_SHARE   how much of the long form is tried: 1 is 5,700,000 inputs
+//   TRUNKLINE_FUZZ_SHARE   the share of the long form to run: 1 is 5,700,000 inputs
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const share = Number(process.env.TRUNKLINE_FUZZ_SHARE ?? 1)
 const seed = Number(process.env.TRUNKLINE_FUZZ_SEED ?? (long ? randomInt(2 ** 31) : 1))
 const roundsOf = (most: number): number => Math.ceil(long ? most * share : most / 1_000)
 
-/** One input in so many is swollen: a piece of it is repeated up to 64 KiB. */
+/** The number of inputs per enlarged one, of which a piece is repeated up to 64 KiB. */
 const swollen = 500
 
 type Random = (below: number) => number
@@ -55,13 +56,16 @@ const inputOf = (random: Random, seeds: readonly Buffer[]): Buffer => {
 const isOwn = (error: unknown, ...kinds: (new (...given: never[]) => Error)[]): boolean =>
   kinds.some((kind) => error instanceof kind)
 
-/** Inputs and what reads them. @prop whole tells whether an input was sound: a fuzzer without sound ones tries the door only */
+/**
+ * Inputs and their parser.
+ * @prop whole says whether an input was valid: without valid ones a fuzzer tests only the first check
+ */
 type Fuzz = {
   readonly name: string
   readonly rounds: number
   readonly seeds: readonly Buffer[]
   readonly read: (input: Buffer) => boolean | Promise<boolean>
-  /** It is read as it comes. */
+  /** The input is parsed as a stream. */
   readonly isFile?: true
 }
 
@@ -71,7 +75,7 @@ const address = { ton: 1, npi: 1, address: '33612345678' }
 const receipt = Buffer.from(
   'id:77 sub:001 dlvrd:001 submit date:2611210930 done date:2611210930 stat:DELIVRD err:000 text:hello',
 )
-const plain = delivery(5)
+const plain = makeDelivery(5)
 const header = "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'>"
 const about = {
   addresses: makeAddresses({ mode: 'client', host: 'h', port: 1, domain: 'localhost' }),
@@ -84,7 +88,7 @@ const fromFile = (read: (body: Readable) => AsyncIterable<unknown>) => async (in
     for await (const _ of read(Readable.from([input.subarray(0, cut), input.subarray(cut)]))) count++
     return count > 0
   } catch (error) {
-    if (!isOwn(error, BrokenFile)) throw error
+    if (!isOwn(error, UnreadableCsv)) throw error
     return false
   }
 }
@@ -130,7 +134,7 @@ const fuzzes: Fuzz[] = [
       }),
     ],
     read: (input) => {
-      // The length is true, or all would end at the framing.
+      // The length field is correct, or every input would fail at the framing.
       if (input.length >= 16 && input.length <= 65_536) input.writeUInt32BE(input.length)
       let isSound = false
       new SmppFrames((frame) => {
@@ -155,15 +159,15 @@ const fuzzes: Fuzz[] = [
     ),
     read: (input) => {
       let isSound = false
-      const stanza: ConstructorParameters<typeof Reader>[0]['stanza'] = (one, cut) => {
-        isSound = !cut && readMessage(one, about).length > 0
+      const stanza: ConstructorParameters<typeof StreamParser>[0]['stanza'] = (one, cut) => {
+        isSound = !cut && parseMessage(one, about).length > 0
       }
-      const reader = new Reader({ opened: () => {}, stanza, closed: () => {} })
+      const reader = new StreamParser({ opened: () => {}, stanza, closed: () => {} })
       try {
         reader.write(Buffer.from(header))
         reader.write(input)
       } catch (error) {
-        if (!isOwn(error, StreamFault)) throw error
+        if (!isOwn(error, StreamParseError)) throw error
       }
       return isSound
     },
@@ -175,7 +179,7 @@ const fuzzes: Fuzz[] = [
       'BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Ada L\r\nN:L;Ada;;;\r\nTEL;VALUE=uri:tel:+447700900123\r\nEMAIL:ada@example.com\r\nADR:;;Street 1;;;;\r\nEND:VCARD\r\n',
       'BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=utf-8;ENCODING=QUOTED-PRINTABLE:=C3=A9t=\r\n=C3=A9;A\r\nTEL;CELL:07700 900123\r\nNOTE:a\r\n b\r\nEND:VCARD\r\n',
     ),
-    read: fromFile((body) => readCards(body, 'GB')),
+    read: fromFile((body) => readVcards(body, 'GB')),
     isFile: true,
   },
   {
@@ -202,9 +206,9 @@ const fuzzes: Fuzz[] = [
     ),
     read: async (input) => {
       try {
-        return (await readPrices(input.toString())).prices.length > 0
+        return (await parsePrices(input.toString())).prices.length > 0
       } catch (error) {
-        if (!isOwn(error, BrokenFile)) throw error
+        if (!isOwn(error, UnreadableCsv)) throw error
         return false
       }
     },
@@ -212,7 +216,7 @@ const fuzzes: Fuzz[] = [
   },
 ]
 
-/** Files of 64 KiB that once held the event loop, or that come near to a limit. */
+/** Files of 64 KiB that once held the event loop, or that come close to a limit. */
 const dear: Record<string, string> = {
   'lines that are shorter than the head': `first_name,last_name,phone,email,address${'\r\nA'.repeat(21_000)}`,
   'lines of one letter': `first_name,last_name,phone,email,addres${'s\r'.repeat(32_000)}`,
@@ -220,14 +224,14 @@ const dear: Record<string, string> = {
   'a head of commas': `first_name,phone${','.repeat(60_000)}\nA\n`,
   'a head of phones': `first_name${',phone'.repeat(10_000)}\nA\n`,
   'a line of commas': `first_name,phone\nA${','.repeat(60_000)}\n`,
-  'all the columns, and lines of one letter': `first_name${',phone'.repeat(mostColumns - 1)}\n${'A\n'.repeat(2_000)}`,
-  'as many national numbers as columns': `first_name${',phone'.repeat(mostColumns - 1)}\nA${',07700 900123'.repeat(999)}\n`,
+  'all the columns, and lines of one letter': `first_name${',phone'.repeat(maxColumns - 1)}\n${'A\n'.repeat(2_000)}`,
+  'as many national numbers as columns': `first_name${',phone'.repeat(maxColumns - 1)}\nA${',07700 900123'.repeat(999)}\n`,
 }
 
 for (const { name, read, isFile } of fuzzes.filter(({ name }) => name.startsWith('CSV')))
   test(`a file of 64 KiB read as ${name} holds the event loop for at most ${mostMs} ms`, async (t) => {
     assert.ok(isFile)
-    const worst = new Worst(name)
+    const worst = new SlowestInput(name)
     for (const [shape, text] of Object.entries(dear)) {
       await worst.runAsync(async () => read(Buffer.from(text)))
       assert.ok(worst.ms < mostMs, `${shape}: ${worst}`)
@@ -235,17 +239,17 @@ for (const { name, read, isFile } of fuzzes.filter(({ name }) => name.startsWith
     t.diagnostic(`${worst}`)
   })
 
-test('a CSV with more than 1,000 columns is refused with the limit, and one with as many is read', async () => {
+test('a CSV with more than 1,000 columns is refused with the limit, and one with exactly 1,000 is read', async () => {
   const linesIn = (columns: number) => Array.fromAsync(linesOf(Readable.from([`a${',b'.repeat(columns - 1)}\n`])))
-  assert.equal((await linesIn(mostColumns))[0]?.cells.length, mostColumns)
-  await assert.rejects(linesIn(mostColumns + 1), /the line has 1001 columns, and the limit is 1000/)
+  assert.equal((await linesIn(maxColumns))[0]?.cells.length, maxColumns)
+  await assert.rejects(linesIn(maxColumns + 1), /the line has 1001 columns, and the limit is 1000/)
 })
 
 for (const { name, rounds: most, seeds, read, isFile = false } of fuzzes) {
   const rounds = roundsOf(most)
-  test(`${rounds} damaged inputs of ${name} are read or refused (TRUNKLINE_FUZZ_SEED=${seed})`, async (t) => {
+  test(`${rounds} damaged inputs of ${name} are parsed or refused (TRUNKLINE_FUZZ_SEED=${seed})`, async (t) => {
     const random = makeRandom(seed)
-    const worst = new Worst(name)
+    const worst = new SlowestInput(name)
     let sound = 0
     for (let round = 0; round < rounds; round++) {
       const input = inputOf(random, seeds)

@@ -1,23 +1,23 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { inherited } from './child.ts'
+import { inheritedEnvironment } from './child.ts'
 import { temporaryFolder, variables } from './servers.ts'
 
-/** The whole program as a process of its own, on a home of its own: what a person starts. */
+/** The whole program as a process of its own, on its own home, as an operator starts it. */
 export type Platform = {
   readonly home: string
   readonly url: string
   readonly pid: number
   readonly smppPort: number
   readonly sipPort: number
-  /** Where trunks call us. */
+  /** The SIP port to which trunks send calls. */
   readonly voicePort: number
-  /** Everything that it has printed. */
+  /** Everything that the process has printed. */
   output(): string
-  /** Calls with the account's key, or with the operator's for /operator. */
+  /** Makes a request with the account's key, or with the operator's for /operator. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** Sends a signal and waits for its end. */
+  /** Sends a signal and waits for the process to exit. */
   end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>
 }
 
@@ -36,8 +36,8 @@ const isReady = (child: ChildProcess, output: () => string): Promise<void> =>
   })
 
 /**
- * A home that was started once, where the run has one. A first start makes a database, its schema and the catalogue: 2 s of
- * processor time, of which a copy takes 0.2.
+ * A home after its first start, if the run prepared one. A first start creates a database, its schema and the
+ * catalogue: 2 s of CPU time, of which a copy takes 0.2.
  */
 const startedHome = (): string => {
   const home = temporaryFolder()
@@ -46,7 +46,7 @@ const startedHome = (): string => {
   return home
 }
 
-/** @param home of an earlier start, to go on with it; an empty one for a first start, which is taken for any unless told */
+/** @param home of an earlier start, to continue with it; an empty one for a first start. Default: a prepared one */
 export const startPlatform = async (home = startedHome(), env: Record<string, string> = {}): Promise<Platform> => {
   const readyFile = join(home, 'ready.json')
   rmSync(readyFile, { force: true })
@@ -54,7 +54,7 @@ export const startPlatform = async (home = startedHome(), env: Record<string, st
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      ...inherited,
+      ...inheritedEnvironment,
       TRUNKLINE_HOME: home,
       TRUNKLINE_PORT: '0',
       TRUNKLINE_SIP_PORT: '0',
@@ -101,6 +101,13 @@ export const startPlatform = async (home = startedHome(), env: Record<string, st
   }
 }
 
+/** Puts numbers on sale from the operator's own inventory. */
+export const stockNumbers = async ({ url }: Pick<Platform, 'url'>, csv: string): Promise<void> => {
+  const headers = { 'x-operator-key': operatorKey, 'content-type': 'text/csv' }
+  const answer = await fetch(`${url}/operator/inventory/import`, { method: 'POST', headers, body: csv })
+  if (!answer.ok) throw new Error(await answer.text())
+}
+
 /** Buys a British mobile number. */
 export const buyNumber = async ({ call }: Pick<Platform, 'call'>): Promise<{ number: string; channel: string }> => {
   const groups = await call('GET', '/open/numbers/groups?country=GB&did_type=mobile')
@@ -111,7 +118,7 @@ export const buyNumber = async ({ call }: Pick<Platform, 'call'>): Promise<{ num
   return { number, channel: channel.uuid }
 }
 
-/** Waits for a condition. @throws Error when it does not come true in time */
+/** Waits for a condition. @throws Error when the condition stays false until the timeout */
 export const until = async <T>(look: () => Promise<T | null | undefined | false>, seconds = 20): Promise<T> => {
   const end = Date.now() + seconds * 1000
   for (;;) {

@@ -24,7 +24,7 @@ export const until = async (what: string, condition: () => boolean | Promise<boo
   }
 }
 
-const reaches = (port: number): Promise<boolean> =>
+export const reaches = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
     socket.once('connect', () => {
@@ -34,16 +34,17 @@ const reaches = (port: number): Promise<boolean> =>
     socket.once('error', () => resolve(false))
   })
 
-/** A test, or what else ends what was started. */
-export type Life = { after(work: () => unknown): void }
+/** A test, or another owner that ends what was started. */
+export type Lifetime = { after(work: () => unknown): void }
 
+/** An XMPP server of a test: Prosody, or ejabberd. */
 export type Prosody = {
   readonly port: number
   readonly componentPort: number
-  /** PEM of the certificate, which signed itself. */
+  /** PEM of the self-signed certificate. */
   readonly ca: string
   signal(name: NodeJS.Signals): void
-  /** Ends it, by TERM unless told. */
+  /** Stops the server. Default: with TERM. */
   stop(by?: NodeJS.Signals): Promise<void>
   start(): Promise<void>
 }
@@ -89,8 +90,8 @@ Component "${component}"
 const writeAccount = (folder: string, user: string): void =>
   writeFileSync(join(folder, 'data/localhost/accounts', `${user}.dat`), `return { ["password"] = "${password}"; };\n`)
 
-/** Starts a server with these accounts beside `admin`; it ends with the test. */
-export const startProsody = async (t: Life, users: readonly string[]): Promise<Prosody> => {
+/** Starts a server with `admin` and these accounts; it stops at the end of the test. */
+export const startProsody = async (t: Lifetime, users: readonly string[]): Promise<Prosody> => {
   const folder = temporaryFolder('prosody-')
   const ports = { c2s: await freePort(), component: await freePort(), http: await freePort() }
   mkdirSync(join(folder, 'data/localhost/accounts'), { recursive: true })
@@ -104,7 +105,7 @@ export const startProsody = async (t: Life, users: readonly string[]): Promise<P
   let guard: ChildProcess | null = null
   const start = async () => {
     running = spawn('prosody', ['-F', '--config', join(folder, 'prosody.cfg.lua')], { stdio: 'ignore' })
-    // Nothing of ours runs after `kill -9`: a shell that waits for the end of a pipe takes the server along.
+    // No handler of ours runs after `kill -9`: a shell that waits for the end of a pipe stops the server.
     guard = spawn('/bin/sh', ['-c', 'read -r _; kill -9 "$0"', String(running.pid)], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { keepConnection } from '../src/connections/ops.ts'
-import type { Tx } from '../src/db/sql.ts'
-import { storedBytes } from '../src/http/quotas.ts'
-import { type QuotaName, quotaNames, quotas } from '../src/lib/quotas.ts'
+import { readConfig } from '../src/config.ts'
+import { upsertConnection } from '../src/domains/connections/ops.ts'
+import type { Tx } from '../src/platform/db/sql.ts'
+import { storedBytes } from '../src/platform/http/quotas.ts'
+import { type QuotaName, quotaDefinitions, quotaNames } from '../src/platform/lib/quota-definitions.ts'
 import { until } from './platform.ts'
 import { type Answer, makeWorld, type Tenant } from './world.ts'
 
@@ -28,11 +29,11 @@ const limited = async (values: { [Name in QuotaName]?: number }) => {
 const isRefusal = ({ status, body }: Answer, name: QuotaName, value: number) => {
   assert.equal(status, 403, JSON.stringify(body))
   assert.deepEqual([body.error_code, body.limit], ['limit_exceeded', name])
-  assert.ok(body.error_message.includes(`${value} ${quotas[name].unit}`), body.error_message)
+  assert.ok(body.error_message.includes(`${value} ${quotaDefinitions[name].unit}`), body.error_message)
   assert.ok(body.error_message.includes(`raise the limit ${name}`), body.error_message)
 }
 
-/** Of several at once exactly one is fulfilled; the others name the limit. */
+/** Exactly one of several concurrent requests is fulfilled; the others name the limit. */
 const isOneTaken = (answers: readonly Answer[], name: QuotaName, value: number) => {
   const [taken, refused] = [answers.filter(({ status }) => status < 300), answers.filter(({ status }) => status >= 300)]
   assert.equal(taken.length, 1, JSON.stringify(answers.map(({ body }) => body)))
@@ -47,7 +48,7 @@ const atOnce = (make: () => Promise<Answer>) => Promise.all(Array.from({ length:
 const hook = (who: Tenant) =>
   call(who, 'POST', '/open/webhooks/subscribe/contact.created', { hook_url: `http://127.0.0.1:9000/${++made}` })
 
-test('an account has as many enabled webhooks as its quota says, and a deleted or disabled one makes room', async () => {
+test('an account may have as many enabled webhooks as its quota, and a deleted or disabled one frees a place', async () => {
   const ada = await limited({ webhooks: 2 })
   const { body } = await hook(ada)
   const taken = isOneTaken(await atOnce(() => hook(ada)), 'webhooks', 2)
@@ -81,7 +82,7 @@ test('a change waits for another of its account and quota that has not committed
   await second.isRefused
 })
 
-test('a webhook that is there already is subscribed to again although the quota is used up', async () => {
+test('an existing webhook can be subscribed again although the quota is used up', async () => {
   const ada = await limited({ webhooks: 5 })
   const body = { hook_url: 'http://127.0.0.1:9000/same' }
   const subscribe = () => call(ada, 'POST', '/open/webhooks/subscribe/contact.created', body)
@@ -90,7 +91,7 @@ test('a webhook that is there already is subscribed to again although the quota 
   assert.equal((await subscribe()).status, 200)
 })
 
-test('disabled webhooks cannot be piled up either: ten of them count as one', async () => {
+test('disabled webhooks are limited, too: ten of them count as one', async () => {
   const ada = await limited({ webhooks: 1 })
   for (let n = 0; n < 10; n++) {
     const { body } = await hook(ada)
@@ -99,10 +100,10 @@ test('disabled webhooks cannot be piled up either: ten of them count as one', as
   isRefusal(await hook(ada), 'webhooks', 1)
 })
 
-test('an account has as many channels as its quota says, and a deleted one makes room', async () => {
+test('an account may have as many channels as its quota, and a deleted one frees a place', async () => {
   const settings = { host: '127.0.0.1', port: 9, token: 'a token for these tests' }
   await db.begin((tx) =>
-    keepConnection(tx, parts.seal, parts.changes, { kind: 'sandbox', name: 'chat', settings, shared: true }),
+    upsertConnection(tx, parts.seal, parts.changes, { kind: 'sandbox', name: 'chat', settings, shared: true }),
   )
   const ada = await limited({ channels: 2 })
   const create = () => call(ada, 'POST', '/open/msgapp/channel/create', { phone_number: `+4477009${10_000 + ++made}` })
@@ -119,7 +120,7 @@ const contact = (who: Tenant) =>
     contact_details: [{ type: 'PH', value: `+4477${10_000_000 + ++made}` }],
   })
 
-test('an account has as many contacts as its quota says, and a deleted one makes room', async () => {
+test('an account may have as many contacts as its quota, and a deleted one frees a place', async () => {
   const ada = await limited({ contacts: 3 })
   const first = await contact(ada)
   assert.equal((await contact(ada)).status, 201)
@@ -141,7 +142,7 @@ const importFile = async (who: Tenant, numbers: readonly number[], query = ''): 
 }
 const numbersFrom = (first: number, count: number) => Array.from({ length: count }, (_, n) => first + n)
 
-test('an import that would pass the quota of contacts imports nothing, and one that only repeats is fulfilled', async () => {
+test('an import that would exceed the quota of contacts imports nothing, and one that only repeats is fulfilled', async () => {
   const ada = await limited({ contacts: 10 })
   const total = async () => (await call(ada, 'GET', '/open/contacts')).body.total
   assert.equal((await importFile(ada, numbersFrom(1, 8))).body.created, 8)
@@ -157,7 +158,7 @@ test('an import that would pass the quota of contacts imports nothing, and one t
   assert.deepEqual([await total(), left], [10, 0])
 })
 
-test('an import and single contacts at the same time do not pass the quota together', async () => {
+test('an import and single contacts at the same time do not exceed the quota together', async () => {
   const ada = await limited({ contacts: 60 })
   const answers = await Promise.all([
     importFile(ada, numbersFrom(1, 50)),
@@ -171,7 +172,7 @@ test('an import and single contacts at the same time do not pass the quota toget
   assert.equal(rows, body.total)
 })
 
-test('an account has as many imports under way as its quota says, and one that has ended makes room', async () => {
+test('an account may have as many running imports as its quota, and a finished one frees a place', async () => {
   const ada = await limited({ imports: 1 })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const { promise: rest, resolve: finish } = Promise.withResolvers<string>()
@@ -185,7 +186,7 @@ test('an account has as many imports under way as its quota says, and one that h
           yield await rest
         })(),
       ),
-    ) as ReadableStream, // Node's is the one that its fetch takes
+    ) as ReadableStream, // Node's stream type is the one that its fetch accepts
     duplex: 'half',
   })
   await until(async () => db.maybe`select from contact_imports where account_id = ${ada.id}`)
@@ -195,7 +196,7 @@ test('an account has as many imports under way as its quota says, and one that h
   await until(async () => (await importFile(ada, [2])).status === 201)
 })
 
-test('an import whose process was killed is under way for half a minute at most', async () => {
+test('an import whose process was killed counts as running for half a minute at most', async () => {
   const ada = await limited({ imports: 1 })
   await db.run`
     insert into contact_imports (account_id, id, renewed_at)
@@ -203,7 +204,7 @@ test('an import whose process was killed is under way for half a minute at most'
   assert.equal((await importFile(ada, [3])).status, 201)
 })
 
-test('an account reserves as many numbers as its quota says, and a cancelled one makes room', async () => {
+test('an account may reserve as many numbers as its quota, and a cancelled reservation frees a place', async () => {
   await db.run`
     insert into number_groups (id, iso_country_code, type, prefix, location, folded, setup_price, monthly_price, ppm,
       allow_number_selection, is_eligible_for_free_number, supplier)
@@ -222,7 +223,7 @@ test('an account reserves as many numbers as its quota says, and a cancelled one
   isOneTaken(await atOnce(reserve), 'reservations', 3)
   const { free } = await db.one<{ free: number }>`
     select count(*)::integer as free from numbers where group_id = 'rush' and state = 'free'`
-  assert.equal(free, 47, 'a reservation that was refused holds no number')
+  assert.equal(free, 47, 'a refused reservation holds no number')
 })
 
 const upload = async (who: Tenant, bytes: number): Promise<Answer> => {
@@ -237,7 +238,7 @@ const upload = async (who: Tenant, bytes: number): Promise<Answer> => {
   return { status: answer.statusCode, body: answer.json(), headers: answer.headers }
 }
 
-test('an account keeps as many bytes as its quota says, and a deleted document makes room', async () => {
+test('an account may store as many bytes as its quota, and a deleted document frees space', async () => {
   const ada = await limited({ stored_bytes: 2_500 })
   const first = await upload(ada, 1_000)
   isOneTaken(await atOnce(() => upload(ada, 1_000)), 'stored_bytes', 2_500)
@@ -247,7 +248,7 @@ test('an account keeps as many bytes as its quota says, and a deleted document m
   isOneTaken(await atOnce(() => upload(ada, 1_000)), 'stored_bytes', 2_500)
 })
 
-test('stored bytes follow files of messages and recordings, through every way in which they come and go', async () => {
+test('stored bytes count files of messages and recordings, however they are added and removed', async () => {
   const ada = await tenant()
   const bytes = () => storedBytes(db, ada.id)
   await db.run`
@@ -271,14 +272,14 @@ test('stored bytes follow files of messages and recordings, through every way in
   assert.equal(await bytes(), 0)
 })
 
-test('quotas are those of the account, else of the settings, else the defaults, and are shown with their usage', async () => {
+test('quotas come from the account, else the settings, else the defaults, and are shown with their usage', async () => {
   const [ada, eve] = [await tenant(), await tenant({ onTrial: true })]
   const info = async (who: Tenant) => (await call(who, 'GET', '/open/info')).body
   const { requests_per_minute: _, ...limits } = (await info(ada)).limits
-  const defaults = Object.fromEntries(quotaNames.map((name) => [name, quotas[name].paid]))
+  const defaults = Object.fromEntries(quotaNames.map((name) => [name, quotaDefinitions[name].paid]))
   assert.deepEqual(limits, { ...defaults, reservations: 3 })
   const { limits: trial } = await info(eve)
-  assert.deepEqual([trial.reservations, trial.webhooks], [1, quotas.webhooks.trial])
+  assert.deepEqual([trial.reservations, trial.webhooks], [1, quotaDefinitions.webhooks.trial])
   await contact(ada)
   await hook(ada)
   await upload(ada, 500)
@@ -286,9 +287,9 @@ test('quotas are those of the account, else of the settings, else the defaults, 
   assert.deepEqual([usage.webhooks, usage.contacts, usage.channels, usage.stored_bytes], [1, 1, 0, 500])
 
   assert.equal((await setQuotas(ada, { webhooks: 7, contacts: 8 })).webhooks, 7)
-  assert.deepEqual((await info(ada)).limits.webhooks, 7, 'a change holds at once')
+  assert.deepEqual((await info(ada)).limits.webhooks, 7, 'a change applies at once')
   const changed = await setQuotas(ada, { webhooks: null })
-  assert.deepEqual([changed.webhooks, changed.contacts], [quotas.webhooks.paid, 8])
+  assert.deepEqual([changed.webhooks, changed.contacts], [quotaDefinitions.webhooks.paid, 8])
   const made = await call('operator', 'POST', '/operator/accounts', { name: 'New', quotas: { channels: 4 } })
   assert.equal(made.body.account.quotas.channels, 4)
   for (const wrong of [{ webhook: 1 }, { webhooks: -1 }, { webhooks: 1.5 }])
@@ -304,9 +305,20 @@ test('refusals are counted by the name of the limit', async () => {
 })
 
 test('the manual lists every quota with its defaults', () => {
-  const manual = readFileSync(join(import.meta.dirname, '../docs/operating.md'), 'utf8')
+  const manual = readFileSync(join(import.meta.dirname, '../docs/operating/quotas.md'), 'utf8')
   for (const name of quotaNames) {
-    const { paid, trial, description } = quotas[name]
+    const { paid, trial, description } = quotaDefinitions[name]
     assert.ok(manual.includes(`| \`${name}\` | ${paid} | ${trial} | ${description} |`), name)
   }
+})
+
+test('a quota of 0 is refused if it would block work forever', async () => {
+  assert.throws(
+    () => readConfig({ TRUNKLINE_QUOTAS: 'trial.fanouts=0' }),
+    /TRUNKLINE_QUOTAS must give fanouts at least 1/,
+  )
+  const who = await world.tenant()
+  const { status, body } = await call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { quotas: { fanouts: 0 } })
+  assert.equal(status, 400)
+  assert.match(body.error_message, /fanouts/)
 })

@@ -19,7 +19,7 @@ const start = async (): Promise<Platform> => {
 const callers = 1000
 const stock = 100
 
-test(`of ${callers} callers on ${stock} numbers in two processes ${stock} win, each another number, ${callers - stock} are told so, and ${stock} are charged`, async (t) => {
+test(`of ${callers} callers on ${stock} numbers in two processes ${stock} each buy a different number, ${callers - stock} are refused, and ${stock} are charged`, async (t) => {
   const [first, second] = [await start(), await start()]
   await db.run`
     insert into number_groups (id, iso_country_code, type, prefix, location, folded, setup_price, monthly_price, ppm,
@@ -38,7 +38,7 @@ test(`of ${callers} callers on ${stock} numbers in two processes ${stock} win, e
     }),
   )
 
-  /** A busy machine may say that it is busy (503), and is asked again. */
+  /** Repeats a request while a busy machine answers 503. */
   const ask = async (platform: Platform, key: string): Promise<Answer> => {
     for (;;) {
       const wish = { group_id: 'rush' }

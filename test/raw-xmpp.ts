@@ -2,21 +2,24 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { certificate } from './certificate.ts'
-import type { Life } from './prosody.ts'
+import type { Lifetime } from './prosody.ts'
 
-// An XMPP server over direct TLS that passes on any bytes, and resumes streams (XEP-0198): for what Prosody refuses to relay.
+// An XMPP server over direct TLS that sends any bytes and resumes streams (XEP-0198): for stanzas that Prosody refuses
+// to relay.
 
 export type RawServer = {
   readonly port: number
-  /** PEM of the certificate, which signed itself. */
+  /** PEM of the self-signed certificate. */
   readonly ca: string
   /** Stanzas of the server that its client acknowledged. */
   acknowledged(): number
-  /** How often the client came, and how often it resumed its stream. */
+  /** The number of connections of the client, and of resumed streams. */
   readonly logins: { fresh: number; resumed: number }
   /** Everything that the client wrote. */
-  heard(): string
-  /** Sends a stanza and asks whether it is done with. It is sent again when the stream is resumed, until it is. */
+  received(): string
+  /**
+   * Sends a stanza and requests its acknowledgement. The server repeats it on each resumed stream until acknowledged.
+   */
   send(stanza: string): void
 }
 
@@ -27,7 +30,7 @@ const management = "xmlns='urn:xmpp:sm:3'"
 const offer = "<mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>PLAIN</mechanism></mechanisms>"
 const bind = "<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'"
 
-export const openRawServer = async (t: Life, user: string): Promise<RawServer> => {
+export const openRawServer = async (t: Lifetime, user: string): Promise<RawServer> => {
   const { cert, key } = certificate('DNS:localhost')
   const logins = { fresh: 0, resumed: 0 }
   const sent: string[] = []
@@ -94,11 +97,11 @@ export const openRawServer = async (t: Life, user: string): Promise<RawServer> =
     server.close()
   })
   return {
-    port: (server.address() as AddressInfo).port, // it listens on TCP
+    port: (server.address() as AddressInfo).port, // a TCP server
     ca: cert,
     acknowledged: () => acknowledged,
     logins,
-    heard: () => all,
+    received: () => all,
     send: (stanza) => {
       sent.push(stanza)
       current?.write(`${stanza}<r ${management}/>`)

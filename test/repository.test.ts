@@ -17,73 +17,103 @@ const all = globSync(['**/*', '.*', '.ci/*'], { cwd: root, exclude: ({ name }) =
   .sort()
 
 const sources = all.filter((path) => /\.tsx?$/.test(path) && !path.endsWith('.d.ts'))
-const isTest = (path: string) => /\.(?:test|conformance)\.tsx?$/.test(path) || path.endsWith('/testing.ts')
+const isTest = (path: string) => /\.(?:test|conformance|worker-fixture)\.tsx?$|[/-]testing\.ts$/.test(path)
 
 type Import = { from: string; to: string; isType: boolean; isExport: boolean }
 
 /** Formatted by Biome, every import begins a line; a dynamic one may stand anywhere. */
 const statement = /^(import|export) (type )?(?:[^'";]*? from )?'([^']+)'|\bimport\('([^']+)'\)/gm
 
+/** The file that an import means: of this repository by its path, of a library by its name. */
+const targetOf = (from: string, target: string): string =>
+  target.startsWith('.')
+    ? posix.join(posix.dirname(from), target)
+    : target.replace(/^@trunkline\/([\w-]+)\//, 'packages/$1/src/')
+
 const imports: Import[] = sources.flatMap((from) =>
-  [...read(from).matchAll(statement)].map(([, word, type, fixed, dynamic]) => {
-    const target = fixed ?? dynamic ?? ''
-    const to = target.startsWith('.') ? posix.join(posix.dirname(from), target) : target
-    return { from, to, isType: type !== undefined, isExport: word === 'export' }
-  }),
+  [...read(from).matchAll(statement)].map(([, word, type, fixed, dynamic]) => ({
+    from,
+    to: targetOf(from, fixed ?? dynamic ?? ''),
+    isType: type !== undefined,
+    isExport: word === 'export',
+  })),
 )
 const own = imports.filter(({ to }) => sources.includes(to))
 
-/** `src/sms/store.ts` → `sms`; a file of src itself → its own name. */
-const folder = (path: string) => (path.startsWith('src/') ? (path.split('/')[1] ?? '') : '')
 const top = (path: string) => path.split('/')[0] ?? ''
 
-const packageOf = (path: string) => path.split('/').slice(0, 2).join('/')
+/** `src/domains/sms/store.ts` → `domains`; a file of src itself → its own name. */
+const layerOf = (path: string) => (path.startsWith('src/') ? (path.split('/')[1] ?? '') : top(path))
 
-/** Puts the program together, and so sees everything. */
-const assembly = ['main', 'cli/main', 'run', 'parts', 'endpoints', 'first', 'contracts'].map((name) => `src/${name}.ts`)
-const base: Record<string, string[]> = { lib: [], db: ['lib'], http: ['lib', 'db'], jobs: ['lib', 'db'] }
-const settings = ['src/config.ts', 'src/config-voice.ts', 'src/keys.ts', 'src/log.ts']
+/** `src/domains/sms/store.ts` → `domains/sms`, `packages/sip/src/uri.ts` → `packages/sip`. */
+const unitOf = (path: string) =>
+  path
+    .replace(/^src\//, '')
+    .split('/')
+    .slice(0, 2)
+    .join('/')
 
-/** `port.ts`, `chat-port.ts`: the ports of connectors. */
-const isPort = (path: string) => /^src\/connectors\/(?:\w+-)?port\.ts$/.test(path)
+/** Files that assemble the program, and so know every layer. */
+const assembly = [
+  'main',
+  'interfaces/cli/main',
+  'start-roles',
+  'assemble',
+  'services',
+  'endpoints',
+  'bootstrap',
+  'contracts',
+  'event-payloads',
+].map((name) => `src/${name}.ts`)
+const settings = ['src/config.ts', 'src/config-voice.ts', 'src/log.ts', 'src/check-ports.ts']
 
-/** Why an import is not allowed, or null. */
+/** Units of the platform that each unit of it may import. */
+const below: Record<string, string[]> = { lib: [], db: ['lib'], http: ['lib', 'db'], jobs: ['lib', 'db'] }
+
+/** Files of a domain that turn stored connections into running adapters. */
+const startsAdapters = /\/(?:carriers|supplier-registry|drivers|voice-drivers)\.ts$/
+
+/** The reason why an import is not allowed, or null. */
 const fault = ({ from, to, isType }: Import): string | null => {
+  const [here, there] = [layerOf(from), layerOf(to)]
   if (to === 'src/main.ts') return 'nothing imports main'
   if (isTest(to) && !isTest(from) && top(from) === 'src') return 'the program does not import its tests'
-  if (isTest(from) || top(from) === 'test' || top(from) === 'bench' || top(from) === 'scripts') return null
-  if (top(from) === 'simulator')
-    return top(to) === 'simulator' || /^src\/(?:lib\/|connectors\/[\w-]+\/codec)/.test(to)
+  if (isTest(from) || ['test', 'bench', 'scripts'].includes(here)) return null
+  if (unitOf(from) === unitOf(to)) return null
+  if (here === 'packages') return there === 'packages' ? null : 'a package knows other packages only'
+  if (there === 'packages' && unitOf(to) !== 'packages/voice-sdk') return null
+  if (here === 'simulator')
+    return there === 'simulator' || to.startsWith('src/platform/lib/') || /^src\/adapters\/[\w-]+\/codec/.test(to)
       ? null
-      : 'the simulator knows lib and the connectors’ codecs'
-  if (top(from) === 'packages') return packageOf(from) === packageOf(to) ? null : 'a package stands by itself'
+      : 'the simulator knows packages, platform/lib and the codecs of adapters'
   if (top(to) !== 'src') return 'the program imports only its own'
   if (assembly.includes(from)) {
     if (/\/store\.ts$/.test(to)) return 'store.ts is private to its folder'
-    if (/\/routes\.ts$/.test(to) && !['src/endpoints.ts', 'src/run.ts'].includes(from)) return 'routes.ts is private'
+    if (/\/routes\.ts$/.test(to) && !['src/endpoints.ts', 'src/start-roles.ts'].includes(from))
+      return 'routes.ts is private'
     return null
   }
-  const [here, there] = [folder(from), folder(to)]
-  if (here === there) {
-    const [ours, theirs] = [from.split('/')[2], to.split('/')[2]]
-    const isCommon = isPort(to) || ours === 'registry.ts'
-    return here !== 'connectors' || ours === theirs || isCommon ? null : 'connectors do not know each other'
+  if (settings.includes(from)) return there === 'platform' || settings.includes(to) ? null : 'settings know platform'
+  if (here === 'platform') {
+    const [ours = '', theirs = ''] = [from, to].map((path) => path.split('/')[2])
+    return there === 'platform' && below[ours]?.includes(theirs) ? null : `platform/${ours} knows ${below[ours]}`
   }
-  if (settings.includes(from))
-    return base.http?.includes(there) || settings.includes(to) ? null : 'settings know lib and db'
-  const below = base[here]
-  if (below) return below.includes(there) ? null : `${here} knows ${below.join(', ') || 'nothing of ours'}`
-  if (here === 'connectors') return there === 'lib' ? null : 'connectors know lib and port.ts'
-  // Below here: the domains.
-  if (there in base) return null
-  if (isPort(to)) return isType ? null : 'ports are types only'
-  // The places of domains that turn stored connections into running ones.
-  if (there === 'connectors')
-    return /\/(?:carriers|suppliers|drivers)\.ts$/.test(from) ? null : 'a domain knows connectors by port.ts'
+  if (there === 'ports') return isType ? null : 'ports are types only'
+  if (here === 'ports') return 'ports know packages and ports'
+  if (here === 'adapters')
+    return to.startsWith('src/platform/lib/') || to === 'src/adapters/carrier-registry.ts'
+      ? null
+      : 'adapters know packages, ports and platform/lib, not each other'
+  // Below here: domains and interfaces.
+  if (there === 'platform') return null
+  if (there === 'adapters') return startsAdapters.test(from) ? null : 'a domain knows adapters by their ports'
   // The site shows the document of the interface.
-  if (to === 'src/contracts.ts' && here === 'site') return null
-  if ([...settings, 'src/parts.ts'].includes(to)) return isType ? null : 'the parts are handed over: import their type'
-  return /\/(?:contract|ops)\.ts$/.test(to) ? null : 'another folder shows its contract.ts and ops.ts only'
+  if (/^src\/(?:contracts|event-payloads)\.ts$/.test(to) && from.startsWith('src/interfaces/site/')) return null
+  if ([...settings, 'src/services.ts'].includes(to))
+    return isType ? null : 'services are handed over: import their type'
+  return ['domains', 'interfaces'].includes(there) && /\/(?:contract|ops)\.ts$/.test(to)
+    ? null
+    : 'another domain shows its contract.ts and ops.ts only'
 }
 
 test('only those import whom the house allows to', () => {
@@ -96,11 +126,8 @@ test('only those import whom the house allows to', () => {
   assert.deepEqual(faults, [])
 })
 
-test('values are imported without cycles', () => {
-  const next = Map.groupBy(
-    own.filter(({ isType }) => !isType),
-    ({ from }) => from,
-  )
+test('no file imports itself through others, by values or by types', () => {
+  const next = Map.groupBy(own, ({ from }) => from)
   const done = new Set<string>()
   const cycles: string[] = []
   const walk = (path: string, trail: string[]) => {
@@ -138,9 +165,10 @@ test('files are at most 500 lines long, the median about 100', () => {
 })
 
 test('migrations and decisions are numbered without doubles and gaps', () => {
-  for (const folder of ['src/db/migrations/', 'docs/decisions/']) {
+  for (const folder of ['src/platform/db/migrations/numbered/', 'docs/decisions/']) {
     const numbers = all
       .filter((path) => path.startsWith(folder))
+      .filter((path) => !path.endsWith('README.md'))
       .map((path) => Number(path.slice(folder.length, folder.length + 4)))
     assert.ok(numbers.length >= 15, `saw only ${numbers.length} in ${folder}`)
     assert.deepEqual(
@@ -157,7 +185,7 @@ test('nothing tells of the machine on which it was written', () => {
   assert.ok(texts.length >= 200, `saw only ${texts.length} files`)
   const home = /(?:^|[\s"'`(=])\/(?:work|home|root|Users|tmp)\/[\w.]+\//m
   const registry =
-    /"resolved": "(?!https:\/\/registry\.npmjs\.org\/)|\/\/(?:[\w-]+\.)*(?:artifactory|nexus|jfrog|verdaccio)\b/
+    /"resolved": "(?!packages\/|https:\/\/registry\.npmjs\.org\/)|\/\/(?:[\w-]+\.)*(?:artifactory|nexus|jfrog|verdaccio)\b/
   const found = texts.filter((path) => {
     if (path === 'test/repository.test.ts') return false
     const text = read(path)
@@ -174,6 +202,16 @@ test('no table that is read by names from outside is an object, which inherits n
     program.filter((path) => table.test(read(path))),
     [],
   )
+})
+
+test('no tracked file is binary, and none but openapi.json is larger than 1 MiB', () => {
+  // Core dumps of programs that a test killed are ignored by git too.
+  const tracked = all.filter((path) => !/^core(?:\.\d+)?$/.test(path))
+  const faults = tracked.filter((path) => {
+    const bytes = readFileSync(join(root, path))
+    return bytes.subarray(0, 8_000).includes(0) || (bytes.length > 1_048_576 && path !== 'docs/openapi.json')
+  })
+  assert.deepEqual(faults, [])
 })
 
 test('nothing is left for later, and no type is waved through', () => {
@@ -199,7 +237,7 @@ test('dependencies are few, pinned exactly, and under licences that let one use 
   // What the browser SDK is built from, at the first start, is none of the server's.
   const sdk: Manifest = JSON.parse(read('packages/voice-sdk/package.json'))
   const built = Object.entries(sdk.devDependencies ?? {})
-  assert.ok(Object.keys(dependencies).length - built.length <= 18)
+  assert.ok(Object.keys(dependencies).length - built.length <= 20)
   for (const [name, version] of built) assert.equal(dependencies[name], version, `${name} of the SDK`)
   const versions = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
   assert.ok(versions.length >= 20)
@@ -208,10 +246,10 @@ test('dependencies are few, pinned exactly, and under licences that let one use 
     [],
   )
   const permissive = /^(?:MIT|ISC|Apache-2\.0|BSD-[23]-Clause|0BSD|BlueOak-1\.0\.0|Unlicense|PostgreSQL)$/
-  const lock: { packages: Record<string, { license?: string; dev?: boolean; optional?: boolean }> } = JSON.parse(
+  const lock: { packages: Record<string, { license?: string; dev?: boolean; link?: boolean }> } = JSON.parse(
     read('package-lock.json'),
   )
-  const run = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev)
+  const run = Object.entries(lock.packages).filter(([path, { dev, link }]) => path !== '' && !dev && !link)
   assert.ok(run.length >= 50, `saw only ${run.length} packages`)
   const odd = run.filter(([path, { license = 'none' }]) => {
     const choices = license.replace(/[()]/g, '').split(' OR ')

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import { confidentialNames } from '../src/http/confidential.ts'
-import { needsOperator } from '../src/http/endpoint.ts'
-import { uuid } from '../src/lib/id.ts'
-import { issueOperatorKey } from '../src/operators/ops.ts'
+import { issueOperatorKey } from '../src/domains/operators/ops.ts'
+import { confidentialNames } from '../src/platform/http/confidential.ts'
+import { needsOperator } from '../src/platform/http/endpoint.ts'
+import { uuid } from '../src/platform/lib/id.ts'
 import { recipes } from './recipes/all.ts'
-import { makeScene, makeScenery, requirement } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene, requirement } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
 
-// Every contract of operators × role.
+// Every operator contract × role.
 
-const world = await makeScenery()
+const world = await makeRecipeWorld()
 const { db, app } = world
 const scene = await makeScene(world, 'ZQXROLEZQX')
 const observer = await db.begin((tx) => issueOperatorKey(tx, 'observer', { role: 'observer' }))
@@ -38,7 +38,7 @@ for (const contract of operators) {
       assert.equal(error_code, 'role')
       assert.match(error_message, /needs the role operator/)
     }
-    // Refused before anything was done: the same request is still to be had.
+    // The request was refused before any effect, so it can be repeated.
     assert.equal((await send(world, contract, scene.tenant, request)).status, contract.status)
   })
 }
@@ -51,7 +51,7 @@ test('the walk sees both kinds of contracts', () => {
   assert.deepEqual(marked.sort(), ['inspectMessage', 'listSetAside', 'showRegistration', 'showWebhooks'])
 })
 
-test('an observer sees the route of a message without its text, and an operator with it', async () => {
+test('an observer sees the route of a message without its text, and an operator sees it with the text', async () => {
   const { uuid: message } = await scene.message()
   const url = `/operator/messages/${message}`
   const seen = await readAs(observer.key, url)
@@ -62,7 +62,7 @@ test('an observer sees the route of a message without its text, and an operator 
   assert.match((await readAs(world.operatorKey, url)).body.message.text, /ZQXROLEZQX/)
 })
 
-test('an observer sees a registration without what was written for it, and no document', async () => {
+test('an observer sees a registration without its submitted values, and no document', async () => {
   const { number, document } = await scene.registration()
   const url = `/operator/registrations/${number}`
   assert.equal((await readAs(observer.key, `${url}/documents/${document}`)).body.error_code, 'role')
@@ -75,10 +75,10 @@ test('an observer sees a registration without what was written for it, and no do
   assert.equal((await readAs(world.operatorKey, url)).body.registration.given[0].value, 'ZQXROLEZQX Street 1')
 })
 
-test('an observer sees what was set aside without its content', async () => {
+test('an observer sees dead-letter messages without their content', async () => {
   const channel = await scene.chat()
   await db.run`
-    insert into msgapp_set_aside (account_id, id, channel_id, what, content, digest, reason, created_at)
+    insert into msgapp_dead_letters (account_id, id, channel_id, what, content, digest, reason, created_at)
     values (${scene.tenant.id}, ${uuid()}, ${channel.slice(3)}, 'inbound', '["ZQXROLEZQX"]', 'x', '22P05 ZQXROLEZQX', now())`
   const seen = await readAs(observer.key, '/operator/set-aside')
   const mine = seen.body.set_aside.find((one: { channel_uuid: string }) => one.channel_uuid === channel)

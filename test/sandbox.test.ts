@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { type Answer, buyNumber, type Platform, startPlatform, until } from './platform.ts'
+import { type Answer, buyNumber, type Platform, startPlatform, stockNumbers, until } from './platform.ts'
 
 let platform: Platform
 after(() => platform?.end('SIGKILL'))
 
-test('in the sandbox one number of the platform can write to another, and to a handset once it was released', async () => {
+test('in the sandbox one number of the platform can write to another, and to a handset once that number is released', async () => {
   platform = await startPlatform()
   const { call } = platform
   const [from, to] = [await buyNumber(platform), await buyNumber(platform)]
@@ -32,14 +32,14 @@ test('in the sandbox one number of the platform can write to another, and to a h
   })
 })
 
-/** What a text ends as on a handset of that manner: parts without a receipt of their own stay `sent`. */
+/** Final states by the behaviour of a handset: parts without a receipt of their own stay `sent`. */
 const manners = {
   ...{ throttled: 'delivered', queue_full: 'delivered', system_error: 'delivered', slow: 'delivered' },
   ...{ disconnect: 'delivered', half_pdu: 'delivered', hex_ids: 'delivered', receipt_first: 'delivered' },
   ...{ duplicate_receipts: 'delivered', receipts_reversed: 'delivered', empty_id: 'sent', first_receipt_only: 'sent' },
 }
 
-test('texts reach handsets whose carrier refuses, breaks, answers late, and reports in every way that carriers have', async () => {
+test('messages reach handsets although carriers refuse, break or answer late, and receipts of every form are understood', async () => {
   const { call } = platform
   const { number } = await buyNumber(platform)
   const text = 'x'.repeat(200)
@@ -58,7 +58,7 @@ test('texts reach handsets whose carrier refuses, breaks, answers late, and repo
   }
 })
 
-test('an account that is not marked as a sandbox account reaches no handset, and none of them reaches it', async () => {
+test('an account that is not marked as a sandbox account reaches no handset, and no handset reaches it', async () => {
   const { url, call } = platform
   const asReal = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = { 'x-user-api-key': key, 'content-type': 'application/json' }
@@ -69,6 +69,7 @@ test('an account that is not marked as a sandbox account reaches no handset, and
   const account = `/operator/accounts/${made.body.account.uuid}`
   const { key } = (await call('POST', `${account}/keys`, { label: 'x' })).body
   await call('POST', `${account}/credit`, { amount: '100' })
+  await stockNumbers(platform, 'number,country,type,features,monthly_price\n+447700900900,GB,mobile,sms_in|sms_out,1\n')
   const real = await buyNumber({ call: asReal })
   const handset = '+447700900777'
   const sent = await asReal('POST', '/open/sms/send', { from_number: real.number, to_number: handset, text: 'real' })
@@ -79,7 +80,7 @@ test('an account that is not marked as a sandbox account reaches no handset, and
   })
   assert.equal(ended.status, 'failed', JSON.stringify(ended))
 
-  // Its number is no line of the sandbox: what a sandbox account writes to it is seen by a handset.
+  // The real number is not a sandbox line: a handset receives the messages that a sandbox account sends to it.
   const own = await buyNumber(platform)
   await call('POST', '/open/sms/send', { from_number: own.number, to_number: real.number, text: 'from the sandbox' })
   await until(async () => (await call('GET', `/sandbox/handsets/${real.number}`)).body.sms.length === 1)
@@ -94,7 +95,7 @@ test('a platform that is set up behind a TLS proxy as documented has no sandbox,
     TRUNKLINE_TRUST_PROXY: '127.0.0.1',
     TRUNKLINE_PUBLIC_URL: 'https://voice.example.com',
   }
-  const manual = readFileSync(join(import.meta.dirname, '../docs/operating.md'), 'utf8')
+  const manual = readFileSync(join(import.meta.dirname, '../docs/operating/running.md'), 'utf8')
   for (const [name, value] of Object.entries(behindProxy)) assert.ok(manual.includes(`\n${name}=${value}\n`), name)
   platform = await startPlatform(platform.home, behindProxy)
   const forwarded = { 'x-forwarded-for': '198.51.100.7', 'x-forwarded-proto': 'https' }

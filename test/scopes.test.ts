@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { getInfo } from '../src/accounts/contract.ts'
 import { contracts } from '../src/contracts.ts'
-import { type Capability, capabilities } from '../src/http/capability.ts'
-import type { Contract } from '../src/http/endpoint.ts'
+import type { getInfo } from '../src/domains/accounts/contract.ts'
+import { type Capability, capabilities } from '../src/platform/http/capability.ts'
+import type { Contract } from '../src/platform/http/endpoint.ts'
 import { recipes } from './recipes/all.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
 
-// Each endpoint for tenants, with a key that has every scope but the one it needs, and with a key that has only that one.
+// Tests tenant endpoints with a key that has every scope except the required one, and with a key that has only that one.
 
-const world = await makeScenery()
+const world = await makeRecipeWorld()
 const scene = await makeScene(world, 'scopes')
 
 const keyWith = async (scopes: readonly Capability[]): Promise<string> => {
@@ -28,12 +28,12 @@ for (const one of capabilities) {
   allBut.set(one, await keyWith(capabilities.filter((other) => other !== one)))
 }
 
-type Stated = Extract<Contract, { auth: 'account' }>
-const walked = contracts.filter((contract): contract is Stated => contract.auth === 'account')
+type ContractWithScope = Extract<Contract, { auth: 'account' }>
+const walked = contracts.filter((contract): contract is ContractWithScope => contract.auth === 'account')
 
-// The compiler refuses a contract for accounts that does not state what it needs.
-type Unstated = Omit<typeof getInfo, 'needs'>
-const isRefused: Unstated extends Contract ? false : true = true
+// The compiler refuses a contract for accounts without a stated capability.
+type ContractWithoutScope = Omit<typeof getInfo, 'needs'>
+const isRefused: ContractWithoutScope extends Contract ? false : true = true
 
 test('every endpoint for accounts states a known capability', () => {
   assert.ok(isRefused)
@@ -51,7 +51,7 @@ test('every endpoint for accounts states a known capability', () => {
 for (const contract of walked) {
   const { id, needs } = contract
 
-  test(`${id} is refused to a key that has every scope but ${needs}, and answers a key that has only that`, async () => {
+  test(`${id} is refused to a key that has every scope but ${needs}, and succeeds with a key that has only that scope`, async () => {
     const recipe = recipes[id]
     assert.ok(recipe, `${id} has no recipe: give it one in test/recipes`)
     const request = await recipe.ok(scene)
@@ -65,7 +65,7 @@ for (const contract of walked) {
   })
 }
 
-test('a foreign capability is refused before the existence of a thing is looked at', async () => {
+test('a foreign capability is refused before the existence of a thing is checked', async () => {
   const path = '/open/sms/message/SMO01a1fcca-93ab-7cbc-9f10-be702f775479'
   const ask = async (key = '') =>
     (await world.app.inject({ method: 'GET', url: path, headers: { 'x-user-api-key': key } })).statusCode

@@ -2,27 +2,27 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { keepConnection } from '../src/connections/ops.ts'
 import { contracts } from '../src/contracts.ts'
-import { startWorker } from '../src/jobs/worker.ts'
+import { upsertConnection } from '../src/domains/connections/ops.ts'
+import { numberJobs } from '../src/domains/numbers/jobs.ts'
+import { smsJobs } from '../src/domains/sms/jobs.ts'
 import { makeLog } from '../src/log.ts'
-import { numberJobs } from '../src/numbers/jobs.ts'
-import { smsJobs } from '../src/sms/jobs.ts'
+import { startWorker } from '../src/platform/jobs/consume/worker.ts'
 import { recipes } from './recipes/all.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
 
-// A walk through everything with marked secrets; then the whole database and the whole log are searched for them.
+// A walk through every endpoint with marked secrets; afterwards the whole database and log are searched for them.
 
 const mark = 'ZQXSECRETTEXTZQX'
 const lines: string[] = []
 const log = makeLog('trace', { write: (line) => void lines.push(line) })
 
-const world = await makeScenery({ log })
+const world = await makeRecipeWorld({ log })
 const { db, parts, carrier, operatorKey } = world
 const scene = await makeScene(world, mark)
 
-/** Keys and passwords: nowhere but in the answer that shows them. */
+/** Keys and passwords that may occur only in the answer that shows them. */
 const secrets = new Map([
   ['the key of the tenant', scene.tenant.key],
   ['the key of the operator', operatorKey],
@@ -33,7 +33,7 @@ const handset = '+447700900777'
 
 const settings = { host: '127.0.0.1', port: carrier.smppPort, system_id: 'trunkline', password: carrier.password }
 const sandbox = await db.begin((tx) =>
-  keepConnection(tx, parts.seal, parts.changes, {
+  upsertConnection(tx, parts.seal, parts.changes, {
     kind: 'smpp',
     name: 'sandbox',
     settings: { ...settings, sandbox: true },
@@ -45,7 +45,7 @@ after(async () => {
   await worker.stop()
   await parts.carriers.close()
 })
-assert.equal((await parts.carriers.settled(sandbox, 10))?.state, 'bound')
+assert.equal((await parts.carriers.whenSettled(sandbox, 10))?.state, 'bound')
 
 const until = async (what: string, isSo: () => Promise<boolean>) => {
   const end = Date.now() + 10_000
@@ -65,14 +65,14 @@ test('a walk through every endpoint, with secrets in every request', async () =>
     assert.equal(answer.status, contract.status, answer.text)
     for (const [, name = '', secret = ''] of answer.text.matchAll(/"(key|token|password)":"([^"]{20,})"/g))
       secrets.set(`${name} of ${contract.id}`, secret)
-    // Refused ones too: wrong keys, and secrets where they do not belong.
+    // Refused requests count, too: wrong keys, and secrets in unexpected places.
     await send(world, contract, scene.tenant, { ...request, body: { [mark]: secrets.get('the key of the tenant') } })
     await send(world, contract, scene.tenant, request, { key: `${scene.tenant.key}x` })
   }
   assert.ok(secrets.size >= 6, `saw only ${[...secrets.keys()].join(', ')}`)
 })
 
-test('texts go out to a handset and come back', async () => {
+test('messages are sent to a handset and received from it', async () => {
   const { number } = await scene.number()
   const text = `${mark} ${'long '.repeat(60)}`
   const sent = await world.call(scene.tenant, 'POST', '/open/sms/send', {
@@ -94,7 +94,7 @@ test('texts go out to a handset and come back', async () => {
   })
 })
 
-test('faults are told of, with rows of the database in their hands', async () => {
+test('faults are logged whose errors contain rows of the database', async () => {
   const { number } = await scene.number()
   await db.raw(`alter table sms_messages add constraint never check (text = '') not valid`)
   await db.raw(`alter table users add constraint never check (email = '') not valid`)
@@ -107,13 +107,13 @@ test('faults are told of, with rows of the database in their hands', async () =>
   assert.ok(lines.some((line) => line.includes('request failed')))
 })
 
-/** The forms in which a secret could hide. */
+/** Encodings in which a secret could hide. */
 const forms = (secret: string): string[] => {
   const bytes = Buffer.from(secret)
   return [secret, bytes.toString('hex'), bytes.toString('base64').replace(/=+$/, ''), bytes.toString('base64url')]
 }
 
-test('no key and no password stands in the database', async () => {
+test('the database contains no key and no password', async () => {
   const tables = await db.many<{ name: string }>`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
     where schemaname not in ('pg_catalog', 'information_schema')`
@@ -125,14 +125,14 @@ test('no key and no password stands in the database', async () => {
   }
   assert.ok(whole.includes(mark), 'the walk left nothing in the database')
   for (const [name, secret] of secrets)
-    for (const form of forms(secret)) assert.ok(!whole.includes(form), `${name} stands in the database`)
+    for (const form of forms(secret)) assert.ok(!whole.includes(form), `${name} is in the database`)
 })
 
-test('no key, no password, no text and no whole number stands in the log', () => {
+test('the log contains no key, password, message text or complete number', () => {
   const whole = lines.join('')
   assert.ok(lines.length >= 3, `saw only ${lines.length} lines`)
   for (const [name, secret] of secrets)
-    for (const form of forms(secret)) assert.ok(!whole.includes(form), `${name} stands in the log`)
+    for (const form of forms(secret)) assert.ok(!whole.includes(form), `${name} is in the log`)
   const found = lines.filter((line) => line.includes(mark) || /44(?:7700900|1632)\d+/.test(line))
   assert.deepEqual(found, [])
 })

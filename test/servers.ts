@@ -3,18 +3,20 @@ import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbedded } from '../src/db/embedded.ts'
-import { migrate } from '../src/db/migrate.ts'
-import { connect } from '../src/db/sql.ts'
+import { startEmbedded } from '../src/platform/db/embedded.ts'
+import { migrate } from '../src/platform/db/migrate.ts'
+import { connect } from '../src/platform/db/sql.ts'
 
-/** A server for tests: its address names the template, a database migrated once, of which every test file gets a copy. */
+/**
+ * A server for tests. Its address names the template: a database migrated once, of which every test file gets a copy.
+ */
 export type Server = { url: string; stop(): Promise<void> }
 
 const quiet = { info: () => {}, warn: () => {}, error: (text: unknown) => console.error(text) }
 
 /**
- * Removes the folder when this process is gone, killed or not, and PostgreSQL has stopped writing to it. A shell that
- * waits for the end of a pipe: nothing of ours can run after `kill -9`.
+ * Removes the folder when this process has exited, killed or not, and PostgreSQL has stopped writing to it. A shell
+ * waits for the end of a pipe, because no handler of ours runs after `kill -9`.
  */
 const removeAfterwards = (folder: string) => {
   const script = `read -r _; i=0
@@ -30,10 +32,10 @@ const removeAfterwards = (folder: string) => {
   if ('unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref()
 }
 
-/** A new temporary folder that goes with the process, however that ends. */
+/** A new temporary folder, removed when the process exits, however it ends. */
 export const temporaryFolder = (name = 'trunkline-test-'): string => {
   const folder = mkdtempSync(join(tmpdir(), name))
-  // PostgreSQL drops to another account when root runs the tests, and 15 must be able to walk in.
+  // PostgreSQL drops to another account when root runs the tests, and 15 must be able to enter the folder.
   if (process.getuid?.() === 0) chmodSync(folder, 0o711)
   removeAfterwards(folder)
   return folder
@@ -41,32 +43,35 @@ export const temporaryFolder = (name = 'trunkline-test-'): string => {
 
 /**
  * Starts a server with a migrated template.
- * @param options binaries instead of the npm package's; not durable, where nothing is asked of the disk
+ * @param options binaries instead of the npm package's; not durable, where a test needs no durability
  */
 export const startServer = async (options: { binaries?: string; durable?: boolean } = {}): Promise<Server> => {
   const home = temporaryFolder()
   const server = await startEmbedded({ home, log: quiet, connections: 500, ...options })
-  const db = connect({ url: server.url, connections: 2, patient: true })
+  const db = connect({ url: server.url, connections: 2, unlimited: true })
   const stop = async () => {
     await server.stop()
     await rm(home, { recursive: true, force: true })
   }
   try {
-    await migrate(db, { gaps: true })
+    await migrate(db)
   } catch (error) {
     await stop()
     throw error
   } finally {
-    // A database with a connection to it cannot be copied.
+    // PostgreSQL cannot copy a database with an open connection.
     await db.end()
   }
   return { url: server.url, stop }
 }
 
-/** Where Debian and Ubuntu put PostgreSQL 15, the oldest that we support; null where it is not installed. */
+/** The folder of PostgreSQL 15, the oldest supported version, on Debian and Ubuntu; null where it is not installed. */
 export const oldest = ['/usr/lib/postgresql/15/bin'].find((folder) => existsSync(join(folder, 'initdb'))) ?? null
 
-/** Names under which what a run prepared reaches the test processes: the addresses of its servers, and a home (see setup.ts). */
+/**
+ * Environment variables that pass prepared things of a run to the test processes: the addresses of its servers, and a
+ * home (see setup.ts).
+ */
 export const variables = {
   newest: 'TRUNKLINE_TEST_DATABASE',
   oldest: 'TRUNKLINE_TEST_DATABASE_15',

@@ -9,7 +9,7 @@ const start = async (variable: string, binaries?: string) => {
   process.env[variable] = server.url
 }
 
-/** A home as the first start leaves it, of which every platform gets a copy that wants no other. */
+/** A home after a first start. Every platform gets a copy unless it names another home. */
 const furnish = async () => {
   const home = temporaryFolder()
   const platform = await startPlatform(home, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' })
@@ -18,8 +18,8 @@ const furnish = async () => {
 }
 
 /**
- * Once before all test files: their processes inherit what is made here.
- * @param isWhole many of them will start platforms
+ * Runs once before all test files: their processes inherit what is created here.
+ * @param isWhole whether many files will start platforms
  */
 export const globalSetup = async (isWhole: boolean): Promise<void> => {
   const oldestToo = oldest ? [start(variables.oldest, oldest)] : []

@@ -6,15 +6,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
+import { type ConcatenationMode, segment } from '@trunkline/phone/segments.ts'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
-import type { SmsCarrier, SmsInbound, SmsReceipt } from '../src/connectors/port.ts'
-import { connectSmpp } from '../src/connectors/smpp/carrier.ts'
-import type { SmppSettings } from '../src/connectors/smpp/settings.ts'
-import { type LongMode, segment } from '../src/lib/segments.ts'
+import { connectSmpp } from '../src/adapters/smpp/smpp-carrier.ts'
+import type { SmppSettings } from '../src/adapters/smpp/smpp-settings.ts'
+import type { SmsCarrier, SmsInbound, SmsReceipt } from '../src/ports/sms.ts'
 
 export const password = 'secret'
 export const token = 'a token for this test'
-export const ours = '+447911123456'
+export const ownNumber = '+447911123456'
 
 export type Simulator = {
   smppPort: number
@@ -24,8 +24,8 @@ export type Simulator = {
   call(method: string, path: string, body?: unknown): Promise<unknown>
 }
 
-/** The simulator as a process of its own on that home, with quick receipts; killed at the test's end. */
-export const start = async (t: TestContext, home: string): Promise<Simulator> => {
+/** The simulator as a process on that home, with fast receipts; killed at the end of the test. */
+export const startSimulator = async (t: TestContext, home: string): Promise<Simulator> => {
   const main = join(import.meta.dirname, '../simulator/main.ts')
   const child = spawn(process.execPath, [main, '--home', home, '--receipt-min-ms', '20', '--receipt-max-ms', '100'], {
     env: { ...process.env, SIMULATOR_PASSWORD: password, SIMULATOR_TOKEN: token },
@@ -53,33 +53,33 @@ export const start = async (t: TestContext, home: string): Promise<Simulator> =>
   }
 }
 
-/** A folder that goes with the test. */
-export const home = async (t: TestContext): Promise<string> => {
+/** A folder that is removed with the test. */
+export const makeSimulatorHome = async (t: TestContext): Promise<string> => {
   const path = await mkdtemp(join(tmpdir(), 'simulator-'))
   t.after(() => rm(path, { recursive: true, force: true }))
   return path
 }
 
-export const kill = async ({ child }: Simulator): Promise<void> => {
+export const killSimulator = async ({ child }: Simulator): Promise<void> => {
   child.kill('SIGKILL')
   await once(child, 'exit')
 }
 
-/** A bound session of ours and what it was told. */
-export type Platform = {
+/** A bound session of ours and everything it received. */
+export type BoundSession = {
   carrier: SmsCarrier
   inbound: SmsInbound[]
   receipts: SmsReceipt[]
   until(condition: () => boolean): Promise<void>
 }
 
-/** Our session bound to the carrier at a port; inbound messages are kept once `keep` resolves. */
-export const bind = async (
+/** Our session bound to the carrier at a port; inbound messages are acknowledged once `keep` resolves. */
+export const bindSession = async (
   t: TestContext,
   port: number,
   fields: Partial<SmppSettings> = {},
   keep: () => Promise<void> = async () => {},
-): Promise<Platform> => {
+): Promise<BoundSession> => {
   const inbound: SmsInbound[] = []
   const receipts: SmsReceipt[] = []
   const waiting = new Set<() => void>()
@@ -116,8 +116,8 @@ export const bind = async (
   return { carrier, inbound, receipts, until }
 }
 
-/** What the handset saw. */
-export const sms = async (
+/** The messages that the handset shows. */
+export const handsetMessages = async (
   simulator: Simulator,
   number: string,
 ): Promise<{ direction: string; peer: string; text: string }[]> => {
@@ -127,24 +127,24 @@ export const sms = async (
 }
 
 let message = 0
-/** Submits a text in its parts, one after the other; their results. */
+/** Submits a message in its parts, one after the other. @returns their results */
 export const submitAll = async (
-  { carrier, until }: Platform,
+  { carrier, until }: BoundSession,
   destination: string,
   text: string,
-  long: LongMode = 'udh8',
+  long: ConcatenationMode = 'udh8',
 ) => {
   const { encoding, parts } = segment(text, long)
   const results = []
   message++
   for (const [index, piece] of parts.entries()) {
-    await until(() => carrier.room() > 0)
+    await until(() => carrier.freeWindow() > 0)
     results.push(
       await carrier.submit({
         message: String(message),
         part: index + 1,
         parts: parts.length,
-        source: ours,
+        source: ownNumber,
         destination,
         text: piece,
         encoding,
@@ -156,7 +156,7 @@ export const submitAll = async (
 }
 
 /** The carrier's id of an accepted part. */
-export const idOf = (result: { outcome: string; carrierId?: string } | undefined): string => {
+export const carrierIdOf = (result: { outcome: string; carrierId?: string } | undefined): string => {
   assert.equal(result?.outcome, 'accepted')
   return result.carrierId ?? ''
 }

@@ -20,7 +20,7 @@ const statusOf = async (uuid: string): Promise<string> =>
 
 let own: { number: string; channel: string }
 
-test('the main job: buy a number, send an SMS, get its receipt and the handset’s answer, read the thread', async () => {
+test('the main use works: buy a number, send an SMS, get its receipt and the handset’s answer, read the thread', async () => {
   platform = await startPlatform(temporaryFolder())
   own = await buyNumber(platform)
   const text = 'Zażółć gęślą jaźń – 👋🏽'.repeat(8)
@@ -63,7 +63,7 @@ test('a second start on the same home ends with a clear message', async () => {
   await assert.rejects(startPlatform(platform.home), new RegExp(`in use.*${platform.pid}`, 's'))
 })
 
-test('Ctrl-C ends it in order, and the next start has the same data', async () => {
+test('Ctrl-C stops the platform cleanly, and the next start has the same data', async () => {
   const before = (await platform.call('GET', '/open/info')).body.balance
   assert.equal(await platform.end('SIGINT'), 0)
   platform = await startPlatform(platform.home)
@@ -71,7 +71,7 @@ test('Ctrl-C ends it in order, and the next start has the same data', async () =
   assert.equal((await platform.call('GET', `/open/sms/messages/${own.channel}/447700900123`)).body.count, 2)
 })
 
-test('the carrier is real: while its process is stopped no message leaves queued, and after the next start it goes', async () => {
+test('the carrier is real: while its process is stopped messages stay queued, and they are sent after its next start', async () => {
   const children = execFileSync('pgrep', ['-P', String(platform.pid), '-f', 'simulator/main.ts'], { encoding: 'utf8' })
   process.kill(Number(children.trim()), 'SIGKILL')
   await until(async () => {
@@ -85,7 +85,7 @@ test('the carrier is real: while its process is stopped no message leaves queued
   await until(async () => (await statusOf(uuid)) === 'delivered', 10)
 })
 
-/** An SMSC that we did not write: the npm package smpp on the other side. */
+/** An SMSC that we did not write: the npm package smpp. */
 const otherSmsc = async () => {
   const texts: string[] = []
   const sessions: SmppSession[] = []
@@ -99,7 +99,7 @@ const otherSmsc = async () => {
       texts.push(String(pdu.short_message?.message))
       const id = `id${texts.length}`
       session.send(pdu.response({ message_id: id }))
-      // At once: a receipt may overtake the commit of its submit.
+      // Sent at once: a receipt may overtake the commit of its submit.
       session.deliver_sm(
         {
           source_addr: String(pdu.destination_addr),
@@ -125,7 +125,7 @@ const otherSmsc = async () => {
   }
 }
 
-test('the same walk works unchanged over an SMSC that nobody here wrote, and no restart is needed', async (t) => {
+test('the same walk works unchanged over a foreign SMSC, without a restart', async (t) => {
   const smsc = await otherSmsc()
   t.after(smsc.close)
   const settings = { host: '127.0.0.1', port: smsc.port, system_id: 'trunkline', password: 'hush hush' }
@@ -152,7 +152,7 @@ test('the same walk works unchanged over an SMSC that nobody here wrote, and no 
   await until(async () => (await statusOf(again)) === 'delivered', 10)
 })
 
-test('a long text waits for room part by part on a slow carrier: no part goes twice', async () => {
+test('a long message waits for window capacity part by part on a slow carrier: no part is sent twice', async () => {
   const { connections } = (await platform.call('GET', '/operator/connections')).body
   const { uuid } = connections.find(({ kind }: { kind: string }) => kind === 'smpp')
   await platform.call('PATCH', `/operator/connections/${uuid}`, { settings: { tps: 10 } })
@@ -163,11 +163,11 @@ test('a long text waits for room part by part on a slow carrier: no part goes tw
   assert.equal(connection.state.submitted, 4)
 })
 
-test('a first start that fails shows its keys at the next one', async () => {
+test('a failed first start shows its keys at the next start', async () => {
   const home = temporaryFolder()
   const none = { TRUNKLINE_API_KEY: '', TRUNKLINE_OPERATOR_KEY: '' }
   const absent = join(home, 'absent.pem')
-  // These files are read after the keys were made.
+  // The start reads these files after the keys were created.
   await assert.rejects(
     startPlatform(home, { ...none, TRUNKLINE_TLS_CERT: absent, TRUNKLINE_TLS_KEY: absent }),
     /ENOENT/,
@@ -179,7 +179,7 @@ test('a first start that fails shows its keys at the next one', async () => {
   assert.equal(await second.end(), 0)
 })
 
-test('a port in use ends the start with one line that names the setting, before a database is made', async () => {
+test('a port in use stops the start with one line that names the setting, before a database is created', async () => {
   const { port } = new URL(platform.url)
   const taken: [string, string][] = [
     ['TRUNKLINE_PORT', port],
@@ -193,21 +193,21 @@ test('a port in use ends the start with one line that names the setting, before 
       assert.match(printed, new RegExp(`^trunkline: (?:TCP|UDP) port ${value} of .* is in use .*${setting}.*\n$`))
       return true
     })
-    assert.ok(!existsSync(join(home, 'postgres')), 'the database was made')
+    assert.ok(!existsSync(join(home, 'postgres')), 'the database was created')
   }
 })
 
-test('SIGUSR1 neither opens the debugger nor ends the platform', async () => {
+test('SIGUSR1 neither opens the debugger nor stops the platform', async () => {
   process.kill(platform.pid, 'SIGUSR1')
   const children = execFileSync('pgrep', ['-P', String(platform.pid), '-f', 'simulator/main.ts'], { encoding: 'utf8' })
   process.kill(Number(children.trim()), 'SIGUSR1')
-  // A process works off its signals before it ends: the debugger would have said where it listens.
+  // A process handles pending signals before it exits: the debugger would have printed its address.
   assert.equal(await platform.end(), 0)
   assert.doesNotMatch(platform.output(), /debugger/i)
   platform = await startPlatform(platform.home)
 })
 
-test('keys of the settings are not printed, and generated ones are, once', async () => {
+test('keys from the settings are not printed, and generated ones are printed once', async () => {
   const given = await startPlatform(temporaryFolder(), { TRUNKLINE_OPERATOR_KEY: '' })
   assert.equal(await given.end(), 0)
   assert.ok(!given.output().includes(apiKey))

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { apiKey, startPlatform, until } from './platform.ts'
 
-test('a stop answers who is asking, and waits for nobody who only keeps a connection', async (t) => {
+test('a stop answers open requests and does not wait for idle connections', async (t) => {
   const platform = await startPlatform()
   t.after(() => platform.end('SIGKILL'))
   const { port } = new URL(platform.url)
@@ -26,12 +26,12 @@ test('a stop answers who is asking, and waits for nobody who only keeps a connec
       () => false,
       () => true,
     ),
-  ) // it listens no more
+  ) // not listening any more
   halfBody.write('}')
   halfHead.write('content-length: 2\r\n\r\n{}')
   const [one, other] = await Promise.all([text(halfBody), text(halfHead), text(idle)])
   assert.match(one, /^HTTP\/1.1 400 /)
   assert.match(other, /^HTTP\/1.1 400 [\s\S]*connection: close/i)
-  // 1 is what it says when its patience of half a minute is over.
+  // Exit code 1 means that its patience of half a minute is over.
   assert.equal(await ended, 0)
 })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
 import { recipes } from './recipes/all.ts'
-import { makeScene, makeScenery } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { fields, type Node, nodeOf } from './recipes/schema.ts'
 import { send } from './recipes/send.ts'
 
-const scene = await makeScene(await makeScenery(), 'unknown')
+const scene = await makeScene(await makeRecipeWorld(), 'unknown')
 
 const isJson = (body: Node) => body.contentMediaType === undefined
 const ofOperators = contracts.filter(({ auth, body }) => auth === 'operator' && body && isJson(nodeOf(body)))
@@ -14,14 +14,14 @@ const ofOperators = contracts.filter(({ auth, body }) => auth === 'operator' && 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The schema of an object that may be null or an item of a list, or null. */
+/** The schema of an object, which may be nullable or a list item; else null. */
 const objectOf = (node: Node): Node | null => {
   const whole = node.anyOf?.find(({ type }) => type === 'object') ?? node
   if (whole.type === 'array' && whole.items) return objectOf(whole.items)
   return whole.properties && !whole.patternProperties ? whole : null
 }
 
-/** A body with a mistyped field in an object of it. */
+/** A body with a mistyped field in one of its objects. */
 const within = (node: Node, body: Record<string, unknown>, name: string, typo: string) => {
   const inner = body[name]
   const field = { [typo]: 1 }
@@ -30,7 +30,7 @@ const within = (node: Node, body: Record<string, unknown>, name: string, typo: s
   return { ...body, [name]: [{ ...Object(first), ...field }] }
 }
 
-test('there are operator bodies, and objects within them, to be tried', () => {
+test('the walk sees operator bodies and nested objects', () => {
   assert.ok(ofOperators.length >= 15, `saw only ${ofOperators.length}`)
   const inner = ofOperators.flatMap(({ body }) => fields(body)).filter(([, node]) => objectOf(node))
   assert.ok(inner.length >= 5, `saw only ${inner.length}`)

@@ -9,7 +9,7 @@ import { needs } from './needs.ts'
 import { apiKey, type Platform, startPlatform } from './platform.ts'
 import { temporaryFolder } from './servers.ts'
 
-// The pages with commands to paste, run as they stand.
+// Executes the commands of the documentation pages unchanged.
 
 let platform: Platform
 before(async () => {
@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => platform?.end('SIGKILL'))
 
-/** The commands of a page, for this platform. Each block's end is marked, so that its output is found. */
+/** The commands of a page, for this platform. The end of each block is marked, so that its output can be found. */
 const scriptOf = (page: string, url: string): string => {
   const text = readFileSync(join(import.meta.dirname, '..', page), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```/gms)].map(([, code = '']) => code)
@@ -27,7 +27,7 @@ const scriptOf = (page: string, url: string): string => {
 
 type Json = { [key: string]: unknown }
 
-/** Runs a page, in a folder that goes afterwards. @returns the lines that each of its blocks printed */
+/** Runs a page in a temporary folder. @returns the lines that each of its blocks printed */
 const walked = (script: string): string[][] => {
   const run = spawnSync('bash', ['-u'], { cwd: temporaryFolder(), input: script, encoding: 'utf8', timeout: 60_000 })
   assert.equal(run.stderr, '')
@@ -63,11 +63,11 @@ test(
   },
 )
 
-/** A port that nobody listens on, at this moment. */
+/** A port on which nothing listens at this moment. */
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // it listens on TCP
+  const { port } = server.address() as AddressInfo // a TCP server
   server.close()
   return port
 }
@@ -123,17 +123,29 @@ test(
   },
 )
 
-test('docs/voice.md: a number, a token, a price, and a call that nobody takes, by curl', needs('curl'), () => {
-  const blocks = walked(scriptOf('docs/voice.md', platform.url))
-  const answers = blocks.flat().map((line): Json => JSON.parse(line))
-  const [ring, token, price, callers, called, history, handset] = answers
-  assert.match(String(token?.token), /^[\w-]+\.[\w-]+\.[\w-]+$/)
-  const user = token?.user_uuid
-  assert.partialDeepStrictEqual(ring, { number: { inbound_user_uuid: user } })
-  assert.partialDeepStrictEqual(price, { currency: 'USD', iso_country_code: 'GB' })
-  const shown = callers?.caller_ids as Json[]
-  assert.ok(shown.some(({ type, verified }) => type === 'VN' && verified))
-  assert.match(String(called?.call_id), /./)
-  assert.partialDeepStrictEqual(history, { cdrs: [{ direction: 'I', status: 'MISSED', from: '+447700900123' }] })
-  assert.partialDeepStrictEqual(handset, { calls: [{ call_id: called?.call_id, direction: 'outbound', status: 480 }] })
-})
+test(
+  'docs/voice.md: a number, a token, a price, an unanswered call and a verified landline, by curl',
+  needs('curl'),
+  async () => {
+    const blocks = walked(scriptOf('docs/voice.md', platform.url))
+    const answers = blocks.flat().map((line): Json => JSON.parse(line))
+    const [ring, token, price, callers, called, history, handset, keys, proved] = answers
+    assert.match(String(token?.token), /^[\w-]+\.[\w-]+\.[\w-]+$/)
+    const user = token?.user_uuid
+    const { data } = (await platform.call('GET', '/open/users')).body
+    assert.equal(user, data.users[0].uuid, 'the user that the softphone signs in')
+    assert.partialDeepStrictEqual(ring, { number: { inbound_user_uuid: user } })
+    assert.partialDeepStrictEqual(price, { currency: 'USD', iso_country_code: 'GB' })
+    const shown = callers?.caller_ids as Json[]
+    assert.ok(shown.some(({ type, verified }) => type === 'VN' && verified))
+    assert.match(String(called?.call_id), /./)
+    assert.partialDeepStrictEqual(history, { cdrs: [{ direction: 'I', status: 'MISSED', from: '+447700900123' }] })
+    assert.partialDeepStrictEqual(handset, {
+      calls: [{ call_id: called?.call_id, direction: 'outbound', status: 480 }],
+    })
+    assert.partialDeepStrictEqual(keys, { success: true, pressed: true })
+    const listed = proved?.caller_ids as Json[]
+    const landline = listed.find(({ phone_number }) => phone_number === '+442079460009')
+    assert.partialDeepStrictEqual(landline, { type: 'CI', verified: true })
+  },
+)

@@ -2,29 +2,31 @@ import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import pino, { type Logger } from 'pino'
-import { issueKey, openAccount } from '../src/accounts/ops.ts'
+import { assemble } from '../src/assemble.ts'
 import { type Config, readConfig } from '../src/config.ts'
-import type { Pace } from '../src/http/limiters.ts'
-import { deposit } from '../src/ledger/ops.ts'
-import { micros } from '../src/lib/money.ts'
-import { makeSeal } from '../src/lib/secret.ts'
-import { issueOperatorKey } from '../src/operators/ops.ts'
-import { makeParts, type Parts } from '../src/parts.ts'
-import { makeApp } from '../src/run.ts'
-import { makeSimulator, type Simulator } from '../src/sandbox/simulator.ts'
+import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
+import { deposit } from '../src/domains/ledger/ops.ts'
+import { issueOperatorKey } from '../src/domains/operators/ops.ts'
+import { makeSimulatorClient, type SimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
+import type { UploadRate } from '../src/platform/http/request-limiters.ts'
+import { micros } from '../src/platform/lib/money.ts'
+import { makeSeal } from '../src/platform/lib/secret.ts'
+import type { Services } from '../src/services.ts'
+import { buildApp } from '../src/start-roles.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
+import { watchErrorCodes } from './error-code-watch.ts'
 
 /** A tenant of a test: an account with a key. */
 export type Tenant = { id: string; uuid: string; key: string }
 
-/** An installation for a test: real parts over a database of its own, called without a socket. */
+/** An installation for a test: real services over a database of its own, called without a socket. */
 export type World = {
   readonly db: TestDatabase
-  readonly parts: Parts
+  readonly parts: Services
   readonly app: FastifyInstance
   readonly operatorKey: string
   tenant(options?: { balance?: string; onTrial?: boolean; requestsPerMinute?: number }): Promise<Tenant>
-  /** Calls as a tenant, as the operator, or as nobody. */
+  /** Makes a request as a tenant, as the operator, or without a key. */
   call(who: Tenant | 'operator' | null, method: InjectOptions['method'], url: string, body?: object): Promise<Answer>
   end(): Promise<void>
 }
@@ -32,36 +34,37 @@ export type World = {
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies of every shape
 export type Answer = { status: number; body: any; headers: Record<string, string | string[] | number | undefined> }
 
-/** @param given instead of what a world makes for itself: a database, sandbox carriers, a log */
+/** @param overrides replaces what a world creates for itself: a database, sandbox carriers, a log */
 export const makeWorld = async (
   settings: NodeJS.ProcessEnv = {},
   changed: Partial<Config> = {},
-  given: {
+  overrides: {
     db?: TestDatabase
-    simulator?: Simulator
+    simulator?: SimulatorClient
     log?: Logger
     key?: Buffer
     publicUrl?: () => string
-    pace?: Partial<Pace>
+    pace?: Partial<UploadRate>
   } = {},
 ): Promise<World> => {
-  const db = given.db ?? (await testDatabase())
+  const db = overrides.db ?? (await testDatabase())
   const config = {
     ...readConfig({ TRUNKLINE_LOG: 'silent', TRUNKLINE_WRONG_KEYS_PER_MINUTE: '0', ...settings }),
     ...changed,
   }
-  const parts = await makeParts({
+  const parts = await assemble({
     config,
     db,
     version: '0.0.0-test',
-    log: given.log ?? pino({ level: config.log }),
-    seal: makeSeal(given.key ?? randomBytes(32)),
-    simulator: given.simulator ?? makeSimulator(() => null),
-    publicUrl: given.publicUrl ?? (() => 'http://127.0.0.1:8080'),
-    pace: given.pace,
+    log: overrides.log ?? pino({ level: config.log }),
+    seal: makeSeal(overrides.key ?? randomBytes(32)),
+    simulator: overrides.simulator ?? makeSimulatorClient(() => null),
+    publicUrl: overrides.publicUrl ?? (() => 'http://127.0.0.1:8080'),
+    uploadRate: overrides.pace,
   })
-  parts.life.ready = true
-  const app = await makeApp(parts)
+  parts.lifecycle.ready = true
+  const app = await buildApp(parts)
+  watchErrorCodes(app)
   await app.ready()
   const { key: operatorKey } = await db.begin((tx) => issueOperatorKey(tx, 'test'))
 

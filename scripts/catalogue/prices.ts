@@ -1,8 +1,10 @@
-import type { GroupType, PriceRow } from '../../src/numbers/rows.ts'
+import type { GroupType, PriceRow } from '../../src/domains/numbers/catalogue/catalogue-rows.ts'
 
-/** The sandbox's list prices in US dollars: set up, a month, an inbound minute. They are ours, not any supplier's: plausible
- *  in size and in their order, by type and by zone. */
-const list: Record<Exclude<GroupType, 'global'>, [home: PriceRow, near: PriceRow, far: PriceRow]> = {
+/**
+ * List prices of the sandbox in US dollars: setup, month, inbound minute; by type and zone. They are invented but
+ * plausible, and come from no supplier.
+ */
+const pricesByZone: Record<Exclude<GroupType, 'global'>, [home: PriceRow, near: PriceRow, far: PriceRow]> = {
   local: [
     ['1.00', '1.15', '0.0050'],
     ['1.50', '1.50', '0.0080'],
@@ -38,8 +40,8 @@ const near = new Set(
   ).split(' '),
 )
 
-export const priceRows: PriceRow[] = Object.values(list).flat()
+export const priceRows: PriceRow[] = Object.values(pricesByZone).flat()
 
-/** The place of a type's price for a country in `priceRows`. */
+/** Returns the index in `priceRows` of the price of a type in a country. */
 export const priceOf = (type: Exclude<GroupType, 'global'>, iso: string): number =>
-  Object.keys(list).indexOf(type) * 3 + (home.has(iso) ? 0 : near.has(iso) ? 1 : 2)
+  Object.keys(pricesByZone).indexOf(type) * 3 + (home.has(iso) ? 0 : near.has(iso) ? 1 : 2)

@@ -1,15 +1,18 @@
 import { iso31662 } from 'iso-3166'
-import { fold } from '../../src/lib/fold.ts'
-import type { RegionRow } from '../../src/numbers/rows.ts'
+import type { RegionRow } from '../../src/domains/numbers/catalogue/catalogue-rows.ts'
+import { fold } from '../../src/platform/lib/fold.ts'
 import { englishTowns } from './england.ts'
 import type { City } from './sources.ts'
 
 const countries = ['US', 'CA', 'GB']
 
-/** Subdivisions that have no telephone numbers of their own (US-UM), and the groupings that ISO lists beside nations. */
-const left = new Set(['US-UM', 'GB-EAW', 'GB-GBN', 'GB-UKM'])
+/**
+ * Excluded subdivisions: US-UM, which has no telephone numbers, and the groupings that ISO lists in addition to
+ * nations.
+ */
+const excluded = new Set(['US-UM', 'GB-EAW', 'GB-GBN', 'GB-UKM'])
 
-/** GeoNames numbers the provinces of Canada; ISO 3166-2 names them by letters. */
+/** Provinces of Canada: GeoNames code → ISO 3166-2 code. */
 const provinces: Record<string, string> = {
   '01': 'AB',
   '02': 'BC',
@@ -26,7 +29,7 @@ const provinces: Record<string, string> = {
   '14': 'NU',
 }
 
-/** And the states of Brazil. */
+/** States of Brazil: GeoNames code → ISO 3166-2 code. */
 const statesOfBrazil: Record<string, string> = {
   '01': 'AC',
   '02': 'AL',
@@ -58,7 +61,7 @@ const statesOfBrazil: Record<string, string> = {
 }
 
 /** The regions of England with the codes of the Office for National Statistics (ISO 3166-2 has the nations only). */
-const ofEngland: [code: string, name: string][] = [
+const englishRegions: [code: string, name: string][] = [
   ['E12000001', 'North East England'],
   ['E12000002', 'North West England'],
   ['E12000003', 'Yorkshire and The Humber'],
@@ -70,7 +73,7 @@ const ofEngland: [code: string, name: string][] = [
   ['E12000009', 'South West England'],
 ]
 
-/** Made from the code alone, so that a region keeps its id whatever else comes or goes. */
+/** Derives the id from the code alone, so that it stays the same when other regions change. */
 const idOf = (country: string, code: string): number =>
   (countries.indexOf(country) + 1) * 100_000 + Number.parseInt(code, 36)
 
@@ -78,21 +81,21 @@ const nation = /^GB-(ENG|SCT|WLS|NIR)$/
 
 export type Regions = {
   rows: RegionRow[]
-  /** The region that a city lies in, as finely as is known. */
-  ofCity(city: City): number | null
-  /** The two letters of a city's state or province in the US, CA and BR. */
+  /** Returns the smallest known region of a city. */
+  regionOf(city: City): number | null
+  /** Returns the two-letter state or province of a city in the US, CA or BR. */
   stateOf(city: City): string
-  /** The region of that code (`CA`) or name (`California`) in the country. */
-  named(country: string, codeOrName: string): number | null
+  /** Returns the region with that code (`CA`) or name (`California`) in the country. */
+  find(country: string, codeOrName: string): number | null
 }
 
 export const readRegions = (): Regions => {
   const rows: RegionRow[] = iso31662
-    .filter(({ code }) => countries.includes(code.slice(0, 2)) && !left.has(code))
+    .filter(({ code }) => countries.includes(code.slice(0, 2)) && !excluded.has(code))
     .filter(({ code }) => !code.startsWith('GB-') || nation.test(code))
     .map(({ code, name }) => [idOf(code.slice(0, 2), code.slice(3)), code.slice(0, 2), code, name, null])
   const england = idOf('GB', 'ENG')
-  for (const [code, name] of ofEngland) rows.push([300_000 + Number(code.slice(-2)), 'GB', code, name, england])
+  for (const [code, name] of englishRegions) rows.push([300_000 + Number(code.slice(-2)), 'GB', code, name, england])
   rows.sort((a, b) => a[0] - b[0])
 
   const byKey = new Map<string, number>()
@@ -105,9 +108,9 @@ export const readRegions = (): Regions => {
     (country === 'CA' ? provinces[admin] : country === 'BR' ? statesOfBrazil[admin] : admin) ?? ''
   return {
     rows,
-    named,
+    find: named,
     stateOf,
-    ofCity: (city) => {
+    regionOf: (city) => {
       if (city.country === 'CA') return named('CA', stateOf(city))
       if (city.country === 'GB' && city.admin === 'ENG') return named('GB', englishTowns.get(city.name) ?? 'ENG')
       return named(city.country, city.admin)

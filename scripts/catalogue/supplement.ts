@@ -1,7 +1,7 @@
 /**
- * What the packaged geocoding lacks. Each row: the group's prefix, the beginnings of its numbers, the place.
+ * Geocoding that the package lacks. Each row: prefix of the group, prefixes of its numbers, place.
  * BE: resources/geocoding/en/32.txt of libphonenumber (Apache-2.0), the zones of the Belgian plan.
- * FR: resources/geocoding/fr/33.txt of libphonenumber (Apache-2.0), four-digit beginnings of the French plan.
+ * FR: resources/geocoding/fr/33.txt of libphonenumber (Apache-2.0), four-digit prefixes of the French plan.
  */
 export const supplement: Record<string, [prefix: string, starts: string[], place: string][]> = {
   BE: [
@@ -58,7 +58,7 @@ export const supplement: Record<string, [prefix: string, starts: string[], place
   ],
 }
 
-/** Names in the geocoding that GeoNames writes otherwise. */
+/** GeoNames spelling of place names in the geocoding that differ. */
 export const alias: Record<string, string> = {
   'AT Klagenfurt': 'Klagenfurt am Wörthersee',
   'CH Berne': 'Bern',
@@ -97,7 +97,7 @@ export const alias: Record<string, string> = {
   'UA Odesa': 'Odessa',
 }
 
-/** +1 areas of the territories of the United States, which the geocoding leaves out; libphonenumber lists them as countries. */
+/** United States territories under +1. The geocoding lacks their area codes; libphonenumber lists them as countries. */
 export const territories: Record<string, string> = {
   AS: 'American Samoa',
   GU: 'Guam',

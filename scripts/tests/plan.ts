@@ -1,77 +1,123 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeSharing } from './share.ts'
+import { makeShareCheck } from './share.ts'
 
-/** A test file, and the server it is tried on. */
-export type Turn = { readonly name: string; readonly file: string; readonly env: Readonly<Record<string, string>> }
+/** A test file and the environment that selects its database server. */
+export type FileRun = { readonly name: string; readonly file: string; readonly env: Readonly<Record<string, string>> }
 
-/** Files of one process: one, or several that share it. */
-export type Group = readonly [Turn, ...Turn[]]
+/** The files of one process. */
+export type Group = readonly [FileRun, ...FileRun[]]
 
-export const nameOf = ([first, ...others]: Group): string =>
+export const groupName = ([first, ...others]: Group): string =>
   others.length === 0 ? first.name : `${first.name} and ${others.length} more`
 
-const onNewest = (file: string): Turn => ({ name: file, file, env: {} })
-const onOldest = (file: string): Turn => ({
+const runOnNewest = (file: string): FileRun => ({ name: file, file, env: {} })
+const runOnOldest = (file: string): FileRun => ({
   name: `${file} on PostgreSQL 15`,
   file,
   env: { TRUNKLINE_TEST_POSTGRES: '15' },
 })
 
 /**
- * What takes long, the longest first: both cores are then busy to the end. What is missing here is only run later; `npm test`
- * prints the files that took over 10 s.
+ * The slowest files, the longest first, so that both cores are busy to the end. A slow file missing here only starts
+ * later. `npm test` prints the files that took over 10 s.
  */
-const longest = [
+export const slowFiles = [
   ...['test/fuzz.test.ts', 'test/chaos/stop.test.ts', 'test/contract.test.ts', 'test/start.test.ts'],
-  ...['test/chaos/msgapp.test.ts', 'src/msgapp/prosody.test.ts', 'test/isolation.test.ts', 'test/walk.test.ts'],
-  ...['test/counterparts/prosody.test.ts', 'test/chaos/webhooks.test.ts', 'src/msgapp/whatsapp-cloud.test.ts'],
-  ...['test/checks.test.ts', 'test/sandbox.test.ts', 'src/sms/courier.test.ts', 'test/chaos/deliverers.test.ts'],
-  ...['src/msgapp/channels/channels.test.ts', 'src/msgapp/media/media.test.ts', 'test/chaos/links.test.ts'],
-  ...['src/sms/wire.test.ts', 'src/numbers/supply.test.ts', 'src/connectors/didww/didww.test.ts'],
-  // Alone, since it measures.
+  ...[
+    'test/chaos/msgapp.test.ts',
+    'src/domains/msgapp/networks/prosody.test.ts',
+    'test/isolation.test.ts',
+    'test/walk.test.ts',
+  ],
+  ...[
+    'test/counterparts/prosody.test.ts',
+    'test/chaos/webhooks.test.ts',
+    'src/domains/msgapp/networks/whatsapp-cloud.test.ts',
+  ],
+  ...[
+    'test/checks.test.ts',
+    'test/sandbox.test.ts',
+    'src/domains/sms/submit/failover-submitter.test.ts',
+    'test/chaos/deliverers.test.ts',
+  ],
+  ...[
+    'src/domains/msgapp/channels/channels.test.ts',
+    'src/domains/msgapp/media/media.test.ts',
+    'test/chaos/links.test.ts',
+  ],
+  ...[
+    'src/domains/sms/submit/long-messages.test.ts',
+    'src/domains/numbers/suppliers/supplier-orders.test.ts',
+    'src/adapters/didww/didww.test.ts',
+  ],
+  // Runs in its own process because it measures time.
   'test/linear.test.ts',
 ]
 
-/** Tests whose SQL matters: those of the domains and of the queue. What is `onEachPostgres` tries both servers by itself. */
-const oldestToo = (root: string): string[] =>
-  globSync(['src/{accounts,contacts,jobs,ledger,numbers,sms,tokens}/*.test.ts', 'src/http/idempotency.test.ts'], {
-    cwd: root,
-  }).filter(
+/** Files of the domains without SQL of their own, or too slow to run twice. */
+export const newestOnly = [
+  'src/domains/numbers/catalogue/load-catalogue.test.ts',
+  'src/domains/sms/route/route-table.test.ts',
+  'src/domains/sms/submit/flapping.test.ts',
+  'src/domains/sms/submit/long-messages.test.ts',
+  'src/domains/sms/submit/pair-sequencer.test.ts',
+  'src/domains/sms/submit/pending-commits.test.ts',
+]
+
+/**
+ * Tests that also run on PostgreSQL 15: those of the domains and of the queue. Tests with `onEachPostgres` do so
+ * already.
+ */
+const oldestServerFiles = (root: string): string[] =>
+  globSync(
+    [
+      'src/domains/{accounts,contacts,ledger,numbers,sms,tokens}/**/*.test.ts',
+      'src/platform/jobs/**/*.test.ts',
+      'src/platform/http/idempotency.test.ts',
+    ],
+    {
+      cwd: root,
+    },
+  ).filter(
     (file) =>
-      !/catalogue|sms.(?:route|order|unwritten|wire|flapping)\.test/.test(file) &&
+      !newestOnly.includes(file) &&
+      !/contacts\/files|numbers\/(?:imports|operator|pricing)/.test(file) &&
       !readFileSync(join(root, file), 'utf8').includes('onEachPostgres('),
   )
 
-/** Files as given, on PostgreSQL 18. */
-export const plain = (files: readonly string[]): Turn[] => files.map(onNewest)
+/** Returns the runs of files on PostgreSQL 18, in the given order. */
+export const runsOf = (files: readonly string[]): FileRun[] => files.map(runOnNewest)
 
-/** A whole run: what takes long first, and the SQL of the domains once more on PostgreSQL 15 where that is installed. */
-export const whole = (files: readonly string[], root: string, hasOldest: boolean): Turn[] => {
-  const known = longest.filter((file) => files.includes(file))
+/** Returns a full run: slow files first, then the others, then the SQL tests on PostgreSQL 15 if it is installed. */
+export const fullRun = (files: readonly string[], root: string, hasOldest: boolean): FileRun[] => {
+  const known = slowFiles.filter((file) => files.includes(file))
   const rest = files.filter((file) => !known.includes(file))
-  return [...known, ...rest].map(onNewest).concat(hasOldest ? oldestToo(root).map(onOldest) : [])
+  return [...known, ...rest].map(runOnNewest).concat(hasOldest ? oldestServerFiles(root).map(runOnOldest) : [])
 }
 
-/** So many files share a process: what they save of it grows no more, and a core is not busy with one of them at the end. */
-const together = 8
+/** Files per shared process. More would save no further time, and could leave one core busy at the end. */
+const filesPerProcess = 8
 
-const alone = (turn: Turn): Group => [turn]
+const alone = (turn: FileRun): Group => [turn]
 
-/** Each in a process of its own, as they came. */
-export const apart = (turns: readonly Turn[]): Group[] => turns.map(alone)
+/** Gives each file its own process, in the given order. */
+export const ungrouped = (turns: readonly FileRun[]): Group[] => turns.map(alone)
 
-/** What takes long stays alone and first; then those that may share a process do, with what is tried on the same server. */
-export const grouped = (turns: readonly Turn[], root: string): Group[] => {
-  const mayShare = makeSharing(root)
-  const isShared = ({ file }: Turn) => !longest.includes(file) && mayShare(file)
+/**
+ * Groups files: slow ones first, each in its own process; the others share a process where they may and the server
+ * matches.
+ */
+export const grouped = (turns: readonly FileRun[], root: string): Group[] => {
+  const mayShare = makeShareCheck(root)
+  const isShared = ({ file }: FileRun) => !slowFiles.includes(file) && mayShare(file)
   const groups: Group[] = []
   for (const same of Map.groupBy(turns.filter(isShared), ({ env }) => JSON.stringify(env)).values())
-    for (let at = 0; at < same.length; at += together) {
-      const [first, ...others] = same.slice(at, at + together)
+    for (let at = 0; at < same.length; at += filesPerProcess) {
+      const [first, ...others] = same.slice(at, at + filesPerProcess)
       if (first) groups.push([first, ...others])
     }
   const rest = turns.filter((turn) => !isShared(turn))
-  const first = rest.filter(({ file }) => longest.includes(file))
-  return [...apart(first), ...groups, ...apart(rest.filter((turn) => !first.includes(turn)))]
+  const first = rest.filter(({ file }) => slowFiles.includes(file))
+  return [...ungrouped(first), ...groups, ...ungrouped(rest.filter((turn) => !first.includes(turn)))]
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { spec, type TestEvent } from 'node:test/reporters'
 
-/** What the runner wants to know of a file while it runs; one line of JSON each, on descriptor 3. */
-export type Fact =
+/** A progress event of a test process, sent to the runner as a line of JSON on descriptor 3. */
+export type ProgressEvent =
   | { kind: 'wait' | 'done' }
   | { kind: 'skip'; name: string; reason: string }
   | { kind: 'begin' }
@@ -13,17 +13,17 @@ export type Fact =
 
 type Counts = { tests: number; passed: number }
 
-export const tell = (fact: Fact) => writeSync(3, `${JSON.stringify(fact)}\n`)
+export const sendEvent = (fact: ProgressEvent) => writeSync(3, `${JSON.stringify(fact)}\n`)
 
-/** The counts at the end of each file; the runner adds them up instead. */
+/** Whether a message is a count that Node prints at the end of each file. The runner prints the totals instead. */
 const isCount = (message: string) =>
   /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/.test(message)
 
-/** Whether the tests at the top are the files of shared.ts. */
-const isShared = process.argv[1] === join(import.meta.dirname, 'shared.ts')
+/** Whether the top-level tests are the files of shared-process.ts. */
+const isSharedProcess = process.argv[1] === join(import.meta.dirname, 'shared-process.ts')
 
-/** Tells of each file that shares the process when it ends, and what it took. */
-const sharing = () => {
+/** Reports the result and processor time of each file of a shared process when the file ends. */
+const makeFileReporter = () => {
   let counts = { tests: 0, passed: 0 }
   let before = 0
   return (event: TestEvent) => {
@@ -38,34 +38,34 @@ const sharing = () => {
     }
     const { user, system } = process.cpuUsage()
     const all = (user + system) / 1e6
-    tell({ kind: 'end', counts, success, ms: details.duration_ms, cpu: all - before })
+    sendEvent({ kind: 'end', counts, success, ms: details.duration_ms, cpu: all - before })
     counts = { tests: 0, passed: 0 }
     before = all
   }
 }
 
-async function* watched(source: AsyncIterable<TestEvent>) {
-  const share = isShared ? sharing() : () => {}
+async function* withProgress(source: AsyncIterable<TestEvent>) {
+  const share = isSharedProcess ? makeFileReporter() : () => {}
   for await (const event of source) {
     share(event)
-    if (event.type === 'test:enqueue') tell({ kind: 'wait' })
-    if (event.type === 'test:complete') tell({ kind: 'done' })
+    if (event.type === 'test:enqueue') sendEvent({ kind: 'wait' })
+    if (event.type === 'test:complete') sendEvent({ kind: 'done' })
     if (event.type === 'test:pass' && event.data.skip !== undefined && event.data.skip !== false) {
       const { name, skip } = event.data
-      tell({ kind: 'skip', name, reason: typeof skip === 'string' ? skip : 'no reason given' })
+      sendEvent({ kind: 'skip', name, reason: typeof skip === 'string' ? skip : 'no reason given' })
     }
     if (event.type === 'test:summary') {
       const { counts, success } = event.data
       const { tests, passed } = counts
-      tell({ kind: 'over', counts: { tests, passed }, success: success === true })
+      sendEvent({ kind: 'over', counts: { tests, passed }, success: success === true })
     }
     if (event.type === 'test:diagnostic' && isCount(event.data.message)) continue
     yield event
   }
 }
 
-/** Node's own `spec`, and facts for the runner beside it. */
+/** Prints Node's own `spec` report and sends progress events to the runner. */
 // biome-ignore lint/style/noDefaultExport: Node asks for a reporter's default export
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  yield* Readable.from(watched(source)).compose(new spec())
+  yield* Readable.from(withProgress(source)).compose(new spec())
 }

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
- * What a file must not do that shares its process: start another program or thread, change what is the whole process's, or
- * measure that. A hook of a helper that is loaded once would serve the first file alone.
+ * Code that a file must not contain to share its process. It must not start a program or thread, nor change or measure
+ * the state of the whole process. A hook in a helper, which is loaded once, would serve only the first file.
  */
 const unshareable = [
   /'node:(?:child_process|worker_threads|cluster|vm|inspector)'/,
@@ -16,19 +16,21 @@ const hookOfHelper = /^(?:after|before|afterEach|beforeEach)\(/m
 
 const imports = /^(?:import|export)\s+(?!type\b)([^'"]*?)\s*(?:from\s+)?'(\.[^']+)'/gm
 
-/** Decides by what files import, transitively, up to the product, of which every file makes parts of its own. */
-export const makeSharing = (root: string): ((file: string) => boolean) => {
-  const known = new Map<string, { text: string; imports: string[] }>()
+/**
+ * Decides by the transitive imports of a file, except those of the product: every file makes its own services of it.
+ */
+export const makeShareCheck = (root: string): ((file: string) => boolean) => {
+  const cache = new Map<string, { text: string; imports: string[] }>()
   const read = (path: string) => {
-    const before = known.get(path)
+    const before = cache.get(path)
     if (before) return before
     const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-    // `until` alone starts nothing, whatever else is beside it.
+    // `until` starts nothing, although its module does.
     const found = [...text.matchAll(imports)].filter(
       ([, names, from]) => !(names === '{ until }' && from?.endsWith('/platform.ts')),
     )
     const entry = { text, imports: found.map(([, , from = '']) => join(dirname(path), from)) }
-    known.set(path, entry)
+    cache.set(path, entry)
     return entry
   }
   const reach = (start: string, stop: ReadonlySet<string> = new Set()): Set<string> => {
@@ -36,7 +38,7 @@ export const makeSharing = (root: string): ((file: string) => boolean) => {
     for (const path of reached) for (const next of read(path).imports) if (!stop.has(next)) reached.add(next)
     return reached
   }
-  // The servers of the run are there before; shared.ts loads what drops their databases.
+  // The servers of the run exist already; shared-process.ts loads the hook that drops their databases.
   const product = reach(join(root, 'src/main.ts')).add(join(root, 'test/database.ts'))
   return (file) => {
     const start = join(root, file)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { ChatEvents, ChatNetwork } from '../../src/connectors/chat-port.ts'
-import type { ChatInbound, ChatReceipt } from '../../src/connectors/message-port.ts'
-import { connectSandbox } from '../../src/connectors/sandbox/network.ts'
+import { connectSandbox } from '../../src/adapters/sandbox/sandbox-network.ts'
+import type { ChatEvents, ChatNetwork } from '../../src/ports/chat.ts'
+import type { ChatInbound, ChatReceipt } from '../../src/ports/chat-message.ts'
 import { until } from '../../test/platform.ts'
-import { home, kill, type Simulator, start, token } from '../../test/simulator.ts'
+import { killSimulator, makeSimulatorHome, type Simulator, startSimulator, token } from '../../test/simulator.ts'
 
 const line = { channel: 'c', number: '+447400170018', name: 'Ada', since: null }
 const handset = '+447400170028'
@@ -17,7 +17,7 @@ type Side = {
   reasons: string[]
 }
 
-/** The connector, which keeps what comes once `keep` resolves. */
+/** The connector; events count as persisted once `keep` resolves. */
 const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async () => {}, as = token } = {}): Side => {
   const inbound: ChatInbound[] = []
   const receipts: ChatReceipt[] = []
@@ -43,7 +43,10 @@ const connect = (t: TestContext, { chatPort: port }: Simulator, { keep = async (
     renamed: ignored,
   }
   const vault = { read: async () => new Map<string, Buffer>(), write: ignored, forget: ignored }
-  const network = connectSandbox({ host: '127.0.0.1', port, token: as }, { events, vault, home: '', log: () => {} })
+  const network = connectSandbox(
+    { host: '127.0.0.1', port, token: as },
+    { events, credentials: vault, home: '', log: () => {} },
+  )
   t.after(() => network.close())
   network.attach(line)
   return { network, inbound, receipts, states, reasons }
@@ -57,22 +60,22 @@ const connected = async (t: TestContext, simulator: Simulator, keep?: () => Prom
 
 const message = { id: 'm1', to: { number: handset, remote: null }, text: 'Hello', file: null, pin: null }
 
-test('what handsets wrote and saw outlives a kill, and what was not kept is told again', async (t) => {
-  const path = await home(t)
-  const before = await start(t, path)
+test('messages of handsets survive a kill, and unacknowledged events are sent again', async (t) => {
+  const path = await makeSimulatorHome(t)
+  const before = await startSimulator(t, path)
   let asked = 0
   const refusing = await connected(t, before, async () => {
     asked++
-    throw new Error('the database is away')
+    throw new Error('the database is down')
   })
   const sent = await refusing.network.send('c', message)
   assert.equal(sent.outcome, 'done')
   await before.call('POST', `/handsets/${handset}/msgapp`, { to: line.number, text: 'Keep this' })
   await until(async () => asked > 0)
-  await kill(before)
+  await killSimulator(before)
   await refusing.network.close()
 
-  const again = await start(t, path)
+  const again = await startSimulator(t, path)
   const keeping = await connected(t, again)
   await until(async () => keeping.inbound.length > 0)
   assert.deepEqual(
@@ -80,7 +83,7 @@ test('what handsets wrote and saw outlives a kill, and what was not kept is told
     [['Keep this', handset]],
   )
   const resent = await keeping.network.send('c', message)
-  assert.deepEqual(resent, sent, 'the same id is the same message')
+  assert.deepEqual(resent, sent, 'a repeated id is the same message')
   const seen = await again.call('GET', `/handsets/${handset}`)
   assert.ok(typeof seen === 'object' && seen && 'msgapp' in seen && Array.isArray(seen.msgapp))
   assert.deepEqual(
@@ -92,25 +95,25 @@ test('what handsets wrote and saw outlives a kill, and what was not kept is told
   )
 })
 
-test('handsets that got messages say so although the network was killed before they could', async (t) => {
-  const path = await home(t)
-  const before = await start(t, path)
+test('delivery receipts are sent although the network was killed before them', async (t) => {
+  const path = await makeSimulatorHome(t)
+  const before = await startSimulator(t, path)
   const side = await connected(t, before)
   const ids = Array.from({ length: 20 }, (_, index) => `m${index}`)
   const sent = await Promise.all(ids.map((id) => side.network.send('c', { ...message, id })))
-  await kill(before)
+  await killSimulator(before)
   await side.network.close()
 
-  const { receipts } = await connected(t, await start(t, path))
+  const { receipts } = await connected(t, await startSimulator(t, path))
   const told = () => new Set([...side.receipts, ...receipts].map(({ id, level }) => `${id} ${level}`))
   await until(async () => sent.every((one) => one.outcome === 'done' && told().has(`${one.value.id} 2`)))
 })
 
-test('a wrong token is refused, and tried again with growing waits', async (t) => {
-  const { network, reasons } = connect(t, await start(t, await home(t)), { as: 'another token' })
+test('a wrong token is refused and retried with growing delays', async (t) => {
+  const { network, reasons } = connect(t, await startSimulator(t, await makeSimulatorHome(t)), { as: 'another token' })
   const began = performance.now()
   await until(async () => reasons.filter((reason) => reason.includes('login')).length >= 4)
-  // 0.25, 0.5 and 1 s between four attempts, each at least half of it.
+  // 0.25, 0.5 and 1 s between four attempts, each randomised down to half.
   assert.ok(performance.now() - began > 870)
-  assert.equal(await network.prove('c'), false)
+  assert.equal(await network.ping('c'), false)
 })

@@ -1,36 +1,36 @@
+import { ApiError, type Ordering } from './ordering.ts'
 import { type Fields, fieldsOf, type Resource, type Store, write } from './resources.ts'
-import { Refused, type Trade } from './trade.ts'
 
-export type ApiParts = { store: Store; trade: Trade; base: string }
+export type Deps = { store: Store; trade: Ordering; base: string }
 
-export type Answer = { status: number; body: Fields | null }
+export type ApiResponse = { status: number; body: Fields | null }
 
 export const version = '2026-04-16'
 
 const pageSizes = { standard: 50, most: 100 }
-/** So many numbers are shown at a time, by chance. */
-const mostNumbers = 10
+/** Maximum numbers shown at a time, chosen at random. */
+const maxShownNumbers = 10
 
-type Test = (store: Store, resource: Resource, value: string) => boolean
+type Filter = (store: Store, resource: Resource, value: string) => boolean
 
 const attribute =
-  (name: string): Test =>
+  (name: string): Filter =>
   (_store, { attributes }, value) =>
     value.split(',').includes(String(attributes[name] ?? ''))
 
 const related =
-  (...path: string[]): Test =>
+  (...path: string[]): Filter =>
   (store, resource, value) => {
     let here: Resource | null = resource
     for (const name of path) here = here && store.one(here, name)
     return here !== null && value.split(',').includes(here.id)
   }
 
-const contains: Test = (_store, { attributes }, value) => String(attributes.number).includes(value)
-const id: Test = (_store, resource, value) => value.split(',').includes(resource.id)
+const contains: Filter = (_store, { attributes }, value) => String(attributes.number).includes(value)
+const id: Filter = (_store, resource, value) => value.split(',').includes(resource.id)
 
-/** What may be asked for, and the filters of each. */
-const collections: Record<string, Record<string, Test>> = {
+/** Resource types with their filters. */
+const collections: Record<string, Record<string, Filter>> = {
   countries: { id, iso: attribute('iso'), name: attribute('name') },
   regions: { id, 'country.id': related('country') },
   cities: { id, 'country.id': related('country'), 'region.id': related('region') },
@@ -67,15 +67,15 @@ const collections: Record<string, Record<string, Test>> = {
   },
 }
 
-/** With what stands in the meta of a group: how many numbers it has at this moment. */
-const current = ({ store, trade }: ApiParts, resource: Resource): Resource => {
+/** Adds the current count of available numbers to a group's meta. */
+const current = ({ store, trade }: Deps, resource: Resource): Resource => {
   if (resource.type !== 'did_groups' || resource.meta === null) return resource
   const free = store.all('available_dids').length > 0 ? trade.free(resource.id).length : null
   if (free === null) return resource
   return { ...resource, meta: { ...resource.meta, is_available: free > 0, total_count: free } }
 }
 
-const rows = (parts: ApiParts, type: string): Resource[] => {
+const rows = (parts: Deps, type: string): Resource[] => {
   const { store, trade } = parts
   if (type === 'did_reservations') return trade.reservations()
   if (type === 'available_dids')
@@ -83,8 +83,8 @@ const rows = (parts: ApiParts, type: string): Resource[] => {
   return store.all(type).map((one) => current(parts, one))
 }
 
-/** A document with what `include` names: dotted paths, each step of which comes along. */
-const documentOf = (parts: ApiParts, found: Resource | Resource[], query: URLSearchParams): Fields => {
+/** Builds a document with the resources that `include` names: dotted paths, including each step. */
+const documentOf = (parts: Deps, found: Resource | Resource[], query: URLSearchParams): Fields => {
   const paths = (query.get('include') ?? '').split(',').filter(Boolean)
   const list = Array.isArray(found) ? found : [found]
   const included = new Map<string, Fields>()
@@ -115,7 +115,7 @@ const documentOf = (parts: ApiParts, found: Resource | Resource[], query: URLSea
   }
 }
 
-const collection = (parts: ApiParts, type: string, query: URLSearchParams): Fields => {
+const collection = (parts: Deps, type: string, query: URLSearchParams): Fields => {
   const filters = [...query].flatMap(([name, value]): [string, string][] => {
     const filter = /^filter\[(.+)\]$/.exec(name)?.[1]
     return filter === undefined ? [] : [[filter, value]]
@@ -123,17 +123,17 @@ const collection = (parts: ApiParts, type: string, query: URLSearchParams): Fiel
   const tests = filters.map(([name, value]) => {
     const known = Object.hasOwn(collections, type) ? collections[type] : undefined
     const test = known && Object.hasOwn(known, name) ? known[name] : undefined
-    if (!test) throw new Refused(400, `Filter not allowed: ${name}`, '102')
+    if (!test) throw new ApiError(400, `Filter not allowed: ${name}`, '102')
     return (one: Resource) => test(parts.store, one, value)
   })
   const all = rows(parts, type).filter((one) => tests.every((test) => test(one)))
   if (type === 'available_dids') {
-    const some = all.sort(() => Math.random() - 0.5).slice(0, mostNumbers)
+    const some = all.sort(() => Math.random() - 0.5).slice(0, maxShownNumbers)
     return { ...documentOf(parts, some, query), meta: { total_count: all.length, api_version: version } }
   }
   const size = Number(query.get('page[size]') ?? pageSizes.standard)
   const number = Number(query.get('page[number]') ?? 1)
-  if (!(size >= 1 && size <= pageSizes.most) || !(number >= 1)) throw new Refused(400, 'Page is invalid', '118')
+  if (!(size >= 1 && size <= pageSizes.most) || !(number >= 1)) throw new ApiError(400, 'Page is invalid', '118')
   const last = Math.max(1, Math.ceil(all.length / size))
   const link = (page: number) => {
     const changed = new URLSearchParams(query)
@@ -162,7 +162,7 @@ const change = (did: Resource, attributes: Fields): void => {
     cycles !== null &&
     !(Number.isInteger(cycles) && Number(cycles) >= 0 && Number(cycles) <= 999)
   )
-    throw new Refused(422, 'Billing cycles count is invalid')
+    throw new ApiError(422, 'Billing cycles count is invalid')
   if (cycles !== undefined) did.attributes.billing_cycles_count = cycles
   if (description !== undefined) did.attributes.description = description
   for (const name of ['capacity_limit', 'dedicated_channels_count'])
@@ -171,27 +171,27 @@ const change = (did: Resource, attributes: Fields): void => {
   if (terminated === false) Object.assign(did.attributes, { terminated: false, blocked: false })
 }
 
-/** Answers a request as the supplier would. @throws Refused */
-export const answer = (
-  parts: ApiParts,
+/** Responds to a request like the supplier. @throws ApiError */
+export const respond = (
+  parts: Deps,
   method: string,
   path: string,
   query: URLSearchParams,
   body: unknown,
-): Answer => {
+): ApiResponse => {
   const [, type = '', key, more] = path.split('/')
   const { store, trade } = parts
-  if (more !== undefined) throw new Refused(404, 'Not found', '404')
+  if (more !== undefined) throw new ApiError(404, 'Not found', '404')
   if (type === 'balance' && method === 'GET') {
     const [balance] = store.all('balances')
     if (balance) return { status: 200, body: documentOf(parts, balance, query) }
   }
-  if (!Object.hasOwn(collections, type)) throw new Refused(404, 'Not found', '404')
+  if (!Object.hasOwn(collections, type)) throw new ApiError(404, 'Not found', '404')
   if (key === undefined && method === 'GET') return { status: 200, body: collection(parts, type, query) }
   const data = fieldsOf(fieldsOf(body).data)
   const attributes = fieldsOf(data.attributes)
   if (key === undefined && method === 'POST') {
-    if (data.type !== type) throw new Refused(409, 'Type does not match', '109')
+    if (data.type !== type) throw new ApiError(409, 'Type does not match', '109')
     if (type === 'orders') return { status: 201, body: documentOf(parts, trade.order(attributes), query) }
     if (type === 'did_reservations') {
       const number = fieldsOf(fieldsOf(fieldsOf(data.relationships).available_did).data).id
@@ -199,15 +199,15 @@ export const answer = (
     }
   }
   const found = key === undefined ? null : rows(parts, type).find((one) => one.id === key)
-  if (!found) throw new Refused(404, 'Record not found', '404')
+  if (!found) throw new ApiError(404, 'Record not found', '404')
   if (method === 'GET') return { status: 200, body: documentOf(parts, found, query) }
   if (method === 'PATCH' && type === 'dids') {
-    if (data.id !== key) throw new Refused(400, 'Id does not match', '116')
+    if (data.id !== key) throw new ApiError(400, 'Id does not match', '116')
     change(found, attributes)
     return { status: 200, body: documentOf(parts, found, query) }
   }
   if (method === 'DELETE' && type === 'did_reservations') store.remove(found)
   else if (method === 'DELETE' && type === 'orders') trade.cancel(found)
-  else throw new Refused(405, 'Method not allowed', '405')
+  else throw new ApiError(405, 'Method not allowed', '405')
   return { status: 204, body: null }
 }

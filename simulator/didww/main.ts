@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
-import { runAlone } from '../alone.ts'
-import { supplierServer } from './server.ts'
+import { runStandalone } from '../standalone.ts'
+import { supplierServer } from './supplier-server.ts'
 
-/** A supplier of numbers for sandboxes and tests. */
+/** Simulates a supplier of numbers for sandboxes and tests. */
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
@@ -18,4 +18,4 @@ const server = supplierServer({
   completeMs: Number(values['complete-ms']),
   isEmpty: values.empty,
 })
-await runAlone(server, Number(values.port))
+await runStandalone(server, Number(values.port))

@@ -1,4 +1,4 @@
-/** The supplier's things, as JSON:API 1.0 has them. */
+/** Resources of the supplier, in JSON:API 1.0. */
 
 export type Fields = Record<string, unknown>
 export type Reference = { type: string; id: string }
@@ -7,9 +7,9 @@ export type Resource = {
   id: string
   type: string
   attributes: Fields
-  /** What each name relates to. */
+  /** Related resources by name. */
   relations: Record<string, Reference | Reference[] | null>
-  /** Shown only where the resource is what was asked for. */
+  /** Shown only when the resource is the primary data. */
   meta: Fields | null
 }
 
@@ -23,7 +23,7 @@ const referenceOf = (value: unknown): Reference | null =>
     ? { type: value.type, id: value.id }
     : null
 
-/** A resource as it stands in a document; null for what is none. */
+/** Parses a resource object of a document; null when invalid. */
 export const readResource = (value: unknown): Resource | null => {
   const reference = referenceOf(value)
   if (!reference) return null
@@ -36,7 +36,7 @@ export const readResource = (value: unknown): Resource | null => {
   return { ...reference, attributes: fieldsOf(raw.attributes), relations, meta: isFields(raw.meta) ? raw.meta : null }
 }
 
-/** Everything that the supplier knows, by type and id. */
+/** All resources by type and id. */
 export class Store {
   readonly #types = new Map<string, Map<string, Resource>>()
 
@@ -48,7 +48,7 @@ export class Store {
     return this.#types.get(type)?.get(id) ?? null
   }
 
-  /** What one resource names; null when it names nothing, or what is not known. */
+  /** The related resource of a name; null when there is none or it is unknown. */
   one(from: Resource, name: string): Resource | null {
     const reference = from.relations[name]
     return reference && !Array.isArray(reference) ? this.find(reference.type, reference.id) : null
@@ -70,7 +70,7 @@ export class Store {
   }
 }
 
-/** How a document writes a resource; relations that were asked for carry data, the others links alone. */
+/** Serialises a resource; included relations carry data, others only links. */
 export const write = (resource: Resource, base: string, included: readonly string[], isPrimary: boolean): Fields => {
   const { id, type, attributes, relations, meta } = resource
   const own = `${base}/${type}/${id}`

@@ -2,39 +2,39 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A call as it came. */
-export type Received = {
+/** A received call. */
+export type ReceivedCall = {
   readonly path: string
   readonly id: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
-  /** By the monotonic clock, milliseconds. */
+  /** Milliseconds of the monotonic clock. */
   readonly at: number
 }
 
-/** What a path does wrong. Every other path answers 200. */
+/** Faults by path. Every other path responds with 200. */
 const faults: Record<string, (response: ServerResponse, argument: string) => void> = {
   /** `/status/503` */
   status: (response, code) => void response.writeHead(Number(code)).end('{"seen":true}'),
-  /** `/later/120`: 429, come back in so many seconds. */
+  /** `/later/120`: 429 with Retry-After in seconds. */
   later: (response, seconds) => void response.writeHead(429, { 'retry-after': seconds }).end(),
-  /** `/slow/500`: answers after so many milliseconds. */
+  /** `/slow/500`: responds after that many milliseconds. */
   slow: (response, ms) => void setTimeout(() => response.end('slow'), Number(ms)),
-  /** Never answers. */
+  /** Never responds. */
   mute: () => {},
-  /** A byte a second, for ever. */
+  /** One byte a second, endlessly. */
   drip: (response) => {
     response.writeHead(200, { 'content-length': '1000000' })
     const timer = setInterval(() => response.write('.'), 1_000)
     response.on('close', () => clearInterval(timer))
   },
-  /** The same before the answer's head is whole. */
+  /** One header line a second, endlessly. */
   'drip-head': (response) => {
     response.socket?.write('HTTP/1.1 200 OK\r\n')
     const timer = setInterval(() => response.socket?.write('x: y\r\n'), 1_000)
     response.on('close', () => clearInterval(timer))
   },
-  /** As much as is taken, a gigabyte at most. */
+  /** A body of one gigabyte. */
   gigabyte: (response) => {
     const chunk = Buffer.alloc(65_536, 'x')
     response.writeHead(200, { 'content-length': String(2 ** 30) })
@@ -48,17 +48,17 @@ const faults: Record<string, (response: ServerResponse, argument: string) => voi
     }
     pump()
   },
-  /** To itself, for ever. */
+  /** Redirects to itself, endlessly. */
   redirect: (response) => void response.writeHead(307, { location: 'redirect' }).end(),
-  /** Closes in the middle of the answer. */
+  /** Closes in the middle of the response. */
   cut: (response) => {
     response.writeHead(500, { 'content-length': '100' })
     response.write('half of')
     setImmediate(() => response.socket?.destroy())
   },
-  /** Closes without an answer. */
+  /** Closes without a response. */
   hang: (response) => response.socket?.destroy(),
-  /** Answers with words that are no HTTP. */
+  /** Responds with bytes that are not HTTP. */
   garbage: (response) => void response.socket?.end('BEEP BOOP\r\n\r\n'),
 }
 
@@ -68,12 +68,12 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Somebody's webhook receiver, well or not: what its path says. Remembers every call. */
+/** A webhook receiver with faults by path. Records every call. */
 export class Receiver {
-  readonly calls: Received[] = []
-  /** Called with each call before it is answered. */
-  onCall: (call: Received) => void = () => {}
-  /** What paths without a fault answer. */
+  readonly calls: ReceivedCall[] = []
+  /** Called with each call before the response. */
+  onCall: (call: ReceivedCall) => void = () => {}
+  /** Status for paths without a fault. */
   status = 200
   #server: Server | null = null
   readonly #sockets = new Set<Socket>()
@@ -87,7 +87,7 @@ export class Receiver {
     return `http://127.0.0.1:${this.#port}${path}`
   }
 
-  /** Listens: on the port of before, once it has one. */
+  /** Listens, again on the previous port if there is one. */
   async up(): Promise<this> {
     const server = createServer((request, response) => void this.#answer(request, response))
     server.keepAliveTimeout = 60_000
@@ -103,7 +103,7 @@ export class Receiver {
     return this
   }
 
-  /** Nobody listens any more. */
+  /** Stops listening. */
   async down(): Promise<void> {
     const server = this.#server
     this.#server = null
@@ -112,8 +112,8 @@ export class Receiver {
     await new Promise((resolve) => server.close(resolve))
   }
 
-  /** Calls of a path, in the order in which they came. */
-  of(path: string): Received[] {
+  /** Calls to a path, in order of arrival. */
+  of(path: string): ReceivedCall[] {
     return this.calls.filter((call) => call.path === path)
   }
 

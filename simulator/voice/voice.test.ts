@@ -2,18 +2,25 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { clearest, share } from '../../src/connectors/media/testing.ts'
-import { Registration } from '../../src/connectors/sip/codec/agent/registration.ts'
-import type { IncomingCall } from '../../src/connectors/sip/codec/dialog/incoming.ts'
-import type { Session } from '../../src/connectors/sip/codec/dialog/session.ts'
-import { header } from '../../src/connectors/sip/codec/message.ts'
-import { nothing, openAgent, quiet } from '../../src/connectors/sip/testing.ts'
+import type { IncomingCall } from '@trunkline/sip/dialog/incoming-call.ts'
+import type { SipSession } from '@trunkline/sip/dialog/sip-session.ts'
+import { header } from '@trunkline/sip/message.ts'
+import { Registration } from '@trunkline/sip/user-agent/registration.ts'
+import { defaultHandlers, noSessionEvents, openAgent } from '@trunkline/sip/user-agent/testing.ts'
+import { energyShare, maxEnergyShare } from '../../src/adapters/media/tone-testing.ts'
 import type { Peer } from '../../test/media/peer.ts'
 import { makeTelephone } from '../../test/media/telephone.ts'
 import { until } from '../../test/platform.ts'
-import { home, kill, ours, password, type Simulator, start } from '../../test/simulator.ts'
+import {
+  killSimulator,
+  makeSimulatorHome,
+  ownNumber,
+  password,
+  type Simulator,
+  startSimulator,
+} from '../../test/simulator.ts'
 
-type Seen = {
+type SeenCalls = {
   call_id: string
   direction: string
   peer: string
@@ -23,17 +30,17 @@ type Seen = {
   tones: { hertz: number; from: number; seconds: number }[]
 }
 
-const seen = async (simulator: Simulator, number: string): Promise<Seen[]> => {
+const seen = async (simulator: Simulator, number: string): Promise<SeenCalls[]> => {
   const { calls } = Object(await simulator.call('GET', `/handsets/${number}`))
   return calls
 }
 
-/** Our own stack as the trunk's customer: registered over UDP or TCP, with a telephone for each call. */
+/** Our own stack as the trunk's customer: registered over UDP or TCP, with an endpoint for each call. */
 const makeCustomer = async (t: TestContext, { sipPort }: Simulator, transport = 'udp') => {
   const calls: IncomingCall[] = []
   const { agent } = await openAgent(t, {
     user: 'trunkline',
-    handlers: { ...nothing, onInvite: (call) => void calls.push(call) },
+    handlers: { ...defaultHandlers, onInvite: (call) => void calls.push(call) },
   })
   const trunk = `sip:127.0.0.1:${sipPort};transport=${transport}`
   const states: string[] = []
@@ -49,10 +56,10 @@ const makeCustomer = async (t: TestContext, { sipPort }: Simulator, transport = 
     return peer
   }
   const dial = async (number: string, peer: Peer, own: { username: string; password: string } | null = credentials) => {
-    const dialled = { progress: [] as number[], status: 0, session: null as Session | null, ends: [] as string[] }
+    const dialled = { progress: [] as number[], status: 0, session: null as SipSession | null, ends: [] as string[] }
     const call = agent.invite(
       {
-        ...{ uri: `sip:${number}@127.0.0.1:${sipPort}`, from: `<sip:${ours}@us.test>`, via: trunk },
+        ...{ uri: `sip:${number}@127.0.0.1:${sipPort}`, from: `<sip:${ownNumber}@us.test>`, via: trunk },
         ...(own ? { credentials: own } : {}),
         body: { type: 'application/sdp', content: await peer.offer() },
       },
@@ -65,7 +72,7 @@ const makeCustomer = async (t: TestContext, { sipPort }: Simulator, transport = 
         refused: (outcome) => {
           dialled.status = outcome.outcome === 'answered' ? outcome.response.status : -1
         },
-        session: { ...quiet, ended: (why) => dialled.ends.push(why) },
+        session: { ...noSessionEvents, ended: (why) => dialled.ends.push(why) },
       },
     )
     return { call, dialled }
@@ -74,25 +81,25 @@ const makeCustomer = async (t: TestContext, { sipPort }: Simulator, transport = 
 }
 
 const hears = (peer: Peer, hertz: number) =>
-  until(async () => peer.heard.length >= 4_000 && share(peer.heard.slice(-4_000), hertz) > 0.95)
+  until(async () => peer.samples.length >= 4_000 && energyShare(peer.samples.slice(-4_000), hertz) > 0.95)
 
-// Most of their time somebody rings.
+// Calls spend most of their time ringing.
 describe('the sandbox trunk', { concurrency: true }, () => {
   for (const transport of ['udp', 'tcp'] as const)
-    test(`a handset is called over ${transport}: it answers with its tone, and hears tone, keys and hold`, async (t) => {
-      const path = await home(t)
-      const simulator = await start(t, path)
+    test(`a handset called over ${transport} answers with its tone and detects tone, keys and hold`, async (t) => {
+      const path = await makeSimulatorHome(t)
+      const simulator = await startSimulator(t, path)
       const customer = await makeCustomer(t, simulator, transport)
       const peer = await customer.telephone()
       const { dialled } = await customer.dial('+33612345678', peer)
       const session = await until(async () => dialled.session)
       assert.deepEqual([[...new Set(dialled.progress)], dialled.status], [[180], 200])
-      peer.say(1_000)
+      peer.sendTone(1_000)
       await hears(peer, 620)
       const now = async () => (await seen(simulator, '+33612345678'))[0]
       await until(async () => (await now())?.tones.some(({ hertz, seconds }) => hertz === 1_000 && seconds > 1))
-      peer.say(null)
-      // A telephone of test/media has this beyond a Peer.
+      peer.sendTone(null)
+      // A telephone of test/media extends Peer with this.
       if ('press' in peer && typeof peer.press === 'function') await peer.press('12#')
 
       const held = (await peer.offer()).replace('sendrecv', 'sendonly')
@@ -105,16 +112,16 @@ describe('the sandbox trunk', { concurrency: true }, () => {
         return found?.state === 'completed' && found
       })
       const { direction, peer: from, digits, tones } = call
-      assert.deepEqual([direction, from, digits], ['inbound', ours, '12#'])
+      assert.deepEqual([direction, from, digits], ['inbound', ownNumber, '12#'])
       assert.deepEqual([...new Set(tones.map(({ hertz }) => hertz))], [1_000])
       const file = readFileSync(join(path, 'heard', `${call.call_id}.wav`))
       const samples = new Int16Array(file.buffer, file.byteOffset + 44, (file.length - 44) / 2)
       assert.equal(file.readUInt32LE(40), file.length - 44)
-      assert.ok(clearest(samples, 1_000) > 0.95)
+      assert.ok(maxEnergyShare(samples, 1_000) > 0.95)
     })
 
-  test('handsets are busy, reject, let it ring and echo as their last digits or a PUT say', async (t) => {
-    const simulator = await start(t, await home(t))
+  test('the last digits or a PUT make handsets busy, reject, ring or echo', async (t) => {
+    const simulator = await startSimulator(t, await makeSimulatorHome(t))
     const customer = await makeCustomer(t, simulator)
     await simulator.call('PUT', '/handsets/+33612345670', { answers: 'reject' })
     await simulator.call('PUT', '/handsets/+33612340004', { answers: 'echo' })
@@ -132,7 +139,7 @@ describe('the sandbox trunk', { concurrency: true }, () => {
     assert.deepEqual([ringing.dialled.status, ringing.dialled.progress[0]], [0, 180])
     ringing.call.cancel()
     await until(async () => echoing.dialled.session)
-    echoing.peer.say(1_000)
+    echoing.peer.sendTone(1_000)
     await hears(echoing.peer, 1_000)
     await echoing.dialled.session?.bye()
     await until(async () => (await seen(simulator, '+33612340004'))[0]?.state === 'completed')
@@ -147,16 +154,16 @@ describe('the sandbox trunk', { concurrency: true }, () => {
     ])
   })
 
-  test('a handset calls the platform, presses keys, talks as long as it is told, and nobody is reached before we register', async (t) => {
-    const simulator = await start(t, await home(t))
+  test('a handset calls a registered platform, presses keys and talks for the set time', async (t) => {
+    const simulator = await startSimulator(t, await makeSimulatorHome(t))
     const number = '+33612345678'
-    await simulator.call('POST', `/handsets/${number}/calls`, { to: ours })
+    await simulator.call('POST', `/handsets/${number}/calls`, { to: ownNumber })
     const [early] = await seen(simulator, number)
     assert.deepEqual([early?.state, early?.status, early?.direction], ['failed', 480, 'outbound'])
 
     const customer = await makeCustomer(t, simulator)
     const { call_id } = Object(
-      await simulator.call('POST', `/handsets/${number}/calls`, { to: ours, seconds: 4, digits: '0*D' }),
+      await simulator.call('POST', `/handsets/${number}/calls`, { to: ownNumber, seconds: 4, digits: '0*D' }),
     )
     const call = await until(async () => customer.calls.shift())
     assert.match(call.invite.uri, /^sip:\+447911123456@127\.0\.0\.1/)
@@ -165,8 +172,8 @@ describe('the sandbox trunk', { concurrency: true }, () => {
     const ends: string[] = []
     call.ring({ status: 180 })
     const body = { type: 'application/sdp', content: await peer.answer(call.invite.body.toString()) }
-    call.accept({ body }, { ...quiet, ended: (why) => ends.push(why) })
-    peer.say(1_000)
+    call.accept({ body }, { ...noSessionEvents, ended: (why) => ends.push(why) })
+    peer.sendTone(1_000)
     await hears(peer, 620)
     await until(async () => peer.digits === '0*D')
     await until(async () => ends.length === 1)
@@ -174,16 +181,16 @@ describe('the sandbox trunk', { concurrency: true }, () => {
     assert.equal(item.call_id, call_id)
     assert.deepEqual([...new Set(item.tones.map(({ hertz }) => hertz))], [1_000])
 
-    const second = Object(await simulator.call('POST', `/handsets/${number}/calls`, { to: ours }))
+    const second = Object(await simulator.call('POST', `/handsets/${number}/calls`, { to: ownNumber }))
     const other = await until(async () => customer.calls.shift())
     other.refuse({ status: 486 })
     await until(async () => (await seen(simulator, number)).some(({ state }) => state === 'busy'))
     await assert.rejects(simulator.call('POST', `/handsets/${number}/hang-up`, { call_id: second.call_id }), /404/)
   })
 
-  test('who does not know the password reaches nobody, and a kill ends calls but forgets none', async (t) => {
-    const path = await home(t)
-    const simulator = await start(t, path)
+  test('a wrong password is refused, and a kill ends calls without losing their records', async (t) => {
+    const path = await makeSimulatorHome(t)
+    const simulator = await startSimulator(t, path)
     const customer = await makeCustomer(t, simulator)
     for (const own of [null, { username: 'trunkline', password: 'guess' }]) {
       const { dialled } = await customer.dial('+33612345678', await customer.telephone(), own)
@@ -193,9 +200,9 @@ describe('the sandbox trunk', { concurrency: true }, () => {
     assert.deepEqual(await seen(simulator, '+33612345678'), [])
     const { dialled } = await customer.dial('+33612345678', await customer.telephone())
     await until(async () => dialled.session)
-    await kill(simulator)
-    const after = await start(t, path)
+    await killSimulator(simulator)
+    const after = await startSimulator(t, path)
     const [call] = await seen(after, '+33612345678')
-    assert.deepEqual([call?.state, call?.peer], ['failed', ours])
+    assert.deepEqual([call?.state, call?.peer], ['failed', ownNumber])
   })
 })

@@ -1,5 +1,5 @@
 import { createHash, randomInt } from 'node:crypto'
-import type { Faults } from './faults.ts'
+import type { Faults } from './graph-faults.ts'
 import { type Business, newId, type People, type Person } from './people.ts'
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -9,7 +9,7 @@ export type Reply = {
   readonly type?: string
   readonly seconds?: number
 }
-export type Stored = { readonly bytes: Buffer; readonly type: string; readonly name: string }
+export type StoredFile = { readonly bytes: Buffer; readonly type: string; readonly name: string }
 
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
@@ -24,14 +24,14 @@ const titles: Readonly<Record<number, string>> = {
   131056: '(Business Account, Consumer Account) pair rate limit hit',
 }
 
-const wordsOf = (code: number) => titles[code] ?? 'Something went wrong'
+const titleOf = (code: number) => titles[code] ?? 'Something went wrong'
 
-/** An error as the Graph API answers it. */
+/** An error response of the Graph API. */
 export const errorOf = (status: number, code: number, details = '', seconds?: number): Reply => ({
   status,
   body: {
     error: {
-      message: `(#${code}) ${wordsOf(code)}`,
+      message: `(#${code}) ${titleOf(code)}`,
       type: 'OAuthException',
       code,
       error_data: { messaging_product: 'whatsapp', details },
@@ -43,19 +43,19 @@ export const errorOf = (status: number, code: number, details = '', seconds?: nu
 
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-type Given = { readonly account: string; readonly faults: Faults; readonly people: People; readonly base: () => string }
+type Deps = { readonly account: string; readonly faults: Faults; readonly people: People; readonly base: () => string }
 
-/** The part of the Graph API that numbers of an account are used by. */
+/** The part of the Graph API that serves numbers of an account. */
 export class Graph {
   readonly phones: Business[] = []
-  readonly media = new Map<string, Stored>()
+  readonly media = new Map<string, StoredFile>()
   readonly profiles = new Map<string, Record<string, unknown>>()
   private readonly sessions = new Map<string, { readonly type: string; readonly length: number }>()
-  private readonly handles = new Map<string, Stored>()
-  private readonly given: Given
+  private readonly handles = new Map<string, StoredFile>()
+  private readonly deps: Deps
 
-  constructor(given: Given) {
-    this.given = given
+  constructor(given: Deps) {
+    this.deps = given
   }
 
   phone(digits: string): Business | null {
@@ -68,13 +68,13 @@ export class Graph {
     return phone
   }
 
-  keep(stored: Stored): string {
+  storeMedia(stored: StoredFile): string {
     const id = String(randomInt(1e14, 2e14))
     this.media.set(id, stored)
     return id
   }
 
-  answer(
+  respond(
     method: string,
     path: string,
     query: URLSearchParams,
@@ -82,7 +82,7 @@ export class Graph {
     form: FormData | null,
     type: string,
   ): Reply | Promise<Reply> {
-    const { account } = this.given
+    const { account } = this.deps
     const [first = '', second] = path.split('/')
     if (method === 'GET' && first === account) return this.account(second, query)
     if (method === 'POST' && path === 'app/uploads') {
@@ -103,9 +103,9 @@ export class Graph {
   }
 
   private account(what: string | undefined, query: URLSearchParams): Reply {
-    if (what === undefined) return { status: 200, body: { id: this.given.account } }
+    if (what === undefined) return { status: 200, body: { id: this.deps.account } }
     if (what !== 'phone_numbers') return errorOf(400, 100, `Unknown path ${what}`)
-    // Pages of two, so that whoever reads has to turn them.
+    // Pages of two, so that clients have to paginate.
     const start = Number(query.get('after') ?? 0)
     const page = this.phones.slice(start, start + 2)
     const more = start + 2 < this.phones.length
@@ -125,7 +125,7 @@ export class Graph {
     const file = form?.get('file')
     if (!(file instanceof File) || form?.get('messaging_product') !== 'whatsapp') return errorOf(400, 100, 'file')
     return file.arrayBuffer().then((bytes) => {
-      const id = this.keep({ bytes: Buffer.from(bytes), type: file.type, name: file.name })
+      const id = this.storeMedia({ bytes: Buffer.from(bytes), type: file.type, name: file.name })
       return { status: 200, body: { id } }
     })
   }
@@ -134,7 +134,7 @@ export class Graph {
     const stored = this.media.get(id)
     if (!stored) return errorOf(400, 100, 'no such file')
     const { bytes, type } = stored
-    const url = `${this.given.base()}/files/${id}`
+    const url = `${this.deps.base()}/files/${id}`
     const body = {
       messaging_product: 'whatsapp',
       url,
@@ -148,7 +148,8 @@ export class Graph {
 
   private finish(id: string, raw: Buffer): Reply {
     const session = this.sessions.get(id)
-    if (!session || session.length !== raw.length) return errorOf(400, 100, 'the file is not as long as was said')
+    if (!session || session.length !== raw.length)
+      return errorOf(400, 100, 'the file does not have the announced length')
     const h = `4::${id}`
     this.handles.set(h, { bytes: raw, type: session.type, name: 'picture' })
     return { status: 200, body: { h } }
@@ -165,7 +166,7 @@ export class Graph {
   }
 
   private async message(phone: Business, body: Fields): Promise<Reply> {
-    const { people, faults } = this.given
+    const { people, faults } = this.deps
     if (body.status === 'read') return { status: 200, body: { success: true } }
     const to = (textOf(body.to) || textOf(body.recipient)).replace(/^\+/, '')
     const type = textOf(body.type)
@@ -186,15 +187,15 @@ export class Graph {
   private async deliver(
     phone: Business,
     person: Person | null,
-    message: { id: string; type: string; content: Fields; stored: Stored | undefined; opaque: object },
+    message: { id: string; type: string; content: Fields; stored: StoredFile | undefined; opaque: object },
   ): Promise<void> {
-    const { people, faults } = this.given
+    const { people, faults } = this.deps
     const { id, type, content, stored, opaque } = message
     const whom = person ?? people.add('0')
     const fail = (code: number) =>
       people.status(whom, phone, id, 'failed', {
         ...opaque,
-        errors: [{ code, title: wordsOf(code), error_data: { details: 'as the network puts it' } }],
+        errors: [{ code, title: titleOf(code), error_data: { details: 'as the network puts it' } }],
       })
     if (!person) return fail(131026)
     if (type !== 'template' && !people.isOpen(person, phone)) return fail(131047)

@@ -1,10 +1,10 @@
-import { runAlone } from '../alone.ts'
-import { graphServer } from './server.ts'
+import { runStandalone } from '../standalone.ts'
+import { graphServer } from './graph-server.ts'
 
-/** The Graph API of a WhatsApp business account, for tests and laptops. */
+/** Simulates the Graph API of a WhatsApp business account, for tests and local use. */
 const {
   SIMULATOR_ACCOUNT: account = '102030405060708',
   SIMULATOR_TOKEN: token = 'simulated-token',
   SIMULATOR_SECRET: secret = 'simulated-secret',
 } = process.env
-await runAlone(graphServer({ account, token, secret }))
+await runStandalone(graphServer({ account, token, secret }))

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { Teller } from './teller.ts'
+import type { WebhookSender } from './webhook-sender.ts'
 
-/** What somebody got from a number of the account. */
-export type Received = {
+/** A message that a person received from a number of the account. */
+export type ReceivedMessage = {
   readonly id: string
   /** Digits of the number. */
   readonly from: string
@@ -14,31 +14,31 @@ export type Received = {
 }
 
 export type Person = {
-  /** Digits; what the network calls `wa_id`. */
+  /** Digits of the number, the network's `wa_id`. */
   readonly id: string
-  /** The business-scoped id; shown instead of the number by who has a user name. */
+  /** The business-scoped id, shown instead of the number for people with a user name. */
   readonly user: string
   readonly name: string
   readonly isHidden: boolean
-  readonly received: Received[]
-  /** When they wrote last to each number of the account, Unix milliseconds. */
+  readonly received: ReceivedMessage[]
+  /** Time of the last message to each number of the account, Unix milliseconds. */
   readonly wrote: Map<string, number>
 }
 
-/** The part of people who are not told of: the number of a business, by its digits and its id. */
+/** A number of the business, by its digits and its id. */
 export type Business = { readonly id: string; readonly digits: string; readonly name: string }
 
 const windowMs = 24 * 3600 * 1000
 const now = () => String(Math.floor(Date.now() / 1000))
 export const newId = () => `wamid.${randomBytes(24).toString('base64')}`
 
-/** Everybody on the network, and what they do. */
+/** People on the network and their actions. */
 export class People {
-  private readonly teller: Teller
+  private readonly webhookSender: WebhookSender
   private readonly byId = new Map<string, Person>()
 
-  constructor(teller: Teller) {
-    this.teller = teller
+  constructor(teller: WebhookSender) {
+    this.webhookSender = teller
   }
 
   add(id: string, options: { name?: string; isHidden?: boolean } = {}): Person {
@@ -54,7 +54,7 @@ export class People {
     return person
   }
 
-  /** By number, or by the business-scoped id. */
+  /** Finds a person by number or business-scoped id. */
   find(id: string): Person | null {
     return this.byId.get(id) ?? [...this.byId.values()].find(({ user }) => user === id) ?? null
   }
@@ -63,10 +63,10 @@ export class People {
     return Date.now() - (person.wrote.get(business.id) ?? 0) < windowMs
   }
 
-  /** Somebody writes. @param content the type and its content, as the network tells it */
+  /** Sends a message from a person. @param content the type and its content, in the network's format */
   async write(person: Person, business: Business, content: object, id = newId()): Promise<string> {
     person.wrote.set(business.id, Date.now())
-    await this.tell(business, 'messages', {
+    await this.sendWebhook(business, 'messages', {
       contacts: [{ profile: { name: person.name }, ...this.idsOf(person, 'wa_id', 'user_id') }],
       messages: [{ ...this.idsOf(person, 'from', 'from_user_id'), id, timestamp: now(), ...content }],
     })
@@ -77,12 +77,12 @@ export class People {
     const ids = this.idsOf(person, 'from', 'from_user_id')
     const call = { id: `wacid.${randomBytes(12).toString('hex')}`, ...ids, to: business.digits }
     for (const event of ['connect', 'terminate'])
-      await this.tell(business, 'calls', {
+      await this.sendWebhook(business, 'calls', {
         calls: [{ ...call, event, direction: 'USER_INITIATED', timestamp: now() }],
       })
   }
 
-  /** Opens what came from the business. */
+  /** Opens the messages from the business. */
   async read(person: Person, business: Business): Promise<void> {
     for (const one of person.received.filter(({ from, isRead }) => from === business.digits && !isRead)) {
       one.isRead = true
@@ -92,12 +92,12 @@ export class People {
 
   status(person: Person, business: Business, id: string, status: string, more: object = {}): Promise<void> {
     const ids = this.idsOf(person, 'recipient_id', 'recipient_user_id')
-    return this.tell(business, 'messages', { statuses: [{ id, status, timestamp: now(), ...ids, ...more }] })
+    return this.sendWebhook(business, 'messages', { statuses: [{ id, status, timestamp: now(), ...ids, ...more }] })
   }
 
-  private tell(business: Business, field: string, value: object): Promise<void> {
+  private sendWebhook(business: Business, field: string, value: object): Promise<void> {
     const metadata = { display_phone_number: business.digits, phone_number_id: business.id }
-    return this.teller.tell(field, { metadata, ...value })
+    return this.webhookSender.send(field, { metadata, ...value })
   }
 
   private idsOf({ id, user, isHidden }: Person, number: string, scoped: string): object {

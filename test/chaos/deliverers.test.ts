@@ -5,16 +5,16 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
-import { type Received, Receiver } from '../../simulator/receivers/receiver.ts'
-import { openAccount } from '../../src/accounts/ops.ts'
-import type { EventName } from '../../src/events/names.ts'
-import { record } from '../../src/events/ops.ts'
-import { makeSeal } from '../../src/lib/secret.ts'
-import { subscribe } from '../../src/webhooks/subscribe.ts'
+import { type ReceivedCall, Receiver } from '../../simulator/receivers/receiver.ts'
+import { openAccount } from '../../src/domains/accounts/ops.ts'
+import type { EventName } from '../../src/domains/events/event-names.ts'
+import { record } from '../../src/domains/events/ops.ts'
+import { subscribe } from '../../src/domains/webhooks/subscriptions/subscribe.ts'
+import { makeSeal } from '../../src/platform/lib/secret.ts'
 import { testDatabase } from '../database.ts'
 import { until } from '../platform.ts'
 
-/** Processes that deliver from one database. Their leases are of 2 s, so that the test waits for the end of one. */
+/** Processes that deliver from one database. Their leases last 2 s, because the test waits for the end of one. */
 const leaseSeconds = 2
 
 const receiver = await new Receiver().up()
@@ -46,7 +46,7 @@ const hook = (path: string, event = 'contact.created') =>
   })
 
 let n = 0
-/** Records so many events of three conversations. */
+/** Records this number of events of three conversations. */
 const happen = async (count: number, name: EventName = 'contact.created') => {
   for (let i = 0; i < count; i++, n++) {
     const payload = { number: n, conversation: n % 3 }
@@ -54,10 +54,10 @@ const happen = async (count: number, name: EventName = 'contact.created') => {
   }
 }
 
-const by = ({ headers }: Received): string => String(headers['user-agent']).slice('Trunkline/'.length)
+const by = ({ headers }: ReceivedCall): string => String(headers['user-agent']).slice('Trunkline/'.length)
 
-/** Each event, in the order in which it first arrived. */
-const firsts = (calls: readonly Received[]) => {
+/** Distinct events, in the order of their first arrival. */
+const firsts = (calls: readonly ReceivedCall[]) => {
   const known = new Set<string>()
   return calls.filter(({ id }) => !known.has(id) && known.add(id)).map(({ body }) => JSON.parse(body))
 }
@@ -77,8 +77,8 @@ const settled = () =>
 
 const [a, b] = await Promise.all([start('a'), start('b')])
 
-test('two processes share the webhooks of one database: each event goes to each once, in order', async () => {
-  // Who looks first has a webhook, so one of them sleeps for a moment when each is made.
+test('two processes share the webhooks of one database: each webhook receives each event once, in order', async () => {
+  // The first process to look gets a webhook, so one of them sleeps for a moment when each webhook is created.
   const names: EventName[] = ['contact.created', 'contact.updated']
   for (const [i, sleeper] of [b, a].entries()) {
     sleeper.kill('SIGSTOP')
@@ -95,13 +95,13 @@ test('two processes share the webhooks of one database: each event goes to each 
   await settled()
   for (const path of ['/shared/0', '/shared/1']) {
     const calls = receiver.of(path)
-    assert.equal(calls.length, 60, `${path} heard of each once`)
+    assert.equal(calls.length, 60, `${path} received each event once`)
     inOrder(firsts(calls))
   }
 })
 
-test('what a process held that hangs beyond its lease is delivered by another, in order, and what is told twice has one id', async (t) => {
-  // Before the database goes.
+test('another process delivers the events of a process that hangs beyond its lease, in order, and repeated events keep their id', async (t) => {
+  // Registered before the cleanup of the database.
   t.after(() => children.map((child) => child.kill('SIGKILL')))
   await db.raw('update webhooks set enabled = false, disabled_reason = $1', ['paused'])
   await hook('/stopped')
@@ -116,10 +116,10 @@ test('what a process held that hangs beyond its lease is delivered by another, i
   await until(async () => stopped !== null)
   await happen(60)
   await settled()
-  const told = () => firsts(receiver.of('/stopped')).map(({ number }) => number)
+  const delivered = () => firsts(receiver.of('/stopped')).map(({ number }) => number)
   const all = Array.from({ length: 120 }, (_, i) => from + i)
   assert.deepEqual(
-    told().sort((one, other) => one - other),
+    delivered().sort((one, other) => one - other),
     all,
   )
   inOrder(firsts(receiver.of('/stopped')))
@@ -130,11 +130,14 @@ test('what a process held that hangs beyond its lease is delivered by another, i
   const hung = stopped === a ? a : b
   hung.kill('SIGCONT')
   await happen(60)
-  await until(async () => told().length === 180)
+  await until(async () => delivered().length === 180)
   await settled()
   inOrder(firsts(receiver.of('/stopped')))
   const later = receiver.of('/stopped').length - 180
-  assert.ok(later <= twice + 1, `${later} arrived twice: whoever comes back begins nothing before it has asked`)
+  assert.ok(
+    later <= twice + 1,
+    `${later} arrived twice: a process that resumes must check its lease before it starts a delivery`,
+  )
   const bodies = new Set(receiver.of('/stopped').map(({ id, body }) => id + body))
   assert.equal(bodies.size, 180)
 })

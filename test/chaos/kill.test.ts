@@ -3,8 +3,8 @@ import { after, test } from 'node:test'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
 
 /**
- * R1 of the reliability goals: kill -9 of the platform at random instants, under load. Clients send again with the same
- * Idempotency-Key until they hear a 202. Short form here; `npm run chaos` kills 50 times.
+ * R1 of the reliability goals: kill -9 of the platform at random instants under load. Clients retry with the same
+ * Idempotency-Key until they receive a 202. Short form here; `npm run chaos` kills 50 times.
  */
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const kills = long ? 50 : 3
@@ -12,7 +12,7 @@ const senders = 6
 const handsets = Array.from({ length: 20 }, (_, i) => `+4477009001${String(i).padStart(2, '0')}`).filter(
   (number) => !/000[1-7]$/.test(number),
 )
-/** Submits that may be under way when the process is killed: the window of the sandbox's bind. */
+/** Submits that may be in flight when the process is killed: the window of the sandbox's bind. */
 const window = 10
 const price = 0.04
 

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { buyNumber, startPlatform, until } from '../platform.ts'
-import { home, kill, password, type Simulator, start } from '../simulator.ts'
+import { killSimulator, makeSimulatorHome, password, type Simulator, startSimulator } from '../simulator.ts'
 import { makeRelay, type Relay } from './relay.ts'
 
 /**
- * R5 of the reliability goals: a carrier whose link flaps, falls silent, throttles, breaks in the middle of a PDU, or is
- * killed, while texts are sent. Short form here; `npm run chaos` goes on for ten minutes. The platform's own death is
- * kill.test.ts: the order of texts that were put back is kept within a process.
+ * R5 of the reliability goals, while messages are sent: a carrier link that flaps, falls silent, throttles, breaks in
+ * the middle of a PDU, or whose carrier is killed. Short form here; `npm run chaos` runs for ten minutes. The
+ * platform's own death is covered by kill.test.ts: the order of rescheduled messages holds within one process.
  */
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const seconds = long ? Number(process.env.TRUNKLINE_TEST_SECONDS ?? 600) : 0
-/** Each has its own handset, so that the order of its answers is the order of its texts. */
+/** Senders with a handset of their own, so that the order of the answers is the order of the messages. */
 const senders = long ? 8 : 4
 
 const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? Date.now() % 1_000_000)
@@ -31,16 +31,16 @@ const troubles: readonly Trouble[] = [
   ...(['flap', 'mute', 'cut', 'throttle', 'deaf', 'half_pdu', 'carrier killed'] as const),
 ]
 
-/** The troubles of a run in an order of the seed's: all of them, or in the short form the first four. */
+/** The faults of a run in an order that follows from the seed: all of them, or the first four in the short form. */
 const shuffled = (): Trouble[] => {
   const left = [...troubles]
   const order = troubles.map(() => left.splice(Math.floor(chance() * left.length), 1)[0] ?? 'flap')
   return long ? order : order.slice(0, 4)
 }
 
-test(`no trouble of a link loses a text or turns two around (seed ${seed})`, async (t: TestContext) => {
-  const simulatorHome = await home(t)
-  let simulator: Simulator = await start(t, simulatorHome)
+test(`no link fault loses a message or swaps two (seed ${seed})`, async (t: TestContext) => {
+  const simulatorHome = await makeSimulatorHome(t)
+  let simulator: Simulator = await startSimulator(t, simulatorHome)
   const relay: Relay = await makeRelay(t, simulator.smppPort)
   const platform = await startPlatform()
   t.after(() => platform.end('SIGKILL'))
@@ -56,7 +56,7 @@ test(`no trouble of a link loses a text or turns two around (seed ${seed})`, asy
   const { body } = await platform.call('POST', `/operator/connections/${created.body.connection.uuid}/test`)
   assert.equal(body.working, true, body.message)
 
-  /** Texts answered 202, by handset and in the order of their answers. */
+  /** Messages answered 202, by handset and in the order of their answers. */
   const accepted = new Map<string, string[]>(handsets.map((handset) => [handset, []]))
   const uuids = new Map<string, string>()
   const statusOf = async (text: string) => {
@@ -82,7 +82,7 @@ test(`no trouble of a link loses a text or turns two around (seed ${seed})`, asy
       }
       accepted.get(to)?.push(text)
       count++
-      // A pace that a carrier would bear: 10 a second for each sender.
+      // A rate that a carrier would accept: 10 a second for each sender.
       await pause(100)
     }
   }
@@ -112,8 +112,8 @@ test(`no trouble of a link loses a text or turns two around (seed ${seed})`, asy
     },
     half_pdu: async () => void (await simulator.call('POST', '/faults', { kind: 'half_pdu', count: 3 })),
     'carrier killed': async () => {
-      await kill(simulator)
-      simulator = await start(t, simulatorHome)
+      await killSimulator(simulator)
+      simulator = await startSimulator(t, simulatorHome)
       relay.target(simulator.smppPort)
     },
   }
@@ -132,7 +132,7 @@ test(`no trouble of a link loses a text or turns two around (seed ${seed})`, asy
   await Promise.all(load)
 
   const seenBy = async (handset: string): Promise<string[]> => {
-    const { sms } = (await simulator.call('GET', `/handsets/${handset}`)) as { sms: { text: string }[] } // its own shape
+    const { sms } = (await simulator.call('GET', `/handsets/${handset}`)) as { sms: { text: string }[] } // the simulator's answer
     return sms.map(({ text }) => text)
   }
   let twice = 0
@@ -143,7 +143,7 @@ test(`no trouble of a link loses a text or turns two around (seed ${seed})`, asy
     const missing = texts.filter((text) => !seen.includes(text))
     const found = await Promise.all(missing.slice(0, 5).map(async (text) => [text, await statusOf(text)]))
     assert.deepEqual(found, [], `${missing.length} of ${texts.length} did not reach ${handset} (seed ${seed})`)
-    // What came a second time came after a cut link; the first time counts.
+    // A repeated arrival follows a cut link; the first arrival counts.
     const first = [...new Set(seen)]
     const places = new Map(texts.map((text, place) => [text, place]))
     const turned = first.filter((text, i) => i > 0 && (places.get(text) ?? 0) < (places.get(first[i - 1] ?? '') ?? 0))
@@ -159,7 +159,7 @@ test(`no trouble of a link loses a text or turns two around (seed ${seed})`, asy
   const breaks = kinds.length
   assert.ok(twice <= breaks * binds * 10, `${twice} came twice`)
   t.diagnostic(
-    `${kinds.length} troubles in ${lasted.toFixed(1)} s (${[...new Set(kinds)].join(', ')}): ${count} accepted, 0 lost, order kept, ` +
+    `${kinds.length} faults in ${lasted.toFixed(1)} s (${[...new Set(kinds)].join(', ')}): ${count} accepted, 0 lost, in order, ` +
       `${twice} twice, ${relay.attempts.length} connections (at most ${most} in a second), drained in ${drained.toFixed(0)} ms`,
   )
 })

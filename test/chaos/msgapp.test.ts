@@ -3,8 +3,8 @@ import { after, test } from 'node:test'
 import { type Platform, startPlatform, until } from '../platform.ts'
 
 /**
- * Kill -9 of the platform at random instants while messages go out and come in on the messaging app. Clients send again with the
- * same Idempotency-Key until they hear a 202; the network has each message once, and so have we.
+ * Kill -9 of the platform at random instants while messages are sent and received on the messaging app. Clients retry
+ * with the same Idempotency-Key until they receive a 202. The network and the platform hold each message exactly once.
  */
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const kills = long ? 30 : 2
@@ -20,11 +20,11 @@ const chance = () => {
 let platform: Platform
 after(() => platform?.end('SIGKILL'))
 
-type Shown = { uuid: string; wa_msg_ack: number; sent_by: string; message: { text: string } }
+type ApiMessage = { uuid: string; wa_msg_ack: number; sent_by: string; message: { text: string } }
 
 /** All messages of a number. */
-const all = async (number: string): Promise<Shown[]> => {
-  const found: Shown[] = []
+const all = async (number: string): Promise<ApiMessage[]> => {
+  const found: ApiMessage[] = []
   for (let cursor = ''; ; ) {
     const { body } = await platform.call('GET', `/open/msgapp/messages/${number}?per_page=200${cursor}`)
     found.push(...body.messages)
@@ -33,7 +33,7 @@ const all = async (number: string): Promise<Shown[]> => {
   }
 }
 
-const texts = (shown: readonly Shown[], sentBy: string) =>
+const texts = (shown: readonly ApiMessage[], sentBy: string) =>
   shown.filter(({ sent_by }) => sent_by === sentBy).map(({ message }) => message.text)
 
 test(`no message is lost or doubled over ${kills} kills, either way (seed ${seed})`, async () => {
@@ -70,7 +70,7 @@ test(`no message is lost or doubled over ${kills} kills, either way (seed ${seed
       () => '/open/msgapp/send-message',
       (text, to_number) => ({ from_number: number, to_number, text }),
     )
-  // Nothing is asked of a handset twice: it would write twice.
+  // No handset request is repeated: the handset would write twice.
   const write = async () => {
     while (!stopped) {
       const n = next++
@@ -100,13 +100,13 @@ test(`no message is lost or doubled over ${kills} kills, either way (seed ${seed
     return isReceived && [...back].every((text) => came.has(text)) && list
   }, 90)
   const [sent, received] = [texts(shown, 'api'), texts(shown, 'user')]
-  assert.equal(sent.length, new Set(sent).size, 'a message was taken twice')
+  assert.equal(sent.length, new Set(sent).size, 'a message was accepted twice')
   assert.deepEqual(
     [...out].filter((text) => !sent.includes(text)),
     [],
   )
-  assert.equal(received.length, new Set(received).size, 'a message came in twice')
-  assert.deepEqual(texts(shown, 'agent'), [], 'our own came back as another device’s')
+  assert.equal(received.length, new Set(received).size, 'a message was received twice')
+  assert.deepEqual(texts(shown, 'agent'), [], 'our own messages came back as those of another device')
 
   const seen: string[] = []
   for (const handset of handsets) {
@@ -116,9 +116,9 @@ test(`no message is lost or doubled over ${kills} kills, either way (seed ${seed
   assert.deepEqual(
     [...out].filter((text) => !seen.includes(text)),
     [],
-    'the handsets have all of them',
+    'the handsets have every message',
   )
-  assert.equal(seen.length, new Set(seen).size, 'and each once')
+  assert.equal(seen.length, new Set(seen).size, 'each handset has each message once')
   console.log(`kills ${kills}, sent ${out.size}, received ${received.length}, lost 0, doubled 0, seed ${seed}`)
   assert.equal(await platform.end('SIGTERM'), 0)
 })

@@ -1,19 +1,19 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A TCP relay that does to connections what networks do. */
+/** A TCP relay that simulates network faults. */
 export type Relay = {
   readonly port: number
-  /** When connections were made, by performance.now(). */
+  /** Times at which connections were made, by performance.now(). */
   readonly attempts: readonly number[]
-  /** Where new connections go: a port of the loopback, or the path of a socket. */
+  /** The target of new connections: a loopback port, or the path of a socket. */
   target(to: number | string): void
-  /** Breaks all connections; new ones are reset until it is up again. */
+  /** Breaks all connections; new ones are reset until `up` is called. */
   down(): void
   up(): void
-  /** Connections stay open and nothing comes through, either way, until it is up again. */
+  /** Connections stay open and nothing passes in either direction until `up` is called. */
   mute(): void
-  /** Lets so many more octets through to the client, then breaks the connection in the middle of whatever comes. */
+  /** Passes this number of octets more to the client, then breaks the connection. */
   cut(octets: number): void
 }
 
@@ -29,11 +29,11 @@ export const makeRelay = async (t: { after(end: () => void): void }, to: number 
   const end = (leg: Leg) => {
     legs.delete(leg)
     leg.client.resetAndDestroy()
-    // A socket in a folder knows no reset.
+    // A Unix socket has no reset.
     if (leg.carrier.remotePort === undefined) leg.carrier.destroy()
     else leg.carrier.resetAndDestroy()
   }
-  /** What comes while it is mute waits: it is not lost while the connection stands. */
+  /** Data that arrives while the relay is mute waits. It is not lost while the connection lasts. */
   const pass = (leg: Leg, from: Socket, into: Socket) => {
     from.on('data', (chunk: Buffer) => {
       const isToClient = into === leg.client

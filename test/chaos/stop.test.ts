@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { makeSeal } from '../../src/lib/secret.ts'
-import { renew } from '../../src/numbers/renewal.ts'
-import { openShop } from '../../src/numbers/testing.ts'
+import { renew } from '../../src/domains/numbers/lifecycle/renewal.ts'
+import { openShop } from '../../src/domains/numbers/testing.ts'
+import { makeSeal } from '../../src/platform/lib/secret.ts'
 import { runChild } from '../child.ts'
+import { longForm } from '../needs.ts'
 import type { Order } from './stop.ts'
 
-// A process is killed at every statement of what it does to a number. Each time the number is wholly in one state or the
-// other, and the same request again brings it to its end, once. The short form stops a purchase; `npm run chaos` all else too.
+// A process is killed at every statement of an operation on a number. Each time the number must be wholly in the state
+// before or after, and a repeated request must complete the operation once.
+// The short form covers a purchase; `npm run chaos` covers every operation.
 
 let shop: Awaited<ReturnType<typeof openShop>>
 before(async () => {
@@ -45,11 +47,14 @@ const subject = async (): Promise<Subject> => {
   return { ada: await shop.customer('10'), group, number }
 }
 
-/** Lets another process do it, which is killed there. @returns its answer when it came so far */
+/**
+ * Runs the operation in another process, which is killed at the given statement.
+ * @returns its answer if it got that far
+ */
 const attempt = async (order: Order): Promise<{ status: number; count: number } | null> => {
   const child = runChild(`import ${JSON.stringify(import.meta.resolve('./stop.ts'))}`)
-  child.tell(JSON.stringify(order))
-  const line = await child.line().catch(async (error: unknown) => {
+  child.writeLine(JSON.stringify(order))
+  const line = await child.readLine().catch(async (error: unknown) => {
     assert.equal(await child.exited, 'SIGKILL', String(error))
     return null
   })
@@ -57,12 +62,12 @@ const attempt = async (order: Order): Promise<{ status: number; count: number } 
 }
 
 type Case = {
-  /** Brings the number to where it begins. */
+  /** Brings the number into its initial state. */
   ready?: (one: Subject) => Promise<unknown>
   work: (one: Subject) => Promise<Order['work']> | Order['work']
-  /** What it makes of it. */
+  /** The expected state afterwards. */
   makes: { [part: string]: number | string | boolean }
-  /** The same again. @returns whether it ended as it should, given what stood before it */
+  /** Repeats the operation. @returns whether it ended as expected for the state found before */
   again: (one: Subject, work: Order['work']) => Promise<unknown>
 }
 
@@ -73,10 +78,10 @@ const repeat = async ({ ada }: Subject, work: Order['work']): Promise<number> =>
   return (await ada.call(work.method, work.path, work.body ?? undefined, work.headers)).status
 }
 
-/** Kills it at each statement, until it has none left. @returns how many there were */
+/** Kills the process at each statement until none is left. @returns the number of statements */
 const stopEverywhere = async ({ ready, work, makes, again }: Case, when: Order['when']): Promise<number> => {
   const { url } = shop.db
-  /** What whole means: learnt from one that nobody stops. */
+  /** The reference result, from a run without a kill. */
   const model = await subject()
   await ready?.(model)
   const nothing = await stateOf(model)
@@ -114,7 +119,7 @@ const stopEverywhere = async ({ ready, work, makes, again }: Case, when: Order['
   return last
 }
 
-/** A group's one number when it is bought, for 1 and 1.5 of the 10 dollars. */
+/** The only number of a group after its purchase, for 1 and 1.5 of the 10 dollars. */
 const bought = {
   state: 'owned',
   free: 0,
@@ -147,7 +152,7 @@ const cases: Record<string, Case> = {
     makes: { state: 'held', free: 0, reservations: 'active', jobs: 'numbers.expire', balance: 10 },
     again: async (one, work) => assert.equal(await repeat(one, work), 201),
   },
-  'purchase of what is reserved': {
+  'purchase of a reserved number': {
     ready: async ({ ada, group }) => ada.call('POST', '/open/numbers/reservations', { group_id: group }),
     work: (one) => ({ method: 'POST', path: '/open/numbers/purchase', body: {}, headers: headersOf(one) }),
     makes: { ...bought, reservations: 'purchased' },
@@ -189,13 +194,12 @@ const cases: Record<string, Case> = {
   },
 }
 
-const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const moments = { before: 'between any two statements', sent: 'while any statement is under way' } as const
 
 for (const [name, one] of Object.entries(cases)) {
   for (const when of ['before', 'sent'] as const) {
-    if (!long && (name !== 'purchase' || when !== 'before')) continue
-    test(`a process that is killed ${moments[when]} leaves a ${name} whole or undone`, async (t) => {
+    const form = longForm(name === 'purchase' && when === 'before')
+    test(`a process that is killed ${moments[when]} leaves a ${name} whole or undone`, form, async (t) => {
       const statements = await stopEverywhere(one, when)
       t.diagnostic(`stopped at each of ${statements} statements`)
       assert.ok(statements >= 8)

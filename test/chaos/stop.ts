@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 /**
- * A process of stop.test.ts: it does one thing to a number, and is killed at one statement of it.
+ * A process of stop.test.ts: it performs one operation on a number and is killed at one of its statements.
  *
- * `before`: instead of sending the statement of that place (from 1). `sent`: once it is sent, before its answer is seen.
+ * `before`: killed instead of sending the statement at that position (from 1). `sent`: killed once the statement is
+ * sent, before its result arrives.
  */
 export type Order = {
   url: string
@@ -17,23 +18,23 @@ export type Order = {
     | { renew: { account: string; id: string } }
 }
 
-// Half of a start is compiling, and a hundred of these start.
+// Half of a start is compilation, and a hundred of these processes start.
 enableCompileCache(join(tmpdir(), `trunkline-test-cache-${process.getuid?.() ?? 0}`))
 
 const line = await createInterface({ input: process.stdin })[Symbol.asyncIterator]().next()
-const { url, at, when, work } = JSON.parse(line.value ?? '{}') as Order // the line that stop.test.ts writes
+const { url, at, when, work } = JSON.parse(line.value ?? '{}') as Order // written by stop.test.ts
 
 const { default: pg } = await import('pg')
 const { pino } = await import('pino')
 const { readConfig } = await import('../../src/config.ts')
-const { connect } = await import('../../src/db/sql.ts')
-const { makeNaming } = await import('../../src/http/naming.ts')
-const { makeServer } = await import('../../src/http/server.ts')
-const { makeSeal } = await import('../../src/lib/secret.ts')
-const { renew } = await import('../../src/numbers/renewal.ts')
-const { numberRoutes } = await import('../../src/numbers/routes.ts')
-const { makeParts } = await import('../../src/parts.ts')
-const { makeSimulator } = await import('../../src/sandbox/simulator.ts')
+const { connect } = await import('../../src/platform/db/sql.ts')
+const { makeAlias } = await import('../../src/platform/http/alias.ts')
+const { makeServer } = await import('../../src/platform/http/server.ts')
+const { makeSeal } = await import('../../src/platform/lib/secret.ts')
+const { renew } = await import('../../src/domains/numbers/lifecycle/renewal.ts')
+const { numberRoutes } = await import('../../src/domains/numbers/routes.ts')
+const { assemble } = await import('../../src/assemble.ts')
+const { makeSimulatorClient } = await import('../../src/domains/sandbox/simulator-client.ts')
 
 const die = () => process.kill(process.pid, 'SIGKILL')
 let count = Number.NEGATIVE_INFINITY
@@ -52,16 +53,16 @@ const counted = function (this: InstanceType<typeof pg.Client>, ...given: unknow
 Object.assign(pg.Client.prototype, { query: counted })
 
 const db = connect({ url, connections: 3 })
-const parts = await makeParts({
+const parts = await assemble({
   config: readConfig({}),
   version: 'test',
   db,
   log: pino({ level: 'silent' }),
   seal: makeSeal(Buffer.alloc(32, 1)),
-  simulator: makeSimulator(() => null),
+  simulator: makeSimulatorClient(() => null),
   publicUrl: () => 'http://127.0.0.1',
 })
-const app = makeServer({ ...parts, tls: null, trustProxy: false, naming: makeNaming(null) }, numberRoutes(parts))
+const app = makeServer({ ...parts, tls: null, trustProxy: false, alias: makeAlias(null) }, numberRoutes(parts))
 await app.ready()
 count = 0
 let status = 0

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Receiver } from '../../simulator/receivers/receiver.ts'
-import { parseDelivery } from '../../src/webhooks/ids.ts'
+import { parseDelivery } from '../../src/domains/webhooks/delivery/delivery-id.ts'
 import { type Platform, startPlatform, until } from '../platform.ts'
 
 /**
- * A receiver that comes and goes, and kill -9 of the platform at random instants meanwhile: every event whose cause was answered
- * 2xx arrives, in order. Short form here; TRUNKLINE_TEST_LONG=1 kills 30 times.
+ * A receiver with outages, and kill -9 of the platform at random instants. Every event whose cause was answered 2xx
+ * arrives, in order. Short form here; TRUNKLINE_TEST_LONG=1 kills 30 times.
  */
 const kills = process.env.TRUNKLINE_TEST_LONG === '1' ? 30 : 2
 
@@ -26,6 +26,8 @@ after(async () => {
 
 test(`no event is lost or overtakes another over ${kills} kills and a receiver's outages (seed ${seed})`, async () => {
   platform = await startPlatform()
+  const contact = { first_name: 'Ada', contact_details: [{ type: 'PH', value: '+447700900123' }] }
+  assert.equal((await platform.call('POST', '/open/contacts', contact)).status, 201)
   const subscribed = await platform.call('POST', '/open/webhooks/subscribe/contact.created', {
     hook_url: receiver.url('/chaos'),
   })
@@ -67,7 +69,7 @@ test(`no event is lost or overtakes another over ${kills} kills and a receiver's
   const arrived = () => [...new Set(receiver.of('/chaos').map(({ id }) => id.slice(3)))]
   await until(async () => {
     if (arrived().length >= caused.length) return true
-    // Whatever waits for its next try is due.
+    // Make every pending retry due.
     await platform.call('POST', '/sandbox/clock', { advance_seconds: 400 })
     return false
   }, 60)

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import type { IncomingCall } from '../../src/connectors/sip/codec/dialog/incoming.ts'
-import type { Session } from '../../src/connectors/sip/codec/dialog/session.ts'
-import { DigestServer } from '../../src/connectors/sip/codec/digest/server.ts'
-import { contactsOf } from '../../src/connectors/sip/codec/fields.ts'
-import { nothing, openAgent, quiet, until } from '../../src/connectors/sip/testing.ts'
-import { readAudio, writeAudio } from '../../src/lib/sdp.ts'
+import { test } from 'node:test'
+import { readAudio, writeAudio } from '@trunkline/rtp/sdp.ts'
+import type { IncomingCall } from '@trunkline/sip/dialog/incoming-call.ts'
+import type { SipSession } from '@trunkline/sip/dialog/sip-session.ts'
+import { DigestServer } from '@trunkline/sip/digest/digest-server.ts'
+import { contactsOf } from '@trunkline/sip/fields.ts'
+import { defaultHandlers, noSessionEvents, openAgent, until } from '@trunkline/sip/user-agent/testing.ts'
+import { makeCallControl, openGateway, openMedia, trunkOf } from '../../src/adapters/sip-gateway/testing.ts'
 import { needs } from '../needs.ts'
-import { freePort, runProgram } from './program.ts'
+import { bobAt, openTelephone } from './telephone.ts'
 
-// baresip: a whole user agent that we did not write, as a telephone that registers, and answers and dials when it is told to.
+// baresip, a complete user agent that we did not write: it registers, answers and dials on command.
 
 const audio = {
   ...{ id: '7', address: '127.0.0.1', port: 6_002, rtcpPort: 6_003, isMuxed: false, protocol: 'RTP/AVP' },
@@ -25,43 +22,13 @@ const sdp = (version: number, direction: 'sendrecv' | 'sendonly' = 'sendrecv') =
   content: writeAudio({ ...audio, version, direction }),
 })
 
-const openTelephone = async (t: TestContext, registrar: number) => {
-  const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  const [port, control] = [await freePort(), await freePort()]
-  const modules = ['g711.so', 'aubridge.so']
-  const config = [
-    `sip_listen 127.0.0.1:${port}`,
-    ...['net_interface 127.0.0.1', 'module_path /usr/lib/baresip/modules', 'audio_source aubridge,none'],
-    ...['audio_player aubridge,none', 'audio_alert aubridge,none', `ctrl_tcp_listen 127.0.0.1:${control}`],
-    ...modules.map((name) => `module ${name}`),
-    ...['module_tmp account.so', 'module_app menu.so', 'module_app ctrl_tcp.so'],
-  ]
-  writeFileSync(join(folder, 'config'), `${config.join('\n')}\n`)
-  const account = `<sip:bob@127.0.0.1:${registrar}>;auth_user=bob;auth_pass=pass;regint=60\n`
-  writeFileSync(join(folder, 'accounts'), account)
-  writeFileSync(join(folder, 'contacts'), '')
-  let line: Socket | null = null
-  t.after(() => line?.destroy())
-  const program = runProgram(t, ['baresip', '-f', folder], folder)
-  return {
-    program,
-    /** A command of its menu, over ctrl_tcp: one connection at a time, and commands as netstrings. */
-    tell: (command: string, params = '') => {
-      line ??= connect(control, '127.0.0.1').on('error', () => {})
-      const text = JSON.stringify({ command, params })
-      line.write(`${text.length}:${text},`)
-    },
-  }
-}
-
 test('baresip registers, is called, put on hold and hung up, and calls us', needs('baresip'), async (t) => {
   const digest = new DigestServer({ realm: 'us.test', secret: 's', now: Date.now, algorithms: ['MD5'] })
   const contacts: string[] = []
   const calls: IncomingCall[] = []
   const { agent, udp } = await openAgent(t, {
     handlers: {
-      ...nothing,
+      ...defaultHandlers,
       onInvite: (call) => void calls.push(call),
       onRegister: (request) => {
         const claim = digest.claim(request)
@@ -74,10 +41,10 @@ test('baresip registers, is called, put on hold and hung up, and calls us', need
       },
     },
   })
-  const telephone = await openTelephone(t, udp)
+  const telephone = await openTelephone(t, bobAt(udp))
   const contact = await until(() => contacts[0], `registration of baresip: ${telephone.program.output()}`)
 
-  const sessions: Session[] = []
+  const sessions: SipSession[] = []
   const ended: string[] = []
   agent.invite(
     { uri: contact, from: `<sip:us@127.0.0.1:${udp}>`, body: sdp(1) },
@@ -89,7 +56,7 @@ test('baresip registers, is called, put on hold and hung up, and calls us', need
         sessions.push(session)
       },
       refused: (outcome) => assert.fail(JSON.stringify(outcome)),
-      session: { ...quiet, ended: (why) => ended.push(why) },
+      session: { ...noSessionEvents, ended: (why) => ended.push(why) },
     },
   )
   const session = await until(() => sessions[0], `an answer of baresip: ${telephone.program.output()}`)
@@ -108,7 +75,7 @@ test('baresip registers, is called, put on hold and hung up, and calls us', need
   call.accept(
     { body: sdp(1) },
     {
-      ...quiet,
+      ...noSessionEvents,
       acknowledged: () => {
         acknowledged = true
       },
@@ -119,4 +86,38 @@ test('baresip registers, is called, put on hold and hung up, and calls us', need
   telephone.tell('hangup')
   await until(() => ended.length === 2, `hanging up of baresip: ${telephone.program.output()}`)
   assert.deepEqual(ended, ['local', 'remote'])
+})
+
+test('the platform calls baresip and detects each key once', needs('baresip'), async (t) => {
+  const number = '+442079460123'
+  const media = await openMedia()
+  t.after(() => media.close())
+  const desk = makeCallControl(() => assert.fail('no call is expected'))
+  const { gateway } = await openGateway(t, { desk: desk.desk, media })
+  const telephone = await openTelephone(
+    t,
+    (port) => `<sip:${number}@127.0.0.1:${port}>;regint=0;catchall=yes;answermode=auto;audio_codecs=pcmu`,
+  )
+  await gateway.apply([trunkOf(telephone.port)])
+  await until(() => gateway.trunk('carrier')?.state === 'up', `baresip: ${telephone.program.output()}`)
+  const typed: string[] = []
+  const plan = {
+    ...{ call: 'own-call', callerId: '+447700900001', targets: [{ trunk: 'carrier', number }] },
+    ...{ ringSeconds: 20, record: null, mostSeconds: null },
+  }
+  const code = '482913'
+  const judge = async (key: string) => {
+    typed.push(key)
+    return typed.length < code.length ? 'again' : { done: 'all keys' }
+  }
+  await gateway.dial(plan, { length: 1, seconds: 30, check: judge })
+  assert.equal(desk.of('answered').length, 1, JSON.stringify(desk.entries))
+  for (const [i, key] of [...code].entries()) {
+    telephone.tell('sndcode', key)
+    await until(() => typed.length > i, `key ${key}: ${telephone.program.output()}`)
+  }
+  assert.equal(typed.join(''), code)
+  await until(() => desk.of('ended').length > 0)
+  assert.partialDeepStrictEqual(desk.of('ended')[0]?.about, { how: 'completed', reason: 'all keys', by: null })
+  assert.ok(!desk.traces.some((line) => line.includes(code)))
 })

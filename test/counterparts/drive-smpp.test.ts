@@ -5,18 +5,19 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { bind, home, submitAll } from '../simulator.ts'
+import { bindSession, makeSimulatorHome, submitAll } from '../simulator.ts'
 import { freePort, runProgram } from './program.ts'
 
 const program = '/usr/lib/kannel/test/drive_smpp'
 
-// Kannel's own test carrier, which we did not write: wants a transmitter and a receiver, and answers with empty ids.
+// Kannel's own test carrier, which we did not write: it requires a transmitter and a receiver, and answers with empty
+// ids.
 
 test(
-  'a pair of binds takes every text of drive_smpp, and its empty ids',
+  'a pair of binds accepts every message of drive_smpp, and its empty ids',
   needs('drive_smpp', existsSync(program)),
   async (t) => {
-    const folder = await home(t)
+    const folder = await makeSimulatorHome(t)
     const port = await freePort()
     await writeFile(join(folder, 'drive.conf'), 'group = core\nadmin-port = 1\nsmsbox-port = 2\n')
     const messages = 500
@@ -25,7 +26,7 @@ test(
       [program, '-v', '1', '-p', String(port), '-m', String(messages), '-c', 'drive.conf'],
       folder,
     )
-    const platform = await bind(t, port, {
+    const platform = await bindSession(t, port, {
       bind: 'pair',
       system_id: 'foo',
       password: 'bar',

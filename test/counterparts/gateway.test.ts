@@ -3,23 +3,23 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
+import { until } from '@trunkline/sip/user-agent/testing.ts'
 import {
   answer,
+  closedAfter,
   dial,
   fromBrowser,
-  hears,
-  kept,
   openMedia,
   openWorld,
+  receivesTone,
   toBrowsers,
   toCarrier,
-} from '../../src/connectors/sip/gateway/testing.ts'
-import { until } from '../../src/connectors/sip/testing.ts'
+} from '../../src/adapters/sip-gateway/testing.ts'
 import { makeSoftphone } from '../media/softphone.ts'
 import { needs } from '../needs.ts'
 import { freePort, runProgram } from './program.ts'
 
-// The whole gateway between a browser's end and SIPp as it comes: its caller, its carrier, its echo.
+// The whole gateway between a browser endpoint and unmodified SIPp: its caller, its carrier and its echo.
 
 const media = await openMedia()
 after(() => media.close())
@@ -33,15 +33,15 @@ const sipp = (t: TestContext, scenario: 'uac' | 'uas', ...flags: string[]) => {
 
 test('a browser calls sipp, hears its own voice come back, and hangs up', needs('sipp'), async (t) => {
   const { carrier: before, browser, ended } = await openWorld(t, toCarrier, { media })
-  // SIPp takes the place of a carrier that has answered an OPTIONS: it would take that for its call.
+  // A carrier answers the OPTIONS ping before SIPp takes its place: SIPp would treat the ping as its call.
   await before.agent.close()
   const carrier = sipp(t, 'uas', '-p', String(before.port), '-rtp_echo', '-mp', String(await freePort()))
   const ann = await browser('ANN')
-  const softphone = await kept(t, makeSoftphone())
+  const softphone = await closedAfter(t, makeSoftphone())
   const { dialled } = await dial(ann, fromBrowser(ann), softphone)
   const session = await until(() => dialled.session, `an answer of sipp: ${carrier.output()}`)
-  softphone.say(1_000)
-  await hears(softphone, 1_000)
+  softphone.sendTone(1_000)
+  await receivesTone(softphone, 1_000)
   await session.bye()
   assert.equal((await ended()).how, 'completed')
   assert.equal(await carrier.ended, 0, carrier.output().slice(-3_000))
@@ -50,12 +50,12 @@ test('a browser calls sipp, hears its own voice come back, and hangs up', needs(
 test('sipp calls a browser, which answers, and sipp hangs up', needs('sipp'), async (t) => {
   const { gateway, browser, ended, desk } = await openWorld(t, toBrowsers('ANN'), { media })
   const ann = await browser('ANN')
-  const softphone = await kept(t, makeSoftphone())
+  const softphone = await closedAfter(t, makeSoftphone())
   const flags = ['-s', '33187654321', '-d', '1500', '-p', String(await freePort()), '-rtp_echo']
   const caller = sipp(t, 'uac', ...flags, `127.0.0.1:${gateway.port}`)
   const call = await until(() => ann.calls[0], `a call of sipp: ${caller.output()}`)
   await answer(call, softphone)
-  softphone.say(0)
+  softphone.sendTone(0)
   await until(() => softphone.sent > 0, 'media of the browser')
   const end = await ended()
   assert.deepEqual([end.how, end.by], ['completed', 'caller'])

@@ -6,22 +6,22 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { home, ours, password, sms, start } from '../simulator.ts'
+import { handsetMessages, makeSimulatorHome, ownNumber, password, startSimulator } from '../simulator.ts'
 import { freePort, runProgram } from './program.ts'
 
 // Kannel 1.4, an SMS gateway that we did not write, as a client of the sandbox SMSC.
 
 const handset = '+33612345678'
-const source = ours.slice(1)
+const source = ownNumber.slice(1)
 
 type Gateway = {
-  /** Asks it to send, as its users do; `coding` 2 is UCS-2. */
+  /** Asks Kannel to send, as its users do; `coding` 2 is UCS-2. */
   send(to: string, text: string, coding?: 0 | 2): Promise<void>
-  /** The requests that it made for receipts and texts: path and query. */
+  /** The requests that Kannel made for receipts and messages: path and query. */
   readonly calls: URL[]
 }
 
-/** What Kannel tells of receipts and inbound texts, it tells by GET requests. */
+/** Kannel reports receipts and inbound messages by GET requests. */
 const listen = async (t: TestContext, calls: URL[]): Promise<number> => {
   const server = createServer((request, response) => {
     calls.push(new URL(request.url ?? '/', 'http://localhost'))
@@ -35,7 +35,7 @@ const listen = async (t: TestContext, calls: URL[]): Promise<number> => {
 }
 
 const startKannel = async (t: TestContext, smppPort: number): Promise<Gateway> => {
-  const folder = await home(t)
+  const folder = await makeSimulatorHome(t)
   const calls: URL[] = []
   const hook = `http://127.0.0.1:${await listen(t, calls)}`
   const [admin, box, http] = [await freePort(), await freePort(), await freePort()]
@@ -112,52 +112,53 @@ accepted-smsc = sandbox
   }
 }
 
-/** How often Kannel told of a state: 1 delivered, 2 not. */
-const told = ({ calls }: Gateway, state: string): number =>
+/** The number of Kannel's reports of a state: 1 delivered, 2 not. */
+const countReports = ({ calls }: Gateway, state: string): number =>
   calls.filter(({ pathname, searchParams }) => pathname === '/receipt' && searchParams.get('state') === state).length
 
+test('Kannel sends long messages in all alphabets and receives the receipt of each', needs('bearerbox'), async (t) => {
+  const simulator = await startSimulator(t, await makeSimulatorHome(t))
+  const kannel = await startKannel(t, simulator.smppPort)
+  const texts: [text: string, coding: 0 | 2][] = [
+    ['Hello @ £ € [x] {y} Ünits', 0],
+    ['a'.repeat(160), 0],
+    [`${'b'.repeat(152)}€${'c'.repeat(200)}`, 0],
+    ['Привет 👋', 2],
+    ['я'.repeat(150), 2],
+    ...Array.from({ length: 40 }, (_, i): [string, 0] => [`burst ${i}`, 0]),
+  ]
+  for (const [text, coding] of texts) await kannel.send(handset, text, coding)
+  await kannel.send('+33612340001', 'Nobody there')
+  await until(async () => countReports(kannel, '1') >= texts.length && countReports(kannel, '2') === 1)
+  const seen = await handsetMessages(simulator, handset)
+  assert.deepEqual(
+    seen.map(({ text }) => text),
+    texts.map(([text]) => text),
+  )
+  assert.ok(seen.every(({ peer }) => peer === ownNumber))
+  assert.equal(countReports(kannel, '1'), texts.length)
+})
+
 test(
-  'Kannel sends long texts and all alphabets, and hears of each what became of it',
+  'Kannel receives what a handset sends, with long messages joined from their parts',
   needs('bearerbox'),
   async (t) => {
-    const simulator = await start(t, await home(t))
+    const simulator = await startSimulator(t, await makeSimulatorHome(t))
     const kannel = await startKannel(t, simulator.smppPort)
-    const texts: [text: string, coding: 0 | 2][] = [
-      ['Hello @ £ € [x] {y} Ünits', 0],
-      ['a'.repeat(160), 0],
-      [`${'b'.repeat(152)}€${'c'.repeat(200)}`, 0],
-      ['Привет 👋', 2],
-      ['я'.repeat(150), 2],
-      ...Array.from({ length: 40 }, (_, i): [string, 0] => [`burst ${i}`, 0]),
-    ]
-    for (const [text, coding] of texts) await kannel.send(handset, text, coding)
-    await kannel.send('+33612340001', 'Nobody there')
-    await until(async () => told(kannel, '1') >= texts.length && told(kannel, '2') === 1)
-    const seen = await sms(simulator, handset)
+    const long = 'д'.repeat(100)
+    for (const text of ['Grüße, €5', long])
+      await simulator.call('POST', `/handsets/${handset}/sms`, { to: ownNumber, text })
+    await until(async () => kannel.calls.length >= 2)
+    const heard = kannel.calls.map(({ searchParams }) => searchParams)
     assert.deepEqual(
-      seen.map(({ text }) => text),
-      texts.map(([text]) => text),
+      heard.map((query) => [query.get('from'), query.get('to')]),
+      [
+        [handset, ownNumber],
+        [handset, ownNumber],
+      ],
     )
-    assert.ok(seen.every(({ peer }) => peer === ours))
-    assert.equal(told(kannel, '1'), texts.length)
+    assert.equal(heard[0]?.get('text'), 'Grüße, €5')
+    // Kannel passes UCS-2 on as raw octets, which `URL` reads as characters.
+    assert.match(kannel.calls[1]?.search ?? '', new RegExp(`text=(?:%044){${long.length}}&coding=2`))
   },
 )
-
-test('Kannel hears what a handset sends, long texts joined from their parts', needs('bearerbox'), async (t) => {
-  const simulator = await start(t, await home(t))
-  const kannel = await startKannel(t, simulator.smppPort)
-  const long = 'д'.repeat(100)
-  for (const text of ['Grüße, €5', long]) await simulator.call('POST', `/handsets/${handset}/sms`, { to: ours, text })
-  await until(async () => kannel.calls.length >= 2)
-  const heard = kannel.calls.map(({ searchParams }) => searchParams)
-  assert.deepEqual(
-    heard.map((query) => [query.get('from'), query.get('to')]),
-    [
-      [handset, ours],
-      [handset, ours],
-    ],
-  )
-  assert.equal(heard[0]?.get('text'), 'Grüße, €5')
-  // UCS-2 it hands on as the octets that came, which `URL` reads as characters.
-  assert.match(kannel.calls[1]?.search ?? '', new RegExp(`text=(?:%044){${long.length}}&coding=2`))
-})

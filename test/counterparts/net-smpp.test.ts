@@ -3,10 +3,18 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { bind, home, ours, password, sms, start, submitAll } from '../simulator.ts'
+import {
+  bindSession,
+  handsetMessages,
+  makeSimulatorHome,
+  ownNumber,
+  password,
+  startSimulator,
+  submitAll,
+} from '../simulator.ts'
 import { freePort, runProgram } from './program.ts'
 
-// Net::SMPP, which we did not write, on either side: Perl, and an encoder and decoder of its own.
+// Net::SMPP, which we did not write, as client and as server: Perl, with its own encoder and decoder.
 
 const isHere = () => {
   try {
@@ -58,21 +66,21 @@ while (my $pdu = $esme->read_pdu()) {
 `
 
 test('Net::SMPP binds to the sandbox SMSC, submits, enquires and unbinds', needs('Net::SMPP', isHere()), async (t) => {
-  const folder = await home(t)
-  const simulator = await start(t, folder)
-  const args = [String(simulator.smppPort), password, ours.slice(1), '33612345678']
+  const folder = await makeSimulatorHome(t)
+  const simulator = await startSimulator(t, folder)
+  const args = [String(simulator.smppPort), password, ownNumber.slice(1), '33612345678']
   const program = runProgram(t, ['perl', '-e', client, ...args], folder)
   assert.equal(await program.ended, 0, program.output())
   assert.match(program.output(), /^(?:accepted \d+\n){3}alive 0\nunbound 0\n$/)
-  const texts = (await sms(simulator, '+33612345678')).map(({ text }) => text)
+  const texts = (await handsetMessages(simulator, '+33612345678')).map(({ text }) => text)
   assert.deepEqual(texts, ['first', 'second', 'third'])
 })
 
 test('a connection binds to a server of Net::SMPP, submits and unbinds', needs('Net::SMPP', isHere()), async (t) => {
   const port = await freePort()
-  const program = runProgram(t, ['perl', '-e', server, String(port)], await home(t))
+  const program = runProgram(t, ['perl', '-e', server, String(port)], await makeSimulatorHome(t))
   await until(async () => program.output().includes('listening'))
-  const platform = await bind(t, port)
+  const platform = await bindSession(t, port)
   const results = await submitAll(platform, '+33612345678', 'é@x')
   assert.deepEqual(results, [{ outcome: 'accepted', carrierId: 'perl-1' }])
   await platform.carrier.close()

@@ -1,24 +1,27 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type TestContext, test } from 'node:test'
+import { segment } from '@trunkline/phone/segments.ts'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
-import { segment } from '../../src/lib/segments.ts'
 import { certificate } from '../certificate.ts'
 import { needs } from '../needs.ts'
-import { bind, ours, type Platform, submitAll } from '../simulator.ts'
+import { type BoundSession, bindSession, ownNumber, submitAll } from '../simulator.ts'
 
-// The package `smpp` of npm, which we did not write, as the carrier.
+// The npm package `smpp`, which we did not write, as the carrier.
 
-type Seen = {
+type SeenSubmits = {
   readonly commands: string[]
   readonly binds: SmppPdu[]
   readonly submits: SmppPdu[]
   readonly receivers: SmppSession[]
 }
 
-/** A carrier that takes everything; the sessions that it can deliver to. */
-const carrier = async (t: TestContext, tls: { key: string; cert: string } | null): Promise<Seen & { port: number }> => {
-  const seen: Seen = { commands: [], binds: [], submits: [], receivers: [] }
+/** A carrier that accepts everything, with the sessions that it can deliver to. */
+const carrier = async (
+  t: TestContext,
+  tls: { key: string; cert: string } | null,
+): Promise<SeenSubmits & { port: number }> => {
+  const seen: SeenSubmits = { commands: [], binds: [], submits: [], receivers: [] }
   const sessions: SmppSession[] = []
   const listener = (session: SmppSession) => {
     sessions.push(session)
@@ -56,20 +59,20 @@ const deliver = (session: SmppSession, fields: Record<string, unknown>): Promise
 const gsm = `${'{x}'.repeat(60)}${'y'.repeat(200)}`
 const ucs = `${'я'.repeat(66)}😀${'ю'.repeat(90)}`
 
-/** The text of submits, joined in their order, as the package reads it: header and text apart. */
+/** The text of submits, joined in order, as the package decodes it: header and text separately. */
 const joined = (submits: readonly SmppPdu[]): string =>
   submits.map(({ short_message, message_payload }) => String((message_payload ?? short_message)?.message)).join('')
 
 const addresses = { source_addr: '33612345678', destination_addr: '447911123456' }
 const kinds = ['transceiver', 'transmitter', 'receiver', 'pair'] as const
-const bound = (platform: Platform) => platform.carrier.state().binds.every(({ state }) => state === 'bound')
+const bound = (platform: BoundSession) => platform.carrier.state().binds.every(({ state }) => state === 'bound')
 
-/** Sends and receives what a bind of that kind can, in every mode that long texts have. */
+/** Sends and receives what a bind of that kind allows, in every concatenation mode. */
 const talk = async (t: TestContext, kind: (typeof kinds)[number], tls: { key: string; cert: string } | null) => {
   for (const long of ['udh8', 'udh16', 'sar', 'payload'] as const) {
     const seen = await carrier(t, tls)
     const security = tls ? { tls: true, tls_ca: tls.cert, tls_server_name: 'carrier.test' } : {}
-    const platform = await bind(t, seen.port, { bind: kind, long, binds: 2, ...security })
+    const platform = await bindSession(t, seen.port, { bind: kind, long, binds: 2, ...security })
     await platform.until(() => bound(platform))
     for (const text of kind === 'receiver' ? [] : [gsm, ucs]) {
       seen.submits.length = 0
@@ -97,14 +100,14 @@ const talk = async (t: TestContext, kind: (typeof kinds)[number], tls: { key: st
 }
 
 for (const kind of kinds) {
-  test(`two binds as ${kind} carry whole what each of them may, in every mode`, (t) => talk(t, kind, null))
+  test(`two binds as ${kind} carry messages whole in every concatenation mode`, (t) => talk(t, kind, null))
 }
 
-test('over TLS as without', needs('openssl'), (t) => talk(t, 'pair', certificate()))
+test('binds work over TLS as they do without', needs('openssl'), (t) => talk(t, 'pair', certificate()))
 
-test('what the settings say of binds, addresses and texts is what the carrier reads', async (t) => {
+test('the carrier reads binds, addresses and messages as the settings state them', async (t) => {
   const seen = await carrier(t, null)
-  const platform = await bind(t, seen.port, {
+  const platform = await bindSession(t, seen.port, {
     system_type: 'VMA',
     interface_version: '5.0',
     address_range: '^44',
@@ -116,7 +119,7 @@ test('what the settings say of binds, addresses and texts is what the carrier re
     gsm_data_coding: 241,
     alphabet: 'latin1',
   })
-  const part = { message: 'm', part: 1, parts: 1, source: ours, destination: '+33612345678', reference: 0 }
+  const part = { message: 'm', part: 1, parts: 1, source: ownNumber, destination: '+33612345678', reference: 0 }
   await platform.carrier.submit({ ...part, text: 'Hello', encoding: 'gsm7', validSeconds: 90_061 })
   await platform.carrier.submit({ ...part, text: 'я', encoding: 'ucs2' })
   const [gsm, ucs] = seen.submits

@@ -1,14 +1,43 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, connect as openSocket, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { connect } from '../../src/db/sql.ts'
-import { makeRelay } from '../chaos/relay.ts'
+import { connect } from '../../src/platform/db/sql.ts'
 import { testDatabase } from '../database.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { canConnect, freePort, runProgram } from './program.ts'
+
+/** A TCP port that leads to the database, whose socket only its owner may open. */
+const bridgeTo = async (target: { path: string } | { port: number }) => {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const database = openSocket(target)
+    for (const [from, to] of [
+      [client, database],
+      [database, client],
+    ] as const) {
+      sockets.add(from)
+      from.on('error', () => {})
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+      from.pipe(to)
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port, // a TCP server has an address with a port
+    end: () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
 
 describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
   let platform: Platform
@@ -24,10 +53,11 @@ describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
     const db = await testDatabase()
     const url = new URL(db.url)
     const socket = `${url.searchParams.get('host')}/.s.PGSQL.5432`
-    const relay = await makeRelay(life, url.searchParams.has('host') ? socket : Number(url.port || 5432))
+    const bridge = await bridgeTo(url.searchParams.has('host') ? { path: socket } : { port: Number(url.port || 5432) })
+    life.after(bridge.end)
     const [folder, port] = [temporaryFolder(), await freePort()]
     const file = join(folder, 'pgbouncer.ini')
-    const server = `host=127.0.0.1 port=${relay.port} user=${url.username} password=${url.password}`
+    const server = `host=127.0.0.1 port=${bridge.port} user=${url.username} password=${url.password}`
     writeFileSync(
       file,
       `[databases]
@@ -55,7 +85,7 @@ default_pool_size = 40
     life.after(() => platform.end())
   })
 
-  test('session settings hold although the pooler drops those of the start-up packet', async () => {
+  test('session settings apply although the pooler drops those of the start-up packet', async () => {
     const own = connect({ url: pooled, connections: 1 })
     const shown = await own.one`select current_setting('jit') as jit, current_setting('statement_timeout') as statement,
       current_setting('idle_in_transaction_session_timeout') as idle`

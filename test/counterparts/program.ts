@@ -12,7 +12,7 @@ export const freePort = async (): Promise<number> => {
   return address && typeof address === 'object' ? address.port : 0
 }
 
-/** True once something listens there. */
+/** Whether something listens on the port. */
 export const canConnect = async (port: number): Promise<boolean> => {
   const socket = connect(port, '127.0.0.1')
   try {
@@ -26,22 +26,31 @@ export const canConnect = async (port: number): Promise<boolean> => {
 }
 
 export type Program = {
-  /** What it has printed. */
+  /** Everything that the program has printed. */
   output(): string
   /** Resolves with its exit status. */
   readonly ended: Promise<number>
 }
 
-/** Ends the program when its standard input closes: ours is gone then, killed or not. */
+/** Ends the program with signal $0 when its standard input closes: our process has exited then, killed or not. */
 const guard =
-  '"$@" </dev/null & pid=$!; (read -r _; kill -9 $pid 2>/dev/null) <&3 & wait $pid; status=$?; kill $! 2>/dev/null; exit $status'
+  '"$@" </dev/null & pid=$!; (read -r _; kill -"$0" $pid 2>/dev/null) <&3 & wait $pid; status=$?; kill $! 2>/dev/null; exit $status'
 
-/** Whoever knows when a program is to end: a test. */
-export type Ending = { after(end: () => Promise<void>): void }
+/** The owner of a program's end: a test. */
+export type ProgramOwner = { after(end: () => Promise<void>): void }
 
-/** Runs a program that we did not write until it ends, or the test does. */
-export const runProgram = (t: Ending, command: string[], cwd: string, env: NodeJS.ProcessEnv = {}): Program => {
-  const child = spawn('/bin/sh', ['-c', guard, 'guard', ...command], {
+/**
+ * Runs a program that we did not write until it exits or the test ends.
+ * @param end TERM for one that has children to end
+ */
+export const runProgram = (
+  t: ProgramOwner,
+  command: string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = {},
+  end: 'KILL' | 'TERM' = 'KILL',
+): Program => {
+  const child = spawn('/bin/sh', ['-c', guard, end, ...command], {
     cwd,
     env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],

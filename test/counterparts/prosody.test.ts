@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { friendOf } from '../friend.ts'
 import { needs } from '../needs.ts'
-import { find, person } from '../person.ts'
 import { until } from '../platform.ts'
-import { type Mode, startOnProsody } from './on-prosody.ts'
+import { find, openXmppClient } from '../xmpp-client.ts'
+import { openContact } from '../xmpp-contact.ts'
+import { type Mode, startProsodyPlatform } from './prosody-platform.ts'
 
-// What is XMPP's own beside the suite that every network passes (src/msgapp/prosody.test.ts): messages that come twice, and a
-// server that is killed in the middle.
+// XMPP tests that go further than the suite of every network (src/domains/msgapp/networks/prosody.test.ts): duplicate messages, and a
+// server that is killed mid-session.
 
 const outage = (mode: Mode) =>
   test(`Prosody is killed and started again: nothing is lost or doubled (${mode})`, needs('prosody'), async (t) => {
-    const stage = await startOnProsody(mode)
+    const stage = await startProsodyPlatform(mode)
     t.after(stage.end)
     const { server, call, me, channel } = stage
     const [number = ''] = stage.numbers
-    const friend = await friendOf(t, server, { number, me, roomOf: stage.roomOf })
-    const raw = await person(t, server, number.slice(1), { resource: 'another' })
+    const friend = await openContact(t, server, { number, me, roomOf: stage.roomOf })
+    const raw = await openXmppClient(t, server, number.slice(1), { resource: 'another' })
     const send = async (text: string) => {
       const sent = await call('POST', '/open/msgapp/send-message', {
         from_number: channel.number,
@@ -34,7 +34,7 @@ const outage = (mode: Mode) =>
         seconds,
       )
 
-    for (const _ of [1, 2]) raw.say(me, 'said twice', 't1', "<request xmlns='urn:xmpp:receipts'/>")
+    for (const _ of [1, 2]) raw.sendChat(me, 'said twice', 't1', "<request xmlns='urn:xmpp:receipts'/>")
     await raw.wait('the receipt', (node) => find(node, 'received', { id: 't1' }) !== undefined)
     assert.deepEqual(
       (await thread()).map(({ message }) => message.text),
@@ -44,27 +44,27 @@ const outage = (mode: Mode) =>
     const texts = Array.from({ length: 20 }, (_, index) => `out ${index + 10}`)
     for (const text of texts.slice(0, 10)) await send(text)
     await until(async () => (await friend.seen()).some(({ text }) => text === 'out 13'))
-    raw.say(me, 'before the end', 'o1')
-    // The server has it once it answers what was asked after it.
-    await raw.ask('get', 'localhost', "<ping xmlns='urn:xmpp:ping'/>")
+    raw.sendChat(me, 'before the end', 'o1')
+    // The server has the message once it answers a later request.
+    await raw.request('get', 'localhost', "<ping xmlns='urn:xmpp:ping'/>")
     await server.stop('SIGKILL')
     for (const text of texts.slice(10)) await send(text)
     await stands('D', 15)
     await server.start()
     await stands('C', 30)
-    const again = await person(t, server, number.slice(1), { resource: 'again' })
-    // Who writes while a component is away is told so, and writes again.
-    if (mode === 'component') again.say(me, 'before the end', 'o1')
+    const again = await openXmppClient(t, server, number.slice(1), { resource: 'again' })
+    // While a component is away, senders receive an error and send again.
+    if (mode === 'component') again.sendChat(me, 'before the end', 'o1')
     const own = async () => (await thread()).filter(({ message }) => message.text?.startsWith('out '))
     await until(async () => (await own()).every(({ wa_msg_ack }) => wa_msg_ack >= 1), 30)
     const paging = "<set xmlns='http://jabber.org/protocol/rsm'><max>200</max></set>"
-    await again.ask('set', null, `<query xmlns='urn:xmpp:mam:2'>${paging}</query>`)
-    const archived = again.got.flatMap((node) => {
+    await again.request('set', null, `<query xmlns='urn:xmpp:mam:2'>${paging}</query>`)
+    const archived = again.stanzas.flatMap((node) => {
       const message = find(node, 'message')
       const text = find(message, 'body')?.text ?? ''
       return text.startsWith('out ') ? [`${message?.attrs.id} ${text}`] : []
     })
-    // What was sent again bears the same id, and so is shown once.
+    // A resent message has the same id, so it is shown once.
     assert.deepEqual([...new Set(archived)].map((one) => one.replace(/^\S+ /, '')).sort(), texts)
     assert.ok(archived.length <= texts.length + (mode === 'client' ? 1 : 10))
     await until(async () => (await thread()).some(({ message }) => message.text === 'before the end'))

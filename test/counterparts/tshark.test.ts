@@ -6,15 +6,16 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { encode } from '../../src/connectors/smpp/codec/encode.ts'
-import { Frames } from '../../src/connectors/smpp/codec/frames.ts'
-import { commandIds, noTlvs, type Pdu, tags } from '../../src/connectors/smpp/codec/pdu.ts'
-import { encodeText } from '../../src/connectors/smpp/codec/text.ts'
-import { segment } from '../../src/lib/segments.ts'
+import { segment } from '@trunkline/phone/segments.ts'
+import { encodePdu } from '@trunkline/smpp/encode.ts'
+import { commandIds, noTlvs, type Pdu, tags } from '@trunkline/smpp/pdu.ts'
+import { PduFramer } from '@trunkline/smpp/pdu-framer.ts'
+import { encodeText } from '@trunkline/smpp/text-encoding.ts'
+import { submitOf } from '../../src/adapters/smpp/short-message.ts'
 import { needs } from '../needs.ts'
-import { bind, home, idOf, ours, start, submitAll } from '../simulator.ts'
+import { bindSession, carrierIdOf, makeSimulatorHome, ownNumber, startSimulator, submitAll } from '../simulator.ts'
 
-// What the client and the sandbox SMSC say to each other, read by tshark, which we did not write.
+// The PDUs of the client and the sandbox SMSC, decoded by tshark, which we did not write.
 
 const run = promisify(execFile)
 
@@ -38,17 +39,18 @@ const fields = [
     ...udh,
     ...sar,
   ],
+  ...['gsm_sms.dis_iei_lang.locking_shift', 'gsm_sms.dis_iei_lang.single_shift'],
   ...['_ws.malformed', '_ws.expert.message'],
 ]
 
-type Recorded = { fromClient: boolean; frame: Buffer }
+type RecordedFrame = { fromClient: boolean; frame: Buffer }
 
-/** A relay to a port that keeps every PDU that goes through it. */
-const relay = async (t: TestContext, to: number, recorded: Recorded[]): Promise<number> => {
+/** A relay to a port that records every PDU. */
+const relay = async (t: TestContext, to: number, recorded: RecordedFrame[]): Promise<number> => {
   const server = createServer((client) => {
     const carrier = connect(to, '127.0.0.1')
     const pass = (from: Socket, into: Socket, fromClient: boolean) => {
-      const frames = new Frames((frame) => recorded.push({ fromClient, frame: Buffer.from(frame) }))
+      const frames = new PduFramer((frame) => recorded.push({ fromClient, frame: Buffer.from(frame) }))
       from.on('data', (chunk: Buffer) => {
         frames.push(chunk)
         into.write(chunk)
@@ -66,9 +68,11 @@ const relay = async (t: TestContext, to: number, recorded: Recorded[]): Promise<
   return address && typeof address === 'object' ? address.port : 0
 }
 
-/** The PDUs in a capture file, one to a packet, in TCP headers that text2pcap makes; what tshark reads of them. A field
- *  that comes several times in a PDU has its values joined by commas. */
-const dissect = async (folder: string, recorded: readonly Recorded[]): Promise<Record<string, string>[]> => {
+/**
+ * Decodes PDUs with tshark, from a capture file with one PDU per packet in TCP headers made by text2pcap. Repeated
+ * fields of a PDU have their values joined by commas.
+ */
+const dissect = async (folder: string, recorded: readonly RecordedFrame[]): Promise<Record<string, string>[]> => {
   const dump = recorded.map(({ fromClient, frame }) => {
     const octets = [...frame].map((octet) => octet.toString(16).padStart(2, '0')).join(' ')
     return `${fromClient ? 'O' : 'I'}\n000000 ${octets}\n`
@@ -90,15 +94,16 @@ const complaints = (pdus: readonly Record<string, string>[]) =>
 const long = { gsm7: `${'{x}'.repeat(40)}${'y'.repeat(200)}`, ucs2: `${'я'.repeat(66)}😀${'ю'.repeat(90)}` }
 
 for (const mode of ['udh8', 'udh16', 'sar', 'payload'] as const) {
-  test(`tshark reads what is sent in the mode ${mode} as it was meant`, needs('tshark'), async (t) => {
-    const folder = await home(t)
-    const simulator = await start(t, folder)
-    const recorded: Recorded[] = []
+  test(`tshark decodes messages of the mode ${mode} as intended`, needs('tshark'), async (t) => {
+    const folder = await makeSimulatorHome(t)
+    const simulator = await startSimulator(t, folder)
+    const recorded: RecordedFrame[] = []
     const port = await relay(t, simulator.smppPort, recorded)
-    const platform = await bind(t, port, { long: mode, system_type: 'VMA' })
+    const platform = await bindSession(t, port, { long: mode, system_type: 'VMA' })
     const texts = ['Hello @£ {€}', 'Привет мир', long.gsm7, long.ucs2]
-    for (const text of texts) for (const result of await submitAll(platform, '+33612345678', text, mode)) idOf(result)
-    await simulator.call('POST', '/handsets/+33612345678/sms', { to: ours, text: long.ucs2, long: mode })
+    for (const text of texts)
+      for (const result of await submitAll(platform, '+33612345678', text, mode)) carrierIdOf(result)
+    await simulator.call('POST', '/handsets/+33612345678/sms', { to: ownNumber, text: long.ucs2, long: mode })
     const segments = texts.map((text) => segment(text, mode))
     const sent = segments.flatMap(({ encoding, parts }) =>
       parts.map((part, i) => ({ encoding, part, place: i + 1, of: parts.length })),
@@ -134,7 +139,21 @@ for (const mode of ['udh8', 'udh16', 'sar', 'payload'] as const) {
   })
 }
 
-test('tshark reads every PDU that there is without a complaint', needs('tshark'), async (t) => {
+test('tshark decodes the language tables and the part number from one header', needs('tshark'), async (t) => {
+  const part = { message: 'm', part: 2, parts: 3, reference: 7, source: ownNumber, destination: '+33612345678' }
+  const shift = { locking: 3, single: 1 }
+  const frame = encodePdu(submitOf({ ...part, text: 'ação', encoding: 'gsm7', shift }, 1))
+  const [pdu] = await dissect(await makeSimulatorHome(t), [{ fromClient: true, frame }])
+  assert.deepEqual(complaints(pdu ? [pdu] : []), [])
+  assert.deepEqual(
+    ['dis_iei_lang.locking_shift', 'dis_iei_lang.single_shift', 'udh.mm.msg_parts', 'udh.mm.msg_part'].map(
+      (name) => pdu?.[`gsm_sms.${name}`],
+    ),
+    ['3', '1', '3', '2'],
+  )
+})
+
+test('tshark decodes every kind of PDU without a complaint', needs('tshark'), async (t) => {
   const address = { ton: 1, npi: 1, address: '33612345678' }
   const head = { sequence: 7, status: 0 }
   const text = {
@@ -207,8 +226,8 @@ test('tshark reads every PDU that there is without a complaint', needs('tshark')
     { command: 'alert_notification', ...head, source: address, esme: address, tlvs: noTlvs },
   ]
   const read = await dissect(
-    await home(t),
-    pdus.map((pdu) => ({ fromClient: true, frame: encode(pdu) })),
+    await makeSimulatorHome(t),
+    pdus.map((pdu) => ({ fromClient: true, frame: encodePdu(pdu) })),
   )
   assert.deepEqual(complaints(read), [])
   assert.deepEqual(
@@ -216,7 +235,7 @@ test('tshark reads every PDU that there is without a complaint', needs('tshark')
     pdus.map(({ command }) => commandIds[command]),
   )
   assert.equal(new Set(pdus.map(({ command }) => command)).size, Object.keys(commandIds).length)
-  // A judge that complains of nothing proves nothing.
+  // Proves that tshark does complain when a PDU is broken.
   const frame = Buffer.from('000000210000000500000000000003e800010131000101320000000000000000ff', 'hex')
-  assert.equal(complaints(await dissect(await home(t), [{ fromClient: true, frame }])).length, 1)
+  assert.equal(complaints(await dissect(await makeSimulatorHome(t), [{ fromClient: true, frame }])).length, 1)
 })

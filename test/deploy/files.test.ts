@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, matchesGlob } from 'node:path'
 import { describe, test } from 'node:test'
 import { parse } from 'yaml'
 import { settings } from '../../src/config.ts'
+import { makeDocuments } from '../../src/interfaces/site/documents.ts'
 import { needs } from '../needs.ts'
 import { temporaryFolder } from '../servers.ts'
 
-// What can be said of deploy/ without building the image; test/deploy/image.test.ts builds it.
+// Checks of deploy/ that need no built image; test/deploy/image.test.ts builds it.
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -50,7 +51,7 @@ describe('the Containerfile', () => {
   const [head = [], build = [], image = []] = stages()
   const of = (stage: Instruction[], name: string) => stage.filter((one) => one.name === name).map(({ text }) => text)
 
-  test('has two stages of known instructions upon a base that is an argument', () => {
+  test('has two stages of known instructions on a base that is an argument', () => {
     assert.equal(stages().length, 3)
     assert.deepEqual(of(head, 'ARG'), ['BASE=debian:12-slim', `BUILDER=${'$'}{BASE}`])
     assert.deepEqual(of(build, 'FROM'), [`${'$'}{BUILDER} AS build`])
@@ -60,7 +61,7 @@ describe('the Containerfile', () => {
       assert.ok([...known, 'HEALTHCHECK', 'ENTRYPOINT', 'CMD'].includes(name), name)
   })
 
-  test('ends as an unprivileged user with one volume, a health check and tini', () => {
+  test('runs as an unprivileged user with one volume, a health check and tini', () => {
     assert.deepEqual(of(image, 'USER'), ['999:999'])
     assert.deepEqual(of(image, 'VOLUME'), ['/data'])
     assert.deepEqual(of(image, 'STOPSIGNAL'), ['SIGTERM'])
@@ -83,7 +84,23 @@ describe('the Containerfile', () => {
       copied.filter((path) => path !== '.' && !allowed.includes(path)),
       [],
     )
-    for (const path of allowed) assert.ok(globSync(path, { cwd: root }).length === 1, path)
+    for (const path of allowed) assert.ok(globSync(path, { cwd: root }).length >= 1, path)
+  })
+
+  test('contains every document that the site serves', () => {
+    const rules = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => ({ isAllowed: line.startsWith('!'), pattern: line.replace(/^!/, '') }))
+    const matches = (path: string, pattern: string) => matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`)
+    const isCopied = (path: string) => rules.findLast(({ pattern }) => matches(path, pattern))?.isAllowed === true
+    const { documents } = makeDocuments(root)
+    assert.ok(documents.length >= 50, `saw only ${documents.length} documents`)
+    assert.deepEqual(
+      documents.filter(({ file }) => !isCopied(file)),
+      [],
+    )
+    for (const path of ['docs/openapi.json', '.env', 'data/key', 'src/config.test.ts']) assert.ok(!isCopied(path), path)
   })
 
   test('names the version of package.json', () => {
@@ -102,14 +119,14 @@ type Service = {
 }
 type Compose = { readonly services: Record<string, Service>; readonly volumes: Record<string, null> }
 
-// A parse boundary: the tests below look at each field that they use.
+// A parse boundary: the tests below check each field that they use.
 const compose = (path: string) => parse(read(path), { strict: true, uniqueKeys: true }) as Compose
 
 describe('compose.yaml', () => {
   const alone = compose('deploy/compose.yaml')
   const withPostgres = compose('deploy/compose.postgres.yaml')
 
-  test('runs the platform alone, upon one named volume', () => {
+  test('runs only the platform, on one named volume', () => {
     assert.deepEqual(Object.keys(alone.services), ['trunkline'])
     const { build, volumes } = alone.services.trunkline ?? assert.fail()
     assert.deepEqual(build, { context: '..', dockerfile: 'deploy/Containerfile' })
@@ -117,7 +134,7 @@ describe('compose.yaml', () => {
     assert.deepEqual(Object.keys(alone.volumes), ['data'])
   })
 
-  test('gives a stop as long as draining takes, and publishes to loopback alone', () => {
+  test('grants a stop the time that draining takes, and publishes to loopback only', () => {
     for (const { stop_grace_period: grace } of [alone.services.trunkline ?? assert.fail()])
       assert.ok(Number.parseInt(grace, 10) > 30, grace)
     for (const { ports = [] } of Object.values({ ...alone.services, ...withPostgres.services }))
@@ -136,7 +153,7 @@ describe('compose.yaml', () => {
 })
 
 describe('the systemd unit', needs('systemd-notify'), () => {
-  /** The unit with the paths of this checkout, so that the programs that it starts are looked for. */
+  /** The unit with the paths of this checkout, so that systemd-analyze looks for the programs it starts. */
   const unit = () => {
     const path = join(temporaryFolder(), 'trunkline.service')
     const node = join(root, 'node_modules/.bin/node')
@@ -149,17 +166,17 @@ describe('the systemd unit', needs('systemd-notify'), () => {
 
   test('is accepted by systemd-analyze verify without a word', () => {
     const { status, stdout, stderr } = analyze('verify', '--man=no', unit())
-    // Warnings about units of the machine itself are not ours.
+    // Warnings about units of the machine itself are ignored.
     const own = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('trunkline'))
     assert.deepEqual({ status, own }, { status: 0, own: [] })
   })
 
-  test('notifies readiness, waits for draining and keeps its exposure low', () => {
+  test('notifies readiness, waits for draining and has a low exposure score', () => {
     const text = read('deploy/trunkline.service')
     for (const line of ['Type=notify', 'NotifyAccess=all', 'DynamicUser=yes', 'ProtectSystem=strict'])
       assert.ok(text.split('\n').includes(line), line)
     assert.ok(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1]) > 30)
-    // Of 10; 2.0 leaves the network and the JIT compiler, which it needs.
+    // Exposure on a scale up to 10; 2.0 allows the network and the JIT compiler, which the platform needs.
     const { status, stdout } = analyze('security', '--offline=true', '--threshold=20', '--no-pager', unit())
     assert.equal(status, 0, stdout.split('\n').slice(-3).join('\n'))
   })

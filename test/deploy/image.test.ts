@@ -9,8 +9,8 @@ import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
-// The image, built and run without a container registry: debootstrap makes the base, buildah builds upon it, and chroot
-// isolation runs the container in a network of its own. Measured: 12 minutes on two cores with a load of 25.
+// The image, built and run without a container registry: debootstrap makes the base, buildah builds on it, and chroot
+// isolation runs the container in its own network. Measured: 12 minutes on two cores with a load of 25.
 
 const root = join(import.meta.dirname, '../..')
 const isLong = process.env.TRUNKLINE_TEST_LONG === '1'
@@ -30,7 +30,10 @@ const mirror = (): string => {
   return found[0][1]
 }
 
-/** npm's configuration of this machine, files first and then the environment, which wins; and the certificates that it needs. */
+/**
+ * npm's configuration of this machine: files, then the environment, which takes precedence, and the certificates it
+ * needs.
+ */
 const npmConfiguration = () => {
   const { npm_config_globalconfig: common = '/etc/npmrc', npm_config_userconfig: own = join(homedir(), '.npmrc') } =
     process.env
@@ -42,7 +45,7 @@ const npmConfiguration = () => {
     const value = process.env[`npm_config_${name}`]
     return value ? [`${name.replace('_', '-')}=${value}`] : []
   })
-  // A path of this machine names nothing inside the build, so the file itself goes with it.
+  // A path of this machine does not exist inside the build, so the file itself is passed along.
   const file = /^cafile\s*=\s*(.+)$/
   const certificates = process.env.NODE_EXTRA_CA_CERTS ?? lines.map((line) => file.exec(line)?.[1]).find(Boolean)
   const text = [...lines.filter((line) => !file.test(line)), ...settings].join('\n')
@@ -59,7 +62,7 @@ const traces = (configuration: string): string[] => {
   return [...hosts.filter((host) => !isPublic(host)), ...secrets].filter((one) => one.length >= 6)
 }
 
-/** Brings the loopback interface of a new network up; `ip` is not on every machine. SIOCSIFFLAGS with IFF_UP. */
+/** Brings up the loopback interface of a new network: `ip` is not installed everywhere. SIOCSIFFLAGS with IFF_UP. */
 const upLoopback =
   'socket(my $s, 2, 2, 0) or die $!; my $flags = pack("a16sx14", "lo", 1); ioctl($s, 0x8914, $flags) or die $!'
 
@@ -96,7 +99,7 @@ describe('the image', { skip }, () => {
   const makeBase = () => {
     const base = join(folder, 'base')
     execFileSync('debootstrap', ['--variant=minbase', 'bookworm', base, mirror()], { stdio: ['ignore', 'ignore', 2] })
-    // As the slim images of Debian: without packages that were unpacked, documents and translations.
+    // Like Debian's slim images: without downloaded packages, documentation and translations.
     for (const path of ['var/cache/apt', 'var/lib/apt/lists', 'usr/share/doc', 'usr/share/man', 'usr/share/locale'])
       for (const entry of readdirSync(join(base, path))) rmSync(join(base, path, entry), { recursive: true })
     const made = buildah('from', 'scratch')
@@ -128,7 +131,7 @@ describe('the image', { skip }, () => {
       return output.includes('is ready')
     }, 120)
     const [pid] = below(child.pid ?? 0).filter((one) => commandOf(one)[0] === config.Entrypoint[0])
-    assert.ok(pid, 'there is no process of the entrypoint')
+    assert.ok(pid, 'the process of the entrypoint was not found')
     return { pid, output, ended, ms: performance.now() - began }
   }
 
@@ -140,7 +143,7 @@ describe('the image', { skip }, () => {
       { encoding: 'utf8', env: Object.fromEntries(config.Env.map((one) => one.split(/=(.*)/s).slice(0, 2))) },
     )
 
-  /** Asks from the host, in the network of the container. */
+  /** Makes a request from the host, in the container's network. */
   const ask = (pid: number, path: string): number => {
     const script = `fetch('http://127.0.0.1:8080${path}', { headers: { 'x-user-api-key': '${key}' } }).then(({ status }) => console.log(status))`
     const { stdout, stderr } = spawnSync(
@@ -158,7 +161,7 @@ describe('the image', { skip }, () => {
     makeBase()
     const secret = join(folder, 'npmrc')
     const { text, certificates } = npmConfiguration()
-    // Where the machine has no secret of its own there is still a trace to look for.
+    // Ensures a value to search for where the machine has no secret of its own.
     const mark = `mark${randomBytes(16).toString('hex')}`
     writeFileSync(secret, `${text}; ${mark}\n`, { mode: 0o600 })
     names.push(mark, ...traces(text))
@@ -178,7 +181,7 @@ describe('the image', { skip }, () => {
     if (container) buildah('rm', container)
   })
 
-  test('its settings are those that compose, podman and docker rely on', () => {
+  test('the image has the settings that compose, podman and docker rely on', () => {
     assert.equal(config.User, '999:999')
     assert.deepEqual(Object.keys(config.Volumes), ['/data'])
     assert.deepEqual(Object.keys(config.ExposedPorts).sort(), ['5060/tcp', '5060/udp', '8080/tcp'])
@@ -187,7 +190,7 @@ describe('the image', { skip }, () => {
     assert.ok(config.Env.includes('TRUNKLINE_HOST=0.0.0.0') && config.Env.includes('TRUNKLINE_HOME=/data'))
   })
 
-  test('it holds neither development dependencies nor headers, in at most 450 MB', (t) => {
+  test('the image holds neither development dependencies nor headers, and at most 450 MB', (t) => {
     const modules = join(rootFolder, 'opt/trunkline/node_modules')
     for (const name of ['typescript', '@biomejs/biome', 'playwright-core', 'knip'])
       assert.ok(!existsSync(join(modules, name)), `${name} is in the image`)
@@ -198,7 +201,7 @@ describe('the image', { skip }, () => {
     assert.ok(size <= 450, `${size} MB`)
   })
 
-  test('it holds nothing of the npm configuration that built it', () => {
+  test('the image holds nothing of the npm configuration that built it', () => {
     const image = buildah('inspect', '--type', 'image', 'trunkline')
     for (const name of names) {
       assert.ok(!image.includes(name), 'a value of the npm configuration is in the description of the image')
@@ -251,7 +254,7 @@ describe('the image', { skip }, () => {
   })
 })
 
-/** A file of /proc; empty once its process has ended. */
+/** Reads a file of /proc; empty once its process has ended. */
 const readProcess = (path: string): string => {
   try {
     return readFileSync(path, 'utf8')
@@ -262,7 +265,7 @@ const readProcess = (path: string): string => {
 
 const commandOf = (pid: number): string[] => readProcess(`/proc/${pid}/cmdline`).split('\0')
 
-/** All descendants of a process: those of its main thread and, where buildah starts them, of others. */
+/** All descendants of a process: children of its main thread and, where buildah starts them, of other threads. */
 const below = (pid: number): number[] =>
   globSync(`/proc/${pid}/task/*/children`).flatMap((path) =>
     readProcess(path)

@@ -7,7 +7,7 @@ import { needsData } from '../needs.ts'
 export type Interaction = {
   readonly name: string
   readonly method: string
-  /** Below `/v3`, with its query. */
+  /** Path below `/v3`, with its query. */
   readonly path: string
   readonly headers: ReadonlyMap<string, string>
   readonly sent: unknown
@@ -18,12 +18,12 @@ export type Interaction = {
 const place = join(import.meta.dirname, '../../../shared/data/didww')
 const folder = existsSync(place) ? place : null
 
-/** The options of a test that needs the recordings: skipped aloud where they are not. */
+/** The options of a test that needs the recordings; where they are missing, the test is reported as skipped. */
 export const needsRecordings = needsData(folder, 'the recorded traffic of the provider in ../shared/data/didww')
 
 const quoted = (text: string): unknown => JSON.parse(text.replaceAll("''", "'"))
 
-/** The files are YAML of one form: one line for each thing that we look at. */
+/** The files are YAML of one fixed form: each relevant value has a line of its own. */
 const read = (root: string, file: string): Interaction[] => {
   const whole = readFileSync(join(root, file), 'utf8')
   return whole
@@ -45,7 +45,7 @@ const read = (root: string, file: string): Interaction[] => {
     })
 }
 
-/** Every recorded interaction; none where the recordings are not. */
+/** Every recorded interaction; empty where the recordings are missing. */
 export const interactions: readonly Interaction[] = folder
   ? globSync('*/*.yaml', { cwd: folder })
       .sort()

@@ -1,26 +1,26 @@
 import fc from 'fast-check'
-import type { Contract } from '../../src/http/endpoint.ts'
+import type { Contract } from '../../src/platform/http/endpoint.ts'
 import { fields, type Node, nodeOf } from '../recipes/schema.ts'
-import { hostileText, isChained, near, valid } from './values.ts'
+import { hostileText, isIdPlaceholder, nearlyValid, valid } from './values.ts'
 
-/** One request before its ids are filled in. */
+/** A request with placeholders instead of ids. */
 export type Input = {
-  /** Texts of the path's parts, not escaped yet. */
+  /** Path parameters, not escaped yet. */
   params: [string, unknown][]
-  /** In order; a name may stand twice. */
+  /** Query parameters in order; a name may occur twice. */
   query: [string, unknown][]
   body: unknown
-  /** Text that is sent instead of the body: what is not JSON at all, or not quite. */
+  /** Raw text sent instead of the body: not JSON, or nearly JSON. */
   raw: string | null
   headers: Record<string, string>
 }
 
 const mostly = (node: Node): fc.Arbitrary<unknown> =>
-  fc.oneof({ weight: 5, arbitrary: valid(node) }, { weight: 3, arbitrary: near(node) })
+  fc.oneof({ weight: 5, arbitrary: valid(node) }, { weight: 3, arbitrary: nearlyValid(node) })
 
 type Make = (node: Node) => fc.Arbitrary<unknown>
 
-/** How often each parameter stands in a request. */
+/** The number of occurrences of each parameter in a request. */
 const once = fc.constant(1)
 const perhaps = fc.constantFrom(0, 1)
 const anyhow = fc.constantFrom(0, 1, 1, 1, 1, 1, 2)
@@ -88,7 +88,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.oneof(
   },
 )
 
-/** Files with the head of the example, and lines that are like its own, or not at all. */
+/** Files with the header line of the example, and rows that resemble its own or not. */
 const csvOf = (example: string): fc.Arbitrary<string> => {
   const [head = '', ...lines] = example.trim().split('\n')
   const line = fc.constantFrom(...lines, ...lines, 'call_in,,1', 'sms_out,5,0.1', 'x,y,z', '"', ',,,,')
@@ -99,7 +99,7 @@ const csvOf = (example: string): fc.Arbitrary<string> => {
   )
 }
 
-/** What begins as a document does, and what does not. */
+/** Bytes that begin like a document, and bytes that do not. */
 const file = fc.oneof(
   { weight: 3, arbitrary: hostileText.map((text) => `%PDF-1.7 ${text}`) },
   { weight: 1, arbitrary: hostileText },
@@ -112,7 +112,7 @@ const bodyOf = ({ body }: Contract, make: Make): fc.Arbitrary<unknown> => {
 }
 
 /** Requests to an endpoint that its schema allows. */
-export const fairInputs = (contract: Contract): fc.Arbitrary<Input> => {
+export const validInputs = (contract: Contract): fc.Arbitrary<Input> => {
   const required = nodeOf(contract.query).required ?? []
   return fc.record({
     params: pairs(contract.params, valid, () => once),
@@ -123,7 +123,7 @@ export const fairInputs = (contract: Contract): fc.Arbitrary<Input> => {
   })
 }
 
-/** Requests to an endpoint: valid, nearly so, and hostile. */
+/** Requests to an endpoint: valid, nearly valid and hostile. */
 export const inputs = (contract: Contract): fc.Arbitrary<Input> => {
   const foul: fc.Arbitrary<Input> = fc.record({
     params: pairs(contract.params, mostly, () => once),
@@ -138,10 +138,10 @@ export const inputs = (contract: Contract): fc.Arbitrary<Input> => {
           ),
     headers,
   })
-  return fc.oneof({ weight: 2, arbitrary: fairInputs(contract) }, { weight: 3, arbitrary: foul })
+  return fc.oneof({ weight: 2, arbitrary: validInputs(contract) }, { weight: 3, arbitrary: foul })
 }
 
-/** Ids by kind: those that answers have shown of late, and one that is surely there. */
+/** Ids by kind: recently seen in answers, and one that certainly exists. */
 export type Pool = {
   take(kind: string, nth: number): string
   learn(text: string): void
@@ -153,7 +153,7 @@ const shown =
 const bare = /"(?:uuid|next_cursor|id)":"([^"]{1,120})"/g
 const numbers = /\+441632\d{6}/g
 
-/** @param closed ids that are never used, so that the run does not saw off the branch it sits on */
+/** @param closed ids that are never used, so that the run does not remove what it depends on */
 export const makePool = (closed: ReadonlySet<string>): Pool => {
   const kept = new Map<string, string[]>()
   const pinned = new Map<string, string>()
@@ -184,10 +184,10 @@ export const makePool = (closed: ReadonlySet<string>): Pool => {
   }
 }
 
-/** The value with ids of the pool in their places. */
-export const filled = (value: unknown, pool: Pool): unknown => {
-  if (isChained(value)) return pool.take(value.chained, value.nth)
-  if (Array.isArray(value)) return value.map((item) => filled(item, pool))
+/** Replaces the placeholders in a value with ids of the pool. */
+export const fillIds = (value: unknown, pool: Pool): unknown => {
+  if (isIdPlaceholder(value)) return pool.take(value.chained, value.nth)
+  if (Array.isArray(value)) return value.map((item) => fillIds(item, pool))
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(inner, pool)]))
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fillIds(inner, pool)]))
 }

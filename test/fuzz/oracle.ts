@@ -1,20 +1,20 @@
-import type { Contract } from '../../src/http/endpoint.ts'
-import { bodyReader, isBodyOptional } from '../../src/http/form.ts'
+import { bodyReader, isBodyOptional } from '../../src/platform/http/body-reader.ts'
+import type { Contract } from '../../src/platform/http/endpoint.ts'
 import { allows, answerFault, refusalFault } from '../recipes/answer.ts'
 import { fields, nodeOf } from '../recipes/schema.ts'
-import type { Raw } from '../recipes/send.ts'
+import type { RawAnswer } from '../recipes/send.ts'
 
-/** A request as it was sent, and as its schema is to judge it. */
-export type Sent = {
+/** A request as it was sent, and as its schema must judge it. */
+export type SentRequest = {
   params: Record<string, string>
   query: [string, string][]
-  /** Undefined where nothing was sent. */
+  /** Undefined if no body was sent. */
   body: unknown
-  /** True when the body is no JSON, or not the JSON that `body` says. */
+  /** True if the body is not JSON, or not the JSON in `body`. */
   isRaw: boolean
 }
 
-/** Refusals that may come before the endpoint has a say. */
+/** Refusals that precede the endpoint's handler. */
 const edge = new Set([
   'unknown_path',
   'malformed_request',
@@ -32,7 +32,7 @@ const holdsBad = (value: unknown): boolean => {
   return Object.entries(value).some(([name, inner]) => isBad(name) || holdsBad(inner))
 }
 
-/** What texts of a query mean by their schema: empty is absent, twice is a list. */
+/** Query parameters as their schema reads them: empty is absent, repeated is a list. */
 const queryOf = (contract: Contract, query: [string, string][]): Record<string, unknown> => {
   const types = new Map(fields(contract.query).map(([name, node]) => [name, node.type]))
   const read = (name: string, text: string): unknown => {
@@ -56,18 +56,21 @@ const bodyOf = (contract: Contract, body: unknown): unknown => {
   return bodyReader(contract)?.(given) ?? given
 }
 
-/** Why an answer is wrong, or null. @param took milliseconds */
-export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number): string | null => {
+/** Answers of 503 that say that no voice role runs here. */
+const voicelessCodes: ReadonlySet<string> = new Set(['no_calls_here', 'no_voice'])
+
+/** Returns why an answer is wrong, or null. @param took milliseconds */
+export const faultOf = (contract: Contract, sent: SentRequest, answer: RawAnswer, took: number): string | null => {
   const { status, text, body } = answer
   const code = body !== null && typeof body === 'object' && 'error_code' in body ? String(body.error_code) : ''
-  // What a proxy asks for that looks for the process with the calls.
-  if (status >= 500 && code !== 'no_calls_here') return `status ${status}: ${text.slice(0, 300)}`
-  // What waits for somebody else waits 20 s for its turn or its answer.
+  // Correct answers of a world without voice.
+  if (status >= 500 && !voicelessCodes.has(code)) return `status ${status}: ${text.slice(0, 300)}`
+  // Requests that wait for a third party may wait 20 s for their turn or its answer.
   if (took > (contract.waits ? 25_000 : 2_000)) return `it took ${Math.round(took)} ms`
-  // An empty part of a path makes it the path of another endpoint, with a slash at its end.
+  // An empty path parameter turns the path into that of another endpoint with a trailing slash.
   if (Object.values(Object(sent.params)).includes('')) return null
   if (status >= 400) {
-    // Where the path itself cannot be read, no route is known yet.
+    // While the path cannot be decoded, no route is known.
     if (code === 'unknown_path' || code === 'malformed_request') {
       const whole = refusalFault(null, answer)
       return whole && code === 'malformed_request' ? refusalFault(contract, answer) : whole
@@ -77,7 +80,7 @@ export const fault = (contract: Contract, sent: Sent, answer: Raw, took: number)
   const wrong = answerFault(contract, answer)
   if (wrong) return wrong
   if (holdsBad(sent.params) || holdsBad(sent.query) || (!contract.media && holdsBad(sent.body)))
-    return 'text that cannot be kept was accepted'
+    return 'text that cannot be stored was accepted'
   if (!allows(nodeOf(contract.params), sent.params)) return 'params outside the schema were accepted'
   if (contract.query && !allows(nodeOf(contract.query), queryOf(contract, sent.query)))
     return 'a query outside the schema was accepted'

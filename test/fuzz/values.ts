@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { type Node, prefixOf } from '../recipes/schema.ts'
 
-/** An id that is only known once the request is made: the nth that answers have shown so far. */
-export type Chained = { readonly chained: string; readonly nth: number }
+/** A placeholder for an id that is known when the request is made: the nth id seen in answers so far. */
+export type IdPlaceholder = { readonly chained: string; readonly nth: number }
 
-export const isChained = (value: unknown): value is Chained =>
+export const isIdPlaceholder = (value: unknown): value is IdPlaceholder =>
   value !== null && typeof value === 'object' && 'chained' in value && 'nth' in value
 
-const chained = (kind: string): fc.Arbitrary<unknown> => fc.nat(1000).map((nth): Chained => ({ chained: kind, nth }))
+const chained = (kind: string): fc.Arbitrary<unknown> =>
+  fc.nat(1000).map((nth): IdPlaceholder => ({ chained: kind, nth }))
 
 const deep = (levels: number): unknown => {
   let value: unknown = 'end'
@@ -15,7 +16,7 @@ const deep = (levels: number): unknown => {
   return value
 }
 
-/** What has broken programs before. */
+/** Values that have broken programs before. */
 const hostileTexts = [
   '',
   ' ',
@@ -132,7 +133,7 @@ const text = (node: Node): fc.Arbitrary<unknown> => {
   return fc.oneof(chained('any'), fc.string({ unit: 'grapheme', minLength: node.minLength ?? 0, maxLength: longest }))
 }
 
-/** What a schema allows, mostly at its edges. */
+/** Values that a schema allows, mostly at its limits. */
 export const valid = (node: Node): fc.Arbitrary<unknown> => {
   if ('const' in node) return fc.constant(node.const)
   if (node.enum) return fc.constantFrom(...node.enum)
@@ -159,15 +160,15 @@ export const valid = (node: Node): fc.Arbitrary<unknown> => {
   }
 }
 
-/** Near what a schema allows: a step over an edge, another type, or something hostile deep inside. */
-export const near = (node: Node): fc.Arbitrary<unknown> => {
+/** Values close to those a schema allows: beyond a limit, of another type, or with something hostile deep inside. */
+export const nearlyValid = (node: Node): fc.Arbitrary<unknown> => {
   const over: fc.Arbitrary<unknown>[] = [hostile, valid(node)]
   if (node.type === 'integer')
     over.push(fc.constantFrom<unknown>((node.minimum ?? 0) - 1, (node.maximum ?? 2 ** 53) + 1, 1.5, '1'))
   if (node.type === 'string' && node.maxLength !== undefined)
     over.push(fc.constantFrom('x'.repeat(node.maxLength), 'x'.repeat(node.maxLength + 1), '𝕏'.repeat(node.maxLength)))
-  if (node.type === 'object') over.push(record(node, near), record(node, near))
-  if (node.type === 'array') over.push(fc.array(near(node.items ?? {}), { maxLength: 3 }))
+  if (node.type === 'object') over.push(record(node, nearlyValid), record(node, nearlyValid))
+  if (node.type === 'array') over.push(fc.array(nearlyValid(node.items ?? {}), { maxLength: 3 }))
   const prefix = prefixOf(node)
   if (prefix)
     over.push(
@@ -177,12 +178,12 @@ export const near = (node: Node): fc.Arbitrary<unknown> => {
   return fc.oneof(...over)
 }
 
-/** An object with the fields of a schema, some left out, and sometimes others that nobody knows. */
+/** An object with the fields of a schema, some omitted, and sometimes unknown others. */
 const record = (node: Node, make: (node: Node) => fc.Arbitrary<unknown>): fc.Arbitrary<unknown> => {
   const fields = Object.fromEntries(Object.entries(node.properties ?? {}).map(([name, inner]) => [name, make(inner)]))
   const whole = fc.record(fields, make === valid ? { requiredKeys: node.required ?? [] } : { requiredKeys: [] })
   const known = fc.record(fields, { requiredKeys: Object.keys(fields) })
-  // Of many fields that may be left out, most sets of them are refused: those of a few are what people send.
+  // With many optional fields, most combinations are refused: clients send a few.
   const { required = [] } = node
   const optional = Object.keys(fields).filter((name) => !required.includes(name))
   const few = fc

@@ -1,14 +1,14 @@
-import { encodeSample, samplesOf } from '../../src/connectors/media/codec/g711.ts'
+import { encodeSample, samplesOf } from '@trunkline/rtp/g711.ts'
 
-/** The other end of a leg: it says a tone, and keeps what it hears. */
+/** The peer of a leg: it sends a tone and records what it receives. */
 export type Peer = {
   offer(): Promise<string>
   answer(offer: string): Promise<string>
   accept(answer: string): Promise<void>
-  /** A tone of so many hertz from now on; silence with 0; nothing at all with null. */
-  say(hertz: number | null): void
-  /** Everything that was heard, decoded, 8,000 samples a second, gaps left out. */
-  readonly heard: readonly number[]
+  /** Sends a tone of this frequency from now on; 0 sends silence, null sends nothing. */
+  sendTone(hertz: number | null): void
+  /** The received sound, decoded, 8,000 samples a second, without gaps. */
+  readonly samples: readonly number[]
   readonly sequences: readonly number[]
   readonly digits: string
   readonly sent: number
@@ -23,8 +23,8 @@ const framesOf = (hertz: number, first: number, codec: 'pcmu' | 'pcma'): Buffer 
     ),
   )
 
-/** Gives a packet every 20 ms while there is something to say. */
-export const makeVoice = (
+/** Produces a packet every 20 ms while there is something to send. */
+export const makeToneSender = (
   codec: () => 'pcmu' | 'pcma',
   give: (payload: Buffer, index: number) => void,
   frame: (hertz: number, index: number) => Buffer = (hertz, index) => framesOf(hertz, index * 160, codec()),
@@ -34,7 +34,7 @@ export const makeVoice = (
   let due = performance.now()
   const timer = setInterval(() => {
     const now = performance.now()
-    // A busy machine calls late: what is due is made up for.
+    // Timers of a busy machine fire late: overdue packets are sent at once.
     for (due = Math.max(due, now - 200); due <= now; due += 20) {
       if (hertz !== null) give(frame(hertz, index), index)
       index++

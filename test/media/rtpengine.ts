@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { connectNg } from '../../src/connectors/media/rtpengine/ng.ts'
+import { connectNg } from '../../src/adapters/media/rtpengine/ng-client.ts'
+import { startRtpengineEngine } from '../../src/adapters/media/rtpengine/rtpengine-engine.ts'
+import type { MediaEngine } from '../../src/ports/media.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
@@ -14,6 +16,27 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
+const [firstPort, lastPort, rangeSize] = [10_000, 31_999, 1_000]
+
+/**
+ * A port range that no other test's daemon uses: rtpengine shares ports that another one has bound, and takes its
+ * packets.
+ */
+const reserve = async (): Promise<{ from: number; to: number; free(): void }> => {
+  for (let from = firstPort; from < lastPort; from += rangeSize) {
+    const guard = createSocket('udp4')
+    try {
+      guard.bind({ port: from, address: '127.0.0.1', exclusive: true })
+      await once(guard, 'listening')
+      guard.unref()
+      return { from: from + 2, to: from + rangeSize - 1, free: () => guard.close() }
+    } catch {
+      guard.close()
+    }
+  }
+  throw new Error(`all ranges of ports from ${firstPort} to ${lastPort} are taken`)
+}
+
 export type Daemon = {
   readonly pid: number
   readonly port: number
@@ -22,9 +45,10 @@ export type Daemon = {
   stop(): Promise<void>
 }
 
-/** rtpengine as a process of its own on the loopback, without its kernel module. */
+/** rtpengine as a separate process on the loopback, without its kernel module. */
 export const startRtpengine = async (): Promise<Daemon> => {
   const [port, dtmfPort, recordings] = [await freePort(), await freePort(), temporaryFolder()]
+  const range = await reserve()
   const options = [
     '--foreground',
     '--log-stderr',
@@ -33,8 +57,8 @@ export const startRtpengine = async (): Promise<Daemon> => {
     '--config-file=none',
     '--interface=127.0.0.1',
     `--listen-ng=127.0.0.1:${port}`,
-    '--port-min=33000',
-    '--port-max=34999',
+    `--port-min=${range.from}`,
+    `--port-max=${range.to}`,
     '--num-threads=1',
     '--recording-method=pcap',
     '--recording-format=raw',
@@ -50,7 +74,7 @@ export const startRtpengine = async (): Promise<Daemon> => {
   const ng = await connectNg('127.0.0.1', port)
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`rtpengine has ended: ${text}`)
-    return ng.ask('ping', {}).catch(() => null)
+    return ng.request('ping', {}).catch(() => null)
   })
   ng.close()
   return {
@@ -59,9 +83,24 @@ export const startRtpengine = async (): Promise<Daemon> => {
     dtmfPort,
     recordings,
     stop: async () => {
-      if (child.exitCode !== null) return
+      if (child.exitCode !== null || child.signalCode !== null) return
       child.kill('SIGTERM')
       await once(child, 'exit')
+      range.free()
+    },
+  }
+}
+
+/** The engine with a daemon of its own, which ends with it. */
+export const openRtpengine = async (): Promise<MediaEngine> => {
+  const { port, dtmfPort, recordings, stop } = await startRtpengine()
+  const dtmf = { address: '127.0.0.1', port: dtmfPort }
+  const engine = await startRtpengineEngine({ address: '127.0.0.1', port, dtmf, recordings, calls: 100 })
+  return {
+    ...engine,
+    close: async () => {
+      await engine.close()
+      await stop()
     },
   }
 }

@@ -1,6 +1,6 @@
+import { digitOf, readEvent } from '@trunkline/rtp/telephone-event.ts'
 import { MediaStreamTrack, RTCPeerConnection, RTCRtpCodecParameters, RtpHeader, RtpPacket } from 'werift'
-import { digitOf, readEvent } from '../../src/connectors/media/codec/event.ts'
-import { decode, makeVoice, type Peer } from './peer.ts'
+import { decode, makeToneSender, type Peer } from './peer.ts'
 
 const pcmu = () => new RTCRtpCodecParameters({ mimeType: 'audio/PCMU', clockRate: 8_000, channels: 1, payloadType: 0 })
 const opus = () =>
@@ -12,18 +12,21 @@ const keys = () =>
 const readable = (sdp: string) => sdp.replaceAll(/^a=rtcp:\d+\r?\n/gm, '')
 
 export type Softphone = Peer & {
-  /** hold: it says that it only sends. */
+  /** Hold: it announces sendonly. */
   direct(direction: 'sendonly' | 'sendrecv'): void
 }
 
-/** What is said instead of a tone, and who hears the packets instead of their being kept: for measuring. */
+/**
+ * Packets to send instead of a tone, and a listener that receives packets instead of the recording; used for
+ * measurements.
+ */
 export type Probe = { frame(index: number): Buffer; heard(payload: Buffer): void }
 
-/** A browser's end, without a browser: werift as a full ICE agent with DTLS-SRTP. */
+/** A browser endpoint without a browser: werift as a full ICE agent with DTLS-SRTP. */
 export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu', probe?: Probe): Promise<Softphone> => {
   const peer = new RTCPeerConnection({
     codecs: { audio: codec === 'pcmu' ? [pcmu(), keys()] : [opus()] },
-    // Without one it asks a server of Google's.
+    // Without a server of its own, werift uses one of Google's.
     iceServers: [{ urls: 'stun:127.0.0.1:9' }],
     iceStunGatherTimeout: 0.01,
     iceUseIpv6: false,
@@ -36,7 +39,7 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu', probe?: Pro
   const sequences: number[] = []
   const seen = new Set<MediaStreamTrack>()
   let [digits, pressed, sent, received] = ['', -1, 0, 0]
-  /** The payload type of keys: the other end's choice when the offer is its own. */
+  /** The payload type of DTMF: chosen by the peer when the offer is ours. */
   let presses = 126
   peer.onTrack.subscribe((incoming) => {
     if (seen.has(incoming)) return
@@ -56,7 +59,7 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu', probe?: Pro
       }
     })
   })
-  const voice = makeVoice(
+  const voice = makeToneSender(
     () => 'pcmu',
     (payload, index) => {
       if (peer.connectionState !== 'connected') return
@@ -72,7 +75,7 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu', probe?: Pro
     return peer.localDescription?.sdp ?? ''
   }
   return {
-    heard,
+    samples: heard,
     sequences,
     get digits() {
       return digits
@@ -94,7 +97,7 @@ export const makeSoftphone = async (codec: 'pcmu' | 'opus' = 'pcmu', probe?: Pro
     accept: async (sdp) => {
       await peer.setRemoteDescription({ type: 'answer', sdp: readable(sdp) })
     },
-    say: voice.say,
+    sendTone: voice.say,
     close: async () => {
       voice.stop()
       await peer.close()

@@ -1,19 +1,19 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { digitOf, readEvent } from '../../src/connectors/media/codec/event.ts'
-import { readReports, writeReport } from '../../src/connectors/media/codec/rtcp.ts'
-import { readRtp, writeRtp } from '../../src/connectors/media/codec/rtp.ts'
-import { presses } from '../../src/connectors/media/embedded/keypad.ts'
-import { readAudio } from '../../src/lib/sdp.ts'
-import { decode, makeVoice, type Peer } from './peer.ts'
+import { readReports, writeReport } from '@trunkline/rtp/rtcp.ts'
+import { readRtp, writeRtp } from '@trunkline/rtp/rtp.ts'
+import { readAudio } from '@trunkline/rtp/sdp.ts'
+import { digitOf, readEvent } from '@trunkline/rtp/telephone-event.ts'
+import { dtmfPackets } from '../../src/adapters/media/embedded/dtmf.ts'
+import { decode, makeToneSender, type Peer } from './peer.ts'
 
 export type Telephone = Peer & {
   readonly port: number
-  /** Sends a packet as it is, from another port when told. */
-  throw(packet: Buffer, from?: Socket): Promise<void>
-  /** Every packet that came, whole. */
+  /** Sends a packet unchanged. Default: from the telephone's own port. */
+  sendPacket(packet: Buffer, from?: Socket): Promise<void>
+  /** Every received packet, complete. */
   readonly packets: readonly Buffer[]
-  /** Presses keys as fast as packets go; what is chosen never leaves. */
+  /** Sends key presses as fast as possible; the chosen packets are dropped. */
   press(digits: string, isLost?: (index: number) => boolean): Promise<void>
 }
 
@@ -28,10 +28,10 @@ const types = { pcmu: 0, pcma: 8 } as const
 const names = { pcmu: 'PCMU', pcma: 'PCMA' } as const
 
 /**
- * A carrier's end: plain RTP and RTCP by sockets of its own.
- * @param named the address that it names in its description
- * @param ownKeys the payload type of its keys; else the offer's, or 101
- * @param address where its sockets are bound
+ * A carrier endpoint: plain RTP and RTCP on its own sockets.
+ * @param named the address that its description names
+ * @param ownKeys the payload type of its DTMF; else the offer's, or 101
+ * @param address to which its sockets are bound
  */
 export const makeTelephone = async (
   codec: 'pcmu' | 'pcma' = 'pcmu',
@@ -59,7 +59,7 @@ export const makeTelephone = async (
       `a=rtpmap:${types[codec]} ${names[codec]}/8000`,
       `a=rtpmap:${keys} telephone-event/8000`,
       `a=fmtp:${keys} 0-15`,
-      // Legal without an address (RFC 3605).
+      // The attribute may omit the address (RFC 3605).
       `a=rtcp:${rtcp.address().port}`,
       `a=ssrc:${ssrc} cname:telephone`,
       'a=sendrecv',
@@ -99,9 +99,9 @@ export const makeTelephone = async (
     const { address, port } = to ?? { address: '127.0.0.1', port: 9 }
     await new Promise((resolve) => from.send(packet, port, address, resolve))
   }
-  // Voice and keys are one stream: numbers and time go on from the one to the other (RFC 4733, 2.1).
+  // Voice and DTMF are one stream: sequence numbers and timestamps continue from one to the other (RFC 4733, 2.1).
   let [sequence, timestamp] = [0, 0]
-  const voice = makeVoice(
+  const voice = makeToneSender(
     () => codec,
     (payload, index) => {
       if (!to) return
@@ -112,7 +112,7 @@ export const makeTelephone = async (
     },
   )
   const press = async (text: string, isLost: (index: number) => boolean = () => false) => {
-    for (const [i, { timestamp: offset, marker, payload }] of [...presses(text, 8_000)].entries()) {
+    for (const [i, { timestamp: offset, marker, payload }] of [...dtmfPackets(text, 8_000)].entries()) {
       const time = (timestamp + offset) >>> 0
       const packet = { payloadType: keys, marker, sequence: sequence++ & 0xffff, timestamp: time, ssrc, payload }
       if (!isLost(i)) await send(writeRtp(packet))
@@ -123,9 +123,9 @@ export const makeTelephone = async (
   return {
     press,
     port: rtp.address().port,
-    throw: send,
+    sendPacket: send,
     packets,
-    heard,
+    samples: heard,
     sequences,
     get digits() {
       return digits
@@ -145,7 +145,7 @@ export const makeTelephone = async (
     accept: async (answer) => {
       take(answer)
     },
-    say: voice.say,
+    sendTone: voice.say,
     close: async () => {
       voice.stop()
       rtp.close()

@@ -1,5 +1,5 @@
-import { uuid } from '../../src/lib/id.ts'
-import { issueOperatorKey } from '../../src/operators/ops.ts'
+import { issueOperatorKey } from '../../src/domains/operators/ops.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import type { World } from '../world.ts'
 import type { Recipes } from './recipe.ts'
 import { makeScene, type Scene, unique } from './scene.ts'
@@ -11,7 +11,7 @@ const person = ({ mark }: Scene) => ({
   email: `${unique('person').replace(' ', '.')}@example.com`,
 })
 
-/** The e-mail address of a user that the account has. */
+/** The e-mail address of a user of the account. */
 const knownEmail = async (scene: Scene): Promise<string> => {
   const made = person(scene)
   await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/users`, made)
@@ -31,7 +31,7 @@ const granted = async (scene: Scene): Promise<string> => {
 const bearerOf = async ({ world, tenant }: Pick<Scene, 'world' | 'tenant'>, user: string): Promise<string> =>
   (await world.call(tenant, 'POST', '/open/sdk/access-token', { user_uuid: user })).body.token
 
-/** The same, of an account that then came to this. */
+/** A user's token on an account that then reached this state. */
 const bearerAfter = async ({ world, mark }: Scene, options: { requestsPerMinute?: number }, change: object) => {
   const tenant = await world.tenant(options)
   const bearer = await bearerOf({ world, tenant }, await (await makeScene(world, mark, tenant)).user())
@@ -39,12 +39,46 @@ const bearerAfter = async ({ world, mark }: Scene, options: { requestsPerMinute?
   return { bearer }
 }
 
+/** The path of a closed account. */
+const closedAccount = async ({ world }: Scene) => {
+  const { uuid } = await world.tenant({ balance: '0' })
+  const answer = await world.call('operator', 'POST', `/operator/accounts/${uuid}/close`, { reason: 'left' })
+  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
+  return { account_uuid: uuid }
+}
+
+/** The path of an account with a balance. */
+const accountWith = async ({ world }: Scene, balance: string) => ({
+  account_uuid: (await world.tenant({ balance })).uuid,
+})
+
+let prefixes = 100_000
+
+/** A new prefix with this number of prices. */
+const priced = async ({ world }: Scene, count: number) => {
+  const place = { kind: 'call_in', prefix: String(++prefixes) }
+  const prices = Array.from({ length: count }, (_, i) => ({
+    ...place,
+    price: '0.01',
+    effective_at: `2020-01-0${i + 1}T00:00:00Z`,
+  }))
+  await world.call('operator', 'PUT', '/operator/prices', { prices })
+  return place
+}
+
 export const accountRecipes: Recipes = {
   getInfo: { ok: () => ({}) },
   createAccount: { ok: ({ mark }) => ({ body: { name: mark } }) },
   listAccounts: { ok: () => ({}) },
   getAccount: { ok: (scene) => ({ params: account(scene) }) },
-  changeAccount: { ok: (scene) => ({ params: account(scene), body: { name: scene.mark } }) },
+  changeAccount: {
+    ok: (scene) => ({ params: account(scene), body: { name: scene.mark } }),
+    conflict: async (scene) => ({ params: await closedAccount(scene), body: { name: scene.mark } }),
+  },
+  closeAccount: {
+    ok: async (scene) => ({ params: await accountWith(scene, '0'), body: { reason: scene.mark } }),
+    conflict: async (scene) => ({ params: await accountWith(scene, '1'), body: { reason: scene.mark } }),
+  },
   createKey: {
     ok: (scene) => ({ params: account(scene), body: { label: scene.mark, scopes: ['inbox', 'read_only'] } }),
     forbidden: async (scene) => {
@@ -63,7 +97,11 @@ export const accountRecipes: Recipes = {
     }),
   },
   revokeOwnKey: {
-    ok: async (scene) => ({ params: { key_uuid: await scene.key() } }),
+    // A key may revoke any key that has no more rights than itself.
+    ok: async ({ world, tenant }) => {
+      const made = await world.call(tenant, 'POST', '/open/keys', { label: 'weak', scopes: ['develop'] })
+      return { params: { key_uuid: made.body.uuid } }
+    },
     conflict: async ({ world, tenant }) => {
       const { keys } = (await world.call(tenant, 'GET', '/open/keys')).body
       return { params: { key_uuid: keys.find(({ current }: { current: boolean }) => current).uuid } }
@@ -126,12 +164,32 @@ export const accountRecipes: Recipes = {
   listNumberGrants: { ok: (scene) => ({ params: account(scene) }) },
   deleteNumberGrant: { ok: async (scene) => ({ params: { ...account(scene), phone_number: await granted(scene) } }) },
 
-  creditAccount: { ok: (scene) => ({ params: account(scene), body: { amount: '1.5', note: scene.mark } }) },
+  creditAccount: {
+    ok: (scene) => ({ params: account(scene), body: { amount: '1.5', note: scene.mark } }),
+    conflict: async (scene) => ({ params: await closedAccount(scene), body: { amount: '1.5' } }),
+  },
+  debitAccount: {
+    ok: (scene) => ({ params: account(scene), body: { amount: '0.01', reason: scene.mark } }),
+    balance: async (scene) => ({ params: await accountWith(scene, '1'), body: { amount: '2', reason: scene.mark } }),
+  },
+  correctBalance: {
+    ok: (scene) => ({ params: account(scene), body: { amount: '0.01', reason: scene.mark } }),
+    balance: async (scene) => ({ params: await accountWith(scene, '1'), body: { amount: '-2', reason: scene.mark } }),
+  },
   listHolds: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
   getLedger: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
 
   listPrices: { ok: () => ({}) },
   setPrices: { ok: () => ({ body: { prices: [{ kind: 'sms_in', prefix: '999', price: '0.01' }] } }) },
+  deletePrice: {
+    ok: async (scene) => {
+      const price = await priced(scene, 1)
+      return { query: price }
+    },
+    invalid: () => ({ query: { kind: 'letter' } }),
+    notFound: () => ({ query: { kind: 'call_in', prefix: '999999999999999' } }),
+    conflict: async (scene) => ({ query: await priced(scene, 2) }),
+  },
   importPrices: {
     ok: () => ({ body: 'kind,prefix,price\nsms_in,998,0.01\n' }),
     unprocessable: () => ({ body: 'kind,prefix,price\nletter,998,0.01\n' }),

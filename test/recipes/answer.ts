@@ -1,10 +1,10 @@
 import Format from 'typebox/format'
 import { Compile } from 'typebox/schema'
-import { type Contract, refusals } from '../../src/http/endpoint.ts'
-import { type ProblemName, problems } from '../../src/http/problem.ts'
-import { formats } from '../../src/http/validation.ts'
+import { type Contract, refusals } from '../../src/platform/http/endpoint.ts'
+import { type ProblemName, problems } from '../../src/platform/http/problem.ts'
+import { formats } from '../../src/platform/http/validation.ts'
 import { nodeOf } from './schema.ts'
-import type { Raw } from './send.ts'
+import type { RawAnswer } from './send.ts'
 
 // TypeBox checks here what Ajv checks in the server: two readers of the same schema.
 for (const [name, check] of Object.entries(formats)) Format.Set(name, check)
@@ -20,16 +20,24 @@ const checkOf = (schema: object): Check => {
   return made
 }
 
-/** True when a schema allows a value. */
+/** Whether a schema allows a value. */
 export const allows = (schema: object | undefined, value: unknown): boolean =>
   schema === undefined || checkOf(schema).Check(value)
 
+/** Compares a value with an object schema; fields that the schema does not name are faults. */
+export const exactFault = (schema: object, value: unknown): string | null => {
+  if (!allows(schema, value)) return JSON.stringify(checkOf(schema).Errors(value)).slice(0, 500)
+  const known = Object.keys(Object(schema).properties ?? {})
+  const odd = Object.keys(Object(value)).filter((name) => !known.includes(name))
+  return odd.length > 0 ? `unknown fields ${odd.join(', ')}` : null
+}
+
 const errorKeys = ['detail', 'error', 'error_code', 'error_message', 'request_id', 'success']
 
-/** What is wrong with the body of a refusal, or null. */
+/** Returns the fault in the body of a refusal, or null. */
 export const refusalFault = (
   contract: Pick<Contract, 'shape' | 'faults'> | null,
-  { status, body, headers }: Raw,
+  { status, body, headers }: RawAnswer,
 ): string | null => {
   if (!/^application\/json/.test(String(headers['content-type']))) return `content-type ${headers['content-type']}`
   if (body === null || typeof body !== 'object') return 'no JSON object'
@@ -39,12 +47,12 @@ export const refusalFault = (
   if (odd.length > 0) return `unknown fields ${odd.join(', ')}`
   if (fields.get('error') !== true) return 'error is not true'
   for (const name of ['error_message', 'error_code', 'request_id'])
-    if (typeof fields.get(name) !== 'string' || fields.get(name) === '') return `${name} is no text`
+    if (typeof fields.get(name) !== 'string' || fields.get(name) === '') return `${name} is not a string`
   if (!/^[a-z0-9_]+$/.test(String(fields.get('error_code')))) return 'error_code is not in snake case'
   const isFull = contract?.shape !== 'brief' || status === 401
   if (fields.get('success') !== (isFull ? false : undefined)) return `success is ${fields.get('success')}`
   const detail = status === 401 ? fields.get('error_message') : undefined
-  return fields.get('detail') === detail ? null : 'detail is not the message of a 401, or stands in another refusal'
+  return fields.get('detail') === detail ? null : 'detail is not the message of a 401, or occurs in another refusal'
 }
 
 /** Statuses that an endpoint may answer with. */
@@ -55,10 +63,10 @@ export const statusesOf = (contract: Contract): Set<number> =>
     ...Object.keys(refusals(contract)).map((name) => problems[name as ProblemName].status), // keys of problems
   ])
 
-/** What is wrong with an answer by its contract, or null. */
-export const answerFault = (contract: Contract, answer: Raw): string | null => {
+/** Returns how an answer breaks its contract, or null. */
+export const answerFault = (contract: Contract, answer: RawAnswer): string | null => {
   const { status, body, text } = answer
-  if (!statusesOf(contract).has(status)) return `status ${status} is not of the contract: ${text.slice(0, 300)}`
+  if (!statusesOf(contract).has(status)) return `status ${status} is not in the contract: ${text.slice(0, 300)}`
   if (status >= 400) return refusalFault(contract, answer)
   if (allows(nodeOf(contract.reply), body)) return null
   return `the body breaks the schema: ${JSON.stringify(checkOf(nodeOf(contract.reply)).Errors(body)).slice(0, 500)}`

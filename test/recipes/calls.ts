@@ -1,20 +1,20 @@
-import { beginCall, callAnswered, callEnded } from '../../src/calls/ops.ts'
-import { uuid } from '../../src/lib/id.ts'
+import { beginCall, callAnswered, callEnded } from '../../src/domains/calls/ops.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import type { Recipes } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
 
 let proved = 0
-/** A mobile number that nobody has proved yet. */
+/** A mobile number that is not verified yet. */
 const newcomer = (): string => `+4479111${String(20_000 + ++proved)}`
 
 /** A number of the tenant's own that waits for its code. */
 const callerId = async (scene: Scene): Promise<{ caller_id_uuid: string; code: string }> => {
   const { number: from_number } = await scene.number()
-  // A walk asks for more codes than an account gets in a day.
+  // A walk requests more codes than an account may in a day.
   await scene.world.db.run`delete from caller_id_code_counters`
   const body = { phone_number: newcomer(), friendly_name: scene.mark, from_number }
   const { body: made } = await scene.world.call(scene.tenant, 'POST', '/open/voip/caller-ids', body)
-  // What the handset gets stands in the job alone.
+  // The text to the handset is only in the job.
   const { text } = await scene.world.db.one<{ text: string }>`
     select payload ->> 'text' as text from jobs where id = ${made.message_uuid.slice(3)}::uuid`
   return { caller_id_uuid: made.caller_id.uuid, code: text.slice(0, 6) }
@@ -25,7 +25,7 @@ const other = (code: string): string => String((Number(code) + 1) % 1_000_000).p
 /** Tenants that have a call. */
 const called = new Set<string>()
 
-/** A call that somebody is having. */
+/** An active call. */
 const call = async (scene: Scene, isChat = false): Promise<string> => {
   const [id, user] = [uuid(), await scene.user()]
   await scene.world.db.begin(async (tx) => {
@@ -57,7 +57,7 @@ const trunk = async (scene: Scene): Promise<string> => {
 export const callRecipes: Recipes = {
   getCallHistory: {
     ok: async (scene) => {
-      // One is enough: a list that grows would differ from answer to answer.
+      // At most one: a growing list would differ between answers.
       if (!called.has(scene.tenant.id)) await call(scene)
       return { query: { results_per_page: 5 } }
     },

@@ -1,4 +1,4 @@
-import { uuid } from '../../src/lib/id.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import { idleConnection } from '../connection.ts'
 import { type Scene, unique } from './scene.ts'
 
@@ -7,7 +7,7 @@ let numbers = 0
 /** A connected number on the messaging app. */
 export const chatChannel = async ({ world, tenant, mark }: Scene, platform = 'sandbox', own?: string) => {
   const [id, number] = [uuid(), own ?? `+44151${String(4_960_000 + ++numbers)}`]
-  // Of the network that runs, where that can be: what is asked of it is answered then.
+  // Uses the running network where possible, so that its operations are answered.
   const running = await world.db.maybe<{ id: string }>`
     select id from connections where kind = ${platform} and enabled limit 1`
   const idle = async () => (platform === 'sandbox' ? idleConnection(world.db) : uuid())
@@ -24,7 +24,7 @@ export const chatChannel = async ({ world, tenant, mark }: Scene, platform = 'sa
 
 type Channel = Awaited<ReturnType<typeof chatChannel>>
 
-/** A group that a connected number is in. */
+/** A group with a connected number in it. */
 export const chatGroup = async (scene: Scene, isMade = true, on?: Channel) => {
   const { id: channel, number } = on ?? (await chatChannel(scene))
   const id = uuid()
@@ -45,7 +45,7 @@ export const chatMessage = async (scene: Scene, on?: Channel) => {
   return { channel, number, params: { session_key, message_uuid: String(answer.body.message_uuid) } }
 }
 
-/** Somebody without a known number has written: by the id that the documentation shows (`to_remote_id`). */
+/** A contact without a known number has written: identified by the id in the documentation (`to_remote_id`). */
 const chatWithHidden = async ({ world, tenant }: Scene, { id }: Channel) => {
   const hidden = '123456789012345@lid'
   await world.db.run`
@@ -53,7 +53,7 @@ const chatWithHidden = async ({ world, tenant }: Scene, { id }: Channel) => {
     values (${tenant.id}, ${id}, ${hidden}, ${hidden}, now(), ${uuid()})`
 }
 
-/** One of everything on a number, by kind. */
+/** Things of every kind on a number. */
 export const chatThings = async (scene: Scene, number: string): Promise<[string, string][]> => {
   const channel = await chatChannel(scene, 'sandbox', number)
   const { group } = await chatGroup(scene, true, channel)

@@ -1,4 +1,4 @@
-import { uuid } from '../../src/lib/id.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import type { Recipes } from './recipe.ts'
 import { unique } from './scene.ts'
 
@@ -15,7 +15,7 @@ export const connectionRecipes: Recipes = {
     ok: ({ mark }) => ({ body: { kind: 'smpp', name: unique(mark), settings, enabled: false } }),
     notFound: ({ mark }) => ({ body: { ...network, name: unique(mark), account_uuids: [`ACC${uuid()}`] } }),
   },
-  listConnections: { ok: () => ({}) },
+  listConnections: { ok: () => ({}), invalid: () => ({ query: { kind: 'letters' } }) },
   getConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
   changeConnection: {
     ok: async (scene) => ({

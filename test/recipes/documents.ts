@@ -5,7 +5,7 @@ import { group, requirement, type Scene } from './scene.ts'
 const query = ({ mark }: Scene) => ({ name: mark, kind: 'address' })
 const params = async (scene: Scene) => ({ params: { document_uuid: await scene.document() } })
 const numbered = async (scene: Scene) => ({ params: { virtual_number_uuid: (await scene.number()).uuid } })
-const given = (document_uuid: string) => ({ requirements: [{ requirement_id: requirement, document_uuid }] })
+const registrationBody = (document_uuid: string) => ({ requirements: [{ requirement_id: requirement, document_uuid }] })
 
 const approved = async (scene: Scene) => {
   const made = await numbered(scene)
@@ -27,11 +27,11 @@ export const documentRecipes: Recipes = {
   },
   checkNumberRequirements: {
     ok: () => ({ body: { group_id: group.id } }),
-    notFound: () => ({ body: { group_id: group.id, ...given(`DOC${randomUUID()}`) } }),
+    notFound: () => ({ body: { group_id: group.id, ...registrationBody(`DOC${randomUUID()}`) } }),
   },
   getNumberRequirements: { ok: numbered },
   giveNumberRequirements: {
-    ok: async (scene) => ({ ...(await numbered(scene)), body: given(await scene.document()) }),
+    ok: async (scene) => ({ ...(await numbered(scene)), body: registrationBody(await scene.document()) }),
     conflict: async (scene) => ({ ...(await approved(scene)), body: { requirements: [] } }),
   },
   listRegistrations: { ok: async (scene) => numbered(scene).then(() => ({ query: { results_per_page: 5 } })) },

@@ -1,4 +1,4 @@
-import { uuid } from '../../src/lib/id.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import { chatChannel } from './chat.ts'
 import type { Recipe, Recipes } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
@@ -22,7 +22,7 @@ const created = async (scene: Scene) => ({
 const group = async (scene: Scene): Promise<string> =>
   (await scene.world.call(scene.tenant, 'POST', '/open/msgapp/group/create', await created(scene))).body.group.uuid
 
-/** A number whose network can do nothing, or is not there. */
+/** A number whose network lacks the operation or is unreachable. */
 const unable = async (scene: Scene) => (await chatChannel(scene, 'carrier-pigeon')).number
 const down = async (scene: Scene) => {
   const { id, number } = await chatChannel(scene)
@@ -45,7 +45,7 @@ const changed = (body: (scene: Scene) => object): Recipe => ({
   ok: async (scene) => ({ ...(await named(group(scene))), body: body(scene) }),
   notSupported: async (scene) => ({ ...(await named(groupOn(scene, await unable(scene)))), body: body(scene) }),
   conflict: async (scene) => ({ ...(await named(groupOn(scene, await down(scene)))), body: body(scene) }),
-  // The network knows of no such group.
+  // The network knows no such group.
   unprocessable: async (scene) => ({ ...(await named(groupOn(scene, await number(scene)))), body: body(scene) }),
 })
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { uuid } from '../../src/lib/id.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import type { Recipe, Recipes } from './recipe.ts'
 import type { Scene } from './scene.ts'
 
 const handset = '+447700901234'
 const params = { number: handset }
 const nobody = '+447700909999'
+const guest = '+447700901235'
 
 const numberOf = async ({ world }: Scene, channel: string): Promise<string> =>
   (
@@ -17,12 +18,12 @@ const numberOf = async ({ world }: Scene, channel: string): Promise<string> =>
 const written = async (scene: Scene) => {
   const channel = await scene.chat()
   const to = await numberOf(scene, channel)
-  const said = await scene.world.parts.simulator.chat(handset, 'msgapp', { to, text: scene.mark })
+  const said = await scene.world.parts.simulator.chatAction(handset, 'msgapp', { to, text: scene.mark })
   assert.ok(said?.id)
   return { channel, to, id: said.id }
 }
 
-/** Of that message: the record, whether it has come in already or not. */
+/** The record of that message, whether it has arrived yet or not. */
 const message = async (scene: Scene): Promise<string> => {
   const { channel, id } = await written(scene)
   const { id: found } = await scene.world.db.one<{ id: string }>`
@@ -34,11 +35,14 @@ const message = async (scene: Scene): Promise<string> => {
   return `MSG${found}`
 }
 
-/** A group that the handset made with a channel of the tenant in it. */
+/** A group that the handset created with a channel of the tenant in it. */
 const group = async (scene: Scene): Promise<string> => {
   const channel = await scene.chat()
   const number = await numberOf(scene, channel)
-  const made = await scene.world.parts.simulator.chat(handset, 'group', { name: scene.mark, participants: [number] })
+  const made = await scene.world.parts.simulator.chatAction(handset, 'group', {
+    name: scene.mark,
+    participants: [number],
+  })
   assert.ok(made?.id)
   const { id } = await scene.world.db.one<{ id: string }>`
     insert into msgapp_groups (account_id, id, channel_id, network_id, name, created_at, updated_at)
@@ -58,13 +62,13 @@ const onMessage = (more: object): Recipe => ({
   notFound: () => ({ params, body: { message_uuid: `MSG${uuid()}`, ...more } }),
 })
 
-/** On the phone of a channel. */
+/** Path on the phone of a channel. */
 const byPhone = (more: object = {}): Recipe => ({
   ok: async (scene) => ({ params: { channel_uuid: await scene.chat() }, body: { to: handset, ...more } }),
   notFound: () => ({ params: { channel_uuid: `WPN${uuid()}` }, body: { to: handset, ...more } }),
 })
 
-/** What handsets do on the messaging app, and phones of channels. */
+/** Operations of handsets on the messaging app, and of phones of channels. */
 export const handsetRecipes: Recipes = {
   writeFromHandset: toNumber({ text: 'Hello' }),
   callFromHandsetInApp: toNumber(),
@@ -78,9 +82,21 @@ export const handsetRecipes: Recipes = {
     ok: async (scene) => ({ params, body: { group_uuid: await group(scene) } }),
     notFound: () => ({ params, body: { group_uuid: `WAG${uuid()}` } }),
   },
+  joinFromHandset: {
+    ok: async (scene) => ({ params: { number: guest }, body: { group_uuid: await group(scene) } }),
+    notFound: () => ({ params, body: { group_uuid: `WAG${uuid()}` } }),
+  },
   callFromHandset: {
     ok: async (scene) => ({ params, body: { to: (await scene.number()).number, seconds: 1 } }),
     notFound: () => ({ params, body: { to: nobody } }),
+  },
+  pressOnHandset: {
+    ok: async (scene) => {
+      const { number } = await scene.number()
+      const call_id = await scene.world.parts.simulator.dial(handset, number, {})
+      return { params: { ...params, call_id }, body: { digits: '12#' } }
+    },
+    notFound: () => ({ params: { ...params, call_id: uuid() }, body: { digits: '1' } }),
   },
   hangUpFromHandset: {
     ok: async (scene) => {

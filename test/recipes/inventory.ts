@@ -1,7 +1,7 @@
 import type { Recipes } from './recipe.ts'
 import { group, ownNumber, type Scene } from './scene.ts'
 
-/** In the inventory of no scene. */
+/** A number in the inventory of no scene. */
 const stray = '+441632999999'
 const price = { country: 'GB', type: 'mobile', prefix: '74' }
 
@@ -16,6 +16,7 @@ export const inventoryRecipes: Recipes = {
   listImports: { ok: async (scene) => scene.imported().then(() => ({})) },
   listInventory: {
     ok: () => ({ query: { state: 'free', group_id: group.id, prefix: '441632', results_per_page: 3 } }),
+    notFound: () => ({ query: { group_id: 'GB-local-1632-nowhere' } }),
   },
   withdrawInventory: {
     ok: () => ({ body: { numbers: [stray] } }),

@@ -1,4 +1,4 @@
-import { uuid } from '../../src/lib/id.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import { chatChannel, chatGroup, chatMessage, handset } from './chat.ts'
 import type { Recipes } from './recipe.ts'
 import { unique } from './scene.ts'

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { uuid } from '../../src/lib/id.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import type { Recipe, Recipes } from './recipe.ts'
 import type { Scene } from './scene.ts'
 
 const named: Recipe = { ok: async (scene: Scene) => ({ params: { channel_uuid: await scene.chat() } }) }
 
-/** A message that was set aside. @param id the network's */
+/** A dead-letter message. @param id the network's */
 const aside = async (scene: Scene, id: string): Promise<string> => {
   const [channel, own] = [await scene.chat(), uuid()]
   const from = { number: '+447700900123', remote: '447700900123@c.us', pushname: null }
   const message = { id, from, group: null, at: Date.now(), text: 'x', media: null, pin: null, own: false }
   await scene.world.db.run`
-    insert into msgapp_set_aside (account_id, id, channel_id, what, content, digest, reason, created_at)
+    insert into msgapp_dead_letters (account_id, id, channel_id, what, content, digest, reason, created_at)
     values (${scene.tenant.id}, ${own}, ${channel.slice(3)}, 'inbound', ${JSON.stringify([message])}, ${randomBytes(32)}, 'x', now())`
   return `ASD${own}`
 }

@@ -1,10 +1,10 @@
-import { uuid } from '../../src/lib/id.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
 import type { Recipes } from './recipe.ts'
 import { group, type Scene } from './scene.ts'
 
 const country = { country: 'GB' }
 const nowhere = 'GB-local-1632-nowhere'
-/** On sale nowhere. */
+/** A number that is on sale nowhere. */
 const number = '+441632999999'
 const owned = async (scene: Scene) => ({ virtual_number_uuid: (await scene.number()).uuid })
 

@@ -1,11 +1,11 @@
-import type { ProblemName } from '../../src/http/problem.ts'
+import type { ProblemName } from '../../src/platform/http/problem.ts'
 import type { Scene } from './scene.ts'
 
 /** The inputs of one call. */
 export type Request = {
   params?: Record<string, string>
   query?: Record<string, string | number | boolean>
-  /** JSON, or text where the contract takes text. */
+  /** JSON, or a string where the contract takes text. */
   body?: unknown
   /** The token of a voice client. */
   bearer?: string
@@ -14,10 +14,10 @@ export type Request = {
 type Make = (scene: Scene) => Request | Promise<Request>
 
 /**
- * How to bring an endpoint to each of its answers. `ok` is the request that is fulfilled; refusals that every endpoint has
- * alike are made from it (generic.ts), and only the others need a recipe of their own.
+ * Brings an endpoint to each of its answers. `ok` is the successful request. Refusals common to all endpoints are made
+ * from it (schema.ts); only the others need a recipe.
  */
 export type Recipe = { readonly ok: Make } & { readonly [problem in ProblemName]?: Make }
 
-/** By the id of the contract. */
+/** Recipes by the id of their contract. */
 export type Recipes = { readonly [contract: string]: Recipe }

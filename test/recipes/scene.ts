@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
-import { issueKey } from '../../src/accounts/ops.ts'
-import { furnishChat } from '../../src/first.ts'
-import { makeActs } from '../../src/msgapp/acts.ts'
-import { makeIntake } from '../../src/msgapp/intake.ts'
-import { type Carrier, startCarrier } from '../../src/sandbox/child.ts'
-import { makeSimulator } from '../../src/sandbox/simulator.ts'
+import { setUpSandboxChat } from '../../src/bootstrap.ts'
+import { issueKey } from '../../src/domains/accounts/ops.ts'
+import { makeInboundHandlers } from '../../src/domains/msgapp/inbound.ts'
+import { makeOperations } from '../../src/domains/msgapp/operations/operations.ts'
+import { makeSimulatorClient } from '../../src/domains/sandbox/simulator-client.ts'
+import { type SimulatorProcess, startSimulator } from '../../src/domains/sandbox/simulator-process.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
@@ -15,7 +15,7 @@ import { makeWorld, type Tenant, type World } from '../world.ts'
 /** The group of numbers that recipes buy from. */
 export const group = { id: 'GB-local-20-london', name: 'Sceneton', free: 8000, region: 44, city: 4401 }
 
-/** What the regulator of that group asks: an address, by a document. */
+/** The regulatory requirement of that group: an address, proved by a document. */
 export const requirement = 1
 
 /** A country with one region, one city, one requirement and one group of numbers. */
@@ -44,16 +44,23 @@ const furnish = async ({ db, call, parts }: World) => {
     select '+441632' || (100000 + n), ${group.id}, (random() * 2147483647)::integer
     from generate_series(1, ${group.free}::integer) n`
   await db.run`insert into number_stock (group_id, free) values (${group.id}, ${group.free}), ('GB-local-1632-blind', 0)`
+  await setPrices({ call, parts })
+}
+
+/** Sets prices of messages and calls for all destinations. */
+export const setPrices = async ({ call, parts }: Pick<World, 'call' | 'parts'>): Promise<void> => {
   const prices = ['sms_out', 'call_out'].map((kind) => ({ kind, prefix: '', price: '0.05' }))
   await call('operator', 'PUT', '/operator/prices', { prices })
-  // The process hears of them a moment later.
+  // The process loads them a moment later.
   while (parts.prices.of('sms_out', '+447700900123') === null) await setImmediate()
 }
 
-/** An installation in which every endpoint can be fulfilled: a catalogue, prices, and sandbox carriers. */
-export const makeScenery = async (options: { log?: pino.Logger } = {}): Promise<World & { carrier: Carrier }> => {
-  const carrier = await startCarrier(temporaryFolder(), { smpp: 0, sip: 0 }, pino({ level: 'silent' }))
-  const simulator = makeSimulator(() => ({ port: carrier.controlPort, token: carrier.token }))
+/** An installation in which every endpoint can succeed: a catalogue, prices, and sandbox carriers. */
+export const makeRecipeWorld = async (
+  options: { log?: pino.Logger } = {},
+): Promise<World & { carrier: SimulatorProcess }> => {
+  const carrier = await startSimulator(temporaryFolder(), { smpp: 0, sip: 0 }, pino({ level: 'silent' }))
+  const simulator = makeSimulatorClient(() => ({ port: carrier.controlPort, token: carrier.token }))
   const world = await makeWorld(
     { TRUNKLINE_SANDBOX: 'true' },
     {},
@@ -62,19 +69,19 @@ export const makeScenery = async (options: { log?: pino.Logger } = {}): Promise<
   after(carrier.stop)
   await furnish(world)
   const { parts } = world
-  await furnishChat(parts, carrier)
-  await parts.networks.start({ acts: makeActs(parts), intake: makeIntake(parts) })
+  await setUpSandboxChat(parts, carrier)
+  await parts.networks.start({ acts: makeOperations(parts), intake: makeInboundHandlers(parts) })
   return { ...world, carrier }
 }
 
 /**
- * A tenant on the stage, and how to make things that are its own. Every call makes a new thing, through the interface
- * wherever that can.
+ * A tenant for recipes, with makers of things that belong to it. Every call makes a new thing, through the API where
+ * possible.
  */
 export type Scene = {
   readonly world: World
   readonly tenant: Tenant
-  /** Stands in every text that the scene writes. */
+  /** Part of every string that the scene writes. */
   readonly mark: string
   user(): Promise<string>
   key(): Promise<string>
@@ -90,35 +97,35 @@ export type Scene = {
   imported(): Promise<string>
   /** An uploaded document. */
   document(): Promise<string>
-  /** A number with a document that was given for what its regulator asks. */
+  /** A number with a document that satisfies its regulatory requirement. */
   registration(): Promise<{ number: string; document: string }>
   contact(): Promise<string>
   webhook(): Promise<string>
-  /** A number that nobody has on the messaging app. */
+  /** A number that no messaging channel uses. */
   chatNumber(): string
   /** A connected channel of the messaging app. */
   chat(number?: string): Promise<string>
   /** A channel that waits for a phone to scan its code. */
   pairingChat(): Promise<string>
-  /** Of a webhook, a test. */
+  /** The test delivery of a webhook. */
   delivery(): Promise<string>
 }
 
 let own = 0
-/** A file of one number that no other one has. */
+/** A file with one number that no other file has. */
 export const ownNumber = (): string =>
   `number,country,type,monthly_price\n+4416328${String(++own).padStart(5, '0')},GB,local,1.50\n`
 
-/** None of them ends as a magic number does. */
+/** Numbers that do not end like a magic number. */
 let chats = 1_000
 
-/** Waits until a channel stands so. */
+/** Waits until a channel has this status. */
 const phaseOf = async ({ db }: World, printed: string, phase: string): Promise<void> => {
   await until(() => db.maybe`select 1 from msgapp_links where channel_id = ${printed.slice(3)} and phase = ${phase}`)
 }
 
 let made = 0
-/** A text that no other one equals. */
+/** A string that equals no other one. */
 export const unique = (mark: string): string => `${mark} ${++made}`
 
 export const makeScene = async (world: World, mark: string, given?: Tenant): Promise<Scene> => {
@@ -217,7 +224,10 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
       await phaseOf(world, uuid, 'pairing')
       return uuid
     },
-    delivery: async () => (await must(tenant, 'POST', `/open/webhooks/${await scene.webhook()}/test`)).delivery_id,
+    delivery: async () => {
+      await scene.contact()
+      return (await must(tenant, 'POST', `/open/webhooks/${await scene.webhook()}/test`)).delivery_id
+    },
   }
   return scene
 }

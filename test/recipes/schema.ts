@@ -23,7 +23,7 @@ export type Node = {
   examples?: unknown[]
 }
 
-// TypeBox's types tell each kind of schema apart; here all are read alike, as the JSON Schema that they are.
+// TypeBox's types distinguish kinds of schema; here all are read alike, as the JSON Schema that they are.
 export const nodeOf = (schema: TSchema | undefined): Node => (schema ?? {}) as Node
 
 export const fields = (schema: TSchema | undefined): [string, Node][] => Object.entries(nodeOf(schema).properties ?? {})
@@ -31,7 +31,7 @@ export const fields = (schema: TSchema | undefined): [string, Node][] => Object.
 /** `USR` for a field that holds the id of a user. */
 export const prefixOf = (node: Node): string | null => {
   const whole = node.anyOf?.map(prefixOf).find((prefix) => prefix !== null)
-  // `^USR`, `^SM[IO]`, `^(?:SMS|DID)`: of several the first.
+  // Prefix patterns are `^USR`, `^SM[IO]` or `^(?:SMS|DID)`: the first of several counts.
   const [, one, first] =
     /^\^(?:([A-Z]{2}(?:[A-Z]|\[[A-Z]+\]))|\(\?:([A-Z]{3})(?:\|[A-Z]{3})+\))$/.exec(node.pattern ?? '') ?? []
   return whole ?? (one ?? first)?.replace(/\[(\w)\w*\]/, '$1') ?? null

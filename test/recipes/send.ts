@@ -1,17 +1,21 @@
 import type { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
-import type { Contract } from '../../src/http/endpoint.ts'
+import type { Contract } from '../../src/platform/http/endpoint.ts'
 import type { Tenant, World } from '../world.ts'
 import type { Request } from './recipe.ts'
 import { nodeOf } from './schema.ts'
 
-/** An answer as it came: its text, and what that says. */
-export type Raw = { status: number; text: string; body: unknown; headers: Record<string, unknown> }
+/** An unparsed answer: its text, and the parsed body. */
+export type RawAnswer = { status: number; text: string; body: unknown; headers: Record<string, unknown> }
 
-/** What differs from the plain call. `key`: instead of the one that the contract wants; null for none. */
-export type Change = { headers?: Record<string, string>; payload?: string | Buffer | Readable; key?: string | null }
+/** Deviations from the plain call. `key`: instead of the one that the contract requires; null for none. */
+export type RequestOverrides = {
+  headers?: Record<string, string>
+  payload?: string | Buffer | Readable
+  key?: string | null
+}
 
-/** The address of a call: parameters escaped, the query in its order. */
+/** The address of a call: escaped parameters, and the query in its order. */
 export const addressOf = (contract: Contract, { params = {}, query = {} }: Request): string => {
   const path = contract.url.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
   const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()
@@ -24,8 +28,8 @@ export const send = (
   contract: Contract,
   who: Tenant,
   request: Request,
-  change: Change = {},
-): Promise<Raw> => {
+  change: RequestOverrides = {},
+): Promise<RawAnswer> => {
   const wanted = nodeOf(contract.body).contentMediaType
   const isText = wanted !== undefined && typeof request.body === 'string'
   const headers = { 'content-type': isText ? wanted : 'application/json', ...change.headers }
@@ -35,14 +39,14 @@ export const send = (
   return sendTo(world, contract, who, url, request.bearer === undefined ? whole : { key: request.bearer, ...whole })
 }
 
-/** Calls an endpoint at an address that is already made, with the payload as it is. */
+/** Calls an endpoint at a complete address, with the payload unchanged. */
 export const sendTo = async (
   { app, operatorKey }: Pick<World, 'app' | 'operatorKey'>,
   contract: Contract,
   who: Tenant,
   url: string,
-  { headers = {}, payload, key }: Change,
-): Promise<Raw> => {
+  { headers = {}, payload, key }: RequestOverrides,
+): Promise<RawAnswer> => {
   const header = {
     operator: 'x-operator-key',
     voice: 'authorization',

@@ -1,7 +1,7 @@
 import type { Recipes } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
 
-/** An address that nobody answers at: in a sandbox it may be subscribed. */
+/** An address where no server answers: a sandbox account may subscribe it. */
 const address = (mark: string) => `http://127.0.0.1:1024/${encodeURIComponent(unique(mark))}`
 
 const webhook = async (scene: Scene) => ({ params: { webhook_uuid: await scene.webhook() } })
@@ -41,7 +41,10 @@ export const webhookRecipes: Recipes = {
   deleteWebhook: { ok: webhook },
   rotateWebhookSecret: { ok: webhook },
   listDeliveries: { ok: async (scene) => ({ ...(await webhook(scene)), query: { results_per_page: 2 } }) },
-  testWebhook: { ok: webhook, conflict: async (scene) => ({ params: { webhook_uuid: await disabled(scene) } }) },
+  testWebhook: {
+    ok: async (scene) => scene.contact().then(() => webhook(scene)),
+    conflict: async (scene) => ({ params: { webhook_uuid: await disabled(scene) } }),
+  },
   redeliver: {
     ok: async (scene) => ({ params: { delivery_id: await scene.delivery() } }),
     conflict: async (scene) => {

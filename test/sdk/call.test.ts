@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { share } from '../../src/connectors/media/testing.ts'
+import { energyShare } from '../../src/adapters/media/tone-testing.ts'
 import {
   answer,
-  type Decide,
+  type CallDecision,
+  closedAfter,
   dial,
-  hears,
-  kept,
   openMedia,
+  receivesTone,
   sdp,
   toBrowsers,
   toCarrier,
-} from '../../src/connectors/sip/gateway/testing.ts'
+} from '../../src/adapters/sip-gateway/testing.ts'
 import { makeTelephone, type Telephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { openGround } from './ground.ts'
+import { openSdkFixture } from './sdk-fixture.ts'
 import { openChromium } from './tab.ts'
 
 const media = await openMedia()
 after(() => media.close())
 
-/** Nothing of the browser's tone, though something comes or nothing at all. */
+/** True when the browser's tone is absent, whether other sound arrives or none. */
 const hearsNothing = async (telephone: Telephone, isSent: boolean) => {
-  const [heard, said] = [telephone.heard.length, telephone.sent]
+  const [heard, said] = [telephone.samples.length, telephone.sent]
   await until(async () => telephone.sent > said + 50)
-  if (isSent) await until(async () => telephone.heard.length > heard + 6_000)
-  assert.ok(share(telephone.heard.slice(-2_000), 1_000) < 0.1 || telephone.heard.length < heard + 2_000)
+  if (isSent) await until(async () => telephone.samples.length > heard + 6_000)
+  assert.ok(energyShare(telephone.samples.slice(-2_000), 1_000) < 0.1 || telephone.samples.length < heard + 2_000)
 }
 
 const inbound = (port: number) => ({ uri: `sip:+44700@127.0.0.1:${port}`, from: '<sip:+33612345678@carrier.test>' })
@@ -40,20 +40,20 @@ describe('calls of the SDK', needs('chromium'), () => {
   after(() => browser?.close())
 
   const phone = async (t: TestContext) => {
-    const made = await kept(t, makeTelephone())
-    made.say(620)
+    const made = await closedAfter(t, makeTelephone())
+    made.sendTone(620)
     return made
   }
 
   test('a browser calls a telephone: tones both ways, keys, mute, hold, quality, other devices, and hangs up', async (t) => {
-    const ground = await openGround(t, browser, toCarrier, { media })
+    const ground = await openSdkFixture(t, browser, toCarrier, { media })
     const telephone = await phone(t)
     const ann = await ground.tab('ANN', { defaultExtraHeaders: ['X-Desk: 4'] })
     await ann.run(`dial({ to: '+33 6 12 34 56 78', callerId: '+33187654321', headers: { Ticket: '7' } })`)
     assert.equal(await ann.run('call.getStatus()'), 'pending')
     const incoming = await ground.carrier.call()
     incoming.ring({ status: 180 })
-    await ann.saw('call ringing')
+    await ann.waitForEvent('call ringing')
     assert.equal(await ann.run('call.getStatus()'), 'ringing')
     const { ends } = await answer(incoming, telephone, {
       offered: async ({ body }) => {
@@ -61,8 +61,8 @@ describe('calls of the SDK', needs('chromium'), () => {
         return { status: 200, body: sdp(own.replace('sendrecv', body.includes('sendonly') ? 'recvonly' : 'sendrecv')) }
       },
     })
-    await ann.saw('call accepted')
-    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await ann.waitForEvent('call accepted')
+    await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
     const [placed] = ground.desk.of('place')
     assert.partialDeepStrictEqual(placed?.about, {
       ...{ person: { account: 'one', user: 'ANN' }, to: '+33612345678', from: '+33187654321' },
@@ -77,16 +77,16 @@ describe('calls of the SDK', needs('chromium'), () => {
     assert.equal(await ann.run('call.isMuted()'), true)
     await hearsNothing(telephone, true)
     await ann.run('call.mute(false)')
-    await hears(telephone, 1_000)
+    await receivesTone(telephone, 1_000)
 
     await ann.run('call.hold(true)')
     assert.equal(await ann.run('call.isOnHold()'), true)
     await hearsNothing(telephone, false)
     await ann.run('call.hold(false)')
-    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
     assert.equal(telephone.sequences.length, new Set(telephone.sequences).size, 'no packet came twice')
     assert.deepEqual(
-      (await ann.seen()).filter(({ what }) => ['call mute', 'call hold'].includes(what)).map(({ about }) => about),
+      (await ann.events()).filter(({ what }) => ['call mute', 'call hold'].includes(what)).map(({ about }) => about),
       [
         ...[{ muted: true }, { muted: false }],
         ...[
@@ -105,35 +105,35 @@ describe('calls of the SDK', needs('chromium'), () => {
     await hearsNothing(telephone, true)
     await ann.run(`call.mute(false)`)
     await ann.run(`call.setOutputDevice(${JSON.stringify(last('audiooutput'))})`)
-    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
 
     const quality = await until(() => ann.run<{ mos: number; codec: string }>('globalThis.quality'))
     assert.ok(quality.mos > 3 && quality.codec === 'audio/PCMU', JSON.stringify(quality))
     await ann.run('call.disconnect()')
-    const end = await ann.saw('call disconnect')
+    const end = await ann.waitForEvent('call disconnect')
     assert.deepEqual(end, { reason: 'hangup', by: 'local', status: null, message: '' })
     await until(async () => ends.length === 1)
     assert.equal(await ann.run('call.getStatus()'), 'disconnected')
   })
 
-  test('what a carrier says before it answers is heard, and the call goes on from there', async (t) => {
-    const ground = await openGround(t, browser, toCarrier, { media })
+  test('early media of a carrier are heard, and the call continues after the answer', async (t) => {
+    const ground = await openSdkFixture(t, browser, toCarrier, { media })
     const telephone = await phone(t)
     const ann = await ground.tab('ANN')
     await ann.run(`dial({ to: '+33612345678' })`)
     const incoming = await ground.carrier.call()
     incoming.ring({ status: 183, body: sdp(await telephone.answer(incoming.invite.body.toString())) })
-    await ann.saw('call ringing')
-    await ann.hears(620)
+    await ann.waitForEvent('call ringing')
+    await ann.waitForTone(620)
     await answer(incoming, telephone)
-    await ann.saw('call accepted')
-    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await ann.waitForEvent('call accepted')
+    await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
     await ann.run('call.disconnect()')
-    assert.equal((await ann.seen('call error')).length, 0)
+    assert.equal((await ann.events('call error')).length, 0)
   })
 
   test('a telephone calls a browser: it rings, hears the ringtone, and talks until the telephone hangs up', async (t) => {
-    const ground = await openGround(t, browser, toBrowsers('ANN'), { media })
+    const ground = await openSdkFixture(t, browser, toBrowsers('ANN'), { media })
     const telephone = await phone(t)
     const ann = await ground.tab('ANN', { ringtoneUrl: '/ring.wav' })
     await ann.run(`HTMLMediaElement.prototype.play = ((play) => function () {
@@ -141,24 +141,24 @@ describe('calls of the SDK', needs('chromium'), () => {
       return play.call(this)
     })(HTMLMediaElement.prototype.play)`)
     const { dialled } = await dial(ground.carrier, inbound(ground.gateway.port), telephone)
-    assert.equal(await ann.saw('incoming'), '+33187654321')
+    assert.equal(await ann.waitForEvent('incoming'), '+33187654321')
     await until(async () => dialled.progress.includes(180))
     await until(() => ann.run('globalThis.tone?.loop === true && !tone.paused'))
     await ann.run('call.accept()')
     await until(async () => dialled.session)
-    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
     assert.equal(await ann.run('tone.paused'), true)
     await dialled.session?.bye()
-    assert.partialDeepStrictEqual(await ann.saw('call disconnect'), { reason: 'hangup', by: 'remote' })
+    assert.partialDeepStrictEqual(await ann.waitForEvent('call disconnect'), { reason: 'hangup', by: 'remote' })
   })
 
-  test('who calls a browser that talks hears busy, as does who is rejected; who gives up is told as canceled', async (t) => {
-    let to: Decide = toBrowsers('ANN')
-    const ground = await openGround(t, browser, (call) => to(call), { media })
+  test('a caller of a busy or rejecting browser hears busy, and a caller who gives up is reported as canceled', async (t) => {
+    let to: CallDecision = toBrowsers('ANN')
+    const ground = await openSdkFixture(t, browser, (call) => to(call), { media })
     const ann = await ground.tab('ANN')
     const ring = async () => dial(ground.carrier, inbound(ground.gateway.port), await phone(t))
     const first = await ring()
-    await ann.saw('incoming')
+    await ann.waitForEvent('incoming')
     const second = await ring()
     await until(async () => second.dialled.refused.length === 1)
     assert.match(second.dialled.refused[0] ?? '', /^486/)
@@ -166,14 +166,14 @@ describe('calls of the SDK', needs('chromium'), () => {
     await until(async () => first.dialled.refused.length === 1)
     assert.match(first.dialled.refused[0] ?? '', /^486/)
     const third = await ring()
-    await ann.saw('incoming', 2)
+    await ann.waitForEvent('incoming', 2)
     third.call.cancel()
-    await ann.saw('call disconnect', 2)
-    const ends = (await ann.seen('call disconnect')).map(({ about }) => about)
+    await ann.waitForEvent('call disconnect', 2)
+    const ends = (await ann.events('call disconnect')).map(({ about }) => about)
     assert.partialDeepStrictEqual(ends, [{ reason: 'rejected', by: 'local' }, { reason: 'canceled' }])
     assert.equal(await ann.run('attempt(call.accept())'), 'VoiceError CALL_FAILED')
 
-    // And the other way round.
+    // The same in the opposite direction.
     to = toCarrier
     for (const [status, reason] of [
       [486, 'busy'],
@@ -183,30 +183,30 @@ describe('calls of the SDK', needs('chromium'), () => {
       await ann.run(`dial({ to: '+33612345678' })`)
       ;(await ground.carrier.call()).refuse({ status })
       await until(() => ann.run(`call.getStatus() === 'failed'`))
-      assert.partialDeepStrictEqual(await ann.saw('call disconnect'), { reason, by: 'remote', status })
+      assert.partialDeepStrictEqual(await ann.waitForEvent('call disconnect'), { reason, by: 'remote', status })
     }
     to = () => ({ refused: { status: 403, reason: 'This destination is not allowed' } })
     await ann.run(`dial({ to: '+33612345678' })`)
-    const message = 'The call failed: 403 This destination is not allowed'
-    assert.deepEqual(await ann.saw('call error'), { code: 'CALL_FAILED', message })
+    const message = 'The call failed: This destination is not allowed (403)'
+    assert.deepEqual(await ann.waitForEvent('call error'), { code: 'CALL_FAILED', message })
     assert.deepEqual(await ann.run(`attempt(device.connect({ to: 'no@number' }))`), 'VoiceError CALL_FAILED')
   })
 
   test('a browser calls another one, and both talk by Opus', async (t) => {
-    const ground = await openGround(t, browser, toBrowsers('BOB'), { media })
+    const ground = await openSdkFixture(t, browser, toBrowsers('BOB'), { media })
     const [ann, bob] = [await ground.tab('ANN'), await ground.tab('BOB')]
     await ann.run(`dial({ to: 'USRBOB', headers: { Order: '7' } })`)
-    await bob.saw('incoming')
+    await bob.waitForEvent('incoming')
     assert.deepEqual(await bob.run('call.customHeaders'), { Order: '7' })
     await bob.run('call.accept()')
-    await Promise.all([ann.hears(1_000), bob.hears(1_000)])
+    await Promise.all([ann.waitForTone(1_000), bob.waitForTone(1_000)])
     for (const one of [ann, bob])
       assert.equal((await until(() => one.run<{ codec: string }>('globalThis.quality'))).codec, 'audio/opus')
     await bob.run('call.hold(true)')
-    assert.deepEqual(await ann.saw('call hold'), { onHold: true, by: 'remote' })
+    assert.deepEqual(await ann.waitForEvent('call hold'), { onHold: true, by: 'remote' })
     await bob.run('call.hold(false)')
-    await bob.hears(1_000)
+    await bob.waitForTone(1_000)
     await ann.run('call.disconnect()')
-    await bob.saw('call disconnect')
+    await bob.waitForEvent('call disconnect')
   })
 })

@@ -3,12 +3,19 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { startGateway } from '../../src/connectors/sip/gateway/gateway.ts'
-import { answer, type Decide, hears, kept, openMedia, toCarrier } from '../../src/connectors/sip/gateway/testing.ts'
+import { startGateway } from '../../src/adapters/sip-gateway/gateway.ts'
+import {
+  answer,
+  type CallDecision,
+  closedAfter,
+  openMedia,
+  receivesTone,
+  toCarrier,
+} from '../../src/adapters/sip-gateway/testing.ts'
 import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { openGround, tokenOf } from './ground.ts'
+import { openSdkFixture, tokenOf } from './sdk-fixture.ts'
 import { openChromium, type Tab } from './tab.ts'
 
 const media = await openMedia()
@@ -21,73 +28,73 @@ describe('the connection of the SDK', needs('chromium'), () => {
   })
   after(() => browser?.close())
 
-  const open = (t: TestContext, decide: Decide = toCarrier) => openGround(t, browser, decide, { media })
+  const open = (t: TestContext, decide: CallDecision = toCarrier) => openSdkFixture(t, browser, decide, { media })
 
-  /** A call of ANN's that is answered. */
+  /** An answered call of ANN's. */
   const talk = async (t: TestContext, ground: Awaited<ReturnType<typeof open>>, tab: Tab) => {
-    const telephone = await kept(t, makeTelephone())
-    telephone.say(620)
+    const telephone = await closedAfter(t, makeTelephone())
+    telephone.sendTone(620)
     await tab.run(`dial({ to: '+33612345678' })`)
     const { session, ends } = await answer(await ground.carrier.call(), telephone)
-    await tab.saw('call accepted')
-    await tab.hears(620)
+    await tab.waitForEvent('call accepted')
+    await tab.waitForTone(620)
     return { telephone, session, ends }
   }
 
-  test('a connection that breaks during a call comes back by itself: the sound goes on, and the far end can hang up', async (t) => {
+  test('a connection that breaks during a call is restored by itself: the sound continues, and the far end can hang up', async (t) => {
     const ground = await open(t)
     const ann = await ground.tab('ANN', { logLevel: 'silent' })
     const { telephone, session } = await talk(t, ground, ann)
     ground.cut()
-    await ann.saw('reconnecting')
+    await ann.waitForEvent('reconnecting')
     assert.equal(await ann.run(`attempt(device.connect({ to: '+33612345678' }))`), 'VoiceError TRANSPORT_LOST')
     assert.equal(await ann.run('attempt(call.hold(true))'), 'VoiceError TRANSPORT_LOST')
     const token = JSON.stringify(tokenOf('ANN', 3_000, ground.url))
     assert.equal(await ann.run(`attempt(device.updateToken(${token}))`), 'done')
-    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
     ground.mend()
-    await ann.saw('reconnected')
-    await Promise.all([ann.hears(620), hears(telephone, 1_000)])
+    await ann.waitForEvent('reconnected')
+    await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
     await session.bye()
-    await ann.saw('call disconnect')
+    await ann.waitForEvent('call disconnect')
     for (const what of ['reconnecting', 'reconnected', 'registered', 'call disconnect'])
-      assert.equal((await ann.seen(what)).length, 1, what)
+      assert.equal((await ann.events(what)).length, 1, what)
   })
 
-  test('who hangs up while the connection is broken has hung up for the far end too, once it is back', async (t) => {
+  test('a user who hangs up while the connection is broken has hung up for the far end, too, once it is restored', async (t) => {
     const ground = await open(t)
     const ann = await ground.tab('ANN', { logLevel: 'silent' })
     const { ends } = await talk(t, ground, ann)
     ground.cut()
-    await ann.saw('reconnecting')
+    await ann.waitForEvent('reconnecting')
     await ann.run('call.disconnect()')
-    await ann.saw('call disconnect')
+    await ann.waitForEvent('call disconnect')
     ground.mend()
     await until(async () => ends.length === 1)
   })
 
-  test('a connection at whose other end nobody is any more is noticed, and made anew', async (t) => {
+  test('a connection whose peer no longer answers is detected and replaced', async (t) => {
     const ground = await open(t)
     const ann = await ground.tab('ANN', { logLevel: 'silent' }, 3_600, false)
     await ann.page.clock.install()
     await ann.page.reload()
     await ann.run(`start(${JSON.stringify({ token: tokenOf('ANN', 3_600, ground.url), logLevel: 'silent' })})`)
     const [before] = ground.sockets
-    // It answers while it can.
+    // The relay answers while it can.
     for (const times of [1, 2, 3]) {
       await ann.page.clock.fastForward(15_000)
       await until(async () => ann.pongs() === times)
     }
-    assert.equal((await ann.seen('reconnecting')).length, 0)
+    assert.equal((await ann.events('reconnecting')).length, 0)
     before?.pause()
     await ann.page.clock.fastForward(15_000)
     await ann.page.clock.fastForward(15_000)
-    await ann.saw('reconnecting')
-    await ann.saw('reconnected')
+    await ann.waitForEvent('reconnecting')
+    await ann.waitForEvent('reconnected')
     assert.equal(ground.sockets.size, 2)
   })
 
-  test('a call that the server does not know any more ends as lost', async (t) => {
+  test('a call that the server no longer knows ends as lost', async (t) => {
     const ground = await open(t)
     const ann = await ground.tab('ANN', { logLevel: 'silent' })
     await talk(t, ground, ann)
@@ -96,17 +103,17 @@ describe('the connection of the SDK', needs('chromium'), () => {
     const fresh = await startGateway({ ...plain, desk: ground.desk.desk, media, fault: () => {} })
     t.after(() => fresh.close(0))
     ground.mend(fresh)
-    await ann.saw('reconnected')
-    assert.partialDeepStrictEqual(await ann.saw('call disconnect'), { reason: 'lost' })
-    assert.partialDeepStrictEqual(await ann.saw('call error'), { code: 'TRANSPORT_LOST' })
+    await ann.waitForEvent('reconnected')
+    assert.partialDeepStrictEqual(await ann.waitForEvent('call disconnect'), { reason: 'lost' })
+    assert.partialDeepStrictEqual(await ann.waitForEvent('call error'), { code: 'TRANSPORT_LOST' })
   })
 
-  test('the page of the README works when it is pasted', async (t) => {
+  test('the page of the README works when pasted', async (t) => {
     const ground = await open(t)
     const readme = readFileSync(join(import.meta.dirname, '../../packages/voice-sdk/README.md'), 'utf8')
     const [, page = ''] = /```html\n([\s\S]+?)```/.exec(readme) ?? []
     ground.shown.set('/pasted', page.replace('http://127.0.0.1:8080', ground.url))
-    const telephone = await kept(t, makeTelephone())
+    const telephone = await closedAfter(t, makeTelephone())
     const { page: tab } = await ground.tab('ANN', {}, 60, false)
     await tab.goto(`${ground.url}/pasted`)
     await tab.fill('#token', tokenOf('ANN', 60, ground.url))

@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld } from '../world.ts'
 
-// The SDK as it leaves the house: its size, its three forms, its types, and where the server hands it out.
+// The SDK as it is published: its size, its three formats, its types, and its path on the server.
 
 const root = join(import.meta.dirname, '../..')
 const sdk = join(root, 'packages/voice-sdk')
@@ -61,7 +61,7 @@ export const isDenied = (error: unknown): boolean => error instanceof VoiceError
   assert.equal(status, 0, stdout)
 })
 
-test('/sdk/voice.js is the built SDK, for pages of every origin, and shrunk for the way', async () => {
+test('/sdk/voice.js is the built SDK, for pages of every origin, and compressed for transfer', async () => {
   const { app } = await makeWorld()
   const plain = await app.inject({ url: '/sdk/voice.js' })
   assert.equal(plain.statusCode, 200)

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 
 // A network between a page and the platform, which can be cut.
 
-/** Passes connections on to a port of this machine. */
+/** Forwards connections to a local port. */
 export const relayTcp = async (t: Pick<TestContext, 'after'>, port: number) => {
   const sockets = new Set<Socket>()
   let isCut = false
@@ -46,7 +46,7 @@ export const relayTcp = async (t: Pick<TestContext, 'after'>, port: number) => {
   }
 }
 
-/** Passes datagrams of one peer on to a port of this machine, once it is told which, and the answers back. */
+/** Forwards datagrams of one peer to a local port, once that port is set, and the answers back. */
 export const relayUdp = async (t: Pick<TestContext, 'after'>) => {
   const [near, far] = [createSocket('udp4'), createSocket('udp4')]
   let [peer, to, isCut] = [0, 0, false]

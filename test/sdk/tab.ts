@@ -5,7 +5,7 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
-/** 16-bit mono, 48,000 samples a second: what a microphone hears. */
+/** The input of a microphone: 16-bit mono, 48,000 samples a second. */
 const toneFile = (hertz: number): string => {
   const samples = Buffer.alloc(48_000 * 2)
   for (let i = 0; i < 48_000; i++) samples.writeInt16LE(12_000 * Math.sin((2 * Math.PI * hertz * i) / 48_000), 2 * i)
@@ -27,7 +27,7 @@ const toneFile = (hertz: number): string => {
   return file
 }
 
-/** Chromium with microphones that all hear a tone of 1,000 Hz, and are allowed. */
+/** Chromium with permitted microphones that all produce a tone of 1,000 Hz. */
 export const openChromium = (): Promise<Browser> =>
   chromium.launch({
     executablePath: '/usr/bin/chromium',
@@ -41,8 +41,8 @@ export const openChromium = (): Promise<Browser> =>
   })
 
 /**
- * What listens in each page: notes every event, and measures what is heard. Without the browser's own filters of sound,
- * which take a steady tone for noise.
+ * Runs in each page: records every event and measures the received sound. The browser's own audio filters are off,
+ * because they treat a steady tone as noise.
  */
 const script = `
   const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices)
@@ -86,24 +86,24 @@ const script = `
   }
 `
 
-export type Seen = { readonly what: string; readonly about: unknown }
+export type PageEvent = { readonly what: string; readonly about: unknown }
 
 /** A page with a Device in it. */
 export type Tab = {
   readonly page: Page
   /** Answers to keep-alives. */
   pongs(): number
-  /** Runs what a page would: `device`, `call`, `dial`, `attempt` are there. */
+  /** Runs a script in the page, with `device`, `call`, `dial` and `attempt` in scope. */
   run<T = unknown>(code: string): Promise<T>
-  seen(what?: string): Promise<Seen[]>
-  /** Waits until something happened so many times. */
-  saw(what: string, times?: number): Promise<unknown>
-  hears(hertz: number): Promise<unknown>
+  events(what?: string): Promise<PageEvent[]>
+  /** Waits until an event happened this number of times. */
+  waitForEvent(what: string, times?: number): Promise<unknown>
+  waitForTone(hertz: number): Promise<unknown>
 }
 
 /**
- * A page with the SDK in it, ready to start a Device.
- * @param registers gets every REGISTER that the page sends
+ * Opens a page with the SDK, ready to start a Device.
+ * @param registers receives every REGISTER that the page sends
  */
 export const openTab = async (
   t: TestContext,
@@ -127,21 +127,21 @@ export const openTab = async (
   await page.addInitScript(script)
   await page.goto(address)
   const run = <T>(code: string): Promise<T> => page.evaluate(code)
-  const seen = async (what?: string): Promise<Seen[]> => {
-    const all = await run<Seen[]>('seen')
+  const seen = async (what?: string): Promise<PageEvent[]> => {
+    const all = await run<PageEvent[]>('seen')
     return what === undefined ? all : all.filter((one) => one.what === what)
   }
   return {
     page,
     pongs: () => pongs,
     run,
-    seen,
-    saw: (what, times = 1) =>
+    events: seen,
+    waitForEvent: (what, times = 1) =>
       until(async () => {
         const found = await seen(what)
         return found.length >= times && (found.at(-1)?.about ?? true)
       }),
-    hears: (hertz) =>
+    waitForTone: (hertz) =>
       until(async () => {
         const { hertz: heard, level } = await run<{ hertz: number; level: number }>('peak()')
         return Math.abs(heard - hertz) < 12 && level > -45

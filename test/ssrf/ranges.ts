@@ -1,5 +1,7 @@
-/** The IANA special-purpose address registries, as of 2026, multicast, and the metadata services outside of them. Written down
- *  apart from the guard's own table, and checked by other arithmetic. */
+/**
+ * The IANA special-purpose address registries, as of 2026, multicast, and the metadata services outside of them.
+ * Independent of the guard's own table, and checked by other arithmetic.
+ */
 export const ranges4: readonly string[] = [
   '0.0.0.0/8',
   '0.0.0.0/32',
@@ -59,7 +61,10 @@ export const ranges6: readonly string[] = [
   'ff00::/8',
 ]
 
-/** Where instances learn their secrets: AWS, GCP, Azure, DigitalOcean, Oracle, Alibaba, Tencent, Kubernetes and Docker. */
+/**
+ * Metadata services, from which instances learn their secrets: AWS, GCP, Azure, DigitalOcean, Oracle, Alibaba, Tencent,
+ * Kubernetes and Docker.
+ */
 export const metadata: readonly string[] = [
   '169.254.169.254',
   '169.254.170.2',
@@ -79,8 +84,8 @@ export const metadata: readonly string[] = [
   '[fe80::a9fe:a9fe]',
 ]
 
-/** Servers that anybody knows: resolvers, roots, and addresses beside the edges of private networks. */
-export const good: readonly string[] = [
+/** Well-known public servers: resolvers, roots, and addresses next to the edges of private networks. */
+export const publicAddresses: readonly string[] = [
   ...['1.0.0.1', '1.1.1.1', '8.8.4.4', '8.8.8.8', '9.9.9.9', '9.9.9.10', '64.6.64.6', '74.82.42.42', '77.88.8.8'],
   ...[
     '80.80.80.80',

@@ -1,5 +1,5 @@
 const octets = (address: string) => address.split('.').map(Number)
-const whole = (address: string) => octets(address).reduce((sum, octet) => sum * 256 + octet, 0)
+const integerOf = (address: string) => octets(address).reduce((sum, octet) => sum * 256 + octet, 0)
 const hex = (number: number, width = 1) => number.toString(16).padStart(width, '0')
 const join = (address: string, show: (octet: number, i: number) => string) => octets(address).map(show).join('.')
 
@@ -7,10 +7,10 @@ const join = (address: string, show: (octet: number, i: number) => string) => oc
 const written = (text: string, zero: number) =>
   text.replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)))
 
-/** The ways to write an IPv4 address that parsers take for the same one. */
-export const spell4 = (address: string): string[] => {
+/** Spellings of an IPv4 address that parsers treat as the same address. */
+export const ipv4Spellings = (address: string): string[] => {
   const [a = 0, b = 0, c = 0, d = 0] = octets(address)
-  const all = whole(address)
+  const all = integerOf(address)
   return [
     address,
     `${all}`,
@@ -37,8 +37,8 @@ export const spell4 = (address: string): string[] => {
   ]
 }
 
-/** The ways to write it within an IPv6 address. */
-export const embed4 = (address: string): string[] => {
+/** Spellings of an IPv4 address within an IPv6 address. */
+export const ipv6Embeddings = (address: string): string[] => {
   const [a = 0, b = 0, c = 0, d = 0] = octets(address)
   const [high, low] = [hex(a * 256 + b), hex(c * 256 + d)]
   const flipped = `${hex((a * 256 + b) ^ 0xffff)}:${hex((c * 256 + d) ^ 0xffff)}`
@@ -59,7 +59,7 @@ export const embed4 = (address: string): string[] => {
   ]
 }
 
-/** Addresses (URLs) that are refused for how they are written, with `HOST` for a host that would be fine. */
+/** Addresses (URLs) that are refused for their form, with `HOST` for an acceptable host. */
 export const refusedForms: readonly string[] = [
   'ftp://HOST/',
   'file:///etc/passwd',

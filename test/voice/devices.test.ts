@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { answer, dial, hears } from '../../src/connectors/sip/gateway/testing.ts'
+import { answer, dial, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
 import { startPlatform, until } from '../platform.ts'
-import { activeUsers, credentialsOf, openPerson, voice } from './scene.ts'
+import { activeUsers, credentialsOf, freePortSettings, openBrowserUser } from './voice-fixture.ts'
 
-// The acceptance of registrations: who replaces whom, and who is let in.
+// Registrations: which device replaces which, and which is admitted.
 
-const platform = await startPlatform(undefined, voice)
+const platform = await startPlatform(undefined, freePortSettings)
 after(() => platform.end())
 const [ada = '', grace = ''] = await activeUsers(platform)
 
 test('a second Device replaces the first, which never wins again however often it tries', async (t) => {
-  const first = await openPerson(t, platform, ada)
+  const first = await openBrowserUser(t, platform, ada)
   assert.match(await first.register(), /^200/)
-  const second = await openPerson(t, platform, ada)
+  const second = await openBrowserUser(t, platform, ada)
   assert.match(await second.register(), /^200/)
   assert.ok(second.sip.generation > first.sip.generation)
   assert.equal(await until(async () => first.web.code), 4001)
@@ -22,17 +22,17 @@ test('a second Device replaces the first, which never wins again however often i
     assert.match(await first.register(), /^403/)
     first.web.cut()
   }
-  const caller = await openPerson(t, platform, grace)
+  const caller = await openBrowserUser(t, platform, grace)
   assert.match(await caller.register(), /^200/)
   const softphone = await caller.softphone()
-  const { dialled } = await dial(caller.web, caller.toward(ada), softphone)
+  const { dialled } = await dial(caller.web, caller.dialOptions(ada), softphone)
   const call = await until(async () => second.web.calls.shift())
   const theirs = await second.softphone()
   await answer(call, theirs)
   const session = await until(async () => dialled.session)
-  softphone.say(1_000)
-  theirs.say(620)
-  await Promise.all([hears(softphone, 620), hears(theirs, 1_000)])
+  softphone.sendTone(1_000)
+  theirs.sendTone(620)
+  await Promise.all([receivesTone(softphone, 620), receivesTone(theirs, 1_000)])
   assert.equal(first.web.calls.length, 0)
   await session.bye()
   const [cdr] = await until(async () => {
@@ -42,12 +42,12 @@ test('a second Device replaces the first, which never wins again however often i
   assert.deepEqual([cdr.is_sip_trunk_call, cdr.status, cdr.call_cost.call_price], [false, 'COMPLETED', 0])
 })
 
-test('credentials of one user with the identity of another, a wrong password, and a token of nobody are refused', async (t) => {
-  const person = await openPerson(t, platform, ada)
+test('credentials of one user with the identity of another, a wrong password, and an unknown token are refused', async (t) => {
+  const person = await openBrowserUser(t, platform, ada)
   const others = await credentialsOf(platform, grace)
   assert.match(await person.register({ ...person.sip, ...others, uri: person.sip.uri }), /^403/)
   assert.match(await person.register({ ...person.sip, password: 'guess' }), /^40[13]/)
-  // A generation that nobody was given would lock out every device to come.
+  // Accepting a generation that was never issued would lock out every later device.
   const forged = { ...person.sip, generation: 999_999_999_999_999 }
   assert.match(await person.register(forged), /^403 X-Device-Gen/)
   assert.match(await person.register({ ...person.sip, generation: null }), /^403 X-Device-Gen/)
@@ -59,27 +59,27 @@ test('credentials of one user with the identity of another, a wrong password, an
   assert.equal(answer.status, 401)
 })
 
-test('a revoked token takes its credentials along: the registration ends within a second, and comes in no more', async (t) => {
+test('a revoked token invalidates its credentials: the registration ends within a second and cannot be renewed', async (t) => {
   const { body } = await platform.call('POST', '/open/sdk/access-token', { user_uuid: ada })
-  const leaked = await openPerson(t, platform, ada, body.token)
+  const leaked = await openBrowserUser(t, platform, ada, body.token)
   assert.match(await leaked.register(), /^200/)
-  const bystander = await openPerson(t, platform, grace)
+  const bystander = await openBrowserUser(t, platform, grace)
   assert.match(await bystander.register(), /^200/)
   const began = Date.now()
   assert.equal((await platform.call('POST', '/open/sdk/revocations', { token: body.token })).status, 200)
   assert.equal(await until(async () => leaked.web.code), 4002)
-  // A second is the promise; a busy machine is given more.
+  // The promise is one second; a busy machine is given more.
   assert.ok(Date.now() - began < 8_000)
   await leaked.web.connect()
   assert.match(await leaked.register(), /^403/)
   assert.match(await bystander.register(), /^200/)
 })
 
-test('when all tokens of a user are revoked, calls end too, and old credentials cannot guess their way back', async (t) => {
-  const [thief, caller] = [await openPerson(t, platform, ada), await openPerson(t, platform, grace)]
+test('when all tokens of a user are revoked, calls end, too, and old credentials cannot be reused with a guessed generation', async (t) => {
+  const [thief, caller] = [await openBrowserUser(t, platform, ada), await openBrowserUser(t, platform, grace)]
   for (const person of [thief, caller]) assert.match(await person.register(), /^200/)
   const softphone = await caller.softphone()
-  const { dialled } = await dial(caller.web, caller.toward(ada), softphone)
+  const { dialled } = await dial(caller.web, caller.dialOptions(ada), softphone)
   const call = await until(async () => thief.web.calls.shift())
   const theirs = await thief.softphone()
   await answer(call, theirs)
@@ -95,20 +95,20 @@ test('when all tokens of a user are revoked, calls end too, and old credentials 
   const { generation } = thief.sip
   for (const guess of [generation, generation + 1, generation + 2])
     assert.match(await thief.register({ ...thief.sip, generation: guess }), /^403/)
-  // New tokens make credentials that work, and the old password does not fit their generation either.
-  const fresh = await openPerson(t, platform, ada)
+  // New tokens make valid credentials, and the old password does not match their generation either.
+  const fresh = await openBrowserUser(t, platform, ada)
   assert.match(await thief.register({ ...thief.sip, generation: fresh.sip.generation }), /^403/)
   assert.match(await fresh.register(), /^200/)
   assert.match(await fresh.register(), /^200/)
 })
 
-test('a user who is suspended loses the registration within a second, and comes in no more', async (t) => {
-  const person = await openPerson(t, platform, grace)
+test('a suspended user loses the registration within a second and cannot register again', async (t) => {
+  const person = await openBrowserUser(t, platform, grace)
   assert.match(await person.register(), /^200/)
   const began = Date.now()
   assert.equal((await platform.call('PATCH', `/operator/users/${grace}`, { status: 'SUSPENDED' })).status, 200)
   assert.equal(await until(async () => person.web.code), 4003)
-  // A second is the promise; a busy machine is given more.
+  // The promise is one second; a busy machine is given more.
   assert.ok(Date.now() - began < 8_000)
   await person.web.connect()
   assert.match(await person.register(), /^403/)

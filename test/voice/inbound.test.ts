@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { answer, dial, hears, sdp } from '../../src/connectors/sip/gateway/testing.ts'
+import { answer, dial, receivesTone, sdp } from '../../src/adapters/sip-gateway/testing.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
-import { activeUsers, endedCall, openPerson, openTenant, secondsOf, seenBy, voice } from './scene.ts'
+import {
+  activeUsers,
+  callsSeenBy,
+  endedCall,
+  freePortSettings,
+  openBrowserUser,
+  openTenant,
+  secondsOf,
+} from './voice-fixture.ts'
 
-// The acceptance of calls from the sandbox's trunk to a browser.
+// Calls from the sandbox's trunk to a browser.
 
-const platform = await startPlatform(undefined, voice)
+const platform = await startPlatform(undefined, freePortSettings)
 after(() => platform.end())
 const [ada = '', grace = ''] = await activeUsers(platform)
 const { number } = await buyNumber(platform)
@@ -21,7 +29,7 @@ const ring = async (more: object = {}): Promise<string> => {
   return body.call_id
 }
 const seen = async (id: string) =>
-  (await seenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
+  (await callsSeenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
 const ended = (id: string) =>
   until(async () => {
     const call = await seen(id)
@@ -34,7 +42,7 @@ test('once the platform is ready it has registered with the sandbox’s trunk', 
   assert.deepEqual([state.state, state.registered], ['up', true])
 })
 
-test('nobody is rung who is not there: the handset hears 480, and the call was missed', async () => {
+test('a call to an unregistered user does not ring: the handset receives 480, and the call is missed', async () => {
   const call = await ended(await ring())
   assert.deepEqual([call.state, call.status], ['no_answer', 480])
   const cdr = await endedCall(platform)
@@ -42,8 +50,8 @@ test('nobody is rung who is not there: the handset hears 480, and the call was m
   assert.equal(call.uuid, cdr.uuid)
 })
 
-test('a handset calls the browser of the number’s user alone: both hear each other, and keys come', async (t) => {
-  const [person, other] = [await openPerson(t, platform, ada), await openPerson(t, platform, grace)]
+test('a handset calls the browser of the number’s user alone: both hear each other, and keys arrive', async (t) => {
+  const [person, other] = [await openBrowserUser(t, platform, ada), await openBrowserUser(t, platform, grace)]
   for (const one of [person, other]) assert.match(await one.register(), /^200/)
   const id = await ring({ digits: '159#' })
   const call = await until(async () => person.web.calls.shift())
@@ -51,15 +59,15 @@ test('a handset calls the browser of the number’s user alone: both hear each o
   call.ring({ status: 180 })
   const softphone = await person.softphone()
   const { session, ends } = await answer(call, softphone)
-  softphone.say(1_000)
-  await hears(softphone, 620)
+  softphone.sendTone(1_000)
+  await receivesTone(softphone, 620)
   await until(async () => secondsOf((await seen(id)).tones, 1_000) > 1)
   await until(async () => softphone.digits === '159#')
   assert.equal(other.web.calls.length, 0)
   assert.equal((await platform.call('POST', `/sandbox/handsets/${handset}/calls/${id}/hang-up`)).status, 202)
   await until(async () => ends.length === 1)
   assert.deepEqual(ends, ['remote'])
-  assert.equal(session.isOver, true)
+  assert.equal(session.isEnded, true)
   assert.equal((await ended(id)).state, 'completed')
   const cdr = await endedCall(platform, 2)
   assert.deepEqual(
@@ -69,8 +77,8 @@ test('a handset calls the browser of the number’s user alone: both hear each o
   assert.ok(cdr.duration >= 2)
 })
 
-test('a browser that is busy says so to the handset', async (t) => {
-  const person = await openPerson(t, platform, ada)
+test('a busy browser reports busy to the handset', async (t) => {
+  const person = await openBrowserUser(t, platform, ada)
   assert.match(await person.register(), /^200/)
   const id = await ring()
   const call = await until(async () => person.web.calls.shift())
@@ -79,19 +87,19 @@ test('a browser that is busy says so to the handset', async (t) => {
   assert.equal((await endedCall(platform, 3)).status, 'BUSY')
 })
 
-test('a call to a number of another account leaves over the trunk and comes back in: two calls, each with its record', async (t) => {
+test('a call to a number of another account leaves over the trunk and returns: two calls, each with its record', async (t) => {
   const { tenant, user } = await openTenant(platform)
   const { number: theirs } = await buyNumber(tenant)
   const { numbers } = (await tenant.call('GET', '/open/voip/virtual-numbers')).body
   await tenant.call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { inbound_user_uuid: user })
-  const [person, other] = [await openPerson(t, platform, ada), await openPerson(t, tenant, user)]
+  const [person, other] = [await openBrowserUser(t, platform, ada), await openBrowserUser(t, tenant, user)]
   for (const one of [person, other]) assert.match(await one.register(), /^200/)
 
   const offers: string[] = []
-  // Until the carrier knows the number as ours, a handset of its own answers.
+  // Until the carrier knows the number as ours, one of its own handsets answers.
   const softphone = await until(async () => {
     const own = await person.softphone()
-    const { dialled, call: made } = await dial(person.web, person.toward(theirs, number), own, {
+    const { dialled, call: made } = await dial(person.web, person.dialOptions(theirs, number), own, {
       offered: async ({ body }) => {
         offers.push(/a=(send\w+|recv\w+|inactive)/.exec(body.toString())?.[1] ?? '')
         return { status: 200, body: sdp(await own.answer(body.toString())) }
@@ -108,9 +116,9 @@ test('a call to a number of another account leaves over the trunk and comes back
   assert.match(call.invite.headers.find(([name]) => name === 'From')?.[1] ?? '', new RegExp(`\\${number}@`))
   const far = await other.softphone()
   const { session } = await answer(call, far)
-  softphone.say(1_000)
-  far.say(620)
-  await Promise.all([hears(softphone, 620), hears(far, 1_000)])
+  softphone.sendTone(1_000)
+  far.sendTone(620)
+  await Promise.all([receivesTone(softphone, 620), receivesTone(far, 1_000)])
   for (const direction of ['sendonly', 'sendrecv'] as const) {
     far.direct(direction)
     const outcome = await session.reinvite({ body: sdp(await far.offer()) })
@@ -118,7 +126,7 @@ test('a call to a number of another account leaves over the trunk and comes back
     await far.accept(outcome.response.body.toString())
     await until(async () => offers.at(-1) === direction)
   }
-  await hears(softphone, 620)
+  await receivesTone(softphone, 620)
   await session.bye()
   const [out, back] = [await endedCall(platform, 4), await endedCall(tenant)]
   assert.deepEqual([out.direction, out.status, out.to_number], ['O', 'COMPLETED', theirs])

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import WebSocket from 'ws'
 import { startPlatform, until } from '../platform.ts'
 
-test('a port of SIP that another program has keeps back calls alone, and only while it has it', async (t) => {
+test('a SIP port in use by another program disables only calls, and only while it is in use', async (t) => {
   const other = createSocket('udp4')
   other.bind(0, '127.0.0.1')
   await once(other, 'listening')
@@ -16,7 +16,7 @@ test('a port of SIP that another program has keeps back calls alone, and only wh
   assert.equal((await platform.call('GET', '/open/info')).status, 200)
   assert.match(platform.output(), /there are no calls for now: .*TRUNKLINE_SIP_PORT/)
 
-  /** The status with which a browser's WebSocket is answered. */
+  /** The status that answers a browser's WebSocket. */
   const knock = async () => {
     const socket = new WebSocket(`${platform.url.replace('http', 'ws')}/voice`, 'sip')
     const [what] = await Promise.race([

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import WebSocket from 'ws'
-import { openExchange, usersOf } from '../../src/calls/testing.ts'
-import { answer, dial, fromBrowser, kept } from '../../src/connectors/sip/gateway/testing.ts'
+import { answer, closedAfter, dial, fromBrowser } from '../../src/adapters/sip-gateway/testing.ts'
+import { openVoicePlatform, usersOf } from '../../src/domains/calls/call-testing.ts'
 import { makeRelay, type Relay } from '../chaos/relay.ts'
 import { testDatabase } from '../database.ts'
 import { makeSoftphone } from '../media/softphone.ts'
 import { makeTelephone } from '../media/telephone.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
-import { voice } from './scene.ts'
+import { freePortSettings } from './voice-fixture.ts'
 
 // Several processes with the role voice on one database: one of them runs the calls.
 
 const db = await testDatabase()
-const common = { ...voice, DATABASE_URL: db.url, TRUNKLINE_MASTER_KEY: 'a master key for these tests' }
+const common = { ...freePortSettings, DATABASE_URL: db.url, TRUNKLINE_MASTER_KEY: 'a master key for these tests' }
 const started: Platform[] = []
 
 const start = async (env: Record<string, string>): Promise<Platform> => {
@@ -23,11 +23,11 @@ const start = async (env: Record<string, string>): Promise<Platform> => {
   return made
 }
 
-const standing = async ({ call }: Platform) => (await call('GET', '/readyz')).body.voice
-const runs = async ({ call }: Platform) => (await call('GET', '/readyz?role=voice')).status === 200
+const voiceState = async ({ call }: Platform) => (await call('GET', '/readyz')).body.voice
+const runsCalls = async ({ call }: Platform) => (await call('GET', '/readyz?role=voice')).status === 200
 
-/** With what a browser's WebSocket is answered. */
-const knock = async ({ url }: Platform) => {
+/** The status and Retry-After that answer a browser's WebSocket. */
+const openingAnswer = async ({ url }: Platform) => {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/voice`, 'sip')
   const told = await Promise.race([
     once(socket, 'open').then(() => ({ status: 101, later: undefined })),
@@ -39,8 +39,8 @@ const knock = async ({ url }: Platform) => {
   return told
 }
 
-/** The database as it is reached over a network that may fail. */
-const distant = async (t: TestContext): Promise<{ url: string; relay: Relay }> => {
+/** The database behind a network that may fail. */
+const databaseBehindRelay = async (t: TestContext): Promise<{ url: string; relay: Relay }> => {
   const url = new URL(db.url)
   const folder = url.searchParams.get('host')
   const relay = await makeRelay(t, folder ? `${folder}/.s.PGSQL.5432` : Number(url.port || 5432))
@@ -49,22 +49,25 @@ const distant = async (t: TestContext): Promise<{ url: string; relay: Relay }> =
   return { url: url.href, relay }
 }
 
-/** A call to a telephone that was answered. */
+/** An answered call to a telephone. */
 const talk = async (t: TestContext, platform: Platform) => {
-  const { carrier, browser, trunk } = await openExchange(t, platform)
+  const { carrier, browser, trunk } = await openVoicePlatform(t, platform)
   const [user = ''] = await usersOf(platform)
   const phone = await browser(user)
-  const { dialled } = await dial(phone, fromBrowser(phone, '+447700900555'), await kept(t, makeSoftphone()))
-  const { ends } = await answer(await carrier.call(), await kept(t, makeTelephone()))
+  const { dialled } = await dial(phone, fromBrowser(phone, '+447700900555'), await closedAfter(t, makeSoftphone()))
+  const { ends } = await answer(await carrier.call(), await closedAfter(t, makeTelephone()))
   await until(async () => dialled.session)
-  /** So that the next call goes to the next carrier. */
+  /** Removes the trunk, so that the next call uses the next carrier. */
   const leave = (by: Platform) => by.call('DELETE', `/operator/connections/${trunk}`)
   return { phone, ends, dialled, leave }
 }
 
 const newest = async ({ call }: Platform) => (await call('GET', '/open/voip/call-history')).body.cdrs[0]
 
-/** Until the newest call was closed by whoever has taken over, and the carrier knows. @returns its record */
+/**
+ * Waits until the process that took over has closed the newest call and the carrier knows.
+ * @returns the call's record
+ */
 const closedBy = async (next: Platform, ends: readonly string[]) => {
   const began = Date.now()
   const cdr = await until(async () => {
@@ -72,11 +75,11 @@ const closedBy = async (next: Platform, ends: readonly string[]) => {
     return found.active === false ? found : null
   }, 60)
   await until(async () => ends.length > 0, 60)
-  // Ten seconds are the promise; a busy machine is given more.
+  // The promise is ten seconds; a busy machine is given more.
   assert.ok(Date.now() - began < 60_000, `${Date.now() - began} ms`)
   assert.deepEqual([cdr.status, cdr.end_reason], ['COMPLETED', 'interrupted'])
   assert.deepEqual(ends, ['remote'])
-  await until(() => runs(next))
+  await until(() => runsCalls(next))
   return cdr
 }
 
@@ -85,18 +88,22 @@ describe('of several processes', () => {
   let second: Platform
   before(async () => {
     first = await start({ TRUNKLINE_SANDBOX: 'true' })
-    // The very port of the first, which lets nobody else have it before.
+    // Processes without the sandbox show no number that the sandbox sold.
+    await db.run`
+      insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
+      select id, gen_random_uuid(), '+442079460599', 'Proved', 'GB', 'CI', true from accounts limit 1`
+    // All processes use one port, which the first holds exclusively.
     second = await start({ TRUNKLINE_ROLES: 'api,voice', TRUNKLINE_SIP_PORT: String(first.voicePort) })
   })
   after(() => Promise.all(started.map((one) => one.end('SIGKILL'))))
 
-  test('one runs the calls; another one refuses them, says why, and takes over when that one is killed', async (t) => {
-    assert.deepEqual(await standing(first), { state: 'running' })
-    await until(async () => (await standing(second)).state === 'standby')
-    assert.equal((await standing(second)).reason, 'another process runs the calls')
-    assert.deepEqual([await runs(first), await runs(second)], [true, false])
-    assert.deepEqual(await knock(second), { status: 503, later: '2' })
-    assert.equal((await knock(first)).status, 101)
+  test('one process runs the calls; another one refuses them, says why, and takes over when the first is killed', async (t) => {
+    assert.deepEqual(await voiceState(first), { state: 'running' })
+    await until(async () => (await voiceState(second)).state === 'standby')
+    assert.equal((await voiceState(second)).reason, 'another process runs the calls')
+    assert.deepEqual([await runsCalls(first), await runsCalls(second)], [true, false])
+    assert.deepEqual(await openingAnswer(second), { status: 503, later: '2' })
+    assert.equal((await openingAnswer(first)).status, 101)
     assert.match(second.output(), /another process runs the calls: this one takes over/)
 
     await buyNumber(first)
@@ -104,26 +111,45 @@ describe('of several processes', () => {
     await first.end('SIGKILL')
     await closedBy(second, ends)
     await leave(second)
-    // And the next one is a call like any other, at the same port.
+    // The next call works as any other, at the same port.
     const next = await talk(t, second)
     assert.equal((await newest(second)).active, true)
     await next.dialled.session?.bye()
     await until(async () => (await newest(second)).active === false)
   })
 
-  test('one that hung, or lost its database, has lost the calls, and changes nothing of them when it goes on', async (t) => {
-    const { url, relay } = await distant(t)
+  test('a code by call can be requested from any process, and the one that runs the calls places it', async (t) => {
+    const runner = (await runsCalls(first).catch(() => false)) ? first : second
+    const asked = await start({ TRUNKLINE_ROLES: 'api' })
+    const { carrier } = await openVoicePlatform(t, runner, { prefixes: ['4420794605'] })
+    const path = '/open/voip/caller-ids'
+    const body = { phone_number: '+442079460501', method: 'call', from_number: '+442079460599' }
+    const made = await asked.call('POST', path, body)
+    assert.equal(made.status, 201, JSON.stringify(made.body))
+    const telephone = await closedAfter(t, makeTelephone())
+    const { ends } = await answer(await carrier.call(), telephone)
+    await until(async () => telephone.received > 20)
+    await telephone.press(made.body.code)
+    await until(async () => ends.length > 0)
+    await until(async () => {
+      const { caller_ids } = (await asked.call('GET', path)).body
+      return caller_ids.some((one: typeof made.body) => one.phone_number === body.phone_number && one.verified)
+    })
+  })
+
+  test('a process that hung or lost its database loses the calls, and does not change them when it resumes', async (t) => {
+    const { url, relay } = await databaseBehindRelay(t)
     const third = await start({ TRUNKLINE_ROLES: 'api,voice', DATABASE_URL: url })
-    /** Takes the calls from one in the midst of one, and gives it back what it lacked. */
+    /** Makes one process lose the calls during a call, then restores what it lacked. */
     const takeOver = async (from: Platform, next: Platform, stop: () => void, go: () => void) => {
       const { ends, phone, leave } = await talk(t, from)
       stop()
       const closed = await closedBy(next, ends)
       go()
-      // It sends the browsers away, who come back to where the calls are now.
+      // The process disconnects the browsers, which reconnect to the new owner of the calls.
       await until(async () => phone.code === 1001, 60)
-      await until(async () => (await standing(from)).state === 'standby', 60)
-      assert.deepEqual([await runs(from), await runs(next)], [false, true])
+      await until(async () => (await voiceState(from)).state === 'standby', 60)
+      assert.deepEqual([await runsCalls(from), await runsCalls(next)], [false, true])
       const { recording_url: _, ...kept } = closed
       assert.partialDeepStrictEqual(await newest(next), kept)
       await leave(next)
@@ -132,7 +158,7 @@ describe('of several processes', () => {
     await takeOver(second, third, signal('SIGSTOP'), signal('SIGCONT'))
     await takeOver(third, second, relay.mute, relay.up)
 
-    // An operator may ask any process for the end of a call.
+    // An operator may ask any process to end a call.
     const last = await talk(t, second)
     const { uuid, account_uuid } = await newest(third)
     const asking = await third.call('POST', `/operator/accounts/${account_uuid}/calls/${uuid}/hangup`)
@@ -145,10 +171,10 @@ describe('of several processes', () => {
     assert.equal(cut.end_reason, 'operator')
     await last.leave(second)
 
-    // Stopped as it should be, it hands over at once.
+    // A process that is stopped cleanly hands over at once.
     const asked = Date.now()
     await second.end()
-    await until(() => runs(third), 60)
-    t.diagnostic(`handed over ${Date.now() - asked} ms after it was told to stop`)
+    await until(() => runsCalls(third), 60)
+    t.diagnostic(`handed over ${Date.now() - asked} ms after the stop request`)
   })
 })

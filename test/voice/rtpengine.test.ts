@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { clearest } from '../../src/connectors/media/testing.ts'
-import { answer, dial, hears, kept, openCarrier, sdp } from '../../src/connectors/sip/gateway/testing.ts'
+import { maxEnergyShare } from '../../src/adapters/media/tone-testing.ts'
+import { answer, closedAfter, dial, openCarrier, receivesTone, sdp } from '../../src/adapters/sip-gateway/testing.ts'
 import { type Daemon, startRtpengine } from '../media/rtpengine.ts'
 import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
 import { openChromium, openTab } from '../sdk/tab.ts'
-import { activeUsers, addTrunk, endedCall, openPerson, secondsOf, seenBy, voice } from './scene.ts'
+import {
+  activeUsers,
+  addTrunk,
+  callsSeenBy,
+  endedCall,
+  freePortSettings,
+  openBrowserUser,
+  secondsOf,
+} from './voice-fixture.ts'
 
 describe('with rtpengine for its audio', needs('rtpengine'), () => {
   let daemon: Daemon
@@ -16,7 +24,7 @@ describe('with rtpengine for its audio', needs('rtpengine'), () => {
   before(async () => {
     daemon = await startRtpengine()
     platform = await startPlatform(undefined, {
-      ...voice,
+      ...freePortSettings,
       TRUNKLINE_MEDIA_ENGINE: 'rtpengine',
       TRUNKLINE_RTPENGINE: `127.0.0.1:${daemon.port}`,
       TRUNKLINE_RTPENGINE_DTMF: `127.0.0.1:${daemon.dtmfPort}`,
@@ -31,17 +39,17 @@ describe('with rtpengine for its audio', needs('rtpengine'), () => {
   })
 
   test('the platform carries and records the same calls', async (t) => {
-    const person = await openPerson(t, platform, ada)
+    const person = await openBrowserUser(t, platform, ada)
     assert.match(await person.register(), /^200/)
     const handset = '+447700901250'
     const softphone = await person.softphone()
-    const asked = { ...person.toward(handset), headers: [['X-Record', 'true']] as const }
+    const asked = { ...person.dialOptions(handset), headers: [['X-Record', 'true']] as const }
     const { dialled } = await dial(person.web, asked, softphone)
     const session = await until(async () => dialled.session ?? dialled.refused[0])
     assert.ok(typeof session === 'object', String(session))
-    softphone.say(1_000)
-    await hears(softphone, 620)
-    const seen = async () => (await seenBy(platform, handset))[0]
+    softphone.sendTone(1_000)
+    await receivesTone(softphone, 620)
+    const seen = async () => (await callsSeenBy(platform, handset))[0]
     await until(async () => secondsOf((await seen()).tones, 1_000) > 1)
     await session.bye()
 
@@ -52,12 +60,29 @@ describe('with rtpengine for its audio', needs('rtpengine'), () => {
     const frames = (wav.length - 44) / 4
     assert.ok(Math.abs(frames / 8_000 - cdr.duration) <= 4, `${frames / 8_000} s of ${cdr.duration}`)
     const side = (offset: number) => Int16Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))
-    assert.ok(clearest(side(0), 1_000) > 0.9, 'left the agent')
-    assert.ok(clearest(side(2), 620) > 0.9, 'right the far end')
+    assert.ok(maxEnergyShare(side(0), 1_000) > 0.9, 'the agent is on the left')
+    assert.ok(maxEnergyShare(side(2), 620) > 0.9, 'the far end is on the right')
+  })
+
+  test('a landline is verified by the code that its owner types in a call', async () => {
+    const [path, handset] = ['/open/voip/caller-ids', '+442079460401']
+    const { status, body } = await platform.call('POST', path, { phone_number: handset, method: 'call' })
+    assert.equal(status, 201, JSON.stringify(body))
+    const { call_id } = await until(async () => {
+      const [seen] = await callsSeenBy(platform, handset)
+      return seen && secondsOf(seen.tones, 440) > 0.4 ? seen : null
+    })
+    const keys = `/sandbox/handsets/${handset}/calls/${call_id}/keys`
+    assert.equal((await platform.call('POST', keys, { digits: body.code })).body.pressed, true)
+    await until(async () => {
+      const { caller_ids } = (await platform.call('GET', path)).body
+      return caller_ids.some((one: typeof body.caller_id) => one.uuid === body.caller_id.uuid && one.verified)
+    })
+    assert.equal((await platform.call('GET', `/open/voip/call/${body.call_uuid}`)).body.cdr.is_sip_trunk_call, true)
   })
 
   test(
-    'Chromium and a trunk that names no source (a=ssrc) hear each other, after a hold and an ICE restart too; and it is called',
+    'Chromium and a trunk that names no source (a=ssrc) hear each other, also after a hold, an ICE restart and a call to the browser',
     needs('chromium'),
     async (t) => {
       const browser = await openChromium()
@@ -68,13 +93,13 @@ describe('with rtpengine for its audio', needs('rtpengine'), () => {
       await tab.run(`start(${JSON.stringify({ token, logLevel: 'silent' })})`)
       const carrier = await openCarrier(t)
       await addTrunk(platform, { port: carrier.port, prefixes: ['336'] })
-      const telephone = await kept(t, makeTelephone())
-      telephone.say(620)
+      const telephone = await closedAfter(t, makeTelephone())
+      telephone.sendTone(620)
       const answered = async (offer: string) => {
         const own = (await telephone.answer(offer)).replace(/a=ssrc.*\r\n/, '')
         return offer.includes('sendonly') ? own.replace('sendrecv', 'recvonly') : own
       }
-      const both = () => Promise.all([tab.hears(620), hears(telephone, 1_000)])
+      const both = () => Promise.all([tab.waitForTone(620), receivesTone(telephone, 1_000)])
       await tab.run(`dial({ to: '+33612345678' })`)
       const { session } = await answer(
         await carrier.call(),
@@ -92,15 +117,15 @@ describe('with rtpengine for its audio', needs('rtpengine'), () => {
       )
       await both()
       await session.bye()
-      await tab.saw('call disconnect')
+      await tab.waitForEvent('call disconnect')
 
       const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
       await platform.call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { inbound_user_uuid: ada })
       await platform.call('POST', '/sandbox/handsets/+447700901251/calls', { to: numbers[0].phone_number })
-      await tab.saw('incoming')
+      await tab.waitForEvent('incoming')
       await tab.run('call.accept()')
-      await tab.hears(620)
-      await until(async () => secondsOf((await seenBy(platform, '+447700901251'))[0].tones, 1_000) > 1)
+      await tab.waitForTone(620)
+      await until(async () => secondsOf((await callsSeenBy(platform, '+447700901251'))[0].tones, 1_000) > 1)
     },
   )
 })

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { after, test } from 'node:test'
-import { answer, dial, hears, openCarrier } from '../../src/connectors/sip/gateway/testing.ts'
-import { openAgent, openPeer } from '../../src/connectors/sip/testing.ts'
+import { openAgent, openPeer } from '@trunkline/sip/user-agent/testing.ts'
+import { answer, dial, openCarrier, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
 import { makeTelephone } from '../media/telephone.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
-import { activeUsers, addTrunk, endedCall, openPerson, voice } from './scene.ts'
+import { activeUsers, addTrunk, endedCall, freePortSettings, openBrowserUser } from './voice-fixture.ts'
 
-// The acceptance of trunks that do not answer, and of those who call without being one.
+// Trunks that do not answer, and callers that are not trunks.
 
-const platform = await startPlatform(undefined, voice)
+const platform = await startPlatform(undefined, freePortSettings)
 after(() => platform.end())
 const [ada = ''] = await activeUsers(platform)
 await buyNumber(platform)
 
-/** A port that takes everything and says nothing. */
+/** A port that accepts everything and never answers. */
 const silent = async (): Promise<number> => {
   const socket = createSocket('udp4').bind(0, '127.0.0.1')
   await once(socket, 'listening')
@@ -23,41 +23,41 @@ const silent = async (): Promise<number> => {
   return socket.address().port
 }
 
-test('a dead trunk is passed over for the next one; without a next one the caller hears of it within six seconds', async (t) => {
+test('a call on a dead trunk fails over to the next one; without a next one the caller learns of it within six seconds', async (t) => {
   const carrier = await openCarrier(t)
   await addTrunk(platform, { port: await silent(), prefixes: ['336', '337'], priority: 1 }, true)
   await addTrunk(platform, { port: carrier.port, prefixes: ['336'], priority: 2 })
-  const person = await openPerson(t, platform, ada)
+  const person = await openBrowserUser(t, platform, ada)
   assert.match(await person.register(), /^200/)
 
   const softphone = await person.softphone()
-  const { dialled } = await dial(person.web, person.toward('+33612345678'), softphone)
+  const { dialled } = await dial(person.web, person.dialOptions('+33612345678'), softphone)
   const call = await until(async () => carrier.calls.shift())
   call.ring({ status: 180 })
   const telephone = await makeTelephone()
   t.after(() => telephone.close())
   const { session } = await answer(call, telephone)
   await until(async () => dialled.session)
-  telephone.say(620)
-  await hears(softphone, 620)
+  telephone.sendTone(620)
+  await receivesTone(softphone, 620)
   await session.bye()
   assert.equal((await endedCall(platform)).status, 'COMPLETED')
 
   const began = performance.now()
-  const { dialled: lost } = await dial(person.web, person.toward('+33712345678'), await person.softphone())
+  const { dialled: lost } = await dial(person.web, person.dialOptions('+33712345678'), await person.softphone())
   await until(async () => lost.refused[0])
-  // Six seconds are the promise, four of them patience; a busy machine adds its own.
+  // The promise is six seconds, four of them a timeout; a busy machine adds its own delay.
   assert.ok(performance.now() - began < 10_000, `${performance.now() - began} ms`)
   assert.match(lost.refused[0] ?? '', /^(408|50[34])/)
   const cdr = await endedCall(platform, 2)
   assert.deepEqual([cdr.status, cdr.duration, cdr.call_cost.call_price], ['FAILED', 0, 0])
 })
 
-test('a trunk finds that a number is not in use here; a stranger hears nothing at all', async (t) => {
+test('a trunk is refused for an unused number, and a stranger gets no answer at all', async (t) => {
   const { heard, port } = await openPeer(t)
   await addTrunk(platform, { port, prefixes: ['338'] }, true)
   const ping = await until(async () => heard.shift())
-  // The port that the ping came from is where the platform hears trunks.
+  // The platform accepts trunks at the port that sent the ping.
   const [, gateway] =
     /^SIP\/2\.0\/UDP 127\.0\.0\.1:(\d+)/.exec(ping.headers.find(([name]) => name === 'Via')?.[1] ?? '') ?? []
   assert.ok(gateway)
@@ -94,7 +94,7 @@ test('a trunk finds that a number is not in use here; a stranger hears nothing a
       ...[`CSeq: 1 ${method}`, `Contact: <sip:x@127.0.0.2:${stranger.address().port}>`, 'Content-Length: 0', '', ''],
     ].join('\r\n')
   for (const method of ['OPTIONS', 'INVITE', 'REGISTER']) stranger.send(ask(method), Number(gateway), '127.0.0.1')
-  // Whoever comes from a trunk's address, and later, is answered: what the strangers sent has been read by then.
+  // A request from a trunk's address is answered; the strangers' earlier ones have been read by then.
   assert.equal(await invite(agent), '404')
   assert.deepEqual(answers, [])
 })

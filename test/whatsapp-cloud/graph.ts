@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { FaultKind } from '../../simulator/whatsapp-cloud/faults.ts'
-import { inherited } from '../child.ts'
+import type { FaultKind } from '../../simulator/whatsapp-cloud/graph-faults.ts'
+import { inheritedEnvironment } from '../child.ts'
 import type { Answer } from '../platform.ts'
 
 const main = join(import.meta.dirname, '../../simulator/whatsapp-cloud/main.ts')
@@ -15,11 +15,11 @@ const token = 'token of the simulated system user'
 
 type Body = Answer['body']
 
-/** The simulated Graph API, as a process of its own. */
+/** The simulated Graph API, in its own process. */
 export type GraphApi = {
-  /** Of a connection to it. */
+  /** Connection settings for it. */
   readonly settings: Record<string, string>
-  /** Calls its other door. */
+  /** Calls its control interface. */
   control(method: string, path: string, body?: object): Promise<Body>
   fault(kind: FaultKind, options?: object): Promise<void>
   freeze(): void
@@ -31,7 +31,7 @@ export const startGraph = async (): Promise<GraphApi> => {
   const child = spawn(process.execPath, [main], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: {
-      ...inherited,
+      ...inheritedEnvironment,
       SIMULATOR_ACCOUNT: account,
       SIMULATOR_TOKEN: token,
       SIMULATOR_SECRET: appSecret,

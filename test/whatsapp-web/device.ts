@@ -1,13 +1,13 @@
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { ChatVault } from '../../src/connectors/chat-port.ts'
-import { connectWhatsappWeb } from '../../src/connectors/whatsapp-web/network.ts'
+import { connectWhatsappWeb } from '../../src/adapters/whatsapp-web/whatsapp-web-network.ts'
+import type { ChatCredentialStore } from '../../src/ports/chat.ts'
 
 /**
- * The connector alone, as a process that ends itself with SIGKILL at a write of its keys that is told. What it must not lose lies in
- * files of a folder: the keys, and what came in. Takes `{id, to, text}` to send, and `{contact, name}` to keep, a line each; says how
- * it stands and what it did.
+ * The connector alone, in a process that kills itself at a chosen write of its keys. State that must survive is in
+ * files of a folder: the keys and the inbound messages. Reads lines of `{id, to, text}` to send and `{contact, name}`
+ * to store. Writes its state and results.
  */
 const {
   FOLDER: folder = '',
@@ -17,10 +17,10 @@ const {
   KILL = '',
   REFUSALS = '0',
 } = process.env
-/** `before 3` or `after 3`: of the writes since it was connected. */
+/** `before 3` or `after 3`: counts writes since the connection. */
 const [side, at] = [KILL.split(' ')[0], Number(KILL.split(' ')[1])]
 
-/** How often it refuses to keep what came in. */
+/** Number of inbound messages that it refuses to persist. */
 let refusals = Number(REFUSALS)
 
 const say = (told: object) => process.stdout.write(`${JSON.stringify(told)}\n`)
@@ -31,7 +31,7 @@ const kept: { [place: string]: string } = existsSync(file) ? JSON.parse(readFile
 let isCounting = false
 let writes = 0
 
-const vault: ChatVault = {
+const vault: ChatCredentialStore = {
   read: async (_channel, type, ids) =>
     new Map(
       ids.flatMap((id) => {
@@ -42,7 +42,7 @@ const vault: ChatVault = {
   write: async (_channel, entries) => {
     if (isCounting) writes++
     if (isCounting && side === 'before' && writes === at) {
-      // As long as the network needs to answer what was sent before it was written.
+      // Waits until the network has responded to what was sent before the write.
       await new Promise((resolve) => setTimeout(resolve, 300))
       die()
     }
@@ -50,7 +50,7 @@ const vault: ChatVault = {
       if (value) kept[`${type} ${id}`] = value.toString('base64')
       else delete kept[`${type} ${id}`]
     }
-    // All of it or nothing.
+    // Written atomically.
     writeFileSync(`${file}.new`, JSON.stringify(kept))
     renameSync(`${file}.new`, file)
     if (isCounting && side === 'after' && writes === at) die()
@@ -61,7 +61,7 @@ const vault: ChatVault = {
 
 const ignored = async () => {}
 const network = connectWhatsappWeb(JSON.parse(SETTINGS), {
-  vault,
+  credentials: vault,
   home,
   log: (event, details) => say({ log: event, ...details }),
   events: {
@@ -70,7 +70,7 @@ const network = connectWhatsappWeb(JSON.parse(SETTINGS), {
       say({ phase, qr, reason })
     },
     inbound: async (_channel, { id, text }) => {
-      if (refusals-- > 0) throw new Error('kept by nobody')
+      if (refusals-- > 0) throw new Error('not persisted')
       appendFileSync(join(folder, 'inbound'), `${JSON.stringify({ id, text })}\n`)
       say({ inbound: text })
     },
@@ -90,7 +90,7 @@ createInterface({ input: process.stdin })
   .on('line', async (line) => {
     const { id, to, text, contact, name } = JSON.parse(line)
     if (contact) {
-      const told = await network.keepContact?.('one', { number: contact, firstName: name, lastName: '' })
+      const told = await network.saveContact?.('one', { number: contact, firstName: name, lastName: '' })
       return say({ kept: name, outcome: told?.outcome })
     }
     const peer = to.endsWith('@g.us') ? { group: to } : { number: to, remote: null }

@@ -6,11 +6,11 @@ import { temporaryFolder } from '../servers.ts'
 const root = join(import.meta.dirname, '../..')
 const cache = join(root, 'node_modules/.cache/whatsapp-web-7.0.0-rc14')
 
-/** As an operator does it, once for all tests of this checkout; 16 MB, some seconds. */
+/** Installs like an operator, once for all tests of this checkout; 16 MB, some seconds. */
 const install = (): void => {
   const home = `${cache}.${process.pid}`
   mkdirSync(home, { recursive: true })
-  // With what the machine tells npm: its registry, its proxy.
+  // Includes npm's environment: registry and proxy.
   const env = { ...process.env, TRUNKLINE_HOME: home }
   execFileSync(process.execPath, [join(root, 'scripts/whatsapp-web.ts'), '--accept'], {
     cwd: home,
@@ -22,12 +22,12 @@ const install = (): void => {
     renameSync(home, cache)
   } catch (error) {
     rmSync(home, { recursive: true })
-    // Another test file was faster.
+    // Another test file installed it first.
     if (!existsSync(cache)) throw error
   }
 }
 
-/** Where the library is, or why it could not be installed. @throws with CI=true, where packages were installed a moment ago */
+/** Folder of the library, or the reason why it is not installed. @throws with CI=true, where installation must work */
 export const installed = (): { readonly folder: string; readonly skip: false | string } => {
   const folder = join(cache, 'whatsapp-web')
   try {
@@ -39,7 +39,7 @@ export const installed = (): { readonly folder: string; readonly skip: false | s
   }
 }
 
-/** A home in which it is installed. */
+/** A home folder with the library. */
 export const homeWith = (folder: string): string => {
   const home = temporaryFolder()
   symlinkSync(folder, join(home, 'whatsapp-web'))

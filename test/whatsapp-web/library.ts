@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Content, Node, Transactional } from '../../src/connectors/whatsapp-web/library.ts'
-import { keepSessionsWhole } from '../../src/connectors/whatsapp-web/mends.ts'
-import type { Action, Patch } from './state.ts'
+import type { BinaryNode, Content, TransactionalKeys } from '../../src/adapters/whatsapp-web/library.ts'
+import { restoreSessionsOnFailure } from '../../src/adapters/whatsapp-web/library-patches.ts'
+import type { Action, Patch } from './contact-patch.ts'
 
-// What the simulated network uses of the installed library: the binary form of nodes, the messages of the protocol, and Signal
-// for the people on it. Who they are, what they hold, and what the network answers is ours.
+// The parts of the installed library that the simulated network uses: binary nodes, protocol messages, and Signal for
+// the people. Identities, state and responses are our own code.
 
 export type Pair = { readonly public: Uint8Array; readonly private: Uint8Array }
 export type SignedPair = { readonly keyPair: Pair; readonly keyId: number; readonly signature: Uint8Array }
@@ -16,10 +16,10 @@ export type Identity = {
   readonly registrationId: number
 }
 
-type Encrypted = { type: 'pkmsg' | 'msg'; ciphertext: Uint8Array }
+type EncryptedMessage = { type: 'pkmsg' | 'msg'; ciphertext: Uint8Array }
 
 export type Signal = {
-  encryptMessage(given: { jid: string; data: Uint8Array }): Promise<Encrypted>
+  encryptMessage(given: { jid: string; data: Uint8Array }): Promise<EncryptedMessage>
   decryptMessage(given: { jid: string; type: string; ciphertext: Uint8Array }): Promise<Uint8Array>
   encryptGroupMessage(given: {
     group: string
@@ -36,14 +36,14 @@ export type Signal = {
 
 type Codec<T> = { encode(value: object): { finish(): Uint8Array }; decode(bytes: Uint8Array): T }
 
-/** A message as phones open it. */
-export type Opened = Content & {
+/** A decrypted message on a phone. */
+export type DecryptedMessage = Content & {
   readonly groupInviteMessage?: { readonly groupJid?: string | null } | null
 }
 
 export type Library = {
-  encodeBinaryNode(node: Node): Buffer
-  decodeBinaryNode(bytes: Uint8Array): Promise<Node>
+  encodeBinaryNode(node: BinaryNode): Buffer
+  decodeBinaryNode(bytes: Uint8Array): Promise<BinaryNode>
   readonly proto: {
     readonly HandshakeMessage: Codec<{
       readonly clientHello: { readonly ephemeral: Uint8Array }
@@ -57,7 +57,7 @@ export type Library = {
     readonly ADVDeviceIdentity: Codec<object>
     readonly ADVSignedDeviceIdentity: Codec<{ readonly deviceSignature: Uint8Array }>
     readonly ADVSignedDeviceIdentityHMAC: Codec<object>
-    readonly Message: Codec<Opened>
+    readonly Message: Codec<DecryptedMessage>
     readonly SyncdPatch: Codec<Patch>
     readonly SyncActionData: Codec<Action>
   }
@@ -70,23 +70,23 @@ export type Library = {
   hkdf(key: Uint8Array, length: number, options: { salt?: Uint8Array; info?: string }): Uint8Array
   derivePairingCodeKey(code: string, salt: Uint8Array): Promise<Buffer>
   initAuthCreds(): Identity
-  addTransactionCapability(keys: object, log: object, options: object): Transactional
+  addTransactionCapability(keys: object, log: object, options: object): TransactionalKeys
   generateSignalPubKey(key: Uint8Array): Buffer
   encodeWAMessage(content: object): Uint8Array
   unpadRandomMax16(bytes: Uint8Array): Uint8Array
-  normalizeMessageContent(content: Opened): Opened | undefined
+  normalizeMessageContent(content: DecryptedMessage): DecryptedMessage | undefined
   downloadContentFromMessage(file: object, type: string, options: object): Promise<AsyncIterable<Buffer>>
   prepareWAMessageMedia(content: object, options: object): Promise<Content>
   readonly DEFAULT_CONNECTION_CONFIG: { readonly makeSignalRepository: (auth: object, log: object) => Signal }
 }
 
-/** @param folder where it was installed */
+/** @param folder installation folder of the library */
 export const openLibrary = async (folder: string): Promise<Library> => {
   const modules = join(folder, 'node_modules')
-  await keepSessionsWhole(modules)
-  // As its version says.
+  await restoreSessionsOnFailure(modules)
+  // The version is fixed, so the types match.
   return (await import(pathToFileURL(join(modules, 'baileys/lib/index.js')).href)) as Library
 }
 
 const silent = { level: 'silent', trace() {}, debug() {}, info() {}, warn() {}, error() {} }
-export const quiet = { ...silent, child: () => quiet }
+export const silentLogger = { ...silent, child: () => silentLogger }

@@ -1,37 +1,37 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
-import type { Node } from '../../src/connectors/whatsapp-web/library.ts'
+import type { BinaryNode } from '../../src/adapters/whatsapp-web/library.ts'
 import { bytesOf, childOf, node } from './nodes.ts'
 import type { Person } from './person.ts'
 import type { Device, World } from './world.ts'
 
-// What a phone does to link a device: it signs the device's key, and proves by a secret of the code that it has seen the code.
+// Linking a device from a phone: the phone signs the device's key, and the code's secret proves that it saw the code.
 
-/** A device that waits to be linked, and its socket. */
-export type Unlinked = {
+/** A device that waits to be linked, with its socket. */
+export type UnlinkedDevice = {
   readonly refs: readonly string[]
   readonly noiseKey: Buffer
   readonly identityKey: Buffer
-  readonly send: (node: Node) => void
+  readonly send: (node: BinaryNode) => void
   readonly close: () => void
-  /** Of a code that is typed in: what the device hid behind the code. */
+  /** For a typed code: the device's data encrypted with the code. */
   hello: { jid: string; wrapped: Buffer; ref: Buffer } | null
-  typed: ((finish: Node) => void) | null
+  typed: ((finish: BinaryNode) => void) | null
 }
 
 const ctr = (key: Uint8Array, iv: Uint8Array, bytes: Uint8Array) => createCipheriv('aes-256-ctr', key, iv).update(bytes)
 
 let serial = 1
 
-/** @param secret that the phone and the device share by now */
+/** @param secret shared by the phone and the device */
 const link = (
   world: World,
-  { identityKey, noiseKey, send, close }: Unlinked,
+  { identityKey, noiseKey, send, close }: UnlinkedDevice,
   account: Person,
   secret: Buffer,
 ): void => {
   const { proto, Curve } = world.library
   const { signedIdentityKey: own } = account.identity
-  // Those of 99 and above are others' computers.
+  // Device numbers from 99 up belong to other people's computers.
   const place = ++account.lastDevice
   const id = `pair-${serial++}`
   const details = proto.ADVDeviceIdentity.encode({
@@ -76,8 +76,11 @@ const link = (
 type Linking = { device: Device; details: Uint8Array; own: Uint8Array; close: () => void; world: World }
 const linkings = new Map<string, Linking>()
 
-/** The device has signed in its turn: it is linked, and is to come again. True when the node was such an answer. */
-export const finishLink = (answer: Node, send: (node: Node) => void): boolean => {
+/**
+ * Completes a link after the device's own signature; the device must reconnect. Returns true when the node was that
+ * response.
+ */
+export const finishLink = (answer: BinaryNode, send: (node: BinaryNode) => void): boolean => {
   const linking = linkings.get(answer.attrs.id ?? '')
   if (!linking || answer.attrs.type !== 'result') return false
   linkings.delete(answer.attrs.id ?? '')
@@ -94,8 +97,8 @@ export const finishLink = (answer: Node, send: (node: Node) => void): boolean =>
   return true
 }
 
-/** A phone looks at the code of a device. */
-export const scan = (world: World, unlinked: Iterable<Unlinked>, account: Person, qr: string): void => {
+/** Scans the code of a device with a phone. */
+export const scan = (world: World, unlinked: Iterable<UnlinkedDevice>, account: Person, qr: string): void => {
   const [, told = ''] = qr.split('#')
   const [ref = '', noiseKey = '', identityKey = '', secret = ''] = told.split(',')
   const found = [...unlinked].find(({ refs }) => refs.includes(ref))
@@ -106,10 +109,10 @@ export const scan = (world: World, unlinked: Iterable<Unlinked>, account: Person
   link(world, found, account, Buffer.from(secret, 'base64'))
 }
 
-/** A code is typed into a phone: both ends prove that they know it, and agree on a secret. */
+/** Types a code into a phone: both ends prove knowledge of it and derive a secret. */
 export const type = async (
   world: World,
-  unlinked: Iterable<Unlinked>,
+  unlinked: Iterable<UnlinkedDevice>,
   account: Person,
   code: string,
 ): Promise<void> => {
@@ -123,7 +126,7 @@ export const type = async (
   const [salt, iv] = [randomBytes(32), randomBytes(16)]
   const ours = ctr(await derivePairingCodeKey(code, salt), iv, pair.public)
   const { signedIdentityKey: own } = account.identity
-  const finished = new Promise<Node>((resolve) => {
+  const finished = new Promise<BinaryNode>((resolve) => {
     found.typed = resolve
   })
   found.send(

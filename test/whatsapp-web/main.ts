@@ -4,19 +4,19 @@ import { createServer } from 'node:http'
 import { openLibrary } from './library.ts'
 import { scan, type } from './linking.ts'
 import { attach, call, leave, read, shareKeys, write, writeToGroup } from './messages.ts'
-import { makeNetwork } from './server.ts'
+import { makeNetwork } from './simulated-network.ts'
 import { makeWorld } from './world.ts'
 
 /**
- * A network that speaks as WhatsApp does to linked devices, for tests: a program of its own, so that it can be stopped. Prints
- * `{"port", "control"}` on one line. Its other door, `control`, takes what people on it do.
+ * A simulated WhatsApp network for linked devices, as a program that tests can stop. Prints `{"port", "control"}` on
+ * one line. The control port accepts actions of its people.
  */
 const { WHATSAPP_LIBRARY: folder = '', TLS_CERT: cert = '', TLS_KEY: key = '' } = process.env
 const world = makeWorld(await openLibrary(folder))
 const network = makeNetwork(world, { cert, key })
 const port = await network.listen(0)
 
-/** What tests send; each act names what it wants. */
+/** Body of a control request; each action names the properties it needs. */
 type Body = {
   number: string
   to: string
@@ -29,7 +29,7 @@ type Body = {
 }
 
 const digits = (number: string) => number.replace('+', '')
-const acts: { [what: string]: (body: Body) => unknown } = {
+const actions: { [what: string]: (body: Body) => unknown } = {
   people: ({ number }) => void world.person(digits(number)),
   scan: ({ number, qr }) => scan(world, network.unlinked, world.person(digits(number)), qr),
   code: ({ number, code }) => type(world, network.unlinked, world.person(digits(number)), code),
@@ -59,7 +59,7 @@ const acts: { [what: string]: (body: Body) => unknown } = {
       })
     }
   },
-  /** The network ends the sockets of a number, and says why: a code, or 440 for another program that has taken the link. */
+  /** Ends the sockets of a number with a code: 440 when another program has taken the link. */
   end: ({ number, code }) => {
     const [told, content] =
       code === '440' ? [{}, [{ tag: 'conflict', attrs: { type: 'replaced' } }]] : [{ code }, undefined]
@@ -71,29 +71,29 @@ const acts: { [what: string]: (body: Body) => unknown } = {
     const shown = picture && createHash('sha256').update(picture).digest('hex')
     return { received, picture: shown, status, lid, wereRead: [...wereRead] }
   },
-  contacts: ({ number }) => Object.fromEntries(world.person(digits(number)).book.contacts),
-  /** The phone is offline and shares its keys later, or now. */
+  contacts: ({ number }) => Object.fromEntries(world.person(digits(number)).addressBook.contacts),
+  /** The phone is offline and shares its keys later; below, it shares them now. */
   withhold: ({ number }) => {
-    world.person(digits(number)).book.isWithheld = true
+    world.person(digits(number)).addressBook.isWithheld = true
   },
   share: async ({ number }) => {
     const person = world.person(digits(number))
-    person.book.isWithheld = false
+    person.addressBook.isWithheld = false
     for (const device of world.devicesOf(person)) await shareKeys(device)
   },
   rival: ({ number, to }) => {
-    world.person(digits(number)).book.rival = world.person(digits(to)).pnJid
+    world.person(digits(number)).addressBook.concurrentContact = world.person(digits(to)).pnJid
   },
   spoil: ({ number, code }) => {
-    world.person(digits(number)).book.fault = code
+    world.person(digits(number)).addressBook.nextError = code
   },
-  spoiled: ({ number }) => ({ code: world.person(digits(number)).book.fault }),
+  spoiled: ({ number }) => ({ code: world.person(digits(number)).addressBook.nextError }),
   group: ({ number, to }) => {
     const group = world.group('Kills', world.person(digits(number)))
     group.members.set(world.person(digits(to)), { admin: false, creator: false })
     return { id: group.id }
   },
-  asked: ({ group }) => ({ count: world.groups.get(group ?? '')?.asked ?? 0 }),
+  asked: ({ group }) => ({ count: world.groups.get(group ?? '')?.queryCount ?? 0 }),
   devices: ({ number }) => ({ count: world.devicesOf(world.person(digits(number))).length }),
   invited: ({ number }) => ({ groups: world.person(digits(number)).invitedTo }),
   refused: ({ number }) => ({ count: world.person(digits(number)).refusals }),
@@ -106,7 +106,7 @@ const control = createServer(async (request, response) => {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece)
   try {
-    const act = acts[(request.url ?? '').slice(1)]
+    const act = actions[(request.url ?? '').slice(1)]
     if (!act) throw new Error('no such act')
     const told = await act(JSON.parse(Buffer.concat(pieces).toString() || '{}'))
     response.end(JSON.stringify(told ?? {}))

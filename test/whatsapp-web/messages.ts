@@ -1,30 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { Content, Node } from '../../src/connectors/whatsapp-web/library.ts'
+import type { BinaryNode, Content } from '../../src/adapters/whatsapp-web/library.ts'
 import { bytesOf, childOf, childrenOf, node, seconds } from './nodes.ts'
 import type { Person } from './person.ts'
 import type { Device, Group, World } from './world.ts'
 
-// Messages between linked devices and phones: the network sees ciphertexts, and only phones open them.
+// Messages between linked devices and phones. The network sees only ciphertexts; phones decrypt them.
 
 const newId = () => randomBytes(10).toString('hex').toUpperCase()
 
-/** The receipts of a message have its id. */
+/** Key of a pending node: receipts share the id of their message. */
 export const waitingKey = (tag: string, id: string, type: string): string =>
   tag === 'receipt' ? `${tag} ${id} ${type}` : `${tag} ${id}`
 
-/** To a device: at once while it is connected, and again whenever it comes, until it says that it has it. */
-export const give = (device: Device, told: Node): void => {
+/** Sends a node to a device, at once if connected and on every reconnect until acknowledged. */
+export const sendReliably = (device: Device, told: BinaryNode): void => {
   const { id = '', type = '' } = told.attrs
   device.waiting.set(waitingKey(told.tag, id, type), told)
   device.send?.(told)
 }
 
-const receipt = (chat: string, id: string, { type, participant }: { type?: string; participant?: string } = {}): Node =>
-  node('receipt', { id, from: chat, t: seconds(), type, participant })
+const receipt = (
+  chat: string,
+  id: string,
+  { type, participant }: { type?: string; participant?: string } = {},
+): BinaryNode => node('receipt', { id, from: chat, t: seconds(), type, participant })
 
-/** What a device sends: opened by the phone of each recipient, which says that it came. */
-export const deliver = async (world: World, device: Device, message: Node): Promise<void> => {
+/** Delivers a message of a device: each recipient's phone decrypts it and sends a receipt. */
+export const deliver = async (world: World, device: Device, message: BinaryNode): Promise<void> => {
   const { id = '', to = '' } = message.attrs
   const group = world.groups.get(to)
   const each = childrenOf(childOf(message, 'participants'))
@@ -37,26 +40,26 @@ export const deliver = async (world: World, device: Device, message: Node): Prom
     const enc = childOf(one, 'enc')
     const person = world.find(jid)
     if (!person || !enc || /:\d+@/.test(jid)) continue
-    // The network tells phones who a number is: they have one session with it, whatever it is called.
+    // The network reveals the number's identity to phones: they use one session for both addresses.
     const content = await person.open(device.lid, enc.attrs.type ?? '', bytesOf(enc))
     if (content.senderKeyDistributionMessage)
       await person.signal.processSenderKeyDistributionMessage({
         item: content.senderKeyDistributionMessage,
         authorJid: device.lid,
       })
-    // To our own phone goes a copy, wrapped.
-    if (!group && !isOurs(jid)) await person.show(id, content, device.account.lidJid, world)
+    // Our own phone receives a wrapped copy.
+    if (!group && !isOurs(jid)) await person.display(id, content, device.account.lidJid, world)
   }
   for (const person of recipients) {
     if (!person) continue
     if (group && common)
-      await person.show(id, await person.openInGroup(group.id, device.lid, bytesOf(common)), to, world)
+      await person.display(id, await person.openInGroup(group.id, device.lid, bytesOf(common)), to, world)
     const participant = group ? { participant: person.lidJid } : {}
-    give(device, receipt(to, id, participant))
+    sendReliably(device, receipt(to, id, participant))
   }
 }
 
-/** A phone says of everything that it has not read yet that it has. */
+/** Sends read receipts for all unread messages of a phone. */
 export const read = (world: World, person: Person, account: Person): void => {
   for (const { id, chat } of person.unread.splice(0)) {
     const isGroup = chat.endsWith('@g.us')
@@ -64,13 +67,13 @@ export const read = (world: World, person: Person, account: Person): void => {
       type: 'read',
       ...(isGroup ? { participant: person.lidJid } : {}),
     })
-    // Beside the one that says that it came.
-    for (const device of world.devicesOf(account)) give(device, { ...told, attrs: { ...told.attrs } })
+    // In addition to the delivery receipt.
+    for (const device of world.devicesOf(account)) sendReliably(device, { ...told, attrs: { ...told.attrs } })
   }
 }
 
-/** A device says that it has read what a person wrote; in a group it names them as the group does. */
-export const wereRead = (world: World, { attrs, content }: Node): void => {
+/** Records a device's read receipts; in a group they name the author by the group's address. */
+export const wereRead = (world: World, { attrs, content }: BinaryNode): void => {
   const { to = '', participant = '' } = attrs
   const person = world.groups.has(to)
     ? participant.endsWith('@lid')
@@ -87,7 +90,7 @@ const session = async (person: Person, device: Device): Promise<void> => {
   if (!bundle) throw new Error('the device has told no keys')
   const [key] = bundle.keys.splice(0, 1)
   const { generateSignalPubKey } = person.library
-  const pairOf = (of: Node | undefined) => ({
+  const pairOf = (of: BinaryNode | undefined) => ({
     keyId: bytesOf(childOf(of, 'id')).readUIntBE(0, 3),
     publicKey: generateSignalPubKey(bytesOf(childOf(of, 'value'))),
     signature: bytesOf(childOf(of, 'signature')),
@@ -103,24 +106,24 @@ const session = async (person: Person, device: Device): Promise<void> => {
   })
 }
 
-const encrypted = async (person: Person, device: Device, content: object): Promise<Node> => {
+const encrypted = async (person: Person, device: Device, content: object): Promise<BinaryNode> => {
   await session(person, device)
   const data = person.library.encodeWAMessage(content)
   const { type, ciphertext } = await person.signal.encryptMessage({ jid: device.lid, data })
   return node('enc', { v: '2', type }, ciphertext)
 }
 
-/** A phone shares with a device of its account the keys of what it keeps with them. */
+/** Shares the application-state keys of a phone with a device of its account. */
 export const shareKeys = async (device: Device): Promise<void> => {
   const { account } = device
-  if (account.book.isWithheld || device.hasKeys) return
+  if (account.addressBook.isWithheld || device.hasKeys) return
   device.hasKeys = true
   const keyData = {
-    keyData: account.book.secret,
+    keyData: account.addressBook.secret,
     fingerprint: { rawId: 1, currentIndex: 1, deviceIndexes: [0, 1] },
     timestamp: Number(seconds()),
   }
-  const shared = { keys: [{ keyId: { keyId: account.book.keyId }, keyData }] }
+  const shared = { keys: [{ keyId: { keyId: account.addressBook.keyId }, keyData }] }
   const enc = await encrypted(account, device, { protocolMessage: { type: 6, appStateSyncKeyShare: shared } })
   const attrs = {
     id: newId(),
@@ -130,10 +133,10 @@ export const shareKeys = async (device: Device): Promise<void> => {
     type: 'text',
     category: 'peer',
   }
-  give(device, node('message', attrs, [enc]))
+  sendReliably(device, node('message', attrs, [enc]))
 }
 
-/** @param isHidden the network does not tell the device which number it comes from */
+/** @param isHidden true to hide the sender's number from the device */
 export const write = async (
   world: World,
   person: Person,
@@ -144,7 +147,7 @@ export const write = async (
   for (const device of world.devicesOf(account)) {
     const enc = await encrypted(person, device, content)
     const attrs = { id, from: person.lidJid, t: seconds(), type: 'text', notify: `Person ${person.number.slice(-4)}` }
-    give(device, node('message', { ...attrs, sender_pn: isHidden ? undefined : person.pnJid }, [enc]))
+    sendReliably(device, node('message', { ...attrs, sender_pn: isHidden ? undefined : person.pnJid }, [enc]))
   }
   return id
 }
@@ -175,7 +178,7 @@ export const writeToGroup = async (world: World, person: Person, group: Group, c
         type: 'text',
       }
       const enc = await encrypted(person, device, key)
-      give(device, node('message', attrs, [enc, node('enc', { v: '2', type: 'skmsg' }, ciphertext)]))
+      sendReliably(device, node('message', attrs, [enc, node('enc', { v: '2', type: 'skmsg' }, ciphertext)]))
     }
   return id
 }
@@ -185,7 +188,7 @@ export const leave = (world: World, person: Person, group: Group): void => {
   const gone = node('participant', { jid: person.lidJid, phone_number: person.pnJid })
   const attrs = { id: newId(), from: group.id, type: 'w:gp2', participant: person.lidJid, t: seconds() }
   const told = node('notification', attrs, [node('remove', {}, [gone])])
-  for (const member of group.members.keys()) for (const device of world.devicesOf(member)) give(device, told)
+  for (const member of group.members.keys()) for (const device of world.devicesOf(member)) sendReliably(device, told)
 }
 
 export const call = (world: World, person: Person, account: Person): void => {
@@ -193,10 +196,10 @@ export const call = (world: World, person: Person, account: Person): void => {
   const told = node('call', { id: newId(), from: person.lidJid, t: seconds() }, [
     node('offer', about, [node('audio', { enc: 'opus', rate: '16000' })]),
   ])
-  for (const device of world.devicesOf(account)) give(device, told)
+  for (const device of world.devicesOf(account)) sendReliably(device, told)
 }
 
-/** A file of a phone, put where the network keeps files, encrypted. */
+/** Uploads a file of a phone, encrypted. */
 export const attach = async (world: World, person: Person, bytes: Buffer, mimetype: string): Promise<Content> => {
   const upload = async (path: string) => {
     const directPath = world.keep(await readFile(path))

@@ -9,10 +9,10 @@ import { temporaryFolder } from '../servers.ts'
 
 type Body = Answer['body']
 
-/** The simulated network, as a process of its own. */
+/** The simulated network, in its own process. */
 export type WebNetwork = {
   readonly settings: Record<string, unknown>
-  /** What the platform's process needs to believe the network's certificate. */
+  /** Environment in which the platform's process trusts the network's certificate. */
   readonly env: Record<string, string>
   control(what: string, body: object): Promise<Body>
   freeze(): void
@@ -55,7 +55,7 @@ const must = async ({ call }: Platform, path: string, body: object): Promise<Bod
   return answer.body
 }
 
-/** A channel whose phone has not linked it yet. @returns its uuid */
+/** Makes a channel that is not linked yet. @returns its uuid */
 export const makeChannel = async (
   platform: Platform,
   network: WebNetwork,
@@ -82,7 +82,7 @@ export const connected = (platform: Platform, channel: string): Promise<Body> =>
     return status.connection_status === 'C' && status
   }, 60)
 
-/** A channel that a phone has linked by scanning its code. */
+/** Makes a channel that a phone has linked by scanning its code. */
 export const linkChannel = async (platform: Platform, network: WebNetwork, number: string): Promise<string> => {
   const channel = await makeChannel(platform, network, number)
   const qr = await until(async () => (await statusOf(platform, channel)).qr_code, 60)

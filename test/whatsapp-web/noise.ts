@@ -1,13 +1,15 @@
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
 import type { Library, Pair } from './library.ts'
 
-// The network's side of the handshake: Noise_XX_25519_AESGCM_SHA256, with a header of its own before the first frame.
+// Server side of the handshake: Noise_XX_25519_AESGCM_SHA256, with a protocol header before the first frame.
 
 const mode = Buffer.from('Noise_XX_25519_AESGCM_SHA256\0\0\0\0')
 const header = Buffer.from([0x57, 0x41, 6, 3])
 
-/** What WhatsApp's servers show everyone: signed by the key that the application has built in. The key of the server itself is
- *  not compared with it by the library, so that this network can show it too. */
+/**
+ * The public certificates of WhatsApp's servers, signed by the key that the application contains. The library does not
+ * compare them with the server's key, so this network can present them too.
+ */
 const certificates = Buffer.from(
   'CncKMwjjAhADGiCRKg7Kg1iu4CSulwLBaxX51Tefw6VXGgZqcr5OEbXIRiDQ04bOBijQjZ/TBhJA34Bj82jAHhLpCWBNVBlGnFDieamd8+138S57uMt9ke9mrn5r4+VepwBPKEgHjob6bR70rlCmWDkxZv+CfVjIAxJ2CjIIAxAAGiAcUamsMDmUxsjQuS6hh4pTNHZZnMWZ++o1mX2aqQzOYiCAka6+Bij/3rfcBhJAJw8pRkhTn+1IcOJQVN1OlZg6uikYnCumyO7acFVVX3U3QPXsGSq2TCbCbWrebSC593Su43EgprIDlfU8ZgWFBw==',
   'base64',
@@ -34,11 +36,11 @@ const open = (key: Uint8Array, counter: number, bytes: Uint8Array, about: Uint8A
 
 const none = Buffer.alloc(0)
 
-/** One connection. `frame` gives what is to be written back at once, and hands on what was read. */
+/** A connection. `frame` returns the bytes to send back and passes on decrypted payloads. */
 export class Noise {
   private readonly library: Library
-  private readonly own: Pair
-  private readonly fixed: Pair
+  private readonly ephemeralKey: Pair
+  private readonly staticKey: Pair
   private buffered: Buffer = none
   private hash: Uint8Array = mode
   private salt: Uint8Array = mode
@@ -49,35 +51,35 @@ export class Noise {
   private write: Uint8Array = none
   private reads = 0
   private writes = 0
-  /** The client's lasting key, which is that of a linked device. */
+  /** The client's static key, which identifies a linked device. */
   client: Uint8Array = none
 
   constructor(library: Library) {
     this.library = library
-    this.own = library.Curve.generateKeyPair()
-    this.fixed = library.Curve.generateKeyPair()
+    this.ephemeralKey = library.Curve.generateKeyPair()
+    this.staticKey = library.Curve.generateKeyPair()
   }
 
-  private mix(key: Uint8Array): void {
+  private mixKey(key: Uint8Array): void {
     const both = this.library.hkdf(key, 64, { salt: this.salt, info: '' })
     this.salt = both.subarray(0, 32)
     this.key = both.subarray(32)
     this.counter = 0
   }
 
-  private note(bytes: Uint8Array): void {
+  private mixHash(bytes: Uint8Array): void {
     this.hash = sha256(Buffer.concat([this.hash, bytes]))
   }
 
-  private hide(bytes: Uint8Array): Buffer {
+  private encryptAndHash(bytes: Uint8Array): Buffer {
     const hidden = seal(this.key, this.counter++, bytes, this.hash)
-    this.note(hidden)
+    this.mixHash(hidden)
     return hidden
   }
 
-  private show(bytes: Uint8Array): Buffer {
+  private decryptAndHash(bytes: Uint8Array): Buffer {
     const shown = open(this.key, this.counter++, bytes, this.hash)
-    this.note(bytes)
+    this.mixHash(bytes)
     return shown
   }
 
@@ -87,7 +89,7 @@ export class Noise {
     return Buffer.concat([size, bytes])
   }
 
-  /** A node, ready for the socket. */
+  /** Encrypts and frames a node. */
   pack(bytes: Uint8Array): Buffer {
     return this.framed(seal(this.write, this.writes++, bytes, none))
   }
@@ -95,31 +97,31 @@ export class Noise {
   private hello(frame: Uint8Array): Buffer {
     const { Curve, proto } = this.library
     const { ephemeral } = proto.HandshakeMessage.decode(frame).clientHello
-    this.note(header)
-    this.note(ephemeral)
-    this.note(this.own.public)
-    this.mix(Curve.sharedKey(this.own.private, ephemeral))
-    const fixed = this.hide(this.fixed.public)
-    this.mix(Curve.sharedKey(this.fixed.private, ephemeral))
-    const payload = this.hide(certificates)
-    const serverHello = { ephemeral: this.own.public, static: fixed, payload }
+    this.mixHash(header)
+    this.mixHash(ephemeral)
+    this.mixHash(this.ephemeralKey.public)
+    this.mixKey(Curve.sharedKey(this.ephemeralKey.private, ephemeral))
+    const fixed = this.encryptAndHash(this.staticKey.public)
+    this.mixKey(Curve.sharedKey(this.staticKey.private, ephemeral))
+    const payload = this.encryptAndHash(certificates)
+    const serverHello = { ephemeral: this.ephemeralKey.public, static: fixed, payload }
     return this.framed(proto.HandshakeMessage.encode({ serverHello }).finish())
   }
 
   private finish(frame: Uint8Array): Uint8Array {
     const { Curve, hkdf, proto } = this.library
     const { clientFinish } = proto.HandshakeMessage.decode(frame)
-    this.client = this.show(clientFinish.static)
-    this.mix(Curve.sharedKey(this.own.private, this.client))
-    const payload = this.show(clientFinish.payload)
+    this.client = this.decryptAndHash(clientFinish.static)
+    this.mixKey(Curve.sharedKey(this.ephemeralKey.private, this.client))
+    const payload = this.decryptAndHash(clientFinish.payload)
     const both = hkdf(none, 64, { salt: this.salt, info: '' })
     this.read = both.subarray(0, 32)
     this.write = both.subarray(32)
     return payload
   }
 
-  /** Takes bytes of the socket. */
-  take(
+  /** Processes bytes of the socket. */
+  receive(
     bytes: Buffer,
     told: { reply(bytes: Buffer): void; entered(payload: Uint8Array): void; node(bytes: Buffer): void },
   ): void {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Content, Node } from '../../src/connectors/whatsapp-web/library.ts'
-import { type Identity, type Library, type Opened, type Pair, quiet, type Signal } from './library.ts'
+import type { BinaryNode, Content } from '../../src/adapters/whatsapp-web/library.ts'
+import { AddressBook } from './app-state.ts'
+import { type DecryptedMessage, type Identity, type Library, type Pair, type Signal, silentLogger } from './library.ts'
 import { node } from './nodes.ts'
-import { AddressBook } from './state.ts'
 
-export type Received = {
+export type ReceivedMessage = {
   readonly id: string
   text: string
   digest?: string
@@ -36,24 +36,24 @@ const storeOf = () => {
   }
 }
 
-/** Somebody with a phone: an identity, the keys that others find of it, and what came to it. */
+/** A person with a phone: identity, public keys and received messages. */
 export class Person {
   readonly number: string
   readonly lid: string
   readonly identity: Identity
   readonly signal: Signal
-  readonly received: Received[] = []
+  readonly received: ReceivedMessage[] = []
   readonly unread: { id: string; chat: string }[] = []
-  /** What they wrote that somebody has read, by its ids. */
+  /** Ids of own messages that a recipient has read. */
   readonly wereRead = new Set<string>()
   readonly invitedTo: string[] = []
-  /** The number of the device that was linked last. */
+  /** Number of the last linked device. */
   lastDevice = 0
-  /** Messages for them that the network refused. */
+  /** Count of messages to them that the network refused. */
   refusals = 0
   status = 'Hey there! I am using this.'
   picture: Buffer | null = null
-  readonly book: AddressBook
+  readonly addressBook: AddressBook
   readonly library: Library
   private readonly store = storeOf()
   private nextPreKey = 1
@@ -64,10 +64,10 @@ export class Person {
     this.number = digits
     this.lid = lid
     this.identity = library.initAuthCreds()
-    this.book = new AddressBook(library)
+    this.addressBook = new AddressBook(library)
     const options = { maxCommitRetries: 1, delayBetweenTriesMs: 1 }
-    const keys = library.addTransactionCapability(this.store, quiet, options)
-    this.signal = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds: this.identity, keys }, quiet)
+    const keys = library.addTransactionCapability(this.store, silentLogger, options)
+    this.signal = library.DEFAULT_CONNECTION_CONFIG.makeSignalRepository({ creds: this.identity, keys }, silentLogger)
   }
 
   get pnJid(): string {
@@ -78,8 +78,8 @@ export class Person {
     return `${this.lid}@lid`
   }
 
-  /** What somebody needs to write first. */
-  async bundle(jid: string): Promise<Node> {
+  /** Key bundle for a first message. */
+  async bundle(jid: string): Promise<BinaryNode> {
     const { registrationId, signedIdentityKey, signedPreKey } = this.identity
     const id = this.nextPreKey++
     const pair: Pair = this.library.Curve.generateKeyPair()
@@ -97,19 +97,19 @@ export class Person {
     ])
   }
 
-  /** Opens what was encrypted for this phone. */
-  async open(from: string, type: string, ciphertext: Uint8Array): Promise<Opened> {
+  /** Decrypts a message for this phone. */
+  async open(from: string, type: string, ciphertext: Uint8Array): Promise<DecryptedMessage> {
     const opened = await this.signal.decryptMessage({ jid: from, type, ciphertext })
     return this.library.proto.Message.decode(this.library.unpadRandomMax16(opened))
   }
 
-  async openInGroup(group: string, from: string, ciphertext: Uint8Array): Promise<Opened> {
+  async openInGroup(group: string, from: string, ciphertext: Uint8Array): Promise<DecryptedMessage> {
     const opened = await this.signal.decryptGroupMessage({ group, authorJid: from, msg: ciphertext })
     return this.library.proto.Message.decode(this.library.unpadRandomMax16(opened))
   }
 
-  /** Shows a message to whoever holds the phone: each once, as applications do. */
-  async show(id: string, content: Content, chat: string, ca: { host: string }): Promise<void> {
+  /** Shows a message on the phone; duplicates are dropped, as in applications. */
+  async display(id: string, content: Content, chat: string, ca: { host: string }): Promise<void> {
     const said = this.library.normalizeMessageContent(content)
     if (!said || this.received.some((one) => one.id === id)) return
     if (said.protocolMessage) {
@@ -124,7 +124,7 @@ export class Person {
     const text = said.conversation || said.extendedTextMessage?.text || file?.caption || ''
     if (!text && !file && !place) return
     const group = chat.endsWith('@g.us') ? { group: chat } : {}
-    const received: Received = { id, text, ...group }
+    const received: ReceivedMessage = { id, text, ...group }
     if (place) received.pin = { latitude: place.degreesLatitude ?? 0, longitude: place.degreesLongitude ?? 0 }
     if (file) received.digest = await this.digestOf(file, said, ca)
     this.received.push(received)

@@ -1,10 +1,10 @@
-import type { Node } from '../../src/connectors/whatsapp-web/library.ts'
+import type { BinaryNode } from '../../src/adapters/whatsapp-web/library.ts'
 import { shareKeys } from './messages.ts'
 import { bytesOf, childOf, childrenOf, node, seconds } from './nodes.ts'
 import type { Person } from './person.ts'
 import type { Device, Group, World } from './world.ts'
 
-// What a linked device may ask: an answer for each `xmlns`, as its content; an error by its code.
+// Queries of linked devices: a handler per `xmlns` returns the content, or throws an error code.
 
 export class Refusal extends Error {
   readonly code: number
@@ -14,8 +14,8 @@ export class Refusal extends Error {
   }
 }
 
-type Answer = readonly Node[]
-type Query = (world: World, device: Device, iq: Node) => Answer | Promise<Answer>
+type Answer = readonly BinaryNode[]
+type Query = (world: World, device: Device, iq: BinaryNode) => Answer | Promise<Answer>
 
 const keys: Query = async (world, device, iq) => {
   const [asked] = childrenOf(iq)
@@ -40,7 +40,7 @@ const keys: Query = async (world, device, iq) => {
   return [node('list', {}, await Promise.all(users))]
 }
 
-/** As the network writes a number: those of Brazil without the 9 that was put before them in 2012. */
+/** A number as the network writes it: those of Brazil without the 9 that was inserted in 2012. */
 const written = (digits: string): string => digits.replace(/^(55\d\d)9(\d{8})$/, '$1$2')
 
 const usync: Query = (world, _device, iq) => {
@@ -65,7 +65,7 @@ const usync: Query = (world, _device, iq) => {
   return [node('usync', {}, [node('list', {}, users)])]
 }
 
-const shownGroup = ({ id, name, description, creator, members }: Group): Node =>
+const groupNode = ({ id, name, description, creator, members }: Group): BinaryNode =>
   node(
     'group',
     {
@@ -91,15 +91,20 @@ const shownGroup = ({ id, name, description, creator, members }: Group): Node =>
     ],
   )
 
-/** Numbers that end in 7 are added by their contacts alone. */
-const isShy = ({ number }: Person): boolean => number.endsWith('7')
+/** Numbers ending in 7 allow only their contacts to add them. */
+const allowsOnlyContacts = ({ number }: Person): boolean => number.endsWith('7')
 
-const join = (world: World, group: Group, jid: string, told: (code: string, more?: readonly Node[]) => Node): Node => {
+const join = (
+  world: World,
+  group: Group,
+  jid: string,
+  told: (code: string, more?: readonly BinaryNode[]) => BinaryNode,
+): BinaryNode => {
   const person = world.find(jid)
   if (!person) return told('404')
   if (group.members.has(person)) return told('409')
   if (person.number.endsWith('5')) throw new Refusal(500, 'internal-server-error')
-  if (isShy(person)) return told('403', [node('add_request', { code: 'CODE', expiration: '1893456000' })])
+  if (allowsOnlyContacts(person)) return told('403', [node('add_request', { code: 'CODE', expiration: '1893456000' })])
   group.members.set(person, { admin: false, creator: false })
   return told('200')
 }
@@ -110,22 +115,22 @@ const groups: Query = (world, device, iq) => {
   if (asked?.tag === 'create') {
     const group = world.group(asked.attrs.subject ?? '', account)
     for (const { attrs } of childrenOf(asked)) {
-      // Numbers that end in 5 are left out of a new group, and when they are added the network fails.
+      // Numbers ending in 5 are omitted from a new group, and adding them fails.
       if (!world.find(attrs.jid ?? '')?.number.endsWith('5'))
         join(world, group, attrs.jid ?? '', (code) => node('participant', { code }))
     }
-    return [shownGroup(group)]
+    return [groupNode(group)]
   }
   if (asked?.tag === 'participating') {
     const mine = [...world.groups.values()].filter(({ members }) => members.has(account))
-    return [node('groups', {}, mine.map(shownGroup))]
+    return [node('groups', {}, mine.map(groupNode))]
   }
   const group = world.groups.get(iq.attrs.to ?? '')
   if (!group?.members.has(account)) throw new Refusal(404, 'item-not-found')
   switch (asked?.tag) {
     case 'query':
-      group.asked++
-      return [shownGroup(group)]
+      group.queryCount++
+      return [groupNode(group)]
     case 'description': {
       const text = bytesOf(childOf(asked, 'body')).toString()
       group.description = text ? { id: asked.attrs.id ?? '', text } : null
@@ -137,7 +142,7 @@ const groups: Query = (world, device, iq) => {
     case 'demote': {
       const outcomes = childrenOf(asked).map(({ attrs }) => {
         const jid = attrs.jid ?? ''
-        const told = (code: string, more: readonly Node[] = []) =>
+        const told = (code: string, more: readonly BinaryNode[] = []) =>
           node('participant', { jid, ...(code === '200' ? {} : { error: code }) }, more)
         if (asked.tag === 'add') return join(world, group, jid, told)
         const person = world.find(jid)
@@ -175,24 +180,25 @@ const media: Query = (world) => [
   node('media_conn', { auth: 'of a test', ttl: '300' }, [node('host', { hostname: world.host })]),
 ]
 
-/** What phone and devices keep together: what is new of it, and a change if there is one. */
-const appState: Query = (_world, { account: { book } }, iq) => {
+/** Synchronises application state: returns new patches and applies a change. */
+const appState: Query = (_world, { account: { addressBook } }, iq) => {
   const collections = childrenOf(childOf(iq, 'sync')).map((asked) => {
     const { name = '', version = '0' } = asked.attrs
     const change = childOf(asked, 'patch')
     if (name !== 'critical_unblock_low') return node('collection', { name, version })
     if (!change) {
-      const news = book.patches.slice(Number(version)).map((patch) => node('patch', {}, patch))
-      return node('collection', { name, version: String(book.version) }, [node('patches', {}, news)])
+      const news = addressBook.patches.slice(Number(version)).map((patch) => node('patch', {}, patch))
+      return node('collection', { name, version: String(addressBook.version) }, [node('patches', {}, news)])
     }
-    if (book.rival !== null) book.add(book.rival, { fullName: 'Of the phone' })
-    book.rival = null
-    const fault = book.fault ?? (Number(version) === book.version ? null : '409')
-    book.fault = null
+    if (addressBook.concurrentContact !== null)
+      addressBook.add(addressBook.concurrentContact, { fullName: 'Of the phone' })
+    addressBook.concurrentContact = null
+    const fault = addressBook.nextError ?? (Number(version) === addressBook.version ? null : '409')
+    addressBook.nextError = null
     if (fault !== null)
       return node('collection', { name, type: 'error' }, [node('error', { code: fault, text: 'not taken' })])
-    book.take(bytesOf(change))
-    return node('collection', { name, version: String(book.version) })
+    addressBook.applyPatch(bytesOf(change))
+    return node('collection', { name, version: String(addressBook.version) })
   })
   return [node('sync', {}, collections)]
 }

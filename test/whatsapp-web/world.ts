@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import type { Node } from '../../src/connectors/whatsapp-web/library.ts'
+import type { BinaryNode } from '../../src/adapters/whatsapp-web/library.ts'
 import type { Library } from './library.ts'
 import { bare } from './nodes.ts'
 import { Person } from './person.ts'
 
-/** What a linked device has told of itself, and what waits for it. */
+/** A linked device with its keys and pending nodes. */
 export type Device = {
   readonly account: Person
   readonly jid: string
   readonly lid: string
   readonly noiseKey: Buffer
   readonly identityKey: Buffer
-  bundle: { registration: Buffer; skey: Node; keys: Node[] } | null
-  /** Whether the phone has shared its keys with it. */
+  bundle: { registration: Buffer; skey: BinaryNode; keys: BinaryNode[] } | null
+  /** True once the phone has shared its keys. */
   hasKeys: boolean
-  /** Not yet acknowledged, by their ids. */
-  readonly waiting: Map<string, Node>
-  send: ((node: Node) => void) | null
+  /** Unacknowledged nodes by id. */
+  readonly waiting: Map<string, BinaryNode>
+  send: ((node: BinaryNode) => void) | null
 }
 
 export type Group = {
@@ -26,14 +26,14 @@ export type Group = {
   picture: Buffer | null
   readonly creator: Person
   readonly members: Map<Person, { admin: boolean; creator: boolean }>
-  /** How often somebody asked what it is. */
-  asked: number
+  /** Count of metadata queries. */
+  queryCount: number
 }
 
-/** Who and what there is on the network. */
+/** People, devices, groups and files of the network. */
 export const makeWorld = (library: Library) => {
   const people = new Map<string, Person>()
-  /** By the address with the device, of either kind. */
+  /** By device address of either kind. */
   const devices = new Map<string, Device>()
   const groups = new Map<string, Group>()
   const files = new Map<string, Buffer>()
@@ -44,7 +44,7 @@ export const makeWorld = (library: Library) => {
     devices,
     groups,
     files,
-    /** Where files lie, `host:port`. */
+    /** Host of the files, `host:port`. */
     host: '',
     person: (digits: string): Person => {
       const known = people.get(digits)
@@ -53,7 +53,7 @@ export const makeWorld = (library: Library) => {
       people.set(digits, person)
       return person
     },
-    /** Whoever an address names, with or without a device; undefined when nobody. */
+    /** The person of an address, with or without a device, or undefined. */
     find: (jid: string): Person | undefined => {
       const [user = '', server] = bare(jid).split('@')
       return server === 'lid' ? people.values().find(({ lid }) => lid === user) : people.get(user)
@@ -62,7 +62,7 @@ export const makeWorld = (library: Library) => {
     group: (name: string, creator: Person): Group => {
       const id = `1203630${randomBytes(6).readUIntBE(0, 6)}@g.us`
       const members = new Map([[creator, { admin: true, creator: true }]])
-      const group: Group = { id, name, description: null, picture: null, creator, members, asked: 0 }
+      const group: Group = { id, name, description: null, picture: null, creator, members, queryCount: 0 }
       groups.set(id, group)
       return group
     },

@@ -1,29 +1,29 @@
 import { C } from 'jssip'
 import type { RTCSession } from 'jssip/lib/RTCSession'
+import { closeStream, type MediaChoice, openMicrophone, play } from './audio-devices.ts'
+import { type CallEnd, callEndOf, errorOf, lostCause, type SessionEnd } from './call-end.ts'
 import { Emitter } from './emitter.ts'
-import { type CallEnd, type Ended, errorOf, lostCause, readEnd } from './ending.ts'
-import { VoiceError } from './fault.ts'
-import { closeStream, type MediaChoice, openMicrophone, play } from './media.ts'
-import { isBroken, watchPath } from './path.ts'
-import { makeMeter, type Quality } from './quality.ts'
+import { isIceBroken, watchIce } from './ice-monitor.ts'
+import { makeQualityMeter, type Quality } from './quality.ts'
+import { VoiceError } from './voice-error.ts'
 
 export type CallStatus = 'pending' | 'ringing' | 'accepted' | 'disconnected' | 'failed'
 
 export type CallEvents = {
   ringing: undefined
   accepted: undefined
-  /** Once, however it ended. */
+  /** Emitted exactly once, when the call ends for any reason. */
   disconnect: CallEnd
   mute: { readonly muted: boolean }
-  /** The other side holds too. */
+  /** Emitted for a hold by either side. */
   hold: { readonly onHold: boolean; readonly by: 'local' | 'remote' }
-  /** Every two seconds while somebody talks. */
+  /** Emitted every two seconds from the answer on. */
   quality: Quality
   error: VoiceError
 }
 
-/** @internal What a call needs of its Device. */
-export type CallGround = {
+/** @internal The services of the Device that a call uses. */
+export type CallDeps = {
   readonly direction: 'inbound' | 'outbound'
   readonly remoteIdentity: string
   readonly customHeaders: Record<string, string>
@@ -31,49 +31,51 @@ export type CallGround = {
   readonly media: MediaChoice
   readonly iceServers: RTCIceServer[]
   isConnected(): boolean
-  /** Once the connection is back. */
-  later(run: () => void): void
-  over(call: Call): void
+  /** Runs a function once the connection is restored. */
+  onReconnect(run: () => void): void
+  onEnd(call: Call): void
 }
 
-const qualityMs = 2_000
-/** A server of ours needs none of the browser's addresses: we do not wait for the last one. */
-const candidatesMs = 250
+const qualityIntervalMs = 2_000
+/**
+ * Wait for further ICE candidates. The server needs no address of the browser, so the last candidate is not awaited.
+ */
+const candidateWaitMs = 250
 const retryMs = 100
 
-/** One call, from the first ring to its end. Made by a Device. */
+/** A call, from the first ring to its end. Created by a Device. */
 export class Call extends Emitter<CallEvents> {
   readonly direction: 'inbound' | 'outbound'
-  /** The number called, or the caller's; of another user of the account, their uuid. */
+  /** The number of the other side; for another user of the account, the uuid of that user. */
   readonly remoteIdentity: string
-  /** Headers of the call that began with `X-`, without it. */
+  /** Headers of the call that begin with `X-`, by name without that prefix. */
   readonly customHeaders: Readonly<Record<string, string>>
   private readonly rtc: RTCSession
-  private readonly ground: CallGround
+  private readonly deps: CallDeps
   private readonly media: MediaChoice
   private readonly speaker = new Audio()
   private microphone: MediaStream | null
   private status: CallStatus = 'pending'
   private isAccepting = false
-  private changing: Promise<void> = Promise.resolve()
-  private stopMeter = () => {}
+  private pendingReinvite: Promise<void> = Promise.resolve()
+  private stopQuality = () => {}
 
   /** @internal */
-  constructor(rtc: RTCSession, ground: CallGround) {
+  constructor(rtc: RTCSession, deps: CallDeps) {
     super()
     this.rtc = rtc
-    this.ground = ground
-    this.direction = ground.direction
-    this.remoteIdentity = ground.remoteIdentity
-    this.customHeaders = ground.customHeaders
-    this.microphone = ground.microphone
-    this.media = { ...ground.media }
+    this.deps = deps
+    this.direction = deps.direction
+    this.remoteIdentity = deps.remoteIdentity
+    this.customHeaders = deps.customHeaders
+    this.microphone = deps.microphone
+    this.media = { ...deps.media }
     this.speaker.autoplay = true
     this.listen()
-    if (rtc.connection) this.hear(rtc.connection)
+    if (rtc.connection) this.attachConnection(rtc.connection)
   }
 
-  /** JsSIP's session; its `connection` is the RTCPeerConnection. */
+  /** The session of JsSIP; its `connection` is the RTCPeerConnection. */
   get session(): { readonly connection: RTCPeerConnection } {
     return this.rtc
   }
@@ -82,10 +84,10 @@ export class Call extends Emitter<CallEvents> {
     return this.status
   }
 
-  /** Takes a call that came in. @throws VoiceError MEDIA_DENIED, MEDIA_FAILED, CALL_FAILED */
+  /** Accepts an incoming call. @throws VoiceError MEDIA_DENIED, MEDIA_FAILED, CALL_FAILED */
   async accept(): Promise<void> {
     const isRinging = this.direction === 'inbound' && !this.isOver && this.status !== 'accepted'
-    if (!isRinging || this.isAccepting) throw new VoiceError('CALL_FAILED', 'There is nothing to accept')
+    if (!isRinging || this.isAccepting) throw new VoiceError('CALL_FAILED', 'This call cannot be accepted')
     this.isAccepting = true
     try {
       const microphone = await openMicrophone(this.media.inputDeviceId)
@@ -94,26 +96,26 @@ export class Call extends Emitter<CallEvents> {
         throw new VoiceError('CALL_FAILED', 'The caller has hung up')
       }
       this.microphone = microphone
-      this.rtc.answer({ mediaStream: microphone, pcConfig: { iceServers: this.ground.iceServers } })
-      this.hear(this.rtc.connection)
+      this.rtc.answer({ mediaStream: microphone, pcConfig: { iceServers: this.deps.iceServers } })
+      this.attachConnection(this.rtc.connection)
     } finally {
       this.isAccepting = false
     }
   }
 
-  /** Refuses a call that came in. @param code SIP status, 300 to 699 */
+  /** Rejects an incoming call. @param code SIP status, 300 to 699 */
   reject(code = 486): void {
     if (this.direction !== 'inbound' || this.isOver || this.status === 'accepted')
-      throw new VoiceError('CALL_FAILED', 'There is nothing to reject')
+      throw new VoiceError('CALL_FAILED', 'This call cannot be rejected')
     this.rtc.terminate({ status_code: code })
   }
 
-  /** Hangs up, or takes a call back that was not answered yet. */
+  /** Hangs up, or cancels a call that is not answered yet. */
   disconnect(): void {
     if (this.isOver) return
-    if (this.ground.isConnected()) this.rtc.terminate()
+    if (this.deps.isConnected()) this.rtc.terminate()
     else {
-      this.ground.later(() => this.rtc.isEnded() || this.rtc.terminate())
+      this.deps.onReconnect(() => this.rtc.isEnded() || this.rtc.terminate())
       this.end({ reason: 'hangup', by: 'local', status: null, message: '' })
     }
   }
@@ -128,10 +130,13 @@ export class Call extends Emitter<CallEvents> {
     return this.rtc.isMuted().audio === true
   }
 
-  /** Resolves when the other side knows. @throws VoiceError CALL_FAILED, TRANSPORT_LOST */
+  /**
+   * Holds or resumes the call. Resolves when the other side has confirmed.
+   * @throws VoiceError CALL_FAILED, TRANSPORT_LOST
+   */
   hold(on = true): Promise<void> {
-    const done = this.changing.then(() => this.change(on))
-    this.changing = done.catch(() => {})
+    const done = this.pendingReinvite.then(() => this.applyHold(on))
+    this.pendingReinvite = done.catch(() => {})
     return done
   }
 
@@ -139,14 +144,15 @@ export class Call extends Emitter<CallEvents> {
     return this.rtc.isOnHold().local
   }
 
-  /** Presses keys, by RFC 4733: 0 to 9, *, #, A to D; a comma waits for two seconds. @throws VoiceError CALL_FAILED */
+  /** Sends DTMF digits (RFC 4733): 0 to 9, *, #, A to D; a comma waits two seconds. @throws VoiceError CALL_FAILED */
   sendDigits(digits: string): void {
-    if (!/^[0-9A-D*#,]+$/i.test(digits)) throw new VoiceError('CALL_FAILED', `These are no keys: ${digits}`)
-    if (this.isOver || this.status === 'pending') throw new VoiceError('CALL_FAILED', 'Nobody can hear keys yet')
+    if (!/^[0-9A-D*#,]+$/i.test(digits)) throw new VoiceError('CALL_FAILED', `Not DTMF digits: ${digits}`)
+    if (this.isOver || this.status === 'pending')
+      throw new VoiceError('CALL_FAILED', 'Digits can be sent only during a call')
     this.rtc.sendDTMF(digits, { transportType: C.DTMF_TRANSPORT.RFC2833, duration: 100, interToneGap: 70 })
   }
 
-  /** Speaks through another microphone from now on. @throws VoiceError MEDIA_DENIED, MEDIA_FAILED */
+  /** Switches to another microphone. @throws VoiceError MEDIA_DENIED, MEDIA_FAILED */
   async setInputDevice(id: string): Promise<void> {
     const before = this.microphone
     if (before) {
@@ -162,46 +168,48 @@ export class Call extends Emitter<CallEvents> {
     this.media.inputDeviceId = id
   }
 
-  /** Is heard through another device from now on, where the browser lets one choose. */
+  /** Switches to another output device, if the browser supports that. */
   async setOutputDevice(id: string): Promise<void> {
     if ('setSinkId' in this.speaker) await this.speaker.setSinkId(id)
     this.media.outputDeviceId = id
   }
 
-  /** @internal Resolves once the INVITE has left. @throws VoiceError CALL_FAILED */
-  sent(): Promise<void> {
+  /** @internal Resolves once the INVITE is sent. @throws VoiceError CALL_FAILED */
+  inviteSent(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.rtc.on('sending', () => resolve())
       this.on('disconnect', ({ message, status }) => reject(new VoiceError('CALL_FAILED', message, status)))
     })
   }
 
-  /** @internal The connection broke: what was answered goes on, as its sound does; what only rang does not. */
-  connectionLost(): void {
+  /** @internal Handles a broken connection: an answered call continues, a ringing one ends. */
+  handleDisconnect(): void {
     if (this.status !== 'accepted') this.rtc.terminate({ cause: lostCause })
   }
 
-  /** @internal Does the server still know of this call (RFC 3261, 12.2.1.2)? Its sound may need another way, too. */
-  check(): void {
+  /**
+   * @internal Ends the call if the server does not know it (RFC 3261, 12.2.1.2); else repairs its media path if needed.
+   */
+  checkDialog(): void {
     if (this.rtc.isEnded()) return
     const eventHandlers = {
       onDialogError: () => this.rtc.isEnded() || this.rtc.terminate({ cause: lostCause }),
-      // Asked before anything is changed: JsSIP ends a call whose change gets no answer.
-      onSuccessResponse: () => this.mendPath(),
+      // Only after a success: JsSIP ends a call whose re-INVITE is not answered.
+      onSuccessResponse: () => this.restartIce(),
     }
-    // Not among JsSIP's types: a request within the dialog, as its own are sent.
-    ;(this.rtc as unknown as InDialog).sendRequest('OPTIONS', { eventHandlers })
+    // Missing in the types of JsSIP: sends a request within the dialog.
+    ;(this.rtc as unknown as InDialogSession).sendRequest('OPTIONS', { eventHandlers })
   }
 
   private get isOver(): boolean {
     return this.status === 'disconnected' || this.status === 'failed'
   }
 
-  /** Another network has other addresses: what stopped to flow is joined anew (RFC 8839, 4.4.1.1.1). */
-  private mendPath(): void {
+  /** Restarts ICE while media is interrupted, as a new network has new addresses (RFC 8839, 4.4.1.1.1). */
+  private restartIce(): void {
     const restart = { rtcOfferConstraints: { iceRestart: true } }
-    const isWanted = () => this.status === 'accepted' && this.ground.isConnected() && isBroken(this.rtc.connection)
-    this.changing = this.changing.then(async () => {
+    const isWanted = () => this.status === 'accepted' && this.deps.isConnected() && isIceBroken(this.rtc.connection)
+    this.pendingReinvite = this.pendingReinvite.then(async () => {
       while (isWanted()) if (await this.reinvite((done) => this.rtc.renegotiate(restart, done))) return
     })
   }
@@ -209,13 +217,13 @@ export class Call extends Emitter<CallEvents> {
   private listen(): void {
     const { rtc } = this
     rtc.on('progress', () => {
-      if (this.status === 'pending') this.become('ringing')
+      if (this.status === 'pending') this.setStatus('ringing')
     })
     rtc.on('accepted', () => {
-      this.become('accepted')
-      this.measure()
+      this.setStatus('accepted')
+      this.startQuality()
     })
-    const ended = (end: Ended) => this.end(readEnd(end, this.status === 'accepted'))
+    const ended = (end: SessionEnd) => this.end(callEndOf(end, this.status === 'accepted'))
     rtc.on('ended', ended)
     rtc.on('failed', ended)
     rtc.on('muted', () => this.emit('mute', { muted: true }))
@@ -224,52 +232,52 @@ export class Call extends Emitter<CallEvents> {
       this.emit('hold', { onHold, by: event.originator === 'remote' ? 'remote' : 'local' })
     rtc.on('hold', held(true))
     rtc.on('unhold', held(false))
-    // Another one for each description that is made.
+    // Differs for each description.
     let isReady: (() => void) | null = null
     rtc.on('icecandidate', ({ ready }) => {
-      if (ready !== isReady) setTimeout(ready, candidatesMs)
+      if (ready !== isReady) setTimeout(ready, candidateWaitMs)
       isReady = ready
     })
   }
 
-  private become(status: 'ringing' | 'accepted'): void {
+  private setStatus(status: 'ringing' | 'accepted'): void {
     this.status = status
     this.emit(status, undefined)
   }
 
-  private hear(connection: RTCPeerConnection): void {
-    watchPath(connection, () => {
-      if (this.ground.isConnected()) this.check()
+  private attachConnection(connection: RTCPeerConnection): void {
+    watchIce(connection, () => {
+      if (this.deps.isConnected()) this.checkDialog()
     })
     connection.addEventListener('track', ({ track }) => {
       this.speaker.srcObject = new MediaStream([track])
       play(this.speaker, this.media.outputDeviceId).catch((error) => {
-        if (!this.isOver) this.emit('error', new VoiceError('MEDIA_FAILED', 'The sound cannot be played', null, error))
+        if (!this.isOver) this.emit('error', new VoiceError('MEDIA_FAILED', 'The audio cannot be played', null, error))
       })
     })
   }
 
-  private measure(): void {
-    const meter = makeMeter(this.rtc.connection, () => this.rtc.isOnHold().local || this.rtc.isOnHold().remote)
+  private startQuality(): void {
+    const meter = makeQualityMeter(this.rtc.connection, () => this.rtc.isOnHold().local || this.rtc.isOnHold().remote)
     const timer = setInterval(async () => {
       const quality = await meter().catch(() => null)
       if (quality && !this.isOver) this.emit('quality', quality)
-    }, qualityMs)
-    this.stopMeter = () => clearInterval(timer)
+    }, qualityIntervalMs)
+    this.stopQuality = () => clearInterval(timer)
   }
 
-  /** JsSIP refuses while another change is under way, ours or theirs. */
-  private async change(on: boolean): Promise<void> {
+  /** Retries because JsSIP refuses while another re-INVITE of either side is in progress. */
+  private async applyHold(on: boolean): Promise<void> {
     for (;;) {
-      if (this.status !== 'accepted') throw new VoiceError('CALL_FAILED', 'There is no call to hold')
+      if (this.status !== 'accepted') throw new VoiceError('CALL_FAILED', 'Only an answered call can be held')
       if (this.isOnHold() === on) return
-      if (!this.ground.isConnected()) throw new VoiceError('TRANSPORT_LOST', 'The server cannot hear of it now')
+      if (!this.deps.isConnected()) throw new VoiceError('TRANSPORT_LOST', 'The connection to the server is broken')
       const isDone = await this.reinvite((done) => (on ? this.rtc.hold({}, done) : this.rtc.unhold({}, done)))
       if (isDone) return
     }
   }
 
-  /** @returns false when it has to be tried again */
+  /** @returns false if it must be retried */
   private reinvite(begin: (done: () => void) => boolean): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = this.on('disconnect', () => resolve(true))
@@ -285,14 +293,14 @@ export class Call extends Emitter<CallEvents> {
     if (this.isOver) return
     const isFailed = end.by !== 'local' && this.status !== 'accepted' && end.reason !== 'canceled'
     this.status = isFailed || end.reason === 'failed' ? 'failed' : 'disconnected'
-    this.stopMeter()
+    this.stopQuality()
     closeStream(this.microphone)
     this.speaker.srcObject = null
-    this.ground.over(this)
+    this.deps.onEnd(this)
     const error = errorOf(end)
     if (error) this.emit('error', error)
     this.emit('disconnect', end)
   }
 }
 
-type InDialog = { sendRequest(method: string, options: { eventHandlers: Record<string, () => void> }): void }
+type InDialogSession = { sendRequest(method: string, options: { eventHandlers: Record<string, () => void> }): void }

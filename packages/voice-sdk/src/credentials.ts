@@ -1,7 +1,7 @@
-import { VoiceError } from './fault.ts'
 import { readToken } from './token.ts'
+import { VoiceError } from './voice-error.ts'
 
-/** What `POST /open/sdk/credentials` answers. */
+/** The response of `POST /open/sdk/credentials`. */
 export type Credentials = {
   readonly sip: {
     readonly uri: string
@@ -14,17 +14,17 @@ export type Credentials = {
   readonly ice_servers: RTCIceServer[]
 }
 
-const patienceMs = 15_000
+const timeoutMs = 15_000
 
-/** A browser does not say which of both it was. */
-const unreached = (baseUrl: string): string => {
+/** Describes a failed request. The browser does not distinguish network and CORS failures. */
+const describeUnreachable = (baseUrl: string): string => {
   const isOwn = new URL(baseUrl).origin === location.origin
   return isOwn
     ? `${baseUrl} cannot be reached`
     : `${baseUrl} cannot be reached, or ${location.origin} is not among its TRUNKLINE_CORS_ORIGINS`
 }
 
-const refused = (token: string, status: number, message: string): VoiceError => {
+const errorOfStatus = (token: string, status: number, message: string): VoiceError => {
   if (status === 401)
     return readToken(token).until <= Date.now()
       ? new VoiceError('TOKEN_EXPIRED', 'The token has expired', status)
@@ -34,8 +34,8 @@ const refused = (token: string, status: number, message: string): VoiceError => 
 }
 
 /**
- * Exchanges a token for credentials of SIP and TURN that end with it.
- * @param renew true for a Device that goes on: it stays the same one
+ * Exchanges a token for SIP and TURN credentials that expire with it.
+ * @param renew true if the Device continues and keeps its generation
  * @throws VoiceError TOKEN_INVALID, TOKEN_EXPIRED, AUTH_ERROR, CONFIG_FETCH_FAILED
  */
 export const fetchCredentials = async (baseUrl: string, token: string, renew: boolean): Promise<Credentials> => {
@@ -45,15 +45,15 @@ export const fetchCredentials = async (baseUrl: string, token: string, renew: bo
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ renew }),
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(timeoutMs),
     }).catch((error) => {
-      throw failed(unreached(baseUrl), error)
+      throw failed(describeUnreachable(baseUrl), error)
     })
     const body = await answer.json()
-    if (!answer.ok) throw refused(token, answer.status, String(body.error_message ?? `HTTP ${answer.status}`))
-    if (typeof body.sip?.ws_url !== 'string') throw failed(`${baseUrl} gave no credentials`, null)
+    if (!answer.ok) throw errorOfStatus(token, answer.status, String(body.error_message ?? `HTTP ${answer.status}`))
+    if (typeof body.sip?.ws_url !== 'string') throw failed(`${baseUrl} returned no credentials`, null)
     return body
   } catch (error) {
-    throw error instanceof VoiceError ? error : failed(`${baseUrl} did not answer as it should`, error)
+    throw error instanceof VoiceError ? error : failed(`${baseUrl} returned an invalid response`, error)
   }
 }

@@ -1,20 +1,20 @@
-type Listener<About> = (about: About) => void
+type Listener<Payload> = (payload: Payload) => void
 type Handlers<Events> = { [Name in keyof Events]?: Map<Listener<Events[Name]>, Listener<Events[Name]>> }
 
-/** Events by name; a listener that throws holds nobody else back. */
+/** Emits events by name. A listener that throws does not stop the others. */
 export class Emitter<Events> {
-  /** What is called, by what was given. */
+  /** Functions to call, by the listener that was passed. */
   private readonly handlers: Handlers<Events> = {}
 
-  /** @returns what takes the listener away again */
+  /** @returns a function that removes the listener */
   on<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
-    return this.keep(name, listener, listener)
+    return this.addListener(name, listener, listener)
   }
 
   once<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
-    return this.keep(name, listener, (about) => {
+    return this.addListener(name, listener, (payload) => {
       this.off(name, listener)
-      listener(about)
+      listener(payload)
     })
   }
 
@@ -22,12 +22,12 @@ export class Emitter<Events> {
     this.handlers[name]?.delete(listener)
   }
 
-  protected emit<Name extends keyof Events>(name: Name, about: Events[Name]): void {
+  protected emit<Name extends keyof Events>(name: Name, payload: Events[Name]): void {
     for (const run of [...(this.handlers[name]?.values() ?? [])]) {
       try {
-        run(about)
+        run(payload)
       } catch (error) {
-        // As the browser does with a listener of its own: told, and the others go on.
+        // Reports the error and continues, as the browser does with its own listeners.
         reportError(error)
       }
     }
@@ -37,7 +37,7 @@ export class Emitter<Events> {
     for (const name in this.handlers) delete this.handlers[name]
   }
 
-  private keep<Name extends keyof Events>(
+  private addListener<Name extends keyof Events>(
     name: Name,
     listener: Listener<Events[Name]>,
     run: Listener<Events[Name]>,

@@ -1,4 +1,4 @@
-/** Headers of one's own: with or without `X-` before the name; as an object, or as lines `Name: value`. */
+/** Custom headers, with or without `X-` before the name; as an object, or as lines `Name: value`. */
 export type ExtraHeaders = { readonly [name: string]: string } | readonly string[]
 
 const isLines = (headers: ExtraHeaders): headers is readonly string[] => Array.isArray(headers)
@@ -8,7 +8,10 @@ const pairs = (headers: ExtraHeaders): (readonly [string, string])[] =>
     ? headers.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1)] as const)
     : Object.entries(headers)
 
-/** By name without `X-`; what is no token of RFC 3261 (25.1) is left out, and no value ends its line. */
+/**
+ * Returns headers by name without `X-`. Drops names that are not tokens (RFC 3261, 25.1) and removes line breaks from
+ * values.
+ */
 export const readHeaders = (headers: ExtraHeaders = {}): Record<string, string> =>
   Object.fromEntries(
     pairs(headers)
@@ -16,15 +19,15 @@ export const readHeaders = (headers: ExtraHeaders = {}): Record<string, string> 
       .filter(([name]) => /^[\w.!%*+`'~-]+$/.test(name)),
   )
 
-/** As JsSIP wants them. */
+/** Formats headers for JsSIP. */
 export const writeHeaders = (headers: Record<string, string>): string[] =>
   Object.entries(headers).map(([name, value]) => `X-${name}: ${value}`)
 
-/** The headers of a request as JsSIP keeps them. */
-export type Received = { readonly [name: string]: readonly { readonly raw: string }[] }
+/** The headers of a request in the form of JsSIP. */
+export type ReceivedHeaders = { readonly [name: string]: readonly { readonly raw: string }[] }
 
-/** Those of a request that begin with `X-`, by name without it. */
-export const customHeaders = (received: Received): Record<string, string> =>
+/** Returns the headers of a request that begin with `X-`, by name without that prefix. */
+export const customHeaders = (received: ReceivedHeaders): Record<string, string> =>
   Object.fromEntries(
     Object.entries(received)
       .filter(([name]) => /^x-/i.test(name))

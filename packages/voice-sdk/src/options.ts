@@ -1,43 +1,43 @@
+import type { MediaChoice } from './audio-devices.ts'
 import type { Call } from './call.ts'
-import type { VoiceError } from './fault.ts'
 import type { ExtraHeaders } from './headers.ts'
-import type { MediaChoice } from './media.ts'
+import type { VoiceError } from './voice-error.ts'
 
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug'
 
 export type DeviceOptions = {
-  /** Of `POST /open/sdk/access-token`, which your server asks for. */
+  /** A token that your server obtains with `POST /open/sdk/access-token`. */
   token: string
-  /** The installation; the token's issuer unless told. */
+  /** Base URL of the installation. Default: the issuer of the token. */
   baseUrl?: string
-  /** What goes to the console: `warn` unless told. */
+  /** Level of messages on the console. Default: `warn`. */
   logLevel?: LogLevel
-  /** False, unless told: who calls while there is a call hears that the line is busy. */
+  /** Whether calls may come in during a call; if not, the caller receives busy. Default: false. */
   allowIncomingWhileBusy?: boolean
-  /** In place of those that the server names. */
+  /** ICE servers. Default: those of the server. */
   iceServers?: RTCIceServer[]
-  /** Read anew for every call. */
+  /** Devices to use; read again for every call. */
   media?: MediaChoice
-  /** Played while somebody calls. */
+  /** URL of the sound that plays while an incoming call rings. */
   ringtoneUrl?: string
-  /** Of every call that is made here. */
+  /** Headers of every outgoing call. */
   defaultExtraHeaders?: ExtraHeaders
-  /** How long before the token's end `tokenWillExpire` comes, ms: 60,000 unless told. */
+  /** Time between `tokenWillExpire` and the expiry of the token, ms. Default: 60,000. */
   tokenExpiryLeadMs?: number
 }
 
 export type Dial = {
   /** A number in E.164, or the uuid of another user of the account. */
   to: string
-  /** The number that is shown to the other side: one of the account's caller IDs. */
+  /** The number that the other side sees: one of the caller IDs of the account. */
   from?: string
-  /** Another name for `from`, which wins. */
+  /** Alias of `from`; takes precedence over it. */
   callerId?: string
-  /** Of this call, beside the default ones. */
+  /** Headers of this call, in addition to the default ones. */
   headers?: ExtraHeaders
 }
 
-/** Who has the place now, what ended, who was locked out, or that it was wished. */
+/** `replaced` by a newer device, token `expired`, user `suspended`, or `requested` by unregister(). */
 export type UnregisterReason = 'replaced' | 'expired' | 'suspended' | 'requested'
 
 export type DeviceEvents = {

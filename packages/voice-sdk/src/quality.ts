@@ -1,22 +1,24 @@
-/** How a call sounds at the moment: measured over the last seconds, at this end. */
+/** The quality of a call at this end, measured over the last seconds. */
 export type Quality = {
-  /** Mean opinion score as ITU-T G.107 estimates it: 1 (bad) to 4.4 (as good as a telephone gets). */
+  /** Estimated mean opinion score (ITU-T G.107): 1 (bad) to 4.4 (best possible on a telephone). */
   readonly mos: number
-  /** Of what came in: lost, in percent; its jitter in milliseconds. */
+  /** Loss of received packets, percent. */
   readonly lossPercent: number
+  /** Jitter of received packets, milliseconds. */
   readonly jitterMs: number
-  /** To the server and back; null before it was measured. */
+  /** Round-trip time to the server, milliseconds; null before the first measurement. */
   readonly roundTripMs: number | null
-  /** Since the call began. */
+  /** Since the start of the call. */
   readonly packetsReceived: number
+  /** Since the start of the call. */
   readonly packetsSent: number
-  /** Such as `audio/PCMU`. */
+  /** MIME type, for example `audio/PCMU`. */
   readonly codec: string | null
 }
 
-type Counted = { received: number; lost: number }
+type PacketCounts = { received: number; lost: number }
 
-type Line = {
+type StatsEntry = {
   readonly type: string
   readonly id: string
   readonly codecId?: string
@@ -30,11 +32,14 @@ type Line = {
   readonly currentRoundTripTime?: number
 }
 
-/** Buffers, packets and the sound card: what no statistics show, ms. */
+/** Delay of buffers, packetisation and the sound card, which no statistics contain, ms. */
 const fixedDelayMs = 60
 
-/** G.107 with the defaults of its table 3; loss as of G.711 that is concealed (G.113: Ie 0, Bpl 25.1). A figure to compare calls by. */
-export const opinion = (lossPercent: number, jitterMs: number, roundTripMs: number): number => {
+/**
+ * Estimates the mean opinion score: G.107 with the defaults of its table 3 and G.711 with concealed loss (G.113: Ie 0,
+ * Bpl 25.1). The figure serves to compare calls.
+ */
+export const estimateMos = (lossPercent: number, jitterMs: number, roundTripMs: number): number => {
   const delay = roundTripMs / 2 + 2 * jitterMs + fixedDelayMs
   const late = delay > 177.3 ? 0.11 * (delay - 177.3) : 0
   const r = Math.max(0, 93.2 - 0.024 * delay - late - (95 * lossPercent) / (lossPercent + 25.1))
@@ -44,37 +49,37 @@ export const opinion = (lossPercent: number, jitterMs: number, roundTripMs: numb
 
 const round = (value: number, digits = 0): number => Number(value.toFixed(digits))
 
-/** Measures a connection again and again: each figure is of the time since the one before. @param isHeld nothing need come */
-export const makeMeter = (connection: RTCPeerConnection, isHeld: () => boolean) => {
-  let before: Counted = { received: 0, lost: 0 }
+/** Returns a function that measures the quality since its last call. @param isHeld whether no packets are expected */
+export const makeQualityMeter = (connection: RTCPeerConnection, isHeld: () => boolean) => {
+  let before: PacketCounts = { received: 0, lost: 0 }
   return async (): Promise<Quality | null> => {
     const report = await connection.getStats()
-    const lines: Line[] = []
-    report.forEach((line: Line) => {
-      lines.push(line)
+    const entries: StatsEntry[] = []
+    report.forEach((entry: StatsEntry) => {
+      entries.push(entry)
     })
-    const inbound = lines.find(({ type, kind }) => type === 'inbound-rtp' && kind === 'audio')
-    const outbound = lines.find(({ type, kind }) => type === 'outbound-rtp' && kind === 'audio')
+    const inbound = entries.find(({ type, kind }) => type === 'inbound-rtp' && kind === 'audio')
+    const outbound = entries.find(({ type, kind }) => type === 'outbound-rtp' && kind === 'audio')
     if (!inbound) return null
-    const pair = lines.find(({ type, nominated }) => type === 'candidate-pair' && nominated)
+    const pair = entries.find(({ type, nominated }) => type === 'candidate-pair' && nominated)
     const now = { received: inbound.packetsReceived ?? 0, lost: Math.max(0, inbound.packetsLost ?? 0) }
-    // A browser counts anew after some changes of the media.
+    // Browsers reset the counters after some media changes.
     if (now.received < before.received) before = { received: 0, lost: 0 }
     const received = now.received - before.received
     const lost = Math.max(0, now.lost - before.lost)
     before = now
-    // What does not come at all is not counted as lost: there is no later packet to tell of it.
+    // No packets at all count as 100 % loss: browsers detect loss only from a later packet.
     const lossPercent = received + lost > 0 ? (100 * lost) / (received + lost) : isHeld() ? 0 : 100
     const jitterMs = (inbound.jitter ?? 0) * 1_000
     const roundTripMs = pair?.currentRoundTripTime === undefined ? null : pair.currentRoundTripTime * 1_000
     return {
-      mos: round(opinion(lossPercent, jitterMs, roundTripMs ?? 0), 2),
+      mos: round(estimateMos(lossPercent, jitterMs, roundTripMs ?? 0), 2),
       lossPercent: round(lossPercent, 1),
       jitterMs: round(jitterMs),
       roundTripMs: roundTripMs === null ? null : round(roundTripMs),
       packetsReceived: now.received,
       packetsSent: outbound?.packetsSent ?? 0,
-      codec: lines.find(({ id }) => id === inbound.codecId)?.mimeType ?? null,
+      codec: entries.find(({ id }) => id === inbound.codecId)?.mimeType ?? null,
     }
   }
 }

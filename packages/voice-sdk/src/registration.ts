@@ -1,240 +1,243 @@
 import { type Credentials, fetchCredentials } from './credentials.ts'
-import { VoiceError } from './fault.ts'
-import { Line, type LineEvents } from './line.ts'
 import type { UnregisterReason } from './options.ts'
+import { SipConnection, type SipConnectionEvents } from './sip-connection.ts'
 import { type Claims, readToken } from './token.ts'
+import { VoiceError } from './voice-error.ts'
 
-export type RegistrationEvents = Pick<LineEvents, 'invited' | 'said'> & {
+export type RegistrationEvents = Pick<SipConnectionEvents, 'incomingCall' | 'messageLine'> & {
   registered(): void
   reconnected(): void
   reconnecting(): void
-  /** The connection broke, whether or not anybody was registered. */
-  broken(): void
-  left(reason: UnregisterReason): void
-  /** A registration that stood was not taken again; it is tried once more by itself. */
+  /** The connection broke, registered or not. */
+  disconnected(): void
+  unregistered(reason: UnregisterReason): void
+  /** The server refused to renew the registration. It is retried automatically. */
   refused(error: VoiceError): void
-  /** A call is under way: the line is kept for it. */
+  /** Whether a call is in progress, which needs the connection. */
   isBusy(): boolean
 }
 
-/** The codes with which the server closes a connection. */
-const dismissals: Record<number, UnregisterReason> = { 4001: 'replaced', 4002: 'expired', 4003: 'suspended' }
-/** After a registration that the server could not take just now, ms. */
+/** Close codes of the server. */
+const closeReasons: Record<number, UnregisterReason> = { 4001: 'replaced', 4002: 'expired', 4003: 'suspended' }
+/** Delay before a refused registration is retried, ms. */
 const retryMs = 5_000
 
-type Standing = 'away' | 'here' | 'reconnecting'
+type RegistrationState = 'away' | 'here' | 'reconnecting'
 
-const refusal = (status: number | null, reason: string): VoiceError => {
+const refusalError = (status: number | null, reason: string): VoiceError => {
   if (status === null) return new VoiceError('REGISTER_ERROR', `The registration was not answered: ${reason}`)
   const code = [401, 403, 407].includes(status) ? 'AUTH_ERROR' : 'REGISTRATION_FAILED'
-  return new VoiceError(code, `The registration was refused: ${status} ${reason}`, status)
+  return new VoiceError(code, `The registration was refused: ${reason} (${status})`, status)
 }
 
-const destroyed = () => new VoiceError('NOT_REGISTERED', 'The Device was destroyed')
+const destroyedError = () => new VoiceError('NOT_REGISTERED', 'The Device was destroyed')
 
-/** Whether the server has us, by a token, over a line; through broken connections, refusals and newer devices. */
+/** Registers at the server with a token. Handles broken connections, refusals and newer devices. */
 export class Registration {
   iceServers: RTCIceServer[] = []
   private readonly server: string | undefined
   private readonly events: RegistrationEvents
   private token: string
-  private known: Claims
-  private line: Line | null = null
-  /** Which device of the user this is: the newest one has the registration. Null for a new one. */
+  private currentClaims: Claims
+  private connection: SipConnection | null = null
+  /**
+   * Generation of this device; the newest device of a user has the registration. Null before the first registration.
+   */
   private generation: number | null = null
-  private standing: Standing = 'away'
-  private entered: { resolve(): void; reject(error: VoiceError): void } | null = null
-  private withdrawn: (status: number | null) => void = () => {}
+  private state: RegistrationState = 'away'
+  private pendingRegistration: { resolve(): void; reject(error: VoiceError): void } | null = null
+  private resolveUnregister: (status: number | null) => void = () => {}
   private isDestroyed = false
   private stopRetry = () => {}
 
   /** @throws VoiceError TOKEN_INVALID */
   constructor(token: string, server: string | undefined, events: RegistrationEvents) {
     this.token = token
-    this.known = readToken(token)
+    this.currentClaims = readToken(token)
     this.server = server
     this.events = events
   }
 
   get claims(): Claims {
-    return this.known
+    return this.currentClaims
   }
 
-  get isAway(): boolean {
-    return this.standing === 'away'
+  get isUnregistered(): boolean {
+    return this.state === 'away'
   }
 
   get isConnected(): boolean {
-    return this.line?.isConnected === true
+    return this.connection?.isConnected === true
   }
 
-  /** The line for a call. @throws VoiceError when none can be made now */
-  ready(): Line {
-    if (this.standing === 'here' && this.line) return this.line
-    if (this.standing === 'reconnecting') throw new VoiceError('TRANSPORT_LOST', 'The connection is broken')
-    if (this.known.until <= Date.now()) throw new VoiceError('TOKEN_EXPIRED', 'The token has expired')
+  /** Returns the connection for a call. @throws VoiceError if no call can be made now */
+  requireConnection(): SipConnection {
+    if (this.state === 'here' && this.connection) return this.connection
+    if (this.state === 'reconnecting') throw new VoiceError('TRANSPORT_LOST', 'The connection is broken')
+    if (this.currentClaims.until <= Date.now()) throw new VoiceError('TOKEN_EXPIRED', 'The token has expired')
     throw new VoiceError('NOT_REGISTERED', 'Call register() first')
   }
 
-  /** Resolves once the server has confirmed. */
-  async enter(): Promise<void> {
-    if (this.isDestroyed) throw destroyed()
+  /** Registers. Resolves once the server has confirmed. */
+  async register(): Promise<void> {
+    if (this.isDestroyed) throw destroyedError()
     const credentials = await fetchCredentials(this.baseUrl, this.token, this.generation !== null)
-    if (this.isDestroyed) throw destroyed()
+    if (this.isDestroyed) throw destroyedError()
     this.generation ??= credentials.sip.generation
     const confirmed = new Promise<void>((resolve, reject) => {
-      this.entered = { resolve, reject }
+      this.pendingRegistration = { resolve, reject }
     })
-    // A line that was kept for its calls serves again.
-    if (this.line?.isConnected) {
-      this.take(credentials)
-      this.line.register()
-    } else this.open(credentials, this.generation)
+    // Reuses a connection that was left open for its calls.
+    if (this.connection?.isConnected) {
+      this.applyCredentials(credentials)
+      this.connection.register()
+    } else this.openConnection(credentials, this.generation)
     await confirmed.finally(() => {
-      this.entered = null
+      this.pendingRegistration = null
     })
   }
 
-  /** @throws VoiceError for another user, or when the server gives no credentials for it: the old one is kept */
-  async update(token: string): Promise<void> {
+  /** Replaces the token. @throws VoiceError for another user or without credentials; the old token stays in use */
+  async updateToken(token: string): Promise<void> {
     const claims = readToken(token)
-    if (claims.user !== this.known.user)
-      throw new VoiceError('AUTH_ERROR', 'The token is of another user: make a new Device for it')
-    if (this.generation !== null) this.take(await fetchCredentials(this.baseUrl, token, true))
+    if (claims.user !== this.currentClaims.user)
+      throw new VoiceError('AUTH_ERROR', 'The token belongs to another user: create a new Device for it')
+    if (this.generation !== null) this.applyCredentials(await fetchCredentials(this.baseUrl, token, true))
     this.token = token
-    this.known = claims
+    this.currentClaims = claims
   }
 
   /** @throws VoiceError UNREGISTER_ERROR */
-  async withdraw(): Promise<void> {
-    const isHere = this.standing === 'here'
+  async unregister(): Promise<void> {
+    const isHere = this.state === 'here'
     const answered = new Promise<number | null>((resolve) => {
-      this.withdrawn = resolve
+      this.resolveUnregister = resolve
     })
-    if (isHere) this.line?.withdraw()
-    this.leave('requested')
+    if (isHere) this.connection?.unregister()
+    this.endRegistration('requested')
     const status = isHere ? await answered : 200
-    this.retire()
+    this.closeIfIdle()
     if (status === null || status >= 300) throw new VoiceError('UNREGISTER_ERROR', 'The server did not confirm', status)
   }
 
-  /** Closes the line unless somebody is registered over it, or talks. */
-  retire(): void {
-    if (this.standing === 'away' && !this.entered && !this.events.isBusy()) this.stopLine()
+  /** Closes the connection unless it has a registration or a call. */
+  closeIfIdle(): void {
+    if (this.state === 'away' && !this.pendingRegistration && !this.events.isBusy()) this.closeConnection()
   }
 
   destroy(): void {
     this.isDestroyed = true
-    this.standing = 'away'
+    this.state = 'away'
     this.stopRetry()
-    this.stopLine()
-    this.entered?.reject(destroyed())
+    this.closeConnection()
+    this.pendingRegistration?.reject(destroyedError())
   }
 
   private get baseUrl(): string {
-    return (this.server ?? this.known.issuer).replace(/\/+$/, '')
+    return (this.server ?? this.currentClaims.issuer).replace(/\/+$/, '')
   }
 
-  private open(credentials: Credentials, generation: number): void {
-    this.stopLine()
+  private openConnection(credentials: Credentials, generation: number): void {
+    this.closeConnection()
     this.iceServers = credentials.ice_servers
-    this.line = new Line(credentials, generation, {
-      registered: () => this.arrived(),
-      refused: (status, reason) => this.refused(status, reason),
-      broken: () => this.broken(),
-      dismissed: (code) => this.dismissed(code),
-      withdrawn: (status) => this.withdrawn(status),
-      invited: this.events.invited,
-      said: this.events.said,
+    this.connection = new SipConnection(credentials, generation, {
+      registered: () => this.handleRegistered(),
+      refused: (status, reason) => this.handleRefusal(status, reason),
+      disconnected: () => this.handleDisconnect(),
+      closedByServer: (code) => this.handleServerClose(code),
+      unregistered: (status) => this.resolveUnregister(status),
+      incomingCall: this.events.incomingCall,
+      messageLine: this.events.messageLine,
     })
-    this.line.start()
+    this.connection.start()
   }
 
-  private stopLine(): void {
-    this.line?.stop()
-    this.line = null
-    // Without the line there is nobody left who could confirm it, nor anything to confirm.
-    this.withdrawn(200)
+  private closeConnection(): void {
+    this.connection?.stop()
+    this.connection = null
+    // Without a connection, a pending unregister() needs no confirmation.
+    this.resolveUnregister(200)
   }
 
-  private take(credentials: Credentials): void {
+  private applyCredentials(credentials: Credentials): void {
     this.iceServers = credentials.ice_servers
-    this.line?.set(credentials)
+    this.connection?.setCredentials(credentials)
   }
 
-  private arrived(): void {
-    const { standing } = this
-    this.standing = 'here'
+  private handleRegistered(): void {
+    const { state } = this
+    this.state = 'here'
     this.stopRetry()
-    if (standing === 'reconnecting') this.events.reconnected()
+    if (state === 'reconnecting') this.events.reconnected()
     else this.events.registered()
-    this.entered?.resolve()
+    this.pendingRegistration?.resolve()
   }
 
-  private broken(): void {
-    this.events.broken()
-    if (this.entered) this.refuse(new VoiceError('TRANSPORT_LOST', 'The server cannot be reached'))
-    else if (this.standing === 'here') this.wait()
+  private handleDisconnect(): void {
+    this.events.disconnected()
+    if (this.pendingRegistration)
+      this.failRegistration(new VoiceError('TRANSPORT_LOST', 'The server cannot be reached'))
+    else if (this.state === 'here') this.markReconnecting()
   }
 
-  /** Until the server has us again. */
-  private wait(): void {
-    this.standing = 'reconnecting'
+  /** Marks the device as reconnecting until the server confirms the registration again. */
+  private markReconnecting(): void {
+    this.state = 'reconnecting'
     this.events.reconnecting()
   }
 
-  private refused(status: number | null, reason: string): void {
-    if (this.entered) this.refuse(refusal(status, reason))
-    else if (this.standing === 'away') return
-    else if (status === 401 || status === 403) void this.learnWhy()
+  private handleRefusal(status: number | null, reason: string): void {
+    if (this.pendingRegistration) this.failRegistration(refusalError(status, reason))
+    else if (this.state === 'away') return
+    else if (status === 401 || status === 403) void this.diagnoseRefusal()
     else {
-      this.events.refused(refusal(status, reason))
-      if (this.standing === 'here') this.wait()
+      this.events.refused(refusalError(status, reason))
+      if (this.state === 'here') this.markReconnecting()
       this.retry()
     }
   }
 
-  private refuse(error: VoiceError): void {
-    this.entered?.reject(error)
-    this.entered = null
-    this.retire()
+  private failRegistration(error: VoiceError): void {
+    this.pendingRegistration?.reject(error)
+    this.pendingRegistration = null
+    this.closeIfIdle()
   }
 
   private retry(): void {
     this.stopRetry()
-    const timer = setTimeout(() => this.line?.register(), retryMs)
+    const timer = setTimeout(() => this.connection?.register(), retryMs)
     this.stopRetry = () => clearTimeout(timer)
   }
 
-  /** A registrar says only that we may not; whoever gives the credentials tells why. */
-  private async learnWhy(): Promise<void> {
-    const { line } = this
+  /** Requests new credentials to learn the reason of a refusal, which a registrar does not give. */
+  private async diagnoseRefusal(): Promise<void> {
+    const { connection } = this
     try {
       const credentials = await fetchCredentials(this.baseUrl, this.token, true)
-      if (line !== this.line || this.isAway) return
-      if (credentials.sip.generation > (this.generation ?? 0)) return this.leave('replaced')
-      this.take(credentials)
+      if (connection !== this.connection || this.isUnregistered) return
+      if (credentials.sip.generation > (this.generation ?? 0)) return this.endRegistration('replaced')
+      this.applyCredentials(credentials)
       this.retry()
     } catch (error) {
-      if (line !== this.line || this.isAway) return
+      if (connection !== this.connection || this.isUnregistered) return
       if (!(error instanceof VoiceError) || error.code === 'CONFIG_FETCH_FAILED') return this.retry()
-      this.leave(error.code === 'AUTH_ERROR' ? 'suspended' : 'expired')
+      this.endRegistration(error.code === 'AUTH_ERROR' ? 'suspended' : 'expired')
     }
   }
 
-  private dismissed(code: number): void {
-    const reason = dismissals[code] ?? 'suspended'
-    if (this.entered) this.refuse(refusal(403, reason))
-    this.stopLine()
-    if (!this.isAway) this.leave(reason)
+  private handleServerClose(code: number): void {
+    const reason = closeReasons[code] ?? 'suspended'
+    if (this.pendingRegistration) this.failRegistration(refusalError(403, reason))
+    this.closeConnection()
+    if (!this.isUnregistered) this.endRegistration(reason)
   }
 
-  private leave(reason: UnregisterReason): void {
-    this.standing = 'away'
+  private endRegistration(reason: UnregisterReason): void {
+    this.state = 'away'
     this.stopRetry()
-    // Whoever was replaced and registers again is a new device.
+    // A replaced device that registers again counts as a new device.
     if (reason === 'replaced') this.generation = null
-    if (reason !== 'requested') this.retire()
-    this.events.left(reason)
+    if (reason !== 'requested') this.closeIfIdle()
+    this.events.unregistered(reason)
   }
 }

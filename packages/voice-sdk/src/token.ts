@@ -1,12 +1,12 @@
-import { VoiceError } from './fault.ts'
+import { VoiceError } from './voice-error.ts'
 
-/** What a voice token says of itself. Read, never believed: the server verifies it. */
+/** The claims of a voice token. Not verified here: the server verifies the token. */
 export type Claims = {
-  /** The server that made it. */
+  /** URL of the server that issued the token. */
   readonly issuer: string
   /** The user, `USR…`. */
   readonly user: string
-  /** When it ends, Unix milliseconds. */
+  /** Expiry, Unix milliseconds. */
   readonly until: number
 }
 
@@ -15,14 +15,14 @@ const decode = (part: string): string => {
   return new TextDecoder().decode(octets)
 }
 
-/** @throws VoiceError TOKEN_INVALID when it is no voice token */
+/** Reads the claims of a voice token. @throws VoiceError TOKEN_INVALID */
 export const readToken = (token: string): Claims => {
   try {
     const { iss, sub, exp } = JSON.parse(decode(token.split('.')[1] ?? ''))
     if (typeof iss === 'string' && typeof sub === 'string' && typeof exp === 'number')
       return { issuer: iss, user: sub, until: exp * 1_000 }
   } catch {
-    // Told below: what it is instead does not matter.
+    // Any malformed token ends in the error below.
   }
-  throw new VoiceError('TOKEN_INVALID', 'This is no voice token')
+  throw new VoiceError('TOKEN_INVALID', 'This is not a voice token')
 }

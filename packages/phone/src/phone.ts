@@ -1,0 +1,137 @@
+import {
+  type CountryCode,
+  isSupportedCountry,
+  type PhoneNumber,
+  parsePhoneNumberFromString,
+} from 'libphonenumber-js/max'
+import metadata from 'libphonenumber-js/max/metadata'
+
+/** Rules common to all countries of a calling code: the lengths of national numbers (a bit mask), and the prefixes for
+ *  which the library must be asked, as it may read them as a national prefix. */
+type NumberingPlan = { lengths: number; prefixes: RegExp[] }
+
+const records = new Map<string, unknown>(Object.entries(metadata.countries))
+
+/** Reads the library's record of a country: possible lengths at index 3, the national prefix at 5, its pattern at 7. */
+const planOf = (countries: readonly string[]): NumberingPlan => {
+  const plan: NumberingPlan = { lengths: -1, prefixes: [] }
+  for (const country of countries) {
+    const record = records.get(country)
+    const fields: unknown[] = Array.isArray(record) ? record : []
+    const lengths: unknown[] = Array.isArray(fields[3]) ? fields[3] : []
+    plan.lengths &= lengths.reduce<number>((mask, length) => mask | (1 << Number(length)), 0)
+    const prefix = fields[7] || fields[5]
+    if (typeof prefix === 'string') plan.prefixes.push(new RegExp(`^(?:${prefix})`))
+  }
+  return plan
+}
+
+const plans = new Map(
+  Object.entries<string[]>(metadata.country_calling_codes).map(([code, countries]) => [code, planOf(countries)]),
+)
+
+const shape = /^\+?[1-9]\d{6,14}$/
+
+/** True if the rules of the calling code alone show that the number is possible. */
+const isPlain = (digits: string): boolean => {
+  for (let code = 1; code <= 3; code++) {
+    const plan = plans.get(digits.slice(0, code))
+    if (!plan) continue
+    const national = digits.slice(code)
+    return ((plan.lengths >> national.length) & 1) === 1 && !plan.prefixes.some((prefix) => prefix.test(national))
+  }
+  return false
+}
+
+/**
+ * Returns the E.164 form (`+` and 7 to 15 digits) of a number that is possible by libphonenumber, or null. The `+` may
+ * be missing. The lengths of its calling code decide most numbers (0.1 µs); the library checks the rest (6 µs).
+ */
+export const e164 = (text: string): string | null => {
+  if (!shape.test(text)) return null
+  const number = text.charCodeAt(0) === 43 ? text : `+${text}`
+  if (isPlain(number.slice(1))) return number
+  const parsed = parsePhoneNumberFromString(number)
+  return parsed?.isPossible() ? parsed.number : null
+}
+
+const separators = /[\s().\-/\u2010-\u2015]/g
+
+/**
+ * Returns the E.164 form of a number as people write it, with spaces, brackets and the like, or null.
+ * @param country ISO 3166-1 alpha-2, whose national numbers are accepted too. Default: international numbers only,
+ *   whose `+` may be missing.
+ */
+export const parsePhoneNumber = (text: string, country?: CountryCode): string | null => {
+  const bare = text.replace(separators, '').replace(/^00/, '+')
+  if (country === undefined || bare.startsWith('+')) return e164(bare)
+  const parsed = bare.length <= 40 ? parsePhoneNumberFromString(bare, country) : undefined
+  return parsed?.isPossible() ? parsed.number : null
+}
+
+/** Returns the E.164 form of digits dialled within a calling code, and whether the number is valid; or null. */
+export const nationalNumber = (digits: string, callingCode: string): { number: string; isValid: boolean } | null => {
+  const parsed = parsePhoneNumberFromString(digits, { defaultCallingCode: callingCode })
+  return parsed?.isPossible() ? { number: parsed.number, isValid: parsed.isValid() } : null
+}
+
+/** Returns the country of an ISO 3166-1 alpha-2 code in any letter case, or null if it has no numbers. */
+export const countryBy = (code: string): CountryCode | null => {
+  const upper = code.toUpperCase()
+  return isSupportedCountry(upper) ? upper : null
+}
+
+/** Returns the library's details of an E.164 number. */
+export const numberDetails = (number: string): PhoneNumber | undefined => parsePhoneNumberFromString(number)
+
+/** Returns the country (ISO 3166-1 alpha-2) of an E.164 number, if its digits determine one. */
+export const countryOf = (number: string): CountryCode | undefined => numberDetails(number)?.country
+
+/** Returns the country of a number, or the main country of its calling code if several share the numbers. */
+export const mainCountryOf = (number: string): string | undefined => {
+  const found = numberDetails(number)
+  const codes: Record<string, string[]> = metadata.country_calling_codes
+  return found?.country ?? codes[found?.countryCallingCode ?? '']?.[0]
+}
+
+/** True for +1 numbers whose area code does not belong to another known country. */
+export const isUs = (number: string): boolean => {
+  if (number.charCodeAt(1) !== 49) return false
+  const country = countryOf(number)
+  return country === undefined || country === 'US'
+}
+
+const callingCodes = new Map(
+  Object.entries<string[]>(metadata.country_calling_codes).flatMap(([code, countries]) =>
+    countries.map((iso): [string, { code: string; shared: boolean }] => [iso, { code, shared: countries.length > 1 }]),
+  ),
+)
+
+/** Territories of the United States: countries for the library, subdivisions in ISO 3166-2. */
+const usTerritories = new Set<string>(['AS', 'GU', 'MP', 'PR', 'VI'])
+
+/** True if an E.164 number may belong to a country: by the calling code and, if countries share it, by the library's
+ *  details of the number. */
+export const fitsCountry = (number: string, iso: string): boolean => {
+  const plan = callingCodes.get(iso)
+  if (!plan || !number.startsWith(plan.code, 1)) return false
+  if (!plan.shared) return true
+  const country = countryOf(number)
+  return country === undefined || country === iso || (iso === 'US' && usTerritories.has(country))
+}
+
+/** Returns the digits after the calling code, and the area code if the international format has one. */
+export const nationalParts = (number: string): { national: string; area: string | null } => {
+  const parsed = numberDetails(number)
+  if (!parsed) return { national: number.slice(1), area: null }
+  const [, first = '', second] = parsed.formatInternational().split(' ')
+  const area = first.replace(/\D/g, '')
+  const national = number.slice(1 + parsed.countryCallingCode.length)
+  return { national, area: second !== undefined && national.startsWith(area) ? area : null }
+}
+
+/** Formats a number for people: `+44 7911 123456`. */
+export const formatNumber = (number: string): string => numberDetails(number)?.formatInternational() ?? number
+
+/** Masks a number for logs: the first digits and the last two remain. */
+export const maskNumber = (number: string): string => `${number.slice(0, 4)}…${number.slice(-2)}`

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { existsSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { until } from '../../test/platform.ts'
+import { temporaryFolder } from '../../test/servers.ts'
+import { fullRun, type Group, grouped, newestOnly, runsOf, slowFiles } from './plan.ts'
+import { runFiles } from './run-files.ts'
+
+const folder = temporaryFolder()
+
+const patient = { test: 60_000, busy: 60_000, over: 60_000 }
+
+const write = (name: string, body: string): string => {
+  const path = join(folder, `${name}.mjs`)
+  writeFileSync(path, `import { after, test } from 'node:test'\nimport { writeFileSync } from 'node:fs'\n${body}`)
+  return path
+}
+
+const runTogether = (bodies: Record<string, string>, patience = patient) => {
+  const [first, ...others] = runsOf(Object.entries(bodies).map(([name, body]) => write(name, body)))
+  assert.ok(first)
+  return runFiles([first, ...others] satisfies Group, patience)
+}
+
+const run = async (name: string, body: string, patience = patient) => {
+  const { outcomes, unreported, text } = await runTogether({ [name]: body }, patience)
+  const [outcome] = outcomes
+  assert.ok(outcome && outcomes.length === 1 && unreported.length === 0)
+  return { ...outcome, text }
+}
+
+const mark = (name: string) => join(folder, name)
+const leaves = (name: string) => `writeFileSync(${JSON.stringify(mark(name))}, '')`
+
+test('a passing file is counted and its skipped tests are reported', async () => {
+  const { passed, counts, skipped, text } = await run(
+    'passes',
+    `test('one', () => console.log('said')); test('two', { skip: 'needs a moon' }, () => {})`,
+  )
+  assert.equal(passed, true, text)
+  assert.deepEqual(counts, { tests: 2, passed: 1 })
+  assert.deepEqual(skipped, [{ name: 'two', reason: 'needs a moon' }])
+  assert.match(text, /said/)
+  assert.match(text, /✔ one/)
+})
+
+test('a file that fails or cannot be loaded reports the reason', async () => {
+  const failed = await run('fails', `test('one', () => { throw new Error('no reason at all') })`)
+  assert.equal(failed.passed, false)
+  assert.match(failed.text, /✖ one[\s\S]*no reason at all/)
+  const broken = await run('broken', `throw new Error('not even a test')`)
+  assert.equal(broken.passed, false)
+  assert.match(broken.text, /not even a test/)
+  const gone = await run('gone', `test('one', () => process.exit(0))`)
+  assert.equal(gone.passed, false, gone.text)
+})
+
+test('a test that never ends fails, the other tests of its file are reported, and its hooks run', async () => {
+  const { passed, text } = await run(
+    'never',
+    `after(() => ${leaves('hook')}); test('good', () => {}); test('endless', () => new Promise(() => setInterval(() => {}, 1000)))`,
+    { test: 500, busy: 60_000, over: 1_000 },
+  )
+  assert.equal(passed, false)
+  assert.match(text, /✔ good[\s\S]*✖ endless/)
+  assert.match(text, /its tests had ended, but its process had not/)
+  assert.ok(existsSync(mark('hook')))
+})
+
+test('a process that does not end after its last test is killed and its file fails', async () => {
+  const { passed, text } = await run('handle', `test('good', () => void setInterval(() => {}, 1000))`, {
+    ...{ test: 60_000, busy: 60_000, over: 1_000 },
+  })
+  assert.equal(passed, false)
+  assert.match(text, /✔ good[\s\S]*its tests had ended, but its process had not/)
+})
+
+test('a process with a blocked event loop is killed, even if it handles SIGTERM', async () => {
+  const patience = { test: 500, busy: 3_000, over: 1_000 }
+  const deaf = `process.on('SIGTERM', () => {});`
+  const inTest = await run('block', `${deaf} test('blocks', () => { for (;;); })`, patience)
+  assert.equal(inTest.passed, false)
+  assert.match(inTest.text, /killed after/)
+  const atExit = await run('exit', `${deaf} process.on('exit', () => { for (;;); }); test('good', () => {})`, patience)
+  assert.equal(atExit.passed, false)
+  assert.match(atExit.text, /✔ good[\s\S]*its tests had ended, but its process had not/)
+})
+
+test('a child process that a file left behind is killed with the file', async () => {
+  const { passed, text } = await run(
+    'orphan',
+    `const { spawn } = await import('node:child_process')
+     const child = spawn('sleep', ['600'], { stdio: 'inherit' })
+     child.unref()
+     test('good', () => console.log('sleeper', child.pid))`,
+  )
+  assert.equal(passed, true, text)
+  const pid = Number(/sleeper (\d+)/.exec(text)?.[1])
+  assert.ok(pid > 0, text)
+  const isGone = async () => {
+    try {
+      process.kill(pid, 0)
+      return false
+    } catch {
+      return true
+    }
+  }
+  await until(isGone)
+})
+
+test('files that share a process are reported separately, each with its own tests, hooks and failure', async () => {
+  const { outcomes, unreported, text } = await runTogether({
+    one: `after(() => console.log('hook of one')); test('good', () => {}); test('later', { skip: 'needs a moon' }, () => {})`,
+    two: `test('bad', () => { throw new Error('no reason at all') }); test('good', () => console.log('two goes on'))`,
+    three: `throw new Error('not even a test')`,
+    four: `await 1; test('good', () => {}); test('holds', async (t) => { await t.test('inner', () => {}) })`,
+  })
+  assert.deepEqual(
+    outcomes.map(({ passed, counts }) => [passed, counts.tests, counts.passed]),
+    [
+      [true, 2, 1],
+      [false, 2, 1],
+      [false, 0, 0],
+      [true, 3, 3],
+    ],
+    text,
+  )
+  assert.deepEqual(
+    outcomes.map(({ skipped }) => skipped),
+    [[{ name: 'later', reason: 'needs a moon' }], [], [], []],
+  )
+  assert.deepEqual(unreported, [])
+  assert.match(text, /hook of one[\s\S]*two goes on/)
+  assert.match(text, /✖ bad[\s\S]*no reason at all/)
+  assert.match(text, /not even a test/)
+})
+
+test('a file that hangs or ends its shared process fails; earlier results stay, later files run again', async () => {
+  const good = `test('good', () => {})`
+  const tell = ({ outcomes, unreported }: Awaited<ReturnType<typeof runTogether>>) => ({
+    told: outcomes.map(({ turn, passed }) => [basename(turn.file, '.mjs'), passed]),
+    untold: unreported.map(({ file }) => basename(file, '.mjs')),
+  })
+  const expected = {
+    told: [
+      ['before', true],
+      ['culprit', false],
+    ],
+    untold: ['later', 'last'],
+  }
+  const others = { later: good, last: good }
+  const busy = await runTogether(
+    { before: good, culprit: `test('good', () => {}); test('blocks', () => { for (;;); })`, ...others },
+    { test: 500, busy: 3_000, over: 1_000 },
+  )
+  assert.deepEqual(tell(busy), expected, busy.text)
+  assert.match(busy.text, /culprit\.mjs was killed after/)
+  const gone = await runTogether({ before: good, culprit: `test('exits', () => process.exit(0))`, ...others })
+  assert.deepEqual(tell(gone), expected, gone.text)
+  const handle = await runTogether(
+    { before: good, culprit: `test('good', () => void setInterval(() => {}, 1000))`, ...others },
+    { ...patient, over: 1_000 },
+  )
+  assert.deepEqual(tell(handle), { told: [], untold: ['before', 'culprit', 'later', 'last'] }, handle.text)
+})
+
+test('files share a process when their imports do not affect the whole process', () => {
+  const root = join(import.meta.dirname, '../..')
+  const alone = [
+    'src/platform/db/embedded.test.ts',
+    'src/platform/lib/outbound.test.ts',
+    'src/adapters/smpp/flood.test.ts',
+  ]
+  const shared = ['src/domains/ledger/ledger.test.ts', 'src/platform/lib/money.test.ts', 'src/domains/sms/sms.test.ts']
+  const groups = grouped([...runsOf([...alone, 'test/fuzz.test.ts', ...shared])], root)
+  assert.deepEqual(
+    groups.map((group) => group.map(({ file }) => file)),
+    [['test/fuzz.test.ts'], shared, ...alone.map((file) => [file])],
+  )
+})
+
+test('a full run runs each file once, the longest first, and the SQL of the domains also on the oldest server', () => {
+  const root = join(import.meta.dirname, '../..')
+  const files = ['src/domains/sms/sms.test.ts', 'src/domains/webhooks/webhooks.test.ts', 'test/fuzz.test.ts']
+  const names = fullRun(files, root, true).map(({ name }) => name)
+  assert.deepEqual(names.slice(0, 3), ['test/fuzz.test.ts', ...files.slice(0, 2)])
+  assert.ok(names.length > 30 && names.includes('src/domains/sms/sms.test.ts on PostgreSQL 15'), names.join())
+  assert.equal(fullRun(files, root, false).length, 3)
+})
+
+test('every file that the plan of a full run names exists', () => {
+  const root = join(import.meta.dirname, '../..')
+  const missing = [...slowFiles, ...newestOnly].filter((file) => !existsSync(join(root, file)))
+  assert.deepEqual(missing, [])
+  const oldest = fullRun([], root, true).map(({ file }) => file)
+  assert.deepEqual(
+    oldest.filter((file) => newestOnly.includes(file)),
+    [],
+  )
+  assert.ok(oldest.includes('src/domains/numbers/catalogue/search.test.ts'), oldest.join())
+})

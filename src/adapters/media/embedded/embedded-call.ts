@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto'
+import type { MediaEvents, MediaLegOptions, MediaRecording, MediaResult } from '../../../ports/media.ts'
+import { openRecorder, type Recorder } from '../recording/recorder.ts'
+import { done, errorMessage, refused } from '../result.ts'
+import { Leg } from './leg.ts'
+import { bridgeable, isG711 } from './negotiate.ts'
+import { openPlainTransport } from './plain-transport.ts'
+import type { TransportAddresses, TransportEvents } from './transport.ts'
+import type { UdpPorts } from './udp-ports.ts'
+import { openWebRtcTransport } from './webrtc-transport.ts'
+
+/** Dependencies shared by the calls of a worker. */
+export type EmbeddedCallDeps = {
+  readonly addresses: TransportAddresses
+  readonly rtpPorts: UdpPorts
+  readonly webrtcPorts: UdpPorts
+  readonly silenceSeconds: number
+}
+
+const maxLegs = 4
+const reportMs = 5_000
+
+/** The legs of a call, their bridges, and the recording. */
+export class EmbeddedCall {
+  private readonly deps: EmbeddedCallDeps
+  private readonly events: MediaEvents
+  private readonly legs = new Map<string, Leg>()
+  private readonly adding = new Set<string>()
+  private readonly name = randomBytes(8).toString('hex')
+  private recording: { readonly recorder: Recorder; readonly channels: ReadonlyMap<string, 0 | 1> } | null = null
+  /** Start value for a first report after 1 s, so that the round trip is known early. */
+  private reportedAt = performance.now() - reportMs + 1_000
+  private isClosed = false
+
+  constructor(ground: EmbeddedCallDeps, events: MediaEvents) {
+    this.deps = ground
+    this.events = events
+  }
+
+  async addLeg({ id, kind, codecs, offer, source, srtp = 'never' }: MediaLegOptions): Promise<MediaResult<null>> {
+    if (this.legs.has(id) || this.adding.has(id)) return refused('state', `there is a leg ${id} already`)
+    if (this.legs.size + this.adding.size >= maxLegs) return refused('state', `a call has at most ${maxLegs} legs`)
+    this.adding.add(id)
+    try {
+      // The transport is created first; its events are ignored until the leg exists.
+      let leg: Leg | null = null
+      const events: TransportEvents = {
+        rtp: (packet) => leg?.receiveRtp(packet, performance.now()),
+        rtcp: (packet) => leg?.receiveRtcp(packet, performance.now()),
+        connected: () => this.events.connected(id),
+        failed: (reason) => this.events.failed(id, reason),
+        dropped: (from, expected) => this.events.dropped(id, from, expected),
+      }
+      const { addresses, rtpPorts, webrtcPorts } = this.deps
+      const transport =
+        kind === 'webrtc'
+          ? await openWebRtcTransport(webrtcPorts, addresses, events)
+          : await openPlainTransport(rtpPorts, addresses, { source: source ?? null, srtp }, events)
+      leg = new Leg({ id, kind, codecs, srtp }, this.name, transport, {
+        media: (codec, packet, at) => {
+          const channel = this.recording?.channels.get(id)
+          if (channel !== undefined && isG711(codec)) this.recording?.recorder.addPacket(channel, codec, packet, at)
+        },
+        dtmf: (digit) => this.events.dtmf(id, digit),
+      })
+      const taken = this.isClosed
+        ? refused('state', 'the call has ended')
+        : offer === null
+          ? done(null)
+          : leg.takeOffer(offer)
+      if (taken.outcome === 'done') this.legs.set(id, leg)
+      else leg.close()
+      return taken
+    } catch (error) {
+      return refused('full', errorMessage(error))
+    } finally {
+      this.adding.delete(id)
+    }
+  }
+
+  leg(id: string): Leg | null {
+    return this.legs.get(id) ?? null
+  }
+
+  bridge(one: Leg, other: Leg): MediaResult<null> {
+    if (one === other) return refused('state', 'a bridge has two legs')
+    if (one.codec && other.codec && bridgeable([one.codec], [other.codec]).length === 0)
+      return refused('codec', `${one.id} speaks ${one.codec} and ${other.id} ${other.codec}`)
+    for (const leg of [one, other]) if (leg.other) leg.other.other = null
+    one.other = other
+    other.other = one
+    return done(null)
+  }
+
+  async startRecording(path: string, left: Leg, right: Leg): Promise<MediaResult<null>> {
+    if (this.recording) return refused('state', 'the call is being recorded already')
+    for (const leg of [left, right])
+      if (leg.codec && !isG711(leg.codec)) return refused('codec', `${leg.id} speaks ${leg.codec}; G.711 is recorded`)
+    try {
+      const recorder = await openRecorder(path, performance.now())
+      if (this.recording || this.isClosed) {
+        await recorder.close(performance.now())
+        return refused('state', 'the call has ended or is already being recorded')
+      }
+      this.recording = { recorder, channels: new Map([[left.id, 0] as const, [right.id, 1] as const]) }
+      return done(null)
+    } catch (error) {
+      return refused('state', `the recording cannot be made: ${errorMessage(error)}`)
+    }
+  }
+
+  async stopRecording(): Promise<MediaResult<MediaRecording>> {
+    const { recording } = this
+    if (!recording) return refused('state', 'the call is not being recorded')
+    this.recording = null
+    try {
+      return done(await recording.recorder.close(performance.now()))
+    } catch (error) {
+      return refused('state', `the recording could not be written: ${errorMessage(error)}`)
+    }
+  }
+
+  stats() {
+    return [...this.legs.values()].map((leg) => leg.stats())
+  }
+
+  /** Called at least once per second. */
+  tick(at: number): void {
+    this.recording?.recorder.flush(at)
+    const isReport = at - this.reportedAt >= reportMs
+    if (isReport) this.reportedAt = at
+    for (const leg of this.legs.values()) {
+      if (isReport) leg.report(at)
+      const since = leg.silentSince()
+      if (since === null || leg.isSilenceReported || at - since < this.deps.silenceSeconds * 1_000) continue
+      leg.isSilenceReported = true
+      this.events.silence(leg.id, Math.floor((at - since) / 1_000))
+    }
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+    for (const leg of this.legs.values()) leg.close()
+    if (this.recording) await this.stopRecording()
+    this.legs.clear()
+  }
+}

@@ -1,0 +1,312 @@
+import { randomInt } from 'node:crypto'
+import { otherLaw } from '@trunkline/rtp/g711.ts'
+import { readReports, writeReport } from '@trunkline/rtp/rtcp.ts'
+import { type RtpPacket, readRtp, writeRtp } from '@trunkline/rtp/rtp.ts'
+import { type AudioDescription, type Format, writeAudio } from '@trunkline/rtp/sdp.ts'
+import type {
+  MediaCodec,
+  MediaDirection,
+  MediaLegOptions,
+  MediaLegStats,
+  MediaResult,
+  MediaSrtp,
+} from '../../../ports/media.ts'
+import { done, refused } from '../result.ts'
+import { DtmfDetector } from './dtmf.ts'
+import {
+  bridgeable,
+  chooseCodec,
+  codecsOf,
+  isG711,
+  maySend,
+  type NegotiatedFormats,
+  negotiatedDirection,
+  offeredFormats,
+  readRemoteAudio,
+} from './negotiate.ts'
+import { RtpReceiver } from './rtp-receiver.ts'
+import { RtpSender, type UnnumberedPacket } from './rtp-sender.ts'
+import { sendKeys, startTone, type ToneSource } from './tone-source.ts'
+import type { Transport } from './transport.ts'
+
+/** Events of a leg for its call. Times are milliseconds of the monotonic clock. */
+export type LegEvents = {
+  /** A packet of the agreed codec. */
+  media(codec: MediaCodec, packet: RtpPacket, at: number): void
+  dtmf(digit: string): void
+}
+
+const maxDigits = 64
+
+/** A side of a call: the negotiation with the peer, a stream in each direction, and their transport. */
+export class Leg {
+  readonly id: string
+  readonly kind: 'webrtc' | 'rtp'
+  private readonly codecs: readonly MediaCodec[]
+  private readonly srtp: MediaSrtp
+  private readonly transport: Transport
+  private readonly events: LegEvents
+  private readonly name: string
+  private readonly session = String(randomInt(2 ** 47))
+  private version = 0
+  /** Our requested direction, and the peer's last description. */
+  private requestedDirection: MediaDirection = 'sendrecv'
+  private remote: AudioDescription | null = null
+  private offer: { readonly formats: readonly Format[] } | 'theirs' | null = null
+  private readonly payloadTypes = new Map<number, Format>()
+  private agreement: NegotiatedFormats | null = null
+  private agreedAt: number | null = null
+  private tone: ToneSource | null = null
+  private isPressing = false
+  private isClosed = false
+  private readonly dtmf = new DtmfDetector()
+  private readonly receiver = new RtpReceiver()
+  private readonly sender = new RtpSender()
+  private lastMediaAt: number | null = null
+  isSilenceReported = false
+  other: Leg | null = null
+
+  constructor(
+    { id, kind, codecs, srtp }: Required<Pick<MediaLegOptions, 'id' | 'kind' | 'codecs' | 'srtp'>>,
+    name: string,
+    line: Transport,
+    events: LegEvents,
+  ) {
+    this.srtp = srtp
+    this.id = id
+    this.kind = kind
+    this.codecs = codecs
+    this.name = name
+    this.transport = line
+    this.events = events
+  }
+
+  get codec(): MediaCodec | null {
+    return this.agreement?.codec.name ?? null
+  }
+
+  private get direction(): MediaDirection {
+    return this.remote ? negotiatedDirection(this.requestedDirection, this.remote.direction) : this.requestedDirection
+  }
+
+  /** Codecs of this leg: the negotiated one, otherwise all possible ones. */
+  private get possible(): readonly MediaCodec[] {
+    if (this.agreement) return [this.agreement.codec.name]
+    return this.remote ? bridgeable(this.codecs, codecsOf(this.remote.formats)) : this.codecs
+  }
+
+  /** Applies an offer of the peer, the first or a later one. */
+  takeOffer(text: string): MediaResult<null> {
+    const description = this.read(text)
+    if (typeof description === 'string') return refused('description', description)
+    if (!chooseCodec(description.formats, this.codecs)) return refused('codec', this.noCodec(description))
+    this.offer = 'theirs'
+    this.remote = description
+    this.transport.setRemote(description)
+    return done(null)
+  }
+
+  /** Returns our answer to the peer's offer, or an offer of ours. */
+  describe(at: number): MediaResult<string> {
+    if (this.offer === 'theirs' && this.remote) {
+      const agreed = chooseCodec(this.remote.formats, this.preferredCodecs())
+      if (!agreed) return refused('codec', this.noCodec(this.remote))
+      this.agree(agreed, at)
+      return done(this.write([agreed.codec, ...(agreed.keys ? [agreed.keys] : [])], this.direction, this.remote))
+    }
+    const formats = this.agreement
+      ? [this.agreement.codec, ...(this.agreement.keys ? [this.agreement.keys] : [])]
+      : offeredFormats(this.preferredCodecs())
+    if (formats.length === 0) return refused('codec', 'the legs of this bridge have no codec in common')
+    this.offer = { formats }
+    for (const format of formats) this.payloadTypes.set(format.type, format)
+    return done(this.write(formats, this.requestedDirection, this.remote))
+  }
+
+  accept(text: string, at: number, source: string | null = null): MediaResult<null> {
+    if (this.offer === null || this.offer === 'theirs') return refused('state', `${this.id} has made no offer`)
+    const description = this.read(text)
+    if (typeof description === 'string') return refused('description', description)
+    const agreed = chooseCodec(description.formats, codecsOf(this.offer.formats))
+    if (!agreed) return refused('codec', this.noCodec(description))
+    this.remote = description
+    this.transport.setRemote(description, source)
+    this.agree(agreed, at)
+    return done(null)
+  }
+
+  renegotiate(text: string, at: number): MediaResult<string> {
+    const taken = this.takeOffer(text)
+    if (taken.outcome === 'refused') return taken
+    this.version++
+    return this.describe(at)
+  }
+
+  reoffer(direction: MediaDirection, at: number): MediaResult<string> {
+    if (!this.agreement) return refused('state', `${this.id} has no negotiated codec yet`)
+    this.requestedDirection = direction
+    this.offer = null
+    this.version++
+    return this.describe(at)
+  }
+
+  /** Processes a decrypted RTP datagram. */
+  receiveRtp(datagram: Buffer, at: number): void {
+    const packet = readRtp(datagram)
+    const format = packet && this.payloadTypes.get(packet.payloadType)
+    if (!packet || !format || !this.agreement) return
+    if (!this.receiver.receive(packet, at, this.agreement.codec.clock)) return
+    this.lastMediaAt = at
+    this.isSilenceReported = false
+    if (format.name === 'telephone-event') {
+      const digit = this.dtmf.detect(packet)
+      if (digit) this.events.dtmf(digit)
+      this.other?.forward(packet, null, at)
+      return
+    }
+    const codec = format.name
+    if (codec !== 'opus' && codec !== 'pcmu' && codec !== 'pcma') return
+    this.events.media(codec, packet, at)
+    this.other?.forward(packet, codec, at)
+  }
+
+  receiveRtcp(datagram: Buffer, at: number): void {
+    for (const { ssrc, sent, blocks } of readReports(datagram)) {
+      if (sent) this.receiver.noteSenderReport(ssrc, sent.middle, at)
+      for (const block of blocks) this.sender.noteReport(block, Date.now())
+    }
+  }
+
+  /** Forwards a packet that the other leg received; a null codec means a key. */
+  private forward(packet: RtpPacket, codec: MediaCodec | null, at: number): void {
+    if (!this.agreement) return
+    if (!maySend(this.direction)) {
+      this.sender.interrupt()
+      return
+    }
+    // A tone or key in progress is a source of its own. An interruption would split one key into several.
+    if (this.tone || this.isPressing) return
+    const format = codec === null ? this.agreement.keys : this.agreement.codec
+    if (!format) return
+    const { sequence, timestamp, marker } = packet
+    let { payload } = packet
+    if (codec !== null && codec !== this.agreement.codec.name) {
+      if (!isG711(codec) || !isG711(this.agreement.codec.name)) return
+      payload = otherLaw(codec, payload)
+    }
+    this.send({ source: packet.ssrc, sequence, timestamp, marker, payloadType: format.type, payload }, at)
+  }
+
+  private send(given: UnnumberedPacket, at: number): void {
+    if (!this.agreement || this.isClosed || !maySend(this.direction)) return
+    this.transport.send(writeRtp(this.sender.renumber(given, at, this.agreement.codec.clock)))
+  }
+
+  async sendKeys(digits: string): Promise<MediaResult<null>> {
+    const keys = this.agreement?.keys
+    if (!keys) return refused('state', `${this.id} has not negotiated telephone events`)
+    if (!/^[0-9*#A-D]+$/i.test(digits) || digits.length > maxDigits)
+      return refused('description', `digits are 0-9, *, # and A-D, at most ${maxDigits}`)
+    if (this.isPressing) return refused('state', `${this.id} is still sending keys`)
+    this.isPressing = true
+    const send = (given: UnnumberedPacket) => this.send(given, performance.now())
+    await sendKeys(digits, keys.clock, keys.type, send, () => !this.isClosed)
+    this.isPressing = false
+    return done(null)
+  }
+
+  playTone(hertz: number | null): MediaResult<null> {
+    this.tone?.stop()
+    this.tone = null
+    if (hertz === null) return done(null)
+    const codec = this.agreement?.codec
+    if (!codec || !isG711(codec.name)) return refused('state', `${this.id} has not negotiated G.711`)
+    this.tone = startTone(hertz, codec.name, codec.type, (given) => {
+      if (!this.isPressing) this.send(given, performance.now())
+    })
+    return done(null)
+  }
+
+  /** Sends an RTCP report to the peer (RFC 3550, 6.4). */
+  report(at: number): void {
+    if (!this.agreement || this.isClosed) return
+    const block = this.receiver.report(at)
+    const info = this.sender.info(Date.now(), at, this.agreement.codec.clock)
+    if (block || info) this.transport.sendRtcp(writeReport(this.sender.ssrc, info, block ? [block] : [], this.name))
+  }
+
+  /** Returns the time of the last packet, or of the negotiation; null if no media are expected. */
+  silentSince(): number | null {
+    if (this.agreedAt === null || this.direction !== 'sendrecv') return null
+    return Math.max(this.agreedAt, this.lastMediaAt ?? 0)
+  }
+
+  stats(): MediaLegStats {
+    const { receiver, sender, agreement } = this
+    return {
+      leg: this.id,
+      codec: this.codec,
+      received: {
+        packets: receiver.packets,
+        bytes: receiver.bytes,
+        lost: receiver.lost,
+        jitterMs: receiver.jitterMs(agreement?.codec.clock ?? 8_000),
+      },
+      sent: { packets: sender.packets, bytes: sender.bytes, lost: sender.lost },
+      dropped: this.transport.dropped,
+      roundTripMs: sender.roundTripMs,
+      lastMediaAt: this.lastMediaAt && Math.round(Date.now() - (performance.now() - this.lastMediaAt)),
+      local: this.transport.local,
+      remote: this.transport.remote,
+    }
+  }
+
+  close(): void {
+    this.isClosed = true
+    this.tone?.stop()
+    this.transport.close()
+  }
+
+  private preferredCodecs(): readonly MediaCodec[] {
+    return this.other ? bridgeable(this.codecs, this.other.possible) : this.codecs
+  }
+
+  private agree(agreed: NegotiatedFormats, at: number): void {
+    this.agreement = agreed
+    // After a hold, the silence timer restarts.
+    this.agreedAt = at
+    this.isSilenceReported = false
+    this.payloadTypes.set(agreed.codec.type, agreed.codec)
+    if (agreed.keys) this.payloadTypes.set(agreed.keys.type, agreed.keys)
+  }
+
+  private read(text: string): AudioDescription | string {
+    return readRemoteAudio(text, { kind: this.kind, srtp: this.srtp, address: this.transport.describe().address })
+  }
+
+  private noCodec({ formats }: AudioDescription): string {
+    const theirs = formats.map(({ name }) => name).join(', ') || 'nothing'
+    return `no common codec: ${this.id} offers ${theirs}; supported are ${this.preferredCodecs().join(', ') || 'none'}`
+  }
+
+  private write(formats: readonly Format[], direction: MediaDirection, offer: AudioDescription | null): string {
+    const own = this.transport.describe()
+    const { session, version, name } = this
+    const plain = this.srtp === 'require' ? 'RTP/SAVP' : 'RTP/AVP'
+    const fallback = this.kind === 'webrtc' ? 'UDP/TLS/RTP/SAVPF' : plain
+    const isAnswer = this.offer === 'theirs'
+    const security = own.security && { ...own.security, ...(isAnswer ? {} : { setup: 'actpass' as const }) }
+    return writeAudio({
+      ...own,
+      id: session,
+      version,
+      security,
+      direction,
+      formats,
+      protocol: offer?.protocol ?? fallback,
+      ssrc: this.sender.ssrc,
+      name,
+      offer,
+    })
+  }
+}

@@ -1,0 +1,71 @@
+import type {
+  MediaDirection,
+  MediaEvents,
+  MediaLegOptions,
+  MediaLegStats,
+  MediaRecording,
+  MediaResult,
+} from '../../../ports/media.ts'
+import type { TransportAddresses } from './transport.ts'
+import type { PortRange } from './udp-ports.ts'
+
+// Messages between the engine and its workers: plain data that a message channel can clone.
+
+/** Start parameters of a worker. */
+export type WorkerSettings = {
+  readonly addresses: TransportAddresses
+  readonly rtpPorts: PortRange
+  readonly webrtcPorts: PortRange
+  readonly silenceSeconds: number
+}
+
+/** Requests to a call, with their replies. */
+export type CallOperations = {
+  open: { readonly ask: null; readonly answer: null }
+  addLeg: { readonly ask: MediaLegOptions; readonly answer: null }
+  describe: { readonly ask: { readonly leg: string }; readonly answer: string }
+  accept: {
+    readonly ask: { readonly leg: string; readonly answer: string; readonly source: string | null }
+    readonly answer: null
+  }
+  renegotiate: { readonly ask: { readonly leg: string; readonly offer: string }; readonly answer: string }
+  reoffer: { readonly ask: { readonly leg: string; readonly direction: MediaDirection }; readonly answer: string }
+  press: { readonly ask: { readonly leg: string; readonly digits: string }; readonly answer: null }
+  play: { readonly ask: { readonly leg: string; readonly hertz: number | null }; readonly answer: null }
+  bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
+  startRecording: {
+    readonly ask: { readonly path: string; readonly left: string; readonly right: string }
+    readonly answer: null
+  }
+  stopRecording: { readonly ask: null; readonly answer: MediaRecording }
+  stats: { readonly ask: null; readonly answer: readonly MediaLegStats[] }
+  close: { readonly ask: null; readonly answer: null }
+}
+
+export type CallOperation = keyof CallOperations
+
+export type WorkerRequest = {
+  [A in CallOperation]: {
+    readonly id: number
+    readonly call: string
+    readonly act: A
+    readonly ask: CallOperations[A]['ask']
+  }
+}[CallOperation]
+
+type WorkerEvent = {
+  [E in keyof MediaEvents]: {
+    readonly event: E
+    readonly call: string
+    readonly told: Parameters<MediaEvents[E]>
+  }
+}[keyof MediaEvents]
+
+/** A message of a worker. `fault`: an error of the worker that belongs to no request. */
+export type WorkerMessage =
+  | { readonly word: 'ready' }
+  | { readonly word: 'answer'; readonly id: number; readonly answer: MediaResult<unknown> }
+  | { readonly word: 'event'; readonly happening: WorkerEvent }
+  | { readonly word: 'fault'; readonly reason: string }
+
+export type { WorkerEvent as Happening }

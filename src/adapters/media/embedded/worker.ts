@@ -1,0 +1,112 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { MediaEvents, MediaResult } from '../../../ports/media.ts'
+import { done, errorMessage, refused } from '../result.ts'
+import { EmbeddedCall, type EmbeddedCallDeps } from './embedded-call.ts'
+import type { Leg } from './leg.ts'
+import { UdpPorts } from './udp-ports.ts'
+import type { WorkerMessage, WorkerRequest, WorkerSettings } from './worker-protocol.ts'
+
+/**
+ * A media thread. Every call has packets each 20 ms, so nothing else runs here. Measured with 20 calls, the main thread
+ * being blocked for 60 ms five times per second: 95 % of packets took up to 0.9 ms here, 55.9 ms there.
+ */
+if (!parentPort) throw new Error('this file runs only as a worker thread')
+const port = parentPort
+
+// Set by the engine, which has the same version.
+const settings = workerData as WorkerSettings
+const { addresses, silenceSeconds } = settings
+const deps: EmbeddedCallDeps = {
+  addresses: addresses,
+  silenceSeconds,
+  rtpPorts: new UdpPorts(addresses.bind, settings.rtpPorts),
+  webrtcPorts: new UdpPorts(addresses.bind, settings.webrtcPorts),
+}
+
+const calls = new Map<string, EmbeddedCall>()
+const post = (word: WorkerMessage) => port.postMessage(word)
+
+const eventsOf = (call: string): MediaEvents => ({
+  connected: (...told) => post({ word: 'event', happening: { event: 'connected', call, told } }),
+  dtmf: (...told) => post({ word: 'event', happening: { event: 'dtmf', call, told } }),
+  silence: (...told) => post({ word: 'event', happening: { event: 'silence', call, told } }),
+  failed: (...told) => post({ word: 'event', happening: { event: 'failed', call, told } }),
+  dropped: (...told) => post({ word: 'event', happening: { event: 'dropped', call, told } }),
+})
+
+const gone = refused('state', 'the call has ended')
+
+const withLeg = async <T>(
+  call: EmbeddedCall,
+  id: string,
+  then: (leg: Leg) => MediaResult<T> | Promise<MediaResult<T>>,
+) => {
+  const leg = call.leg(id)
+  return leg ? then(leg) : refused('state', `there is no leg ${id}`)
+}
+
+const withLegs = <T>(
+  call: EmbeddedCall,
+  a: string,
+  b: string,
+  then: (a: Leg, b: Leg) => MediaResult<T> | Promise<MediaResult<T>>,
+) => withLeg(call, a, (one) => withLeg(call, b, (other) => then(one, other)))
+
+const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
+  if (order.act === 'open') {
+    calls.set(order.call, new EmbeddedCall(deps, eventsOf(order.call)))
+    return done(null)
+  }
+  const call = calls.get(order.call)
+  if (!call) return gone
+  const at = performance.now()
+  switch (order.act) {
+    case 'addLeg':
+      return call.addLeg(order.ask)
+    case 'describe':
+      return withLeg(call, order.ask.leg, (leg) => leg.describe(at))
+    case 'accept':
+      return withLeg(call, order.ask.leg, (leg) => leg.accept(order.ask.answer, at, order.ask.source))
+    case 'renegotiate':
+      return withLeg(call, order.ask.leg, (leg) => leg.renegotiate(order.ask.offer, at))
+    case 'reoffer':
+      return withLeg(call, order.ask.leg, (leg) => leg.reoffer(order.ask.direction, at))
+    case 'press':
+      return withLeg(call, order.ask.leg, (leg) => leg.sendKeys(order.ask.digits))
+    case 'play':
+      return withLeg(call, order.ask.leg, (leg) => leg.playTone(order.ask.hertz))
+    case 'bridge':
+      return withLegs(call, order.ask.one, order.ask.other, (one, other) => call.bridge(one, other))
+    case 'startRecording': {
+      const { path, left, right } = order.ask
+      return withLegs(call, left, right, (one, other) => call.startRecording(path, one, other))
+    }
+    case 'stopRecording':
+      return call.stopRecording()
+    case 'stats':
+      return done(call.stats())
+    case 'close':
+      calls.delete(order.call)
+      await call.close()
+      return done(null)
+  }
+}
+
+port.on('message', (order: WorkerRequest) => {
+  execute(order)
+    .catch((error: unknown) => refused('state', errorMessage(error)))
+    .then((answer) => post({ word: 'answer', id: order.id, answer }))
+})
+
+// werift leaves promises that may reject when a call ends. They must not end the other calls.
+process.on('unhandledRejection', (error) => post({ word: 'fault', reason: errorMessage(error) }))
+
+setInterval(
+  () => {
+    const at = performance.now()
+    for (const call of calls.values()) call.tick(at)
+  },
+  Math.min(1_000, silenceSeconds * 250),
+)
+
+post({ word: 'ready' })

@@ -1,0 +1,125 @@
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { type G711, samplesOf } from '@trunkline/rtp/g711.ts'
+import { type RtpPacket, timestampAhead } from '@trunkline/rtp/rtp.ts'
+import type { MediaRecording } from '../../../ports/media.ts'
+import { frameBytes, headerBytes, sampleRate, summariseWav, wavHeader } from './wav.ts'
+
+const framesPerMs = sampleRate / 1_000
+/** Frames held in memory: packets may arrive up to this much later than others. */
+const lagFrames = sampleRate
+/** Larger deviations mean that the peer restarted or its clock drifted (100 ppm: half a second in 83 minutes). */
+const toleranceFrames = sampleRate / 2
+/** Frames buffered while the disk is blocked: 128 KB per call. */
+const windowFrames = sampleRate * 4
+
+type Channel = { ssrc: number; timestamp: number; frame: number }
+
+/**
+ * Writes two G.711 streams to a stereo file: channel 0 left, channel 1 right. The timestamp of a packet sets its
+ * position, relative to the arrival of the stream's first packet. Missing packets are silence. Memory is bounded for
+ * any input and any disk speed.
+ */
+export class Recorder {
+  private readonly file: FileHandle
+  private readonly path: string
+  private readonly start: number
+  private readonly window = new Int16Array(windowFrames * 2)
+  private readonly channels: [Channel | null, Channel | null] = [null, null]
+  /** First frame of the window; all frames before it are written. */
+  private base = 0
+  private writing: Promise<void> = Promise.resolve()
+  private isWriting = false
+  private error: unknown = null
+  /** Packets dropped because they were late, or the disk was slow. */
+  dropped = 0
+
+  /** @param at milliseconds of the monotonic clock that also times packets */
+  constructor(file: FileHandle, path: string, at: number) {
+    this.file = file
+    this.path = path
+    this.start = at
+  }
+
+  addPacket(channel: 0 | 1, codec: G711, packet: RtpPacket, at: number): void {
+    const frame = this.frameOf(channel, packet, this.frameAt(at)) - this.base
+    const { length } = packet.payload
+    if (frame < 0 || frame + length > windowFrames) {
+      this.dropped++
+      return
+    }
+    const samples = samplesOf[codec]
+    for (let i = 0; i < length; i++) this.window[(frame + i) * 2 + channel] = samples[packet.payload[i] ?? 0] ?? 0
+  }
+
+  /** Writes complete frames; call it about every second. Does nothing while the last write is in progress. */
+  flush(at: number): void {
+    if (this.isWriting || this.error) return
+    this.isWriting = true
+    this.writing = this.write(this.frameAt(at) - lagFrames)
+      .catch((error: unknown) => {
+        this.error = error
+      })
+      .finally(() => {
+        this.isWriting = false
+      })
+  }
+
+  /** Resolves when the last flush is written. */
+  flushed(): Promise<void> {
+    return this.writing
+  }
+
+  /**
+   * Writes the remaining frames, then the length into the header.
+   * @throws Error if a write failed; the file can then be repaired
+   */
+  async close(at: number): Promise<MediaRecording> {
+    await this.writing
+    try {
+      if (this.error) throw this.error
+      await this.write(this.frameAt(at))
+      await this.file.write(wavHeader(this.base), 0, headerBytes, 0)
+      await this.file.datasync()
+    } finally {
+      await this.file.close()
+    }
+    return summariseWav(createReadStream(this.path))
+  }
+
+  private frameAt(at: number): number {
+    return Math.max(0, Math.round((at - this.start) * framesPerMs))
+  }
+
+  private frameOf(channel: 0 | 1, packet: RtpPacket, arrival: number): number {
+    const known = this.channels[channel]
+    if (known && known.ssrc === packet.ssrc) {
+      const frame = known.frame + timestampAhead(known.timestamp, packet.timestamp)
+      if (Math.abs(frame - arrival) <= toleranceFrames) return frame
+    }
+    this.channels[channel] = { ssrc: packet.ssrc, timestamp: packet.timestamp, frame: arrival }
+    return arrival
+  }
+
+  private async write(until: number): Promise<void> {
+    while (this.base < until) {
+      const frames = Math.min(until - this.base, windowFrames)
+      const part = Buffer.from(this.window.slice(0, frames * 2).buffer)
+      const position = headerBytes + this.base * frameBytes
+      this.window.copyWithin(0, frames * 2)
+      this.window.fill(0, (windowFrames - frames) * 2)
+      this.base += frames
+      await this.file.write(part, 0, part.length, position)
+    }
+  }
+}
+
+/**
+ * Creates a file; does not overwrite an existing one.
+ * @throws Error if it cannot be created
+ */
+export const openRecorder = async (path: string, at: number): Promise<Recorder> => {
+  const file = await open(path, 'wx', 0o600)
+  await file.write(wavHeader(0), 0, headerBytes, 0)
+  return new Recorder(file, path, at)
+}

@@ -1,0 +1,127 @@
+import { readAudio } from '@trunkline/rtp/sdp.ts'
+import type { MediaLegOptions } from '../../../ports/media.ts'
+import type { NgClient } from './ng-client.ts'
+import { agreedKey, withSingleKey } from './sdp-filter.ts'
+
+/** State of a leg. rtpengine knows it by its id, as a tag of the call. */
+export type NgLeg = {
+  readonly wish: MediaLegOptions
+  /** Address of the peer's signalling; null until known. */
+  source: string | null
+  /** Last description of the peer, and ours. */
+  remote: string | null
+  local: string | null
+  other: NgLeg | null
+  isConnected: boolean
+  /** Packet count, and when it last changed (Unix milliseconds). */
+  packets: number
+  changedAt: number
+  isSilenceReported: boolean
+  /** Media of this leg's peer do not reach the other leg. */
+  isBlocked: boolean
+}
+
+/** Flags for a browser. `DTLS=off` is not among them, as it would also forbid DTLS towards the offerer. */
+const browserFlags = {
+  ICE: 'force',
+  'transport-protocol': 'UDP/TLS/RTP/SAVPF',
+  'rtcp-mux': ['offer'],
+  SDES: ['off'],
+  flags: ['generate-mid'],
+}
+
+/** Flags of answers, without a transport protocol: it is that of the offer. */
+const answerFlags = {
+  webrtc: { ICE: 'force', 'rtcp-mux': ['accept'] },
+  rtp: { ICE: 'remove' },
+} as const
+
+/** Returns the profile of our description, and whether it has a key: by the peer's description, else by the setting. */
+const profileOf = ({ wish, remote }: NgLeg): { readonly protocol: string; readonly isKeyed: boolean } => {
+  const audio = readAudio(remote ?? '')
+  if (typeof audio !== 'string') return { protocol: audio.protocol, isKeyed: agreedKey(audio, wish) !== null }
+  const { srtp = 'never' } = wish
+  return { protocol: srtp === 'require' ? 'RTP/SAVP' : 'RTP/AVP', isKeyed: srtp !== 'never' }
+}
+
+const trunkFlags = (side: NgLeg) => {
+  const { protocol, isKeyed } = profileOf(side)
+  // Keys with RTP/AVP are an offer that the peer may ignore (RFC 8643). rtpengine calls it OSRTP.
+  const keys = isKeyed ? { DTLS: 'off', OSRTP: ['offer'] } : {}
+  return { ICE: 'remove', 'transport-protocol': protocol, 'rtcp-mux': ['demux'], ...keys }
+}
+
+/**
+ * Returns our description for a peer. For a trunk it has one key if SRTP is offered or agreed, otherwise none.
+ * @throws Error if rtpengine's description differs, as SRTP without keys would be noise
+ */
+const checkDescription = (side: NgLeg, sdp: string): string => {
+  if (side.wish.kind !== 'rtp') return sdp
+  const { protocol, isKeyed } = profileOf(side)
+  const text = withSingleKey(sdp, isKeyed)
+  const audio = readAudio(text)
+  if (typeof audio === 'string') throw new Error(`rtpengine: ${audio}`)
+  if (audio.protocol === protocol && audio.crypto.length > 0 === isKeyed) return text
+  throw new Error(`rtpengine returned ${audio.protocol} with ${audio.crypto.length} SRTP keys instead of ${protocol}`)
+}
+
+/**
+ * Makes rtpengine the DTLS client, never the browser. The ClientHello of current browsers comes in two records because
+ * of post-quantum keys, and rtpengine 10.5 does not answer it (observed with Chromium 156).
+ */
+const asDtlsClient = (sdp: string): string => sdp.replace('a=setup:actpass', 'a=setup:active')
+
+/** Lets rtpengine accept media from the address of the signalling too. */
+const sourceOf = ({ source }: NgLeg) =>
+  source === null ? {} : { 'received-from': [source.includes(':') ? 'IP6' : 'IP4', source] }
+
+/** Session of the two legs of a call in rtpengine: offers, answers, and blocked directions. */
+export class NgSession {
+  private readonly ng: NgClient
+  private readonly id: string
+
+  constructor(ng: NgClient, id: string) {
+    this.ng = ng
+    this.id = id
+  }
+
+  /** Blocks media against the peer's direction. rtpengine forwards directions, but does not enforce them. */
+  async block(from: NgLeg, to: NgLeg): Promise<void> {
+    const audio = readAudio(to.remote ?? '')
+    const isBlocked = typeof audio !== 'string' && (audio.direction === 'sendonly' || audio.direction === 'inactive')
+    if (isBlocked === from.isBlocked) return
+    from.isBlocked = isBlocked
+    const command = isBlocked ? 'block media' : 'unblock media'
+    await this.ng.request(command, { 'call-id': this.id, 'from-tag': from.wish.id })
+  }
+
+  /** Returns the offer of `from` in the form for `to`. */
+  async offer(from: NgLeg, to: NgLeg, sdp: string): Promise<string> {
+    const reply = await this.ng.request('offer', {
+      'call-id': this.id,
+      'from-tag': from.wish.id,
+      ...(to.remote === null ? {} : { 'to-tag': to.wish.id }),
+      ...(to.wish.kind === 'webrtc' ? browserFlags : trunkFlags(to)),
+      ...sourceOf(from),
+      replace: ['origin'],
+      sdp,
+    })
+    to.local = checkDescription(to, asDtlsClient(String(reply.sdp)))
+    return to.local
+  }
+
+  /** Returns the answer of `from` in the form for `to`. */
+  async answer(to: NgLeg, from: NgLeg, sdp: string): Promise<string> {
+    const reply = await this.ng.request('answer', {
+      'call-id': this.id,
+      'from-tag': to.wish.id,
+      'to-tag': from.wish.id,
+      ...answerFlags[to.wish.kind],
+      ...sourceOf(from),
+      replace: ['origin'],
+      sdp,
+    })
+    to.local = checkDescription(to, String(reply.sdp))
+    return to.local
+  }
+}

@@ -1,0 +1,294 @@
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readAudio } from '@trunkline/rtp/sdp.ts'
+import type {
+  MediaCall,
+  MediaCodec,
+  MediaDirection,
+  MediaEvents,
+  MediaLeg,
+  MediaLegOptions,
+  MediaLegStats,
+  MediaRecording,
+  MediaResult,
+} from '../../../ports/media.ts'
+import { done, errorMessage, refused } from '../result.ts'
+import { convertCapture } from './capture.ts'
+import { countsOf } from './leg-counts.ts'
+import type { NgClient } from './ng-client.ts'
+import { type NgLeg, NgSession } from './ng-session.ts'
+import { placeholderOffer, toneFile } from './placeholder-peer.ts'
+import { filterSdp, mirrorDirection, withDirection } from './sdp-filter.ts'
+
+export type RtpengineCallDeps = {
+  readonly ng: NgClient
+  readonly id: string
+  readonly events: MediaEvents
+  readonly silenceSeconds: number
+  /** Folder of rtpengine's captures, as this machine sees it. */
+  readonly recordings: string
+  ended(): void
+}
+
+const pollMs = 1_000
+
+/** A call in rtpengine. Both legs share one session there: the offer to one leg derives from the other leg's offer. */
+export class RtpengineCall {
+  private readonly settings: RtpengineCallDeps
+  private readonly dialogue: NgSession
+  private readonly legs = new Map<string, NgLeg>()
+  private recording: {
+    readonly path: string
+    readonly from: number
+    readonly channels: ReadonlyMap<number, 0 | 1>
+  } | null = null
+  private readonly timer: NodeJS.Timeout
+  private isPolling = false
+  private isLost = false
+  private isClosed = false
+
+  constructor(settings: RtpengineCallDeps) {
+    this.settings = settings
+    this.dialogue = new NgSession(settings.ng, settings.id)
+    this.timer = setInterval(() => void this.poll(), pollMs)
+  }
+
+  readonly port: MediaCall = {
+    addLeg: async (wish) => this.addLeg(wish),
+    bridge: async (one, other) => this.bridge(one, other),
+    startRecording: (path, left, right) => this.startRecording(path, left, right),
+    stopRecording: () => this.stopRecording(),
+    stats: () => this.stats(),
+    close: () => this.close(),
+  }
+
+  dtmf(leg: string, digit: string): void {
+    if (this.legs.has(leg)) this.settings.events.dtmf(leg, digit)
+  }
+
+  private addLeg(wish: MediaLegOptions): MediaResult<MediaLeg> {
+    if (this.isClosed) return refused('state', 'the call has ended')
+    if (this.legs.has(wish.id)) return refused('state', `there is a leg ${wish.id} already`)
+    if (this.legs.size >= 2) return refused('state', 'a call in rtpengine has two legs')
+    const offer = wish.offer === null ? null : filterSdp(wish.offer, wish.codecs, wish)
+    if (offer && 'cause' in offer) return refused(offer.cause, offer.reason)
+    const remote = offer?.text ?? null
+    const side: NgLeg = {
+      wish,
+      source: wish.source ?? null,
+      remote,
+      local: null,
+      other: null,
+      isConnected: false,
+      packets: 0,
+      changedAt: Date.now(),
+      isSilenceReported: false,
+      isBlocked: false,
+    }
+    this.legs.set(wish.id, side)
+    const leg: MediaLeg = {
+      id: wish.id,
+      describe: () => this.guard(() => this.describe(side)),
+      accept: (answer, source) => this.guard(() => this.accept(side, answer, source)),
+      renegotiate: (text) => this.guard(() => this.renegotiate(side, text)),
+      reoffer: (direction) => this.guard(() => this.reoffer(side, direction)),
+      sendKeys: async () => refused('state', 'rtpengine cannot send keys of its own'),
+      playTone: (hertz) => this.guard(() => this.play(side, hertz)),
+    }
+    return done(leg)
+  }
+
+  private bridge(one: MediaLeg, other: MediaLeg): MediaResult<null> {
+    const [a, b] = [this.legs.get(one.id), this.legs.get(other.id)]
+    if (!a || !b || a === b) return refused('state', 'a bridge has two legs of this call')
+    a.other = b
+    b.other = a
+    return done(null)
+  }
+
+  private async describe(side: NgLeg): Promise<MediaResult<string>> {
+    if (side.local !== null) return done(side.local)
+    // A single leg can still be played tones.
+    const other = side.other ?? (side.wish.offer === null ? this.makePlaceholder(side) : null)
+    if (!other) return refused('state', `${side.wish.id} is not bridged yet`)
+    if (side.wish.offer !== null) return refused('state', `${other.wish.id} has not answered yet`)
+    if (other.remote === null) return refused('state', `${other.wish.id} has made no offer`)
+    const offer = filterSdp(other.remote, side.wish.codecs)
+    if ('cause' in offer) return refused(offer.cause, offer.reason)
+    return done(await this.dialogue.offer(other, side, offer.text))
+  }
+
+  /** Makes a peer for a single leg, as rtpengine derives every offer from another. Its media go to the discard port. */
+  private makePlaceholder(side: NgLeg): NgLeg {
+    const remote = placeholderOffer(side.wish.codecs)
+    const wish = { ...side.wish, id: `nobody with ${side.wish.id}`, offer: remote }
+    const other: NgLeg = { ...side, wish, remote, other: side }
+    side.other = other
+    return other
+  }
+
+  /** Plays a tone of one second, repeated for as long as a call may last. */
+  private async play(side: NgLeg, hertz: number | null): Promise<MediaResult<null>> {
+    const who = { 'call-id': this.settings.id, 'from-tag': side.wish.id }
+    if (this.isClosed || side.remote === null) return refused('state', `${side.wish.id} has not answered yet`)
+    if (hertz === null) await this.settings.ng.request('stop media', who)
+    else await this.settings.ng.request('play media', { ...who, blob: toneFile(hertz), 'repeat-times': 3_600 })
+    return done(null)
+  }
+
+  private async accept(side: NgLeg, text: string, source?: string): Promise<MediaResult<null>> {
+    const { other } = side
+    side.source = source ?? side.source
+    if (!other || side.local === null) return refused('state', `${side.wish.id} has made no offer`)
+    const answer = filterSdp(text, side.wish.codecs, side.wish)
+    if ('cause' in answer) return refused(answer.cause, answer.reason)
+    side.remote = answer.text
+    await this.dialogue.answer(other, side, answer.text)
+    await this.dialogue.block(other, side)
+    return done(null)
+  }
+
+  /** Answers from the other leg's last description, without a new offer to it. */
+  private async renegotiate(side: NgLeg, text: string): Promise<MediaResult<string>> {
+    const { other } = side
+    if (!other || other.remote === null) return refused('state', `${side.wish.id} is not in an established bridge`)
+    const offer = filterSdp(text, side.wish.codecs, side.wish)
+    if ('cause' in offer) return refused(offer.cause, offer.reason)
+    const audio = readAudio(offer.text)
+    const said: MediaDirection = typeof audio === 'string' ? 'sendrecv' : audio.direction
+    side.remote = offer.text
+    side.changedAt = Date.now()
+    const kept = other.local
+    await this.dialogue.offer(side, other, offer.text)
+    other.local = kept
+    const answer = await this.dialogue.answer(side, other, withDirection(other.remote, mirrorDirection(said)))
+    await this.dialogue.block(other, side)
+    return done(answer)
+  }
+
+  private async reoffer(side: NgLeg, direction: MediaDirection): Promise<MediaResult<string>> {
+    const { other } = side
+    if (!other || other.remote === null || side.local === null)
+      return refused('state', `${side.wish.id} is not in an established bridge`)
+    side.changedAt = Date.now()
+    return done(await this.dialogue.offer(other, side, withDirection(other.remote, direction)))
+  }
+
+  private async startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaResult<null>> {
+    return this.guard(async () => {
+      if (this.recording) return refused('state', 'the call is being recorded already')
+      const ports = [left, right].map(({ id }) => readAudio(this.legs.get(id)?.local ?? ''))
+      const [one, other] = ports
+      if (!one || !other || typeof one === 'string' || typeof other === 'string')
+        return refused('state', 'both legs must be described before they can be recorded')
+      this.recording = { path, from: Date.now(), channels: new Map([[one.port, 0] as const, [other.port, 1] as const]) }
+      await this.settings.ng.request('start recording', { 'call-id': this.settings.id })
+      return done(null)
+    })
+  }
+
+  private async stopRecording(): Promise<MediaResult<MediaRecording>> {
+    const { recording } = this
+    if (!recording) return refused('state', 'the call is not being recorded')
+    this.recording = null
+    return this.guard(async () => {
+      const to = Date.now()
+      await this.settings.ng.request('stop recording', { 'call-id': this.settings.id })
+      const folder = join(this.settings.recordings, 'pcaps')
+      const name = (await readdir(folder)).find((file) => file.startsWith(this.settings.id))
+      if (!name) return refused('state', `rtpengine wrote no capture to ${folder}`)
+      const made = await convertCapture(join(folder, name), recording.path, recording.channels, {
+        from: recording.from,
+        to,
+      })
+      await rm(join(folder, name))
+      await rm(join(this.settings.recordings, 'metadata', `rtpengine-meta-${name.replace(/pcap$/, 'txt')}`), {
+        force: true,
+      })
+      return done(made)
+    })
+  }
+
+  private stats(): Promise<MediaResult<readonly MediaLegStats[]>> {
+    return this.guard(async () => {
+      if (this.isClosed) return refused('state', 'the call has ended')
+      const reply = await this.settings.ng.request('query', { 'call-id': this.settings.id })
+      return done(
+        [...this.legs.values()].map((side): MediaLegStats => {
+          const counts = countsOf(reply, side.wish.id)
+          const given = side.other ? countsOf(reply, side.other.wish.id) : null
+          return {
+            leg: side.wish.id,
+            codec: codecOf(counts?.codec),
+            received: { packets: counts?.packets ?? 0, bytes: counts?.bytes ?? 0, lost: null, jitterMs: null },
+            sent: { packets: given?.packets ?? 0, bytes: given?.bytes ?? 0, lost: null },
+            dropped: null,
+            roundTripMs: null,
+            lastMediaAt: counts?.packets ? counts.lastAt : null,
+            local: counts?.local ?? null,
+            remote: counts?.remote ?? null,
+          }
+        }),
+      )
+    })
+  }
+
+  private async close(): Promise<void> {
+    if (this.isClosed) return
+    if (this.recording && !this.isLost) await this.stopRecording()
+    this.isClosed = true
+    clearInterval(this.timer)
+    if (!this.isLost)
+      await this.guard(async () => done(await this.settings.ng.request('delete', { 'call-id': this.settings.id })))
+    this.settings.ended()
+  }
+
+  /** Polls the counters every second to detect connected and silent legs. */
+  private async poll(): Promise<void> {
+    const stands = [...this.legs.values()].filter(({ local, remote }) => local !== null && remote !== null)
+    if (this.isPolling || this.isClosed || stands.length === 0) return
+    this.isPolling = true
+    const reply = await this.settings.ng.request('query', { 'call-id': this.settings.id }).catch((error: unknown) => {
+      // rtpengine is gone, has restarted without the call, or ended it by a watchdog of its own.
+      if (!this.isClosed && !this.isLost) this.settings.events.failed(null, errorMessage(error))
+      this.isLost = true
+      return null
+    })
+    this.isPolling = false
+    if (!reply || this.isClosed) return
+    const now = Date.now()
+    for (const side of stands) {
+      const packets = countsOf(reply, side.wish.id)?.packets ?? 0
+      if (packets !== side.packets || isHeld(side)) {
+        side.packets = packets
+        side.changedAt = now
+        side.isSilenceReported = false
+      }
+      if (packets > 0 && !side.isConnected) {
+        side.isConnected = true
+        this.settings.events.connected(side.wish.id)
+      }
+      const seconds = Math.floor((now - side.changedAt) / 1_000)
+      if (seconds < this.settings.silenceSeconds || side.isSilenceReported) continue
+      side.isSilenceReported = true
+      this.settings.events.silence(side.wish.id, seconds)
+    }
+  }
+
+  private async guard<T>(act: () => Promise<MediaResult<T>>): Promise<MediaResult<T>> {
+    try {
+      return await act()
+    } catch (error) {
+      return refused('state', errorMessage(error))
+    }
+  }
+}
+
+const isHeld = ({ local, remote }: NgLeg): boolean =>
+  [local, remote].some((text) => {
+    const audio = readAudio(text ?? '')
+    return typeof audio !== 'string' && audio.direction !== 'sendrecv'
+  })
+
+const codecOf = (name = ''): MediaCodec | null =>
+  (['opus', 'pcmu', 'pcma'] as const).find((codec) => name.toLowerCase().startsWith(codec)) ?? null

@@ -1,0 +1,148 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { maxMessageLength } from '@trunkline/sip/parse.ts'
+import type { Timers } from '@trunkline/sip/timers.ts'
+import type { Flow } from '@trunkline/sip/transport/flow.ts'
+import type { WebSocketTransport } from '@trunkline/sip/transport/websocket-transport.ts'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { reconnectMs } from '../gateway-deps.ts'
+
+/** Close codes that browsers receive. */
+const closeCodes = { replaced: 4001, expired: 4002, suspended: 4003 } as const
+
+export type WebSocketAcceptorSettings = {
+  readonly transport: WebSocketTransport
+  readonly timers: Timers
+  readonly maxBrowsers: number
+  /** True while a user is registered over the flow or a call uses it. */
+  isUsed(flow: Flow): boolean
+  hasCalls(flow: Flow): boolean
+}
+
+type Connection = {
+  readonly flow: Flow
+  readonly socket: WebSocket
+  isAlive: boolean
+  /** Since when it has been unused; null while it is in use. */
+  idleSince: number | null
+  closeReason: keyof typeof closeCodes | null
+}
+
+/** Proxies close connections that are silent for a minute. */
+const pingMs = 25_000
+
+/**
+ * Connections of one address without a registration. The limit lets a whole office reconnect at once after a restart.
+ */
+const maxUnregistered = 200
+
+const ownNetwork = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^(::1$|f[cd])/i
+
+/** The client's address. Behind a proxy in our own network: the last entry of X-Forwarded-For. */
+const clientAddressOf = ({ socket, headers }: IncomingMessage): string => {
+  const address = socket.remoteAddress ?? ''
+  const forwarded = [headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim()
+  return forwarded && ownNetwork.test(address) ? forwarded : address
+}
+
+const refuse = (socket: Duplex, status: string): void => {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+}
+
+/** Accepts the WebSocket connections of browsers (RFC 7118), checks that they are alive, and closes unused ones. */
+export class WebSocketAcceptor {
+  private readonly settings: WebSocketAcceptorSettings
+  private readonly server = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxMessageLength,
+    perMessageDeflate: false,
+    handleProtocols: () => 'sip',
+  })
+  private readonly connections = new Map<string, Connection>()
+  /** Connections without a registration, by address. */
+  private readonly unregistered = new Map<string, Set<Connection>>()
+  private stopChecks = () => {}
+
+  constructor(settings: WebSocketAcceptorSettings) {
+    this.settings = settings
+    this.checkAll()
+  }
+
+  async accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
+    if (!offered.includes('sip')) refuse(socket, '400 Bad Request')
+    else if (this.connections.size >= this.settings.maxBrowsers) refuse(socket, '503 Service Unavailable')
+    else if (this.unregisteredFrom(clientAddressOf(request)) >= maxUnregistered) refuse(socket, '429 Too Many Requests')
+    else this.server.handleUpgrade(request, socket, head, (opened) => this.addConnection(opened, request))
+  }
+
+  /** Closes the connection once its calls have ended. */
+  closeWhenUnused(flow: Flow, why: keyof typeof closeCodes): void {
+    const guest = this.connections.get(flow.id)
+    if (!guest) return
+    guest.closeReason = why
+    this.closeIfDue(flow)
+  }
+
+  /** A call over the connection has ended: closes it if that is due. */
+  closeIfDue(flow: Flow): void {
+    const guest = this.connections.get(flow.id)
+    if (!guest?.closeReason || this.settings.hasCalls(flow)) return
+    // The user registered again during the last call.
+    if (this.settings.isUsed(flow)) guest.closeReason = null
+    else guest.socket.close(closeCodes[guest.closeReason], guest.closeReason)
+  }
+
+  close(): void {
+    this.stopChecks()
+    for (const { socket } of this.connections.values()) socket.close(1001, 'the server stops')
+    this.server.close()
+  }
+
+  private unregisteredFrom(asker: string): number {
+    const found = this.unregistered.get(asker) ?? new Set()
+    for (const guest of found) if (this.settings.isUsed(guest.flow)) found.delete(guest)
+    if (found.size === 0) this.unregistered.delete(asker)
+    return found.size
+  }
+
+  private addConnection(socket: WebSocket, request: IncomingMessage): void {
+    const { socket: under } = request
+    const flow = this.settings.transport.attach(socket, under.remoteAddress ?? '', under.remotePort ?? 0)
+    const guest: Connection = {
+      ...{ flow, socket, isAlive: true, closeReason: null },
+      idleSince: this.settings.timers.now(),
+    }
+    this.connections.set(flow.id, guest)
+    socket.on('pong', () => {
+      guest.isAlive = true
+    })
+    const asker = clientAddressOf(request)
+    const newcomers = this.unregistered.get(asker) ?? new Set()
+    this.unregistered.set(asker, newcomers.add(guest))
+    socket.on('close', () => {
+      this.connections.delete(flow.id)
+      this.unregistered.get(asker)?.delete(guest)
+      this.unregisteredFrom(asker)
+    })
+  }
+
+  private checkAll(): void {
+    for (const guest of this.connections.values()) this.check(guest)
+    this.stopChecks = this.settings.timers.after(pingMs, () => this.checkAll())
+  }
+
+  private check(guest: Connection): void {
+    const { timers, isUsed } = this.settings
+    const now = timers.now()
+    if (isUsed(guest.flow)) guest.idleSince = null
+    else guest.idleSince ??= now
+    if (!guest.isAlive) guest.socket.terminate()
+    else if (guest.idleSince !== null && now - guest.idleSince >= reconnectMs)
+      guest.socket.close(1000, 'no user registered')
+    else {
+      guest.isAlive = false
+      guest.socket.ping()
+    }
+  }
+}

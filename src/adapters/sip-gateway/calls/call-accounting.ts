@@ -1,0 +1,106 @@
+import type { MediaCall, MediaLegStats } from '../../../ports/media.ts'
+import type { VoicePlan } from '../../../ports/voice.ts'
+import type { GatewayDeps } from '../gateway-deps.ts'
+import { retryForever } from '../retry-forever.ts'
+import type { CallLeg } from './call-leg.ts'
+import { causeOfRefusal, failure, type HangupCause } from './hangup-cause.ts'
+
+const heartbeatMs = 5_000
+/** Failed heartbeats before the call is cut: one minute. */
+const maxMissed = 12
+
+/**
+ * The accounting of a call: recording, media statistics and paid time. Reports to call control during the call and at
+ * its end.
+ */
+export class CallAccounting {
+  media: MediaCall | null = null
+  legs: readonly CallLeg[] = []
+  private readonly gateway: GatewayDeps
+  private readonly plan: VoicePlan
+  private readonly end: (ending: HangupCause) => void
+  private isRecorded = false
+  /** When the call ended, by the clock of the user agent. */
+  private stoppedAt: number | null = null
+  private missed = 0
+  private stopHeartbeat = () => {}
+  private stopCut = () => {}
+
+  constructor(parts: GatewayDeps, plan: VoicePlan, end: (ending: HangupCause) => void) {
+    this.gateway = parts
+    this.plan = plan
+    this.end = end
+  }
+
+  /**
+   * Starts the recording: left is our user, right the far end. @returns why there is no recording; null when there is
+   * one, or none is wanted
+   */
+  async record(caller: CallLeg, callee: CallLeg): Promise<string | null> {
+    if (this.plan.record === null) return null
+    const [left, right] = caller.trunk === null ? [caller, callee] : [callee, caller]
+    const begun = await this.media?.startRecording(this.plan.record, left.media, right.media)
+    this.isRecorded = begun?.outcome === 'done'
+    return begun?.outcome === 'refused' ? begun.reason : null
+  }
+
+  /** Starts accounting at the answer. */
+  start(): void {
+    const { mostSeconds } = this.plan
+    this.scheduleHeartbeat()
+    if (mostSeconds === null || this.stoppedAt !== null) return
+    this.stopCut = this.gateway.agent.timers.after(mostSeconds * 1_000, () =>
+      this.end({ how: 'balance', status: 402, reason: 'The time that was paid for is over', by: null }),
+    )
+  }
+
+  stop(): void {
+    this.stoppedAt ??= this.gateway.agent.timers.now()
+    this.stopHeartbeat()
+    this.stopCut()
+  }
+
+  /**
+   * Closes the media, then reports the end to call control until it is persisted. That time is not part of the call.
+   */
+  async conclude({ how, status, reason, by }: HangupCause): Promise<void> {
+    const { callControl, agent, onError } = this.gateway
+    const endedAt = this.stoppedAt ?? agent.timers.now()
+    const stats = await this.stats()
+    const stopped = this.isRecorded ? await this.media?.stopRecording() : null
+    await this.media?.close()
+    const recording = stopped?.outcome === 'done' ? stopped.value : this.isRecorded ? 'left' : null
+    await retryForever(agent.timers, onError, () => {
+      const agoMs = agent.timers.now() - endedAt
+      return callControl.ended(this.plan.call, { how, status, reason, by, agoMs, stats, recording })
+    })
+  }
+
+  private scheduleHeartbeat(): void {
+    if (this.stoppedAt === null)
+      this.stopHeartbeat = this.gateway.agent.timers.after(heartbeatMs, () => void this.heartbeat())
+  }
+
+  private async heartbeat(): Promise<void> {
+    try {
+      const agreed = await this.gateway.callControl.heartbeat(this.plan.call, await this.stats())
+      this.missed = 0
+      if ('refused' in agreed) this.end(causeOfRefusal(agreed.refused))
+    } catch (error) {
+      this.gateway.onError(error)
+      if (++this.missed >= maxMissed) this.end(failure(500, 'The call could not be persisted'))
+    }
+    this.scheduleHeartbeat()
+  }
+
+  /** Statistics of both legs, keyed caller and callee. */
+  private async stats(): Promise<MediaLegStats[]> {
+    const stats = await this.media?.stats()
+    if (stats?.outcome !== 'done') return []
+    const names = new Map(this.legs.map(({ media, name }) => [media.id, name] as const))
+    return stats.value.flatMap((one) => {
+      const leg = names.get(one.leg) ?? (one.leg === 'caller' ? one.leg : null)
+      return leg === null ? [] : [{ ...one, leg }]
+    })
+  }
+}

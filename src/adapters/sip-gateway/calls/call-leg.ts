@@ -1,0 +1,141 @@
+import { readAudio } from '@trunkline/rtp/sdp.ts'
+import type { Dialog } from '@trunkline/sip/dialog/dialog.ts'
+import type { SipSession, SipSessionEnd, SipSessionEvents } from '@trunkline/sip/dialog/sip-session.ts'
+import { contentTypeOf } from '@trunkline/sip/fields.ts'
+import type { SipRequest } from '@trunkline/sip/message.ts'
+import type { ResponseOptions } from '@trunkline/sip/response.ts'
+import type { Flow } from '@trunkline/sip/transport/flow.ts'
+import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
+import type { MediaDirection, MediaLeg } from '../../../ports/media.ts'
+import type { VoiceDialog, VoiceLeg, VoiceUser } from '../../../ports/voice.ts'
+import { causeOfMedia } from './hangup-cause.ts'
+
+export type CallLegEvents = {
+  ended(side: CallLeg, why: SipSessionEnd): void
+  note(side: CallLeg, text: string): void
+  /** A key received as INFO, for a leg whose keys are not passed on. */
+  pressed?(key: string): void
+}
+
+export const sdpBody = (content: string): NonNullable<ResponseOptions['body']> => ({ type: 'application/sdp', content })
+
+const maxPendingKeys = 64
+
+/** The key of an INFO: `Signal=5` of application/dtmf-relay, or the bare key of application/dtmf. */
+export const dtmfKeyOf = (request: SipRequest): string | null => {
+  const text = request.body.toString()
+  const [, key = null] =
+    contentTypeOf(request) === 'application/dtmf-relay'
+      ? (/^[ \t]*Signal[ \t]*=[ \t]*([\d*#A-D])[ \t]*\r?$/im.exec(text) ?? [])
+      : (/^\s*([\d*#A-D])\s*$/i.exec(text) ?? [])
+  return key
+}
+
+const directionOf = (offer: string): MediaDirection => {
+  const audio = readAudio(offer)
+  return typeof audio === 'string' ? 'sendrecv' : audio.direction
+}
+
+/** One leg of a call: its dialog, its media, and its requests within the call. */
+export class CallLeg implements SipSessionEvents {
+  readonly name: VoiceLeg
+  readonly trunk: string | null
+  readonly person: VoiceUser | null
+  readonly media: MediaLeg
+  private readonly events: CallLegEvents
+  session: SipSession | null = null
+  partner: CallLeg | null = null
+  /** The connection of a browser; null for a trunk. */
+  flow: Flow | null
+  /** The direction we last sent, and the queue of changes to send. */
+  private sentDirection: MediaDirection = 'sendrecv'
+  private readonly directionQueue = makeSerialQueue()
+  private pendingKeys = 0
+  private readonly keyQueue = makeSerialQueue()
+
+  constructor(
+    name: VoiceLeg,
+    where: { readonly trunk: string | null; readonly person: VoiceUser | null; readonly flow: Flow | null },
+    media: MediaLeg,
+    events: CallLegEvents,
+  ) {
+    this.name = name
+    this.trunk = where.trunk
+    this.person = where.person
+    this.flow = where.flow
+    this.media = media
+    this.events = events
+  }
+
+  /** Snapshot of the dialog, stored for recovery after a crash. */
+  snapshot(dialog: Dialog): VoiceDialog {
+    return { leg: this.name, trunk: this.trunk, frozen: dialog.snapshot() }
+  }
+
+  setFlow(flow: Flow): void {
+    this.flow = flow
+    this.session?.setFlow(flow)
+  }
+
+  async offered(request: SipRequest): Promise<ResponseOptions> {
+    // A request without a body asks for our offer; the answer arrives in the ACK (RFC 3261, 14.2).
+    const answer =
+      request.body.length === 0
+        ? await this.media.reoffer(this.sentDirection)
+        : await this.media.renegotiate(request.body.toString())
+    if (answer.outcome === 'refused') return causeOfMedia(answer)
+    if (request.body.length > 0) void this.partner?.sendDirection(directionOf(request.body.toString()))
+    return { status: 200, body: sdpBody(answer.value) }
+  }
+
+  async acknowledged(ack: SipRequest): Promise<void> {
+    if (ack.body.length === 0) return
+    const taken = await this.media.accept(ack.body.toString())
+    if (taken.outcome === 'refused') this.events.note(this, `its answer was not taken: ${taken.reason}`)
+  }
+
+  info(request: SipRequest): ResponseOptions {
+    const type = contentTypeOf(request)
+    if (type !== 'application/dtmf-relay' && type !== 'application/dtmf')
+      return { status: 415, headers: [['Accept', 'application/dtmf-relay, application/dtmf']] }
+    const key = dtmfKeyOf(request)
+    if (key === null) return { status: 400, reason: 'Not A Key' }
+    if (this.events.pressed) {
+      this.events.pressed(key)
+      return { status: 200 }
+    }
+    if (this.pendingKeys >= maxPendingKeys) return { status: 503, reason: 'Too Many Keys' }
+    this.pendingKeys++
+    void this.keyQueue(async () => {
+      const pressed = await this.partner?.media.sendKeys(key)
+      if (pressed?.outcome === 'refused') this.events.note(this, `a key was not passed on: ${pressed.reason}`)
+      this.pendingKeys--
+    })
+    return { status: 200 }
+  }
+
+  ended(why: SipSessionEnd): void {
+    this.events.ended(this, why)
+  }
+
+  /** Passes on the other leg's media direction: hold and resume. */
+  private sendDirection(direction: MediaDirection): Promise<void> {
+    return this.directionQueue(async () => {
+      if (direction === this.sentDirection || !this.session || this.session.isEnded) return
+      const before = this.sentDirection
+      this.sentDirection = direction
+      const offer = await this.media.reoffer(direction)
+      if (offer.outcome === 'refused') {
+        this.events.note(this, `hold was not passed on: ${offer.reason}`)
+        return
+      }
+      const outcome = await this.session.reinvite({ body: sdpBody(offer.value) })
+      if (outcome?.outcome === 'answered' && outcome.response.status < 300)
+        await this.media.accept(outcome.response.body.toString())
+      else {
+        this.sentDirection = before
+        this.events.note(this, 'hold was refused')
+      }
+    })
+  }
+}

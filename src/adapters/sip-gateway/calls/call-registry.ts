@@ -1,0 +1,203 @@
+import type { IncomingCall } from '@trunkline/sip/dialog/incoming-call.ts'
+import { callIdOf, fromOf, readNameAddr, toOf } from '@trunkline/sip/fields.ts'
+import { type Header, header, headersOf } from '@trunkline/sip/message.ts'
+import { type TelephoneNumber, telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
+import type { Flow } from '@trunkline/sip/transport/flow.ts'
+import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceUser } from '../../../ports/voice.ts'
+import { type Binding, identityOf } from '../browsers/registrar.ts'
+import { isBrowser, personKey } from '../gateway-deps.ts'
+import { fromTrunkNumber } from '../trunks/number-format.ts'
+import type { Trunk } from '../trunks/trunk.ts'
+import { BridgedCall, type CallDeps, type Caller } from './bridged-call.ts'
+import type { HangupCause } from './hangup-cause.ts'
+import { PlatformCall } from './platform-call.ts'
+
+const maxExtraHeaders = 20
+/** How long the ends of the last calls may take to be persisted, ms. */
+const maxPersistMs = 5_000
+const serverStopping: HangupCause = { how: 'interrupted', status: 503, reason: 'The server stops', by: null }
+const reservedHeaders = new Set(['x-device-gen', 'x-caller-id'])
+
+/** The caller's own X- headers. */
+const extraHeaders = ({ invite }: IncomingCall): Header[] =>
+  invite.headers
+    .filter(([name, value]) => /^x-/i.test(name) && !reservedHeaders.has(name.toLowerCase()) && value.length <= 512)
+    .slice(0, maxExtraHeaders)
+
+const userOfUri = (uri: string): string | null => telephoneNumberOf(uri)?.user ?? null
+
+/** All active calls: accepts new ones, and forwards events to the calls they concern. */
+export class CallRegistry {
+  private readonly deps: Omit<CallDeps, 'gone'>
+  private readonly active = new Set<BridgedCall>()
+  /** The calls that the platform places. */
+  private readonly platformCalls = new Set<PlatformCall>()
+  private readonly released: (flow: Flow) => void
+  private isClosing = false
+  private onEmpty = () => {}
+
+  constructor(ground: Omit<CallDeps, 'gone'>, released: (flow: Flow) => void) {
+    this.deps = ground
+    this.released = released
+  }
+
+  get size(): number {
+    return this.active.size + this.platformCalls.size
+  }
+
+  handleInvite(incoming: IncomingCall): Promise<void> {
+    if (this.isClosing) incoming.refuse({ status: 503, reason: 'The server stops' })
+    else if (isBrowser(incoming.flow)) return this.placeFromBrowser(incoming)
+    else return this.receiveFromTrunk(incoming)
+    return Promise.resolve()
+  }
+
+  async dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void> {
+    const call = new PlatformCall({ ...this.deps, gone: () => this.removePlatformCall(call) }, plan, entry)
+    this.platformCalls.add(call)
+    if (this.isClosing) call.end(serverStopping)
+    await call.run()
+  }
+
+  usesFlow(flow: Flow): boolean {
+    return [...this.active].some((call) => call.usesFlow(flow))
+  }
+
+  connectionLost(flow: Flow): void {
+    for (const call of this.active) call.connectionLost(flow)
+  }
+
+  replaced(flow: Flow): void {
+    for (const call of this.active) call.forking?.replaced(flow)
+  }
+
+  arrived(binding: Binding): void {
+    for (const call of this.active) call.forking?.arrived(binding)
+  }
+
+  left(person: VoiceUser): void {
+    for (const call of this.active) call.forking?.left(person)
+  }
+
+  connectionMoved(from: Flow, to: Flow): void {
+    for (const call of this.active) call.connectionMoved(from, to)
+  }
+
+  end(name: string, ending: HangupCause): void {
+    for (const call of [...this.active, ...this.platformCalls]) if (call.callId === name) call.end(ending)
+  }
+
+  endCallsOf(people: readonly VoiceUser[], ending: HangupCause): void {
+    const keys = new Set(people.map(personKey))
+    for (const call of this.active) if (call.involves(keys, personKey)) call.end(ending)
+  }
+
+  /** Accepts no new calls and resolves when the end of the last one is persisted. Calls that last longer are ended. */
+  async close(milliseconds: number): Promise<void> {
+    this.isClosing = true
+    if (this.size === 0) return
+    const { timers } = this.deps.gateway.agent
+    const cut = () => {
+      for (const call of [...this.active, ...this.platformCalls]) call.end(serverStopping)
+    }
+    const stop = milliseconds > 0 ? timers.after(milliseconds, cut) : cut
+    // If an end could not be persisted, call control finds the call at its next start.
+    await new Promise<void>((resolve) => {
+      this.onEmpty = resolve
+      timers.after(milliseconds + maxPersistMs, resolve)
+      if (milliseconds === 0) cut()
+    })
+    stop()
+  }
+
+  /** A call from a browser: the user must be registered and may only call as itself. */
+  private async placeFromBrowser(incoming: IncomingCall): Promise<void> {
+    const { invite, flow } = incoming
+    const { registrar, gateway } = this.deps
+    const binding = registrar.bindingOf(flow)
+    const to = userOfUri(invite.uri)
+    if (!binding) incoming.refuse({ status: 403, reason: 'No user is registered over this connection' })
+    else if (identityOf(fromOf(invite)) !== binding.identity)
+      incoming.refuse({ status: 403, reason: 'claims and SIP identity do not match' })
+    else if (to === null) incoming.refuse({ status: 484 })
+    else {
+      const { person } = binding
+      const headers = extraHeaders(incoming)
+      const from = header(invite, 'X-Caller-Id')
+      const placed = { person, to, from, headers: Object.fromEntries(headers), callId: callIdOf(invite) }
+      await this.run({
+        incoming,
+        trunk: null,
+        person,
+        headers,
+        requestPlan: () => gateway.callControl.placeCall(placed),
+      })
+    }
+  }
+
+  private async receiveFromTrunk(incoming: IncomingCall): Promise<void> {
+    const { invite, flow } = incoming
+    const { trunks, gateway } = this.deps
+    const trunk = trunks.identify(invite, flow)
+    if (!trunk) incoming.refuse({ status: 403 })
+    else {
+      const isFull = trunk.freeChannels <= 0
+      const received = {
+        ...{ trunk: trunk.settings.id, callId: callIdOf(invite), isFull },
+        ...this.parties(incoming, trunk),
+      }
+      const ask = () => gateway.callControl.receiveCall(received)
+      if (!isFull) return this.run({ incoming, trunk, person: null, headers: [], requestPlan: ask })
+      // Refused at once and not counted as a call: it must use no channel while the refusal is persisted.
+      incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
+      await ask().catch(gateway.onError)
+    }
+  }
+
+  private parties(
+    { invite }: IncomingCall,
+    { settings }: Trunk,
+  ): Pick<VoiceInboundCall, 'from' | 'to' | 'name' | 'verstat' | 'npdi' | 'rn'> {
+    const shown = fromOf(invite)
+    const [asserted] = headersOf(invite, 'P-Asserted-Identity')
+    const identity = asserted === undefined ? null : assertedNumber(asserted)
+    const from = telephoneNumberOf(shown.uri)
+    const caller = identity?.user ?? from?.user ?? ''
+    const dialled = telephoneNumberOf(invite.uri)
+    const asked = dialled?.user ?? null
+    // A registering trunk is called by the user part of its Contact; the dialled number is in To.
+    const to = asked !== null && /\d{3}/.test(asked) ? asked : (userOfUri(toOf(invite).uri) ?? asked ?? '')
+    return {
+      ...{ from: fromTrunkNumber(settings, caller), to: fromTrunkNumber(settings, to), name: shown.name || null },
+      verstat: identity?.verstat ?? from?.verstat ?? null,
+      ...{ npdi: dialled?.npdi ?? false, rn: dialled?.rn ?? null },
+    }
+  }
+
+  private async run(caller: Caller): Promise<void> {
+    const call = new BridgedCall({ ...this.deps, gone: () => this.remove(call, caller) }, caller)
+    this.active.add(call)
+    await call.run()
+  }
+
+  private remove(call: BridgedCall, { incoming }: Caller): void {
+    if (!this.active.delete(call)) return
+    this.released(incoming.flow)
+    for (const flow of call.flows) this.released(flow)
+    if (this.size === 0) this.onEmpty()
+  }
+
+  private removePlatformCall(call: PlatformCall): void {
+    this.platformCalls.delete(call)
+    if (this.size === 0) this.onEmpty()
+  }
+}
+
+/** The number of an asserted identity (RFC 3325); null when there is none. */
+const assertedNumber = (value: string): TelephoneNumber | null => {
+  try {
+    return telephoneNumberOf(readNameAddr(value.split(',')[0] ?? '').uri)
+  } catch {
+    return null
+  }
+}

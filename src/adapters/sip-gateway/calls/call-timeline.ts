@@ -1,0 +1,69 @@
+import { callIdOf, cseqOf } from '@trunkline/sip/fields.ts'
+import type { SipMessage } from '@trunkline/sip/message.ts'
+import type { VoiceCallControl, VoiceLeg, VoiceTimelineEntry } from '../../../ports/voice.ts'
+
+/** Entries that wait until the call has an id; further ones are lost. */
+const maxWaiting = 50
+
+type TimelineEntry = Omit<VoiceTimelineEntry, 'at'>
+
+const messageText = (message: SipMessage): string =>
+  message.kind === 'request'
+    ? `${message.method} ${message.uri}`
+    : `${message.status} ${message.reason} (${cseqOf(message).method})`
+
+/** Sends the timeline of each call to call control: messages of its dialogs, and notes. */
+export class CallTimelines {
+  private readonly trace: VoiceCallControl['addTimelineEntries']
+  private readonly now: () => number
+  private readonly dialogs = new Map<string, { story: CallTimeline; leg: VoiceLeg }>()
+
+  constructor(trace: VoiceCallControl['addTimelineEntries'], now: () => number) {
+    this.trace = trace
+    this.now = now
+  }
+
+  begin(): CallTimeline {
+    return new CallTimeline(this.trace, this.now)
+  }
+
+  follow(story: CallTimeline, callId: string, leg: VoiceLeg): void {
+    this.dialogs.set(callId, { story, leg })
+    story.callIds.push(callId)
+  }
+
+  addMessage(direction: 'in' | 'out', message: SipMessage): void {
+    const found = this.dialogs.get(callIdOf(message))
+    found?.story.add({ leg: found.leg, what: direction === 'in' ? 'sip_in' : 'sip_out', text: messageText(message) })
+  }
+
+  end({ callIds }: CallTimeline): void {
+    for (const callId of callIds) this.dialogs.delete(callId)
+  }
+}
+
+/** The timeline of one call. */
+export class CallTimeline {
+  readonly callIds: string[] = []
+  private readonly trace: VoiceCallControl['addTimelineEntries']
+  private readonly now: () => number
+  private call: string | null = null
+  private waiting: VoiceTimelineEntry[] = []
+
+  constructor(trace: VoiceCallControl['addTimelineEntries'], now: () => number) {
+    this.trace = trace
+    this.now = now
+  }
+
+  setCall(call: string): void {
+    this.call = call
+    if (this.waiting.length > 0) this.trace(call, this.waiting)
+    this.waiting = []
+  }
+
+  add(line: TimelineEntry): void {
+    const entry = { at: this.now(), ...line }
+    if (this.call !== null) this.trace(this.call, [entry])
+    else if (this.waiting.length < maxWaiting) this.waiting.push(entry)
+  }
+}

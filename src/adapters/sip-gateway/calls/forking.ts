@@ -1,0 +1,309 @@
+import { randomBytes } from 'node:crypto'
+import type { Header, SipResponse } from '@trunkline/sip/message.ts'
+import type { Flow } from '@trunkline/sip/transport/flow.ts'
+import { escapeUser } from '@trunkline/sip/uri.ts'
+import type { RequestOptions } from '@trunkline/sip/user-agent/request.ts'
+import type { RequestOutcome } from '@trunkline/sip/user-agent/uac.ts'
+import type { MediaCall, MediaCodec, MediaLegOptions } from '../../../ports/media.ts'
+import type { VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
+import type { Binding, Registrar } from '../browsers/registrar.ts'
+import { type GatewayDeps, personKey } from '../gateway-deps.ts'
+import type { Trunk } from '../trunks/trunk.ts'
+import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
+import { CallLeg, type CallLegEvents } from './call-leg.ts'
+import { ForkBranch } from './fork-branch.ts'
+import {
+  causeOfMedia,
+  causeOfOutcome,
+  type HangupCause,
+  mayFailOver,
+  mostSpecific,
+  redactedFailure,
+} from './hangup-cause.ts'
+
+export type ForkingSettings = {
+  readonly gateway: GatewayDeps
+  readonly registrar: Registrar
+  readonly trunks: TrunkRegistry
+  readonly media: MediaCall
+  /** Null in a call that the platform places: nothing is bridged. */
+  readonly caller: CallLeg | null
+  readonly plan: VoicePlan
+  /** Codecs towards browsers, best first. */
+  readonly codecs: readonly MediaCodec[]
+  /** Additional headers from the caller, for browsers. */
+  readonly headers: readonly Header[]
+  readonly side: CallLegEvents
+  readonly events: {
+    ringing(target: VoiceTarget): void
+    /** Early media has started. */
+    early(): void
+    /** An INVITE is sent with this Call-ID. */
+    dialled(callId: string): void
+  }
+}
+
+type AnsweredTarget = { readonly target: VoiceTarget; readonly leg: CallLeg }
+
+/** `release` frees the channel of the trunk. */
+export type ForkingResult = (AnsweredTarget & { release(): void }) | { readonly ending: HangupCause }
+
+type TargetResult = (AnsweredTarget | { readonly ending: HangupCause }) & { readonly isFinal: boolean }
+
+const noTarget: HangupCause = { how: 'no_answer', status: 480, reason: 'No registered device', by: null }
+const noAnswer: HangupCause = { how: 'no_answer', status: 480, reason: 'No answer', by: null }
+
+const isFor = ({ leg: { person } }: ForkBranch, whom: VoiceUser): boolean =>
+  person !== null && personKey(person) === personKey(whom)
+
+/**
+ * Searches for a target that answers: the targets in order (serial forking), the people of one target all at once
+ * (parallel forking; RFC 3261, 16.6).
+ */
+export class Forking {
+  private readonly settings: ForkingSettings
+  private legCount = 0
+  private readonly ringingBranches = new Set<ForkBranch>()
+  /** Ringing branches whose device is gone: the user may come back, with it or with another one. */
+  private readonly absentBranches = new Set<ForkBranch>()
+  private isCancelled = false
+  private isAnswered = false
+  private startBranch = (_attempt: ForkBranch) => {}
+  private giveUpBranch = (_attempt: ForkBranch) => {}
+  private stopRinging = () => {}
+
+  constructor(settings: ForkingSettings) {
+    this.settings = settings
+  }
+
+  async run(): Promise<ForkingResult> {
+    let last: HangupCause = noTarget
+    const { plan } = this.settings
+    // A trunk that fails its pings may still take calls, and is worth a try after all others.
+    const targets = plan.targets.toSorted((a, b) => Number(this.isDown(a)) - Number(this.isDown(b)))
+    for (const target of targets) {
+      if (this.isCancelled) break
+      const trunk = 'trunk' in target ? this.settings.trunks.get(target.trunk) : null
+      const release = trunk?.load.addCall() ?? (() => {})
+      const tried = await this.tryTarget(target, trunk)
+      if (!('ending' in tried)) return { ...tried, release }
+      release()
+      last = tried.ending
+      if (tried.isFinal) break
+    }
+    return { ending: last }
+  }
+
+  cancel(): void {
+    this.isCancelled = true
+    for (const attempt of this.ringingBranches) attempt.cancel()
+    this.stopRinging()
+  }
+
+  /** A newer device replaced the one on this flow. */
+  replaced(flow: Flow): void {
+    for (const attempt of this.ringingBranches) {
+      if (attempt.leg.flow?.id !== flow.id) continue
+      this.absentBranches.add(attempt)
+      attempt.cancel()
+    }
+  }
+
+  /** Moves a ringing branch to the user's newest connection. The offer is still unanswered, so it is reused. */
+  arrived(binding: Binding): void {
+    for (const attempt of this.isAnswered || this.isCancelled ? [] : [...this.ringingBranches]) {
+      if (!isFor(attempt, binding.person) || attempt.leg.flow?.id === binding.flow.id) continue
+      this.ringingBranches.delete(attempt)
+      attempt.cancel()
+      this.startBranch(this.withBinding(attempt, binding))
+    }
+  }
+
+  /** A user will not come back. */
+  left(person: VoiceUser): void {
+    for (const attempt of [...this.ringingBranches])
+      if (this.absentBranches.has(attempt) && isFor(attempt, person)) this.giveUpBranch(attempt)
+  }
+
+  /** The same offer, to the user's current connection. */
+  private withBinding({ leg: { media }, offer }: ForkBranch, binding: Binding): ForkBranch {
+    const where = { trunk: null, person: binding.person, flow: binding.flow }
+    const side = new CallLeg('callee', where, media, this.settings.side)
+    return new ForkBranch(side, this.withCallId(this.requestFor(binding)), offer)
+  }
+
+  /** The user may have signed in again while the media were prepared. */
+  private withCurrentBinding(attempt: ForkBranch): ForkBranch {
+    const { person, flow } = attempt.leg
+    const binding = person && this.settings.registrar.find(person)
+    return binding && binding.flow.id !== flow?.id ? this.withBinding(attempt, binding) : attempt
+  }
+
+  private isDown(target: VoiceTarget): boolean {
+    return 'trunk' in target && this.settings.trunks.get(target.trunk)?.status.state === 'down'
+  }
+
+  private async tryTarget(target: VoiceTarget, trunk: Trunk | null): Promise<TargetResult> {
+    const prepared =
+      'trunk' in target ? await this.prepareTrunk(trunk, target.number) : await this.preparePeople(target.people)
+    if (this.isCancelled) return { ending: noTarget, isFinal: true }
+    const attempts = prepared.filter((one) => one instanceof ForkBranch)
+    const [refusal] = prepared.filter((one): one is HangupCause => !(one instanceof ForkBranch))
+    if (attempts.length === 0) return { ending: refusal ?? noTarget, isFinal: false }
+    const won = await this.ringBranches(target, attempts)
+    this.stopRinging()
+    if ('ending' in won) return won
+    const { media, caller } = this.settings
+    const bridged = caller && attempts.length > 1 ? await media.bridge(caller.media, won.leg.media) : null
+    return bridged?.outcome === 'refused' ? this.failAfterAnswer(won.leg, causeOfMedia(bridged)) : won
+  }
+
+  private failAfterAnswer(side: CallLeg, ending: HangupCause): TargetResult {
+    void side.session?.bye()
+    return { ending, isFinal: true }
+  }
+
+  private async prepareTrunk(trunk: Trunk | null, number: string): Promise<(ForkBranch | HangupCause)[]> {
+    if (!trunk) return [redactedFailure(503, 'There is no such trunk')]
+    // The current call is already counted.
+    if (trunk.freeChannels < 0)
+      return [redactedFailure(503, `All channels of the trunk ${trunk.settings.name} are taken`)]
+    const where = { trunk: trunk.settings.id, person: null, flow: null }
+    const { codecs, srtp } = trunk.settings
+    const ask = trunk.inviteRequest(number, this.settings.plan.callerId)
+    return [await this.prepare(where, { kind: 'rtp', codecs, srtp }, ask)]
+  }
+
+  private async preparePeople(
+    people: Extract<VoiceTarget, { people: unknown }>['people'],
+  ): Promise<(ForkBranch | HangupCause)[]> {
+    const { registrar, codecs } = this.settings
+    const prepared: (ForkBranch | HangupCause)[] = []
+    for (const person of people) {
+      const binding = registrar.find(person)
+      if (!binding) continue
+      const where = { trunk: null, person, flow: binding.flow }
+      prepared.push(await this.prepare(where, { kind: 'webrtc', codecs }, this.requestFor(binding)))
+    }
+    return prepared
+  }
+
+  private requestFor({ contact, flow, identity }: Binding): RequestOptions {
+    const { plan, gateway, headers } = this.settings
+    return {
+      ...{ uri: contact, via: flow, timeoutMs: 4_000, headers },
+      from: `<sip:${escapeUser(plan.callerId)}@${gateway.domain}>`,
+      to: `<sip:${escapeUser(identity)}@${gateway.domain}>`,
+    }
+  }
+
+  /**
+   * A Call-ID that begins with the call's id, so that a carrier's log leads to ours. The suffix makes it unique (RFC
+   * 3261, 8.1.1.4).
+   */
+  private withCallId(ask: RequestOptions): RequestOptions {
+    const callId = `${this.settings.plan.call}-${randomBytes(6).toString('hex')}`
+    this.settings.events.dialled(callId)
+    return { ...ask, callId }
+  }
+
+  private async prepare(
+    where: { trunk: string | null; person: CallLeg['person']; flow: Flow | null },
+    wish: Pick<MediaLegOptions, 'kind' | 'codecs' | 'srtp'>,
+    ask: RequestOptions,
+  ): Promise<ForkBranch | HangupCause> {
+    const { media, caller, side } = this.settings
+    const leg = await media.addLeg({ id: `callee-${++this.legCount}`, offer: null, ...wish })
+    if (leg.outcome === 'refused') return causeOfMedia(leg)
+    // Bridged before it describes itself, so that it offers what the caller can receive.
+    const bridged = caller && (await media.bridge(caller.media, leg.value))
+    if (bridged?.outcome === 'refused') return causeOfMedia(bridged)
+    const offer = await leg.value.describe()
+    if (offer.outcome === 'refused') return causeOfMedia(offer)
+    return new ForkBranch(new CallLeg('callee', where, leg.value, side), this.withCallId(ask), offer.value)
+  }
+
+  /** Resolves with the first branch that answers, else when the last one has refused or the ringing time is over. */
+  private ringBranches(target: VoiceTarget, attempts: readonly ForkBranch[]): Promise<TargetResult> {
+    const { gateway, plan } = this.settings
+    const { ringingBranches } = this
+    const endings: HangupCause[] = []
+    // After early media the caller has heard audio: another trunk would ring behind an announcement.
+    let [hasRung, isHeard, isFinal] = [false, false, false]
+    return new Promise((resolve) => {
+      const cancelBranches = (isOver: boolean) => {
+        for (const attempt of ringingBranches) attempt.cancel()
+        if (isOver) resolve({ ending: noAnswer, isFinal: true })
+      }
+      const stopTimer = gateway.agent.timers.after(plan.ringSeconds * 1_000, () => cancelBranches(true))
+      this.stopRinging = () => {
+        stopTimer()
+        if (this.isCancelled) resolve({ ending: noTarget, isFinal: true })
+      }
+      const settle = (attempt: ForkBranch, ending: HangupCause) => {
+        if (!ringingBranches.delete(attempt)) return
+        endings.push(ending)
+        if (this.isAnswered || ringingBranches.size > 0) return
+        resolve({ ending: mostSpecific(endings) ?? noTarget, isFinal: hasRung || isHeard || isFinal })
+      }
+      const refused = (attempt: ForkBranch, outcome: RequestOutcome) => {
+        if (this.mayReturn(attempt, outcome) && hasRung) this.absentBranches.add(attempt)
+        if (this.absentBranches.has(attempt)) return
+        isFinal ||= !mayFailOver(outcome)
+        settle(attempt, causeOfOutcome(outcome))
+      }
+      this.giveUpBranch = (attempt) => settle(attempt, noAnswer)
+      this.startBranch = (attempt) => {
+        ringingBranches.add(attempt)
+        attempt.start(gateway, {
+          progress: (response, flow) => {
+            if (this.isAnswered) return
+            if (response.status === 180 && !hasRung) {
+              hasRung = true
+              this.settings.events.ringing(target)
+            }
+            if (response.body.length === 0 || attempts.length > 1) return
+            isHeard = true
+            void this.applyEarlyMedia(attempt, response, flow)
+          },
+          accepted: (response, flow) => {
+            if (this.isAnswered) void attempt.leg.session?.bye()
+            else {
+              this.isAnswered = true
+              for (const other of ringingBranches) if (other !== attempt) other.cancel(true)
+              this.applyAnswer(attempt, response, flow).then(
+                (ending) =>
+                  resolve(
+                    ending || this.isCancelled
+                      ? this.failAfterAnswer(attempt.leg, ending ?? noTarget)
+                      : { target, leg: attempt.leg, isFinal: true },
+                  ),
+                gateway.onError,
+              )
+            }
+          },
+          refused: (outcome) => refused(attempt, outcome),
+        })
+      }
+      for (const attempt of attempts) this.startBranch(this.withCurrentBinding(attempt))
+    })
+  }
+
+  /** True when the connection broke and the registrar waits for the user. */
+  private mayReturn({ leg }: ForkBranch, { outcome }: RequestOutcome): boolean {
+    return outcome === 'failed' && leg.person !== null && this.settings.registrar.isExpected(leg.person)
+  }
+
+  private async applyEarlyMedia({ media }: ForkBranch, response: SipResponse, flow: Flow): Promise<void> {
+    const taken = await media.accept(response.body.toString(), flow.address)
+    if (taken.outcome === 'done') this.settings.events.early()
+  }
+
+  /** Null when the media are agreed. */
+  private async applyAnswer({ media }: ForkBranch, response: SipResponse, flow: Flow): Promise<HangupCause | null> {
+    // The answer may have arrived in an earlier, reliable response (RFC 3262, 5).
+    if (response.body.length === 0) return null
+    const taken = await media.accept(response.body.toString(), flow.address)
+    return taken.outcome === 'refused' ? causeOfMedia(taken) : null
+  }
+}

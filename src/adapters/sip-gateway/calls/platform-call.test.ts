@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { after, type TestContext, test } from 'node:test'
+import { until } from '@trunkline/sip/user-agent/testing.ts'
+import { makeTelephone } from '../../../../test/media/telephone.ts'
+import type { VoiceCodeEntry, VoiceEnd, VoiceTarget } from '../../../ports/voice.ts'
+import { answer, closedAfter, makeCallControl, openCarrier, openGateway, openMedia, trunkOf } from '../testing.ts'
+
+const media = await openMedia()
+after(() => media.close())
+
+const number = '+442079460123'
+const toCarrier: VoiceTarget = { trunk: 'carrier', number }
+
+/** A gateway with a carrier, and a way to place calls that accept entries of three keys. */
+const open = async (t: TestContext) => {
+  const desk = makeCallControl(() => assert.fail('unexpected call'))
+  const { gateway } = await openGateway(t, { desk: desk.desk, media })
+  const carrier = await openCarrier(t)
+  await gateway.apply([trunkOf(carrier.port)])
+  await until(() => gateway.trunk('carrier')?.state === 'up')
+  const entries: string[] = []
+  const dial = (more: Partial<VoiceCodeEntry> = {}, targets: readonly VoiceTarget[] = [toCarrier]) => {
+    const judge: VoiceCodeEntry['check'] = async (typed) => {
+      entries.push(typed)
+      return typed === '999' ? { done: 'right' } : 'again'
+    }
+    const plan = { call: 'own', callerId: '+447700900001', targets, ringSeconds: 20, record: null, mostSeconds: null }
+    void gateway.dial(plan, { length: 3, seconds: 30, check: judge, ...more })
+  }
+  const telephone = () => closedAfter(t, makeTelephone())
+  const ended = () => until(() => desk.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
+  return { desk, gateway, carrier, entries, dial, telephone, ended }
+}
+
+/** The call accepts keys once the callee hears the tone. */
+const asked = (telephone: { readonly received: number }) => until(() => telephone.received > 5, 'the tone')
+
+test('entries are judged in order, a star restarts an entry, and the accepted entry ends the call', async (t) => {
+  const { desk, gateway, carrier, entries, dial, telephone, ended } = await open(t)
+  dial()
+  const own = await telephone()
+  const { ends } = await answer(await carrier.call(), own)
+  await asked(own)
+  assert.equal(gateway.calls(), 1)
+  await own.press('12*3#456999888')
+  const { how, reason, by } = await ended()
+  assert.deepEqual([how, reason, by], ['completed', 'right', null])
+  assert.deepEqual(entries, ['456', '999'], 'keys after the end are ignored')
+  await until(() => ends.length > 0)
+  assert.deepEqual([ends, gateway.calls(), desk.order()], [['remote'], 0, ['answered', 'ended']])
+  assert.ok(!desk.traces.some((line) => /456|999/.test(line)))
+})
+
+test('a telephone that sends each key in two ways enters it once', async (t) => {
+  const { carrier, entries, dial, telephone, ended } = await open(t)
+  dial()
+  const own = await telephone()
+  const { session } = await answer(await carrier.call(), own)
+  await asked(own)
+  for (const key of '456999') {
+    await session.info({ body: { type: 'application/dtmf-relay', content: `Signal=${key}\r\nDuration=100\r\n` } })
+    await own.press(key)
+  }
+  await ended()
+  assert.deepEqual(entries, ['456', '999'])
+})
+
+test('a callee who types nothing is disconnected in time, and a callee who hangs up ends the call', async (t) => {
+  const { carrier, dial, telephone, ended } = await open(t)
+  dial({ seconds: 1 })
+  const { ends } = await answer(await carrier.call(), await telephone())
+  assert.equal((await ended()).how, 'entry_timeout')
+  await until(() => ends.length > 0)
+
+  const other = await open(t)
+  other.dial()
+  const { session } = await answer(await other.carrier.call(), await telephone())
+  await until(() => other.desk.of('answered').length > 0)
+  await session.bye()
+  assert.deepEqual([(await other.ended()).how, (await other.ended()).by], ['completed', 'callee'])
+})
+
+test('another trunk is tried after a failure, and a refusal by the callee ends the call', async (t) => {
+  const { desk, gateway, carrier, dial, ended } = await open(t)
+  const second = await openCarrier(t)
+  await gateway.apply([trunkOf(carrier.port), trunkOf(second.port, { id: 'second' })])
+  await until(() => gateway.trunk('second')?.state === 'up')
+  dial({}, [toCarrier, { trunk: 'second', number }])
+  const first = await carrier.call()
+  first.refuse({ status: 503 })
+  const invited = await second.call()
+  invited.refuse({ status: 486 })
+  assert.deepEqual([(await ended()).how, (await ended()).status], ['busy', 486])
+  assert.equal(desk.of('answered').length, 0)
+  assert.equal(gateway.trunk('carrier')?.calls, 0)
+})
+
+test('a ringing call ends when an operator ends it or the gateway closes', async (t) => {
+  const { gateway, carrier, dial, ended } = await open(t)
+  dial()
+  const invited = await carrier.call()
+  invited.ring({ status: 180 })
+  await gateway.hangUp('own', 'An operator ended the call')
+  assert.equal((await ended()).how, 'operator')
+
+  const other = await open(t)
+  other.dial()
+  ;(await other.carrier.call()).ring({ status: 180 })
+  await other.gateway.close(0)
+  assert.equal((await other.ended()).how, 'interrupted')
+})

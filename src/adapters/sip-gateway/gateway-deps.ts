@@ -1,0 +1,25 @@
+import type { Flow } from '@trunkline/sip/transport/flow.ts'
+import type { UserAgent } from '@trunkline/sip/user-agent/user-agent.ts'
+import type { MediaEngine } from '../../ports/media.ts'
+import type { VoiceCallControl, VoiceUser } from '../../ports/voice.ts'
+
+/** Shared components of the gateway. */
+export type GatewayDeps = {
+  readonly callControl: VoiceCallControl
+  readonly media: MediaEngine
+  readonly agent: UserAgent
+  /** Unix milliseconds. */
+  now(): number
+  /** Host in the addresses that browsers see. */
+  readonly domain: string
+  /** Errors that no caller receives: internal bugs and persistence failures. */
+  onError(error: unknown): void
+}
+
+export const isBrowser = ({ protocol }: Flow): boolean => protocol === 'WS' || protocol === 'WSS'
+
+/** The key of a person in a map. */
+export const personKey = ({ account, user }: VoiceUser): string => `${account} ${user}`
+
+/** How long a disconnected browser may take to return, ms. Its calls continue meanwhile. */
+export const reconnectMs = 30_000

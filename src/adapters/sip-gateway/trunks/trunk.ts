@@ -1,0 +1,226 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
+import { DigestClient } from '@trunkline/sip/digest/digest-client.ts'
+import { fromOf, toOf } from '@trunkline/sip/fields.ts'
+import type { SipRequest } from '@trunkline/sip/message.ts'
+import { type Flow, formatHost, type TlsTrust } from '@trunkline/sip/transport/flow.ts'
+import { escapeUser, uriOf, userOf } from '@trunkline/sip/uri.ts'
+import { Registration, type RegistrationState } from '@trunkline/sip/user-agent/registration.ts'
+import type { RequestOptions } from '@trunkline/sip/user-agent/request.ts'
+import type { RequestOutcome } from '@trunkline/sip/user-agent/uac.ts'
+import type { UserAgent } from '@trunkline/sip/user-agent/user-agent.ts'
+import { readNetwork } from '../../../platform/lib/outbound-address.ts'
+import type { VoiceTrunk, VoiceTrunkState } from '../../../ports/voice.ts'
+import { toTrunkNumber } from './number-format.ts'
+
+/** A trunk that stays silent for this time is skipped, ms. */
+const responseTimeoutMs = 4_000
+
+/** Longest wait for the end of a registration, ms. */
+const unregisterMs = 2_000
+
+/** The settings that determine a registration. */
+const registrationOf = ({ host, port, transport, username, password, register, domain, ...its }: VoiceTrunk) => {
+  if (!register || username === null || password === null) return null
+  const { authority, serverName } = its
+  return { host, port, transport, username, password, domain, authority, serverName }
+}
+
+/** The active calls of a trunk; survives changes of the trunk's settings. */
+export class TrunkLoad {
+  calls = 0
+
+  /** Counts another call. @returns a function that releases it, once */
+  addCall(): () => void {
+    this.calls++
+    let isTaken = true
+    return () => {
+      if (isTaken) this.calls--
+      isTaken = false
+    }
+  }
+}
+
+/** The host that trunks see if their settings name none, and Unix milliseconds. */
+export type TrunkDeps = { readonly domain: string; now(): number }
+
+/** One running trunk: pinged, registered if configured, and recognised by its addresses. */
+export class Trunk {
+  readonly settings: VoiceTrunk
+  private readonly agent: UserAgent
+  private readonly now: () => number
+  private readonly domain: string
+  private readonly digest: DigestClient | null
+  private registration: Registration | null = null
+  private readonly networks = new BlockList()
+  /** The addresses of its host at the last lookup. */
+  private resolvedAddresses: ReadonlySet<string> = new Set()
+  private registered: boolean | null = null
+  private state: Omit<VoiceTrunkState, 'registered' | 'calls' | 'inFlight' | 'submitted'>
+  private stopPing = () => {}
+  private stopped: Promise<unknown> | null = null
+  readonly load: TrunkLoad
+  private attempts = 0
+
+  /** @param before the running trunk that this one replaces: it is stopped, but an unchanged registration continues */
+  constructor(
+    settings: VoiceTrunk,
+    agent: UserAgent,
+    { domain, now }: TrunkDeps,
+    load: TrunkLoad,
+    before: Trunk | null,
+  ) {
+    const { username, password, addresses } = settings
+    this.settings = settings
+    this.agent = agent
+    this.now = now
+    this.load = load
+    this.domain = settings.domain ?? domain
+    this.digest = username !== null && password !== null ? new DigestClient({ username, password }) : null
+    this.state = { state: 'connecting', since: now(), lastError: null, pingMs: null, pingedAt: null }
+    for (const network of addresses.flatMap((text) => readNetwork(text) ?? []))
+      this.networks.addSubnet(network.base, network.bits, network.family)
+    // Valid until the name has been looked up again.
+    if (before?.settings.host === settings.host) this.resolvedAddresses = before.resolvedAddresses
+    this.register(before)
+    void this.ping()
+  }
+
+  get status(): VoiceTrunkState {
+    return { ...this.state, registered: this.registered, calls: this.load.calls, inFlight: 0, submitted: this.attempts }
+  }
+
+  /** Free channels. */
+  get freeChannels(): number {
+    return (this.settings.channels ?? Number.POSITIVE_INFINITY) - this.load.calls
+  }
+
+  isFrom(address: string): boolean {
+    return this.resolvedAddresses.has(address) || this.networks.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+  }
+
+  /** Scores how well a request matches this trunk among the trunks at the same address. */
+  matchScore(request: SipRequest, { port }: Flow): number {
+    const { host, domain, username } = this.settings
+    const [from, ...to] = [fromOf(request).uri, toOf(request).uri, request.uri].map((uri) => uriOf(uri))
+    const isNamed = to.some((uri) => uri && domain !== null && uri.host === domain.toLowerCase())
+    const isCalled = to.some((uri) => uri && username !== null && userOf(uri) === username)
+    const isSelf = from?.host === host.toLowerCase() && !isIP(host)
+    return (
+      Number(isNamed) * 8 + Number(isCalled) * 4 + Number(isSelf) * 2 + Number(port === (this.settings.port ?? 5060))
+    )
+  }
+
+  /** An INVITE to a number behind the trunk, with the number to show; both E.164. */
+  inviteRequest(number: string, callerId: string): RequestOptions {
+    this.attempts++
+    const user = (text: string) => escapeUser(toTrunkNumber(this.settings, text))
+    const from = `<sip:${user(callerId)}@${this.domain}>`
+    return {
+      ...{ uri: `sip:${user(number)}@${this.host}`, from, ...this.route, timeoutMs: responseTimeoutMs },
+      // RFC 3325: the identity that we assert.
+      headers: [['P-Asserted-Identity', from]],
+      ...(this.digest ? { digest: this.digest } : {}),
+    }
+  }
+
+  options(): Promise<RequestOutcome> {
+    return this.agent.request('OPTIONS', {
+      ...{ uri: `sip:${this.host}`, from: `<sip:ping@${this.domain}>`, ...this.route, timeoutMs: responseTimeoutMs },
+      ...(this.digest ? { digest: this.digest } : {}),
+    })
+  }
+
+  /**
+   * Looks up the addresses of its host, from which it may call us. The previous ones stay valid if the lookup fails.
+   */
+  async locate(): Promise<readonly string[]> {
+    try {
+      const targets = await this.agent.locate(this.uri)
+      this.resolvedAddresses = new Set(targets.map(({ address }) => address))
+      return [...this.resolvedAddresses]
+    } catch {
+      return []
+    }
+  }
+
+  stop(): Promise<unknown> {
+    this.stopped ??= this.shutDown()
+    return this.stopped
+  }
+
+  private shutDown(): Promise<unknown> {
+    this.stopPing()
+    this.state = { ...this.state, state: 'closed', since: this.now() }
+    // Waits only briefly for an unreachable carrier, whose registration expires by itself.
+    const patience = new Promise<void>((resolve) => this.agent.timers.after(unregisterMs, resolve))
+    return Promise.race([this.registration?.stop(), patience])
+  }
+
+  private get host(): string {
+    const { host, port } = this.settings
+    return `${isIP(host) ? formatHost(host) : host}${port === null ? '' : `:${port}`}`
+  }
+
+  private get uri(): string {
+    return `sip:${this.host};transport=${this.settings.transport}`
+  }
+
+  /**
+   * Target and expected TLS identity of our requests. Another trunk at the same host may expect a different identity.
+   */
+  private get route(): { via: string; trust: TlsTrust } {
+    const { authority, serverName } = this.settings
+    return { via: this.uri, trust: { ca: authority, name: serverName } }
+  }
+
+  private register(before: Trunk | null): void {
+    const wanted = registrationOf(this.settings)
+    const isKept = before !== null && isDeepStrictEqual(wanted, registrationOf(before.settings))
+    if (wanted) this.registered = false
+    if (isKept) {
+      this.registration = before.registration
+      before.registration = null
+      this.registration?.setListener((state) => this.changed(state))
+    } else if (before === null) this.startRegistration(wanted)
+    // Unregistering names the same Contact: sent later, it would remove the new registration.
+    else void before.stop().then(() => this.startRegistration(wanted))
+  }
+
+  private startRegistration(wanted: ReturnType<typeof registrationOf>): void {
+    if (wanted === null || this.stopped) return
+    const { username, password, domain, host } = wanted
+    this.registration = new Registration(this.agent, {
+      registrar: `sip:${this.host}`,
+      address: `<sip:${escapeUser(username)}@${domain ?? host}>`,
+      ...{ credentials: { username, password }, ...this.route },
+      changed: (state) => this.changed(state),
+    })
+  }
+
+  private changed(state: RegistrationState): void {
+    this.registered = state.state === 'registered'
+    if ('reason' in state) this.state = { ...this.state, lastError: state.reason }
+  }
+
+  /** Sends OPTIONS periodically while it runs. A response, even a refusal, proves that the trunk is alive. */
+  private async ping(): Promise<void> {
+    await this.locate()
+    const began = this.agent.timers.now()
+    const outcome = await this.options()
+    if (this.stopped) return
+    this.handlePing(outcome, Math.round(this.agent.timers.now() - began))
+    this.stopPing = this.agent.timers.after(this.settings.pingSeconds * 1_000, () => void this.ping())
+  }
+
+  private handlePing(outcome: RequestOutcome, pingMs: number): void {
+    const at = this.now()
+    const isUp = outcome.outcome === 'answered'
+    const state = isUp ? 'up' : 'down'
+    const since = this.state.state === state ? this.state.since : at
+    this.state = isUp
+      ? { ...this.state, state, since, pingMs, pingedAt: at }
+      : { ...this.state, state, since, lastError: outcome.reason }
+    if (isUp) this.resolvedAddresses = new Set([...this.resolvedAddresses, outcome.flow.address])
+  }
+}

@@ -1,0 +1,33 @@
+import type { ServiceResult } from '../../ports/supplier.ts'
+import { type Fields, fieldsOf, listOf, textOf } from './codec/fields.ts'
+import { digitsOf } from './codec/numbers.ts'
+import type { GraphClient } from './graph-client.ts'
+
+/** A number of the business account. */
+export type Phone = { readonly id: string; readonly digits: string; readonly name: string | null }
+
+const fields = 'id,display_phone_number,verified_name'
+/** Accounts have 20 numbers, or some thousands after a review. */
+const maxPages = 50
+
+const phoneOf = (one: Fields): Phone[] => {
+  const id = textOf(one.id)
+  const digits = digitsOf(textOf(one.display_phone_number) ?? '')
+  return id === null || digits === '' ? [] : [{ id, digits, name: textOf(one.verified_name) }]
+}
+
+/** Lists all numbers of a business account. */
+export const listPhones = async (client: GraphClient, account: string): Promise<ServiceResult<readonly Phone[]>> => {
+  const phones: Phone[] = []
+  let after: string | null = null
+  for (let page = 0; page < maxPages; page++) {
+    const query: Record<string, string> = { fields, limit: '100', ...(after === null ? {} : { after }) }
+    const told = await client.request({ path: `${encodeURIComponent(account)}/phone_numbers`, query })
+    if (told.outcome !== 'done') return told
+    phones.push(...listOf(told.value.data).flatMap(phoneOf))
+    const paging = fieldsOf(told.value.paging)
+    after = textOf(fieldsOf(paging.cursors).after)
+    if (after === null || textOf(paging.next) === null) break
+  }
+  return { outcome: 'done', value: phones }
+}

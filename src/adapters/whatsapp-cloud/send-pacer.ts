@@ -1,0 +1,34 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+/**
+ * Milliseconds between messages: a number may send 80 a second unless its account has a higher limit (Cloud API,
+ * "Throughput").
+ */
+const intervalMs = 1_000 / 80
+/** Maximum milliseconds to wait for a turn. */
+const maxWaitMs = 30_000
+
+/** Paces the messages of one number at the network's rate limit, and pauses after a rate-limit error. */
+export type SendPacer = {
+  /** Waits for a turn. @returns null, or the seconds until a turn when that is too far away */
+  acquire(): Promise<number | null>
+  /** Pauses sending for this many seconds. */
+  pauseFor(seconds: number): void
+}
+
+export const makeSendPacer = (): SendPacer => {
+  let next = 0
+  return {
+    acquire: async () => {
+      const now = performance.now()
+      const mine = Math.max(now, next)
+      if (mine - now > maxWaitMs) return (mine - now) / 1_000
+      next = mine + intervalMs
+      if (mine > now) await pause(mine - now)
+      return null
+    },
+    pauseFor: (seconds) => {
+      next = Math.max(next, performance.now() + seconds * 1_000)
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { resolve } from 'node:path'
+import { makeSandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
+import { makeVoiceService } from './domains/calls/lease/voice-service.ts'
+import { makeLocalConnections } from './domains/connections/local-connections.ts'
+import { makeRemoteConnections } from './domains/connections/remote-connections.ts'
+import { makeChat } from './domains/msgapp/chat-service.ts'
+import { makeConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
+import { makeSupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
+import { makePrices } from './domains/prices/ops.ts'
+import { readOffset } from './domains/sandbox/ops.ts'
+import { makeChannelCache } from './domains/sms/accept/channel-cache.ts'
+import { makeMessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
+import { makeInboundReceiver } from './domains/sms/inbound/inbound-receiver.ts'
+import { makeUnattributedReporter } from './domains/sms/inbound/unattributed-reporter.ts'
+import { makeReceiptProcessor } from './domains/sms/receipts/receipt-processor.ts'
+import { makeRouter } from './domains/sms/route/router.ts'
+import { makeCarriers, submitKind } from './domains/sms/submit/carriers.ts'
+import { makeTokens } from './domains/tokens/ops.ts'
+import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
+import { makeAuth } from './platform/http/auth.ts'
+import { makeAuthThrottle } from './platform/http/auth-throttle.ts'
+import { makeMetrics } from './platform/http/metrics.ts'
+import { makeQuotas } from './platform/http/quotas.ts'
+import { makeRateLimiter } from './platform/http/rate-limiter.ts'
+import { makeRequestLimiters } from './platform/http/request-limiters.ts'
+import { notify } from './platform/jobs/queue.ts'
+import { makeClock } from './platform/lib/clock.ts'
+import { makeOutboundPair } from './platform/lib/outbound.ts'
+import type { Services, StartOptions } from './services.ts'
+
+export const assemble = async (options: StartOptions): Promise<Services> => {
+  const { db, log, seal, config } = options
+  const onError = (error: unknown) => log.error({ err: error }, 'database: failed to poll change notifications')
+  const changes = await startInvalidationBus(db, onError)
+  const clock = makeClock()
+  const readClock = async () => clock.move(await readOffset(db))
+  changes.on('clock', () => void readClock().catch(onError))
+  await readClock()
+  const prices = makePrices(db, changes, clock, onError)
+  const routing = makeRouter(db, seal, changes, onError)
+  await Promise.all([prices.ready(), routing.ready()])
+  const metrics = makeMetrics()
+  const stray = makeUnattributedReporter(metrics, routing, log)
+  const inbound = makeInboundReceiver(db, { stray, prices })
+  const receipts = makeReceiptProcessor(db, clock)
+  const sandboxAccounts = await makeSandboxAccounts(db, changes, config.sandbox, onError)
+  const { allowPrivateHooks, allowHttpHooks, allowHookNetworks: allow } = config
+  const outbound = makeOutboundPair(
+    { allowPrivate: allowPrivateHooks ?? false, http: allowHttpHooks ?? false, allow },
+    { allowPrivate: allowPrivateHooks ?? config.sandbox, http: allowHttpHooks ?? config.sandbox },
+  )
+  const quotas = makeQuotas(config.quotas, metrics)
+  const carriers = makeCarriers({ db, seal, changes, log, metrics }, { inbound: inbound.add, receipt: receipts.add })
+  const suppliers = makeSupplierRegistry(db, seal, changes)
+  const networks = makeConnectionManager({
+    db,
+    seal,
+    changes,
+    log,
+    metrics,
+    sandboxAccounts,
+    home: resolve(config.home),
+  })
+  const voice = makeVoiceService({ ...options, sandboxAccounts, changes, prices, clock, quotas })
+  const local = makeLocalConnections({ carriers, suppliers, networks, voice })
+  return {
+    ...options,
+    clock,
+    changes,
+    prices,
+    auth: makeAuth(db, changes),
+    rateLimiter: makeRateLimiter(db, changes),
+    limiters: makeRequestLimiters(db.connections, options.uploadRate),
+    authThrottle: makeAuthThrottle(config.wrongKeysPerMinute),
+    sandboxAccounts,
+    metrics,
+    quotas,
+    tokens: makeTokens(db, seal, changes),
+    channels: makeChannelCache(db, changes),
+    routing,
+    receipts,
+    stray,
+    accept: makeMessageAcceptor(db, clock, config.optOut, () => notify(submitKind)),
+    ...{ carriers, suppliers, networks, voice },
+    localConnections: local,
+    remoteConnections: makeRemoteConnections({ db, changes, log, roles: config.roles }, local),
+    outbound,
+    chat: makeChat({ ...options, sandboxAccounts, changes, outbound, quotas, clock }),
+    lifecycle: { ready: false, stopping: false },
+  }
+}

@@ -1,7 +1,0 @@
-/** Settings of numbers linked as WhatsApp Web, as connections/kinds.ts has them. */
-export type WhatsappWebSettings = {
-  readonly accept_notice?: boolean
-  readonly linking?: 'qr' | 'code'
-  readonly client_version?: string
-  readonly websocket_url?: string
-}

@@ -1,0 +1,426 @@
+import { type TSchema, Type } from 'typebox'
+import { type Capability, capabilities } from '../../platform/http/capability.ts'
+import { contract } from '../../platform/http/endpoint.ts'
+import {
+  Decimal,
+  Enum,
+  FreeText,
+  Id,
+  Named,
+  Ok,
+  pageFields,
+  pagingQuery,
+  Success,
+  Time,
+} from '../../platform/http/schema.ts'
+import {
+  maximumQuota,
+  minimumQuota,
+  type QuotaName,
+  quotaDefinitions,
+  quotaNames,
+} from '../../platform/lib/quota-definitions.ts'
+import { unlimited } from './unlimited.ts'
+
+/** Makes one schema field per quota. */
+const forEachQuota = <T extends TSchema>(schema: (name: QuotaName) => T): Record<QuotaName, T> =>
+  // The entries cover every quota name.
+  Object.fromEntries(quotaNames.map((name) => [name, schema(name)])) as Record<QuotaName, T>
+
+const Limit = (name: QuotaName) =>
+  Type.Integer({
+    ...{ minimum: minimumQuota(name), maximum: maximumQuota },
+    ...{ description: quotaDefinitions[name].description, examples: [quotaDefinitions[name].paid] },
+  })
+
+const Quota = Type.Integer({ description: `${unlimited} if there is no quota`, examples: [unlimited] })
+
+export const getInfo = contract({
+  id: 'getInfo',
+  needs: 'read_only',
+  method: 'GET',
+  url: '/open/info',
+  tag: 'Account',
+  summary: 'Show the account of the key: limits, usage and balance',
+  description: 'Use it to check a key and to read how much of each quota is used.',
+  auth: 'account',
+  shape: 'full',
+  status: 200,
+  reply: Ok({
+    account: Named(
+      'AccountProfile',
+      Type.Object({
+        name: Type.String(),
+        uuid: Id('ACC'),
+        on_trial: Type.Boolean(),
+        blocked: Type.Boolean(),
+        block_reason: Type.Optional(Type.String()),
+        created_at: Time,
+        expires_at: Type.Optional(Time),
+      }),
+    ),
+    limits: Named('AccountLimits', Type.Object({ requests_per_minute: Type.Integer(), ...forEachQuota(Limit) })),
+    usage: Named(
+      'AccountUsage',
+      Type.Object({
+        webhooks: Type.Integer({ description: 'Enabled, and a tenth of the disabled' }),
+        channels: Type.Integer(),
+        contacts: Type.Integer(),
+        reservations: Type.Integer(),
+        stored_bytes: Type.Integer(),
+        api_request_count: Type.Integer(),
+        max_api_request_count: Quota,
+        number_check_count: Type.Integer(),
+        max_number_check_count: Quota,
+      }),
+    ),
+    balance: Type.Object({ amount: Decimal, currency: Type.Literal('USD') }),
+  }),
+  errors: {},
+})
+
+const Account = Named(
+  'Account',
+  Type.Object({
+    uuid: Id('ACC'),
+    name: Type.String({ examples: ['Example Ltd'] }),
+    on_trial: Type.Boolean(),
+    blocked: Type.Boolean(),
+    block_reason: Type.Optional(Type.String()),
+    requests_per_minute: Type.Integer(),
+    max_api_request_count: Type.Optional(Type.Integer()),
+    max_number_check_count: Type.Optional(Type.Integer()),
+    a2p_us: Type.Boolean({ description: 'May send SMS to US numbers' }),
+    quotas: Named(
+      'Quotas',
+      Type.Object(forEachQuota(Limit), { description: 'Limits on what the account may create and store' }),
+    ),
+    sandbox: Type.Boolean({
+      description: 'A sandbox account: /sandbox and its effects apply to it while the sandbox is on',
+    }),
+    balance: Decimal,
+    low_balance: Type.Optional(
+      Type.String({
+        description: 'balance.low is published when the balance falls below this amount',
+        examples: ['5.00'],
+      }),
+    ),
+    created_at: Time,
+    updated_at: Time,
+    expires_at: Type.Optional(Time),
+    closed_at: Type.Optional(Time),
+    close_reason: Type.Optional(Type.String()),
+  }),
+)
+
+const pace = Type.Integer({ minimum: 1, maximum: 100_000_000, description: 'Requests a minute' })
+const count = Type.Integer({ minimum: 0, maximum: 1_000_000_000_000 })
+const QuotaChanges = Named(
+  'QuotaChanges',
+  Type.Object(
+    forEachQuota((name) =>
+      Type.Optional(
+        Type.Union([Limit(name), Type.Null()], {
+          description: `${quotaDefinitions[name].description} null: the default`,
+        }),
+      ),
+    ),
+    { description: 'Quotas to change; the others do not change', additionalProperties: false },
+  ),
+)
+const accountParams = Type.Object({ account_uuid: Id('ACC') })
+const unknownAccount = 'No such account'
+const closed = 'The account is closed (account_closed)'
+const operator = { auth: 'operator', shape: 'full', tag: 'Operator: accounts' } as const
+
+export const createAccount = contract({
+  ...operator,
+  id: 'createAccount',
+  method: 'POST',
+  url: '/operator/accounts',
+  summary: 'Create an account',
+  description:
+    'The new account has no keys and no balance. Create a key and credit the account before its first request.',
+  body: Type.Object({
+    name: FreeText(200),
+    on_trial: Type.Optional(
+      Type.Boolean({ description: 'A trial account. Default limits: 30 requests a minute and 1,000 calls' }),
+    ),
+    requests_per_minute: Type.Optional(pace),
+    quotas: Type.Optional(QuotaChanges),
+    sandbox: Type.Optional(
+      Type.Boolean({ description: 'A sandbox account. Default: true while the sandbox is on, else false' }),
+    ),
+  }),
+  status: 201,
+  reply: Ok({ account: Account }),
+  errors: {},
+  cli: 'accounts create',
+})
+
+export const listAccounts = contract({
+  ...operator,
+  id: 'listAccounts',
+  method: 'GET',
+  url: '/operator/accounts',
+  summary: 'List accounts, the oldest first; all of them without paging parameters',
+  description: 'The list includes blocked and closed accounts. Filter it by the query parameters.',
+  query: Type.Object({
+    name: Type.Optional(
+      Type.String({ maxLength: 200, description: 'Only accounts of this name, ignoring letter case' }),
+    ),
+    name_contains: Type.Optional(
+      Type.String({ maxLength: 200, description: 'Only accounts whose name contains this text' }),
+    ),
+    state: Type.Optional(Enum(['open', 'blocked', 'closed'], { description: 'open: neither blocked nor closed' })),
+    ...pagingQuery,
+  }),
+  status: 200,
+  reply: Ok({ ...pageFields, accounts: Type.Array(Account) }),
+  errors: {},
+  cli: 'accounts list',
+})
+
+export const getAccount = contract({
+  ...operator,
+  id: 'getAccount',
+  method: 'GET',
+  url: '/operator/accounts/:account_uuid',
+  summary: 'One account',
+  description: 'The reply includes the quotas of the account and the flags that the operator set.',
+  params: accountParams,
+  status: 200,
+  reply: Ok({ account: Account }),
+  errors: { notFound: unknownAccount },
+  cli: 'accounts show',
+})
+
+export const changeAccount = contract({
+  ...operator,
+  id: 'changeAccount',
+  method: 'PATCH',
+  url: '/operator/accounts/:account_uuid',
+  summary: 'Change an account: its name, limits, whether it is blocked, whether it may send to the US',
+  description: 'Absent fields stay unchanged. Blocking an account refuses its next requests with account_blocked.',
+  params: accountParams,
+  body: Type.Object(
+    {
+      name: Type.Optional(FreeText(200)),
+      on_trial: Type.Optional(Type.Boolean()),
+      blocked: Type.Optional(Type.Boolean()),
+      block_reason: Type.Optional(Type.String({ maxLength: 500 })),
+      requests_per_minute: Type.Optional(pace),
+      max_api_request_count: Type.Optional(
+        Type.Union([count, Type.Null()], { description: 'null takes the quota away' }),
+      ),
+      max_number_check_count: Type.Optional(
+        Type.Union([count, Type.Null()], { description: 'null takes the quota away' }),
+      ),
+      a2p_us: Type.Optional(Type.Boolean()),
+      quotas: Type.Optional(QuotaChanges),
+      sandbox: Type.Optional(
+        Type.Boolean({ description: 'false: /sandbox and its effects do not apply to this account' }),
+      ),
+      low_balance: Type.Optional(
+        Type.Union([Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['5.00'] }), Type.Null()], {
+          description: 'USD, above 0: balance.low is published when the balance falls below; null: never',
+        }),
+      ),
+    },
+    { examples: [{ requests_per_minute: 600 }] },
+  ),
+  status: 200,
+  reply: Ok({ account: Account }),
+  errors: { notFound: unknownAccount, conflict: closed },
+  cli: 'accounts change',
+})
+
+const Count = (description: string) => Type.Integer({ description })
+
+export const closeAccount = contract({
+  ...operator,
+  id: 'closeAccount',
+  method: 'POST',
+  url: '/operator/accounts/:account_uuid/close',
+  summary: 'Close an account permanently: ends its keys, tokens, webhooks, channels and numbers, and keeps its records',
+  description:
+    'Closing cannot be undone. ' +
+    'The account must have no calls in progress and no open holds; a remaining balance needs write_off.',
+  params: accountParams,
+  body: Type.Object({
+    reason: FreeText(500, 'Reason, stored with the account and in the audit trail'),
+    write_off: Type.Optional(
+      Type.Boolean({ description: 'Write off the remaining balance, positive or negative. Default: false' }),
+    ),
+  }),
+  status: 201,
+  reply: Ok({
+    account: Account,
+    ended: Named(
+      'ClosedAccountCounts',
+      Type.Object({
+        keys: Count('API keys revoked'),
+        users: Count('Users whose tokens were revoked'),
+        webhooks: Count('Webhooks disabled'),
+        messages: Count('Scheduled messages canceled and refunded'),
+        channels: Count('Channels of the messaging app deleted'),
+        numbers: Count('Numbers released'),
+        reservations: Count('Reservations canceled'),
+      }),
+    ),
+    written_off: Decimal,
+  }),
+  errors: {
+    notFound: unknownAccount,
+    conflict:
+      'The account is closed already (account_closed), has calls in progress (calls_open) or open holds (holds_open), or a balance remains and write_off is not true (balance_remains)',
+  },
+  cli: 'accounts close',
+})
+
+const limits = (absent: string) => ({
+  scopes: Type.Optional(
+    Type.Array(Enum<Capability[]>([...capabilities]), {
+      minItems: 1,
+      maxItems: capabilities.length,
+      description: `What the key may do: each endpoint names the scope that it needs (x-needs). ${absent.replace('%', 'all')}`,
+      examples: [['inbox', 'read_only']],
+    }),
+  ),
+  expires_at: Type.Optional({
+    ...Time,
+    description: `The key is refused from then on (401 key_expired), by the real clock. ${absent.replace('%', 'never')}`,
+  }),
+  allowed_addresses: Type.Optional(
+    Type.Array(Type.String({ minLength: 2, maxLength: 50, examples: ['192.0.2.0/24'] }), {
+      minItems: 1,
+      maxItems: 50,
+      description: `Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. ${absent.replace('%', 'any')}`,
+      examples: [['192.0.2.0/24', '2001:db8::/32']],
+    }),
+  ),
+})
+
+const keyLimits = limits('Absent: %')
+const keyRequest = (absent: string) => Type.Object({ label: FreeText(100), ...limits(absent) })
+const NewKey = Named(
+  'NewApiKey',
+  Ok({
+    uuid: Id('KEY'),
+    label: Type.String(),
+    key: Type.String({ examples: ['UAK…'] }),
+    ...keyLimits,
+  }),
+)
+const Key = {
+  uuid: Id('KEY'),
+  label: Type.String(),
+  last_four: Type.String(),
+  ...keyLimits,
+  created_at: Time,
+  last_used_at: Type.Optional(Time),
+}
+const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 1,000 within 24 hours (too_many_keys)'
+
+export const createKey = contract({
+  ...operator,
+  id: 'createKey',
+  method: 'POST',
+  url: '/operator/accounts/:account_uuid/keys',
+  summary: 'Create an API key; only this response shows it',
+  description:
+    'The server stores only a digest of the key, so store the response safely. An account may have 100 keys.',
+  ownAnswer: true,
+  params: accountParams,
+  body: keyRequest('Default: %'),
+  status: 201,
+  reply: NewKey,
+  errors: { notFound: unknownAccount, forbidden: tooManyKeys, conflict: closed },
+  cli: 'keys create',
+})
+
+export const listKeys = contract({
+  ...operator,
+  id: 'listKeys',
+  method: 'GET',
+  url: '/operator/accounts/:account_uuid/keys',
+  summary: 'API keys of an account that are not revoked',
+  description: 'The reply shows the label, scopes and last four characters of each key, never the key itself.',
+  params: accountParams,
+  status: 200,
+  reply: Named('ApiKey', Ok({ keys: Type.Array(Type.Object(Key)) })),
+  errors: { notFound: unknownAccount },
+  cli: 'keys list',
+})
+
+export const revokeKey = contract({
+  ...operator,
+  id: 'revokeKey',
+  method: 'DELETE',
+  url: '/operator/accounts/:account_uuid/keys/:key_uuid',
+  summary: 'Revoke an API key; every process refuses it within a second',
+  description: 'Revocation is permanent. Create the replacement key first to change keys without interruption.',
+  params: Type.Object({ account_uuid: Id('ACC'), key_uuid: Id('KEY') }),
+  status: 200,
+  reply: Success,
+  errors: { notFound: 'No such key of this account' },
+  cli: 'keys revoke',
+})
+
+const ownKeys = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Account' } as const
+
+export const listOwnKeys = contract({
+  ...ownKeys,
+  id: 'listOwnKeys',
+  method: 'GET',
+  url: '/open/keys',
+  summary: 'API keys of the account that are not revoked',
+  description:
+    'The reply marks the key of this request with current. ' +
+    'It shows the last four characters of each key, never the key itself.',
+  status: 200,
+  reply: Ok({
+    keys: Type.Array(
+      Named(
+        'OwnApiKey',
+        Type.Object({ ...Key, current: Type.Boolean({ description: 'True for the key of this request' }) }),
+      ),
+    ),
+  }),
+  errors: {},
+})
+
+export const createOwnKey = contract({
+  ...ownKeys,
+  id: 'createOwnKey',
+  audited: true,
+  method: 'POST',
+  url: '/open/keys',
+  summary: 'Create an API key with at most the permissions of the request’s key; only this response shows it',
+  description:
+    'The new key cannot exceed the scopes, addresses or expiry of the key of this request. ' +
+    'An account may have 100 keys.',
+  ownAnswer: true,
+  body: keyRequest('Default: the value of the request’s key'),
+  status: 201,
+  reply: NewKey,
+  codes: { forbidden: ['exceeds_own_key'] },
+  errors: {
+    forbidden: `The account is blocked, the key lacks the scope develop (scope_missing), or the new key would exceed it (exceeds_own_key). ${tooManyKeys}`,
+  },
+})
+
+export const revokeOwnKey = contract({
+  ...ownKeys,
+  id: 'revokeOwnKey',
+  audited: true,
+  method: 'DELETE',
+  url: '/open/keys/:key_uuid',
+  summary: 'Revoke another API key of the account; every process refuses it within a second',
+  description: 'Revocation is permanent. The key of this request cannot revoke itself.',
+  params: Type.Object({ key_uuid: Id('KEY') }),
+  status: 200,
+  reply: Success,
+  codes: { forbidden: ['exceeds_own_key'] },
+  errors: { notFound: 'No such key of the account', conflict: 'The key is the one used for this request (key_in_use)' },
+})

@@ -1,0 +1,71 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { KeyLimits } from '../../platform/http/auth.ts'
+import { conflict } from '../../platform/http/problem.ts'
+import { print, uuid } from '../../platform/lib/id.ts'
+import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
+import { keyHash, makeKey } from '../../platform/lib/secret.ts'
+import * as store from './store.ts'
+
+/** Default limits of an account. */
+const defaultLimits = {
+  paid: { requestsPerMinute: 60_000, maxApiRequests: null, maxNumberChecks: null },
+  trial: { requestsPerMinute: 30, maxApiRequests: 1000, maxNumberChecks: 100 },
+}
+
+/** Creates an account. @returns its id */
+export const openAccount = async (
+  tx: Tx,
+  {
+    name,
+    onTrial = false,
+    requestsPerMinute,
+    quotas = {},
+    sandbox = false,
+  }: {
+    name: string
+    onTrial?: boolean
+    requestsPerMinute?: number | undefined
+    quotas?: QuotaValues
+    sandbox?: boolean
+  },
+): Promise<string> => {
+  const id = uuid()
+  const limits = onTrial ? defaultLimits.trial : defaultLimits.paid
+  await store.create(tx, {
+    id,
+    name,
+    onTrial,
+    ...limits,
+    quotas,
+    sandbox,
+    requestsPerMinute: requestsPerMinute ?? limits.requestsPerMinute,
+  })
+  return id
+}
+
+const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null }
+
+/** Whether an account exists that is not marked as a sandbox account. */
+export const hasRealAccounts = async (sql: Sql): Promise<boolean> => (await store.outsideSandbox(sql, 1)).length > 0
+
+/** Issues a key for an account: a new one, or the one from the settings. Only its hash is stored. */
+export const issueKey = async (
+  tx: Tx,
+  account: string,
+  label: string,
+  key = makeKey('UAK'),
+  limits: KeyLimits = unlimited,
+) => {
+  const id = uuid()
+  await store.addKey(tx, account, { ...limits, id, label, hash: keyHash(key), lastFour: key.slice(-4) })
+  return { uuid: print('KEY', id), label, key }
+}
+
+/** Returns the operator's own account, created at the first start; null if it was created otherwise. */
+export const firstAccount = async (sql: Sql): Promise<string | null> => (await store.first(sql))?.value.account ?? null
+
+/** Ensures that the account is open until the end of the transaction. @throws Problem 409 if it is closed */
+export const assertOpen = async (tx: Tx, account: string): Promise<void> => {
+  if (await store.isClosed(tx, account))
+    conflict(`The account ${print('ACC', account)} is closed, for good: create another one`, 'account_closed')
+}

@@ -1,0 +1,205 @@
+import { ok, route } from '../../platform/http/endpoint.ts'
+import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { mergeQuotas, type Quotas } from '../../platform/http/quotas.ts'
+import { optionalPageOf } from '../../platform/http/schema.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { parse, print } from '../../platform/lib/id.ts'
+import { decimal, micros } from '../../platform/lib/money.ts'
+import type { Services } from '../../services.ts'
+import { assertRevocable, createKey, presentLimits } from './api-keys.ts'
+import { closeAccount } from './closing.ts'
+import * as c from './contract.ts'
+import { assertOpen, openAccount } from './ops.ts'
+import * as store from './store.ts'
+import { unlimited } from './unlimited.ts'
+
+const balanceOf = (row: store.AccountRow) => decimal(micros(row.balance) ?? 0)
+
+const holderOf = ({ id, on_trial, quotas }: store.AccountRow) => ({ id, onTrial: on_trial, quotas })
+
+const presenterFor = (quotas: Quotas) => (row: store.AccountRow) => ({
+  uuid: print('ACC', row.id),
+  name: row.name,
+  on_trial: row.on_trial,
+  blocked: row.blocked,
+  ...(row.block_reason ? { block_reason: row.block_reason } : {}),
+  requests_per_minute: row.requests_per_minute,
+  ...(row.max_api_requests === null ? {} : { max_api_request_count: row.max_api_requests }),
+  ...(row.max_number_checks === null ? {} : { max_number_check_count: row.max_number_checks }),
+  a2p_us: row.a2p_us,
+  quotas: quotas.all(holderOf(row)),
+  sandbox: row.sandbox,
+  balance: balanceOf(row),
+  ...(row.low_balance === null ? {} : { low_balance: decimal(micros(row.low_balance) ?? 0) }),
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+  ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
+  ...(row.closed_at ? { closed_at: iso(row.closed_at) } : {}),
+  ...(row.close_reason === null ? {} : { close_reason: row.close_reason }),
+})
+
+/** Returns the audited fields of an account, without its balance, which has audited operations of its own. */
+const audited = ({ balance: _, ...rest }: ReturnType<ReturnType<typeof presenterFor>>) => rest
+
+/** Returns the audited fields of a new key: its limits, never the key. */
+const auditedKey = ({ key, uuid: _, ...rest }: Awaited<ReturnType<typeof createKey>>) => ({
+  ...rest,
+  last_four: key.slice(-4),
+})
+
+const presentKey = (key: store.KeyRow) => ({
+  uuid: print('KEY', key.id),
+  label: key.label,
+  last_four: key.last_four,
+  ...presentLimits(key),
+  created_at: iso(key.created_at),
+  ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
+})
+
+const unknown = (printed: string) => notFound(`No account ${printed}`)
+const idOf = (printed: string) => parse('ACC', printed) ?? unknown(printed)
+
+export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandboxAccounts }: Services) => {
+  const shown = presenterFor(quotas)
+  return [
+    route(c.getInfo, async ({ account }) => {
+      const row = (await store.find(db, account.id)) ?? unknown(print('ACC', account.id))
+      return ok({
+        account: {
+          name: row.name,
+          uuid: print('ACC', row.id),
+          on_trial: row.on_trial,
+          blocked: row.blocked,
+          ...(row.block_reason ? { block_reason: row.block_reason } : {}),
+          created_at: iso(row.created_at),
+          ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
+        },
+        limits: { requests_per_minute: row.requests_per_minute, ...quotas.all(account) },
+        usage: {
+          ...(await store.quotaUsage(db, account.id)),
+          api_request_count: row.api_requests - rateLimiter.unused(row.id),
+          max_api_request_count: row.max_api_requests ?? unlimited,
+          number_check_count: row.number_checks,
+          max_number_check_count: row.max_number_checks ?? unlimited,
+        },
+        balance: { amount: balanceOf(row), currency: 'USD' },
+      })
+    }),
+
+    route(c.createAccount, async ({ body, tx, audit }) => {
+      const sandbox = body.sandbox ?? config.sandbox
+      const id = await openAccount(tx, {
+        name: body.name,
+        onTrial: body.on_trial ?? false,
+        requestsPerMinute: body.requests_per_minute,
+        quotas: mergeQuotas({}, body.quotas ?? {}),
+        sandbox,
+      })
+      if (config.sandbox && !sandbox) {
+        sandboxAccounts.exclude(id)
+        await changes.invalidate(tx, 'accounts')
+      }
+      const account = shown((await store.find(tx, id)) ?? unknown(id))
+      await audit(tx, { target: account.uuid, account: id, after: audited(account) })
+      return ok({ account })
+    }),
+
+    route(c.listAccounts, async ({ query }) => {
+      const { page, limit, offset } = optionalPageOf(query)
+      const search = { name: query.name ?? null, part: query.name_contains ?? null, state: query.state ?? null }
+      const rows = await store.list(db, search, limit, offset)
+      const total = limit === null ? rows.length : await store.count(db, search)
+      return ok({ count: rows.length, page, total, accounts: rows.map(shown) })
+    }),
+
+    route(c.getAccount, async ({ params }) => {
+      const row = (await store.find(db, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
+      return ok({ account: shown(row) })
+    }),
+
+    route(c.changeAccount, async ({ params, body, tx, audit }) => {
+      const id = idOf(params.account_uuid)
+      await store.lock(tx, id)
+      const row = (await store.find(tx, id)) ?? unknown(params.account_uuid)
+      await assertOpen(tx, id)
+      const { max_api_request_count, max_number_check_count, low_balance, quotas: wanted, ...given } = body
+      if (low_balance !== undefined) {
+        if (low_balance !== null && micros(low_balance) === 0) invalid('low_balance must be above 0, or null for never')
+        await store.setLowBalance(tx, id, low_balance)
+      }
+      await store.change(tx, id, {
+        ...row,
+        ...given,
+        quotas: mergeQuotas(row.quotas, wanted ?? {}),
+        block_reason: body.blocked === false ? null : (body.block_reason ?? row.block_reason),
+        max_api_requests: max_api_request_count === undefined ? row.max_api_requests : max_api_request_count,
+        max_number_checks: max_number_check_count === undefined ? row.max_number_checks : max_number_check_count,
+      })
+      if (body.sandbox === false) sandboxAccounts.exclude(id)
+      await changes.invalidate(tx, 'accounts')
+      const account = shown((await store.find(tx, id)) ?? unknown(params.account_uuid))
+      await audit(tx, { before: audited(shown(row)), after: audited(account) })
+      return ok({ account })
+    }),
+
+    route(c.closeAccount, async ({ params, body, request, tx, audit }) => {
+      const id = idOf(params.account_uuid)
+      await store.lock(tx, id)
+      const row = (await store.find(tx, id)) ?? unknown(params.account_uuid)
+      await assertOpen(tx, id)
+      const { reason, write_off: writeOff = false } = body
+      const by = request.operator?.id ?? null
+      const { ended, writtenOff } = await closeAccount(tx, { changes, config }, id, { reason, writeOff, by })
+      const account = shown((await store.find(tx, id)) ?? unknown(params.account_uuid))
+      const written_off = decimal(writtenOff)
+      await audit(tx, { before: audited(shown(row)), after: { ...audited(account), ended, written_off } })
+      return ok({ account, ended, written_off })
+    }),
+
+    route(c.createKey, async ({ params, body, tx, audit }) => {
+      const row = (await store.find(tx, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
+      await assertOpen(tx, row.id)
+      const issued = await createKey(tx, row.id, body, null)
+      await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
+      return ok(issued)
+    }),
+
+    route(c.listKeys, async ({ params }) => {
+      const row = (await store.find(db, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
+      const keys = await store.keys(db, row.id)
+      return ok({ keys: keys.map(presentKey) })
+    }),
+
+    route(c.revokeKey, async ({ params, tx, audit }) => {
+      const key = parse('KEY', params.key_uuid)
+      const account = parse('ACC', params.account_uuid)
+      const { scopes: _, ...revoked } =
+        (key && account && (await store.revoke(tx, account, key))) || notFound(`No key ${params.key_uuid}`)
+      await audit(tx, { before: revoked })
+      await changes.invalidate(tx, 'accounts')
+      return ok({})
+    }),
+
+    route(c.listOwnKeys, async ({ account, key: own }) => {
+      const keys = await store.keys(db, account.id)
+      return ok({ keys: keys.map((key) => ({ ...presentKey(key), current: key.id === own.id })) })
+    }),
+
+    route(c.createOwnKey, async ({ account, key, body, tx, audit }) => {
+      const issued = await createKey(tx, account.id, body, key.limits)
+      await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
+      return ok(issued)
+    }),
+
+    route(c.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
+      const unknownKey = () => notFound(`No key ${params.key_uuid}`)
+      const id = parse('KEY', params.key_uuid) ?? unknownKey()
+      if (id === key.id) conflict('You cannot revoke the key used for this request: use another one', 'key_in_use')
+      const { scopes, ...revoked } = (await store.revoke(tx, account.id, id)) ?? unknownKey()
+      assertRevocable({ scopes }, key.limits)
+      await audit(tx, { before: revoked })
+      await changes.invalidate(tx, 'accounts')
+      return ok({})
+    }),
+  ]
+}

@@ -1,0 +1,187 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { KeyLimits } from '../../platform/http/auth.ts'
+import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
+
+export type AccountRow = {
+  id: string
+  name: string
+  on_trial: boolean
+  blocked: boolean
+  block_reason: string | null
+  requests_per_minute: number
+  max_api_requests: number | null
+  max_number_checks: number | null
+  a2p_us: boolean
+  quotas: QuotaValues
+  sandbox: boolean
+  created_at: Date
+  updated_at: Date
+  expires_at: Date | null
+  closed_at: Date | null
+  close_reason: string | null
+  balance: string
+  low_balance: string | null
+  api_requests: number
+  number_checks: number
+}
+
+export type NewAccount = {
+  id: string
+  name: string
+  onTrial: boolean
+  requestsPerMinute: number
+  maxApiRequests: number | null
+  maxNumberChecks: number | null
+  quotas: QuotaValues
+  sandbox: boolean
+}
+
+/** Creates an account with a full request allowance and an empty balance. */
+export const create = async (tx: Tx, a: NewAccount): Promise<void> => {
+  await tx.run`
+    insert into accounts (id, name, on_trial, requests_per_minute, max_api_requests, max_number_checks, quotas, sandbox)
+    values (${a.id}, ${a.name}, ${a.onTrial}, ${a.requestsPerMinute}, ${a.maxApiRequests}, ${a.maxNumberChecks},
+      ${a.quotas}, ${a.sandbox})`
+  await tx.run`insert into rate_limit_usage (account_id, tokens) values (${a.id}, ${a.requestsPerMinute})`
+  await tx.run`insert into balances (account_id) values (${a.id})`
+}
+
+export const find = (db: Sql, id: string) => db.maybe<AccountRow>`
+  select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks
+  from accounts a join balances b on b.account_id = a.id join rate_limit_usage m on m.account_id = a.id
+  where a.id = ${id}`
+
+/** Whether an account is closed. An open account remains open until the transaction ends. */
+export const isClosed = async (tx: Tx, id: string): Promise<boolean> =>
+  (
+    await tx.maybe<{ closed: boolean }>`
+    select closed_at is not null as closed from accounts where id = ${id} for share`
+  )?.closed ?? false
+
+/** Locks an account, so that the second of two concurrent changes reads the first. */
+export const lock = (tx: Tx, id: string) => tx.run`select from accounts where id = ${id} for no key update`
+
+export type State = 'open' | 'blocked' | 'closed'
+
+type Search = { name: string | null; part: string | null; state: State | null }
+
+const searchFilter = ({ name, part, state }: Search) => {
+  const asked = makeConditions()
+  asked.add('lower(a.name) = lower(?)', name)
+  asked.add('position(lower(?) in lower(a.name)) > 0', part)
+  asked.add("case when closed_at is not null then 'closed' when blocked then 'blocked' else 'open' end = ?", state)
+  return asked
+}
+
+/** @param limit null: all accounts */
+export const list = (db: Sql, search: Search, limit: number | null, offset: number) => {
+  const { text, values } = searchFilter(search)
+  return db.raw<AccountRow>(
+    `select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks
+     from accounts a join balances b on b.account_id = a.id join rate_limit_usage m on m.account_id = a.id
+     ${text} order by a.created_at, a.id limit ${limit} offset ${offset}`,
+    values,
+  )
+}
+
+export const count = async (db: Sql, search: Search): Promise<number> => {
+  const { text, values } = searchFilter(search)
+  const [row] = await db.raw<{ count: number }>(`select count(*)::integer as count from accounts a ${text}`, values)
+  return row?.count ?? 0
+}
+
+/** Returns the quota usage of an account. Each count is bounded by its quota or maintained as a counter. */
+export const quotaUsage = (db: Sql, id: string) => db.one<{
+  webhooks: number
+  channels: number
+  contacts: number
+  reservations: number
+  stored_bytes: number
+}>`
+  select
+    (select (count(*) filter (where enabled) + count(*) filter (where not enabled) / 10)::integer
+      from webhooks where account_id = ${id} and deleted_at is null) as webhooks,
+    (select count(*)::integer from msgapp_channels where account_id = ${id} and deleted_at is null) as channels,
+    (select coalesce(sum(contacts), 0)::bigint from contact_counts where account_id = ${id}) as contacts,
+    (select count(*)::integer from reservations
+      where account_id = ${id} and state = 'active' and expires_at > (select app_now())) as reservations,
+    (select coalesce(sum(bytes), 0)::bigint from stored_bytes where account_id = ${id}) as stored_bytes`
+
+type AccountChanges = Pick<
+  AccountRow,
+  | 'name'
+  | 'on_trial'
+  | 'blocked'
+  | 'block_reason'
+  | 'requests_per_minute'
+  | 'max_api_requests'
+  | 'max_number_checks'
+  | 'a2p_us'
+  | 'quotas'
+  | 'sandbox'
+>
+
+export const change = (tx: Tx, id: string, a: AccountChanges) => tx.run`
+  update accounts set name = ${a.name}, on_trial = ${a.on_trial}, blocked = ${a.blocked}, block_reason = ${a.block_reason},
+    requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
+    max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas}, sandbox = ${a.sandbox},
+    updated_at = app_now()
+  where id = ${id}`
+
+/** Returns the accounts that are not marked as sandbox accounts. */
+export const outsideSandbox = (db: Sql, most: number) => db.many<{ id: string }>`
+  select id from accounts where not sandbox limit ${most}`
+
+/** @param limit null: no event for a low balance */
+export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`
+  update balances set low_balance = ${limit}::numeric where account_id = ${id}`
+
+export type KeyRow = KeyLimits & {
+  id: string
+  label: string
+  last_four: string
+  created_at: Date
+  last_used_at: Date | null
+}
+
+export type NewKey = KeyLimits & { id: string; label: string; hash: Buffer; lastFour: string }
+
+export const addKey = (tx: Tx, account: string, key: NewKey) => tx.run`
+  insert into api_keys (account_id, id, label, hash, last_four, scopes, expires_at, allowed_addresses)
+  values (${account}, ${key.id}, ${key.label}, ${key.hash}, ${key.lastFour}, ${key.scopes}::text[],
+    ${key.expires_at}::timestamptz, ${key.allowed_addresses}::text[])
+  on conflict (hash) do nothing`
+
+/** Counts the keys of an account, including those revoked within a day, and blocks concurrent additions. Deletes keys
+ *  that were revoked a month ago. */
+export const countKeys = async (tx: Tx, account: string): Promise<{ kept: number; recent: number }> => {
+  await tx.run`select 1 from accounts where id = ${account} for no key update`
+  await tx.run`
+    delete from api_keys where account_id = ${account} and revoked_at < app_now() - interval '30 days'`
+  return await tx.one`
+    select count(*) filter (where revoked_at is null)::integer as kept,
+      count(*) filter (where created_at > app_now() - interval '24 hours')::integer as recent
+    from api_keys where account_id = ${account}`
+}
+
+export const keys = (db: Sql, account: string) => db.many<KeyRow>`
+  select id, label, last_four, scopes, expires_at, allowed_addresses, created_at, last_used_at from api_keys
+  where account_id = ${account} and revoked_at is null order by created_at, id`
+
+/** Revokes a key. Null if the account has no such key. */
+export const revoke = (tx: Tx, account: string, id: string) => tx.maybe<Pick<KeyRow, 'label' | 'last_four' | 'scopes'>>`
+  update api_keys set revoked_at = app_now() where account_id = ${account} and id = ${id} and revoked_at is null
+  returning label, last_four, scopes`
+
+/** Revokes all keys of an account. @returns the number of revoked keys */
+export const revokeAll = (tx: Tx, account: string) => tx.run`
+  update api_keys set revoked_at = app_now() where account_id = ${account} and revoked_at is null`
+
+/** Marks an account as closed. Keys revoked in the same transaction are recognised by the same timestamp. */
+export const close = (tx: Tx, id: string, reason: string) => tx.run`
+  update accounts set closed_at = app_now(), close_reason = ${reason}, blocked = true, updated_at = app_now()
+  where id = ${id}`
+
+export const first = (sql: Sql) =>
+  sql.maybe<{ value: { account: string } }>`select value from installation_state where name = 'first-account'`

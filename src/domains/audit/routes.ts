@@ -1,0 +1,115 @@
+import { auditedActions, canonicalTarget } from '../../platform/http/audit.ts'
+import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
+import { ok, route } from '../../platform/http/endpoint.ts'
+import { invalid, notFound } from '../../platform/http/problem.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { parse, print } from '../../platform/lib/id.ts'
+import { closestWord } from '../../platform/lib/levenshtein.ts'
+import type { Services } from '../../services.ts'
+import * as c from './contract.ts'
+import * as store from './store.ts'
+
+type Query = {
+  action?: string
+  target?: string
+  since?: string
+  until?: string
+  results_per_page?: number
+  cursor?: string
+}
+
+const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
+
+const filterOf = ({ action = '', target = '', since, until }: Query) => ({
+  action: action || null,
+  target: target === '' ? null : canonicalTarget(target),
+  since: timeOf(since),
+  until: timeOf(until),
+})
+
+/** Parses an actor: the id or label of a key. */
+const actorOf = (given: string) => {
+  const id = parse('KEY', given)
+  return { actorId: id, actorLabel: given === '' || id ? null : given }
+}
+
+const presentAct = (row: store.AuditRow) => ({
+  uuid: print('AUD', row.id),
+  at: iso(Date.parse(row.at)),
+  actor: {
+    kind: row.actor_kind,
+    ...(row.actor_id ? { uuid: print('KEY', row.actor_id) } : {}),
+    label: row.actor_label,
+    ...(row.actor_last_four ? { last_four: row.actor_last_four } : {}),
+  },
+  action: row.action,
+  targets: row.targets,
+  changes: row.changes,
+  ...(row.address ? { address: row.address } : {}),
+  ...(row.user_agent ? { user_agent: row.user_agent } : {}),
+  ...(row.request_id ? { request_id: row.request_id } : {}),
+})
+
+/** Maps a row to the account's view, without the key and address of an operator. */
+const presentToAccount = (row: store.AuditRow) => {
+  if (row.actor_kind === 'api_key') return presentAct(row)
+  const { uuid, at, action, targets, changes } = presentAct(row)
+  return { uuid, at, actor: { kind: row.actor_kind }, action, targets, changes }
+}
+
+const operatorCursors = cursorsOf(c.listAudit)
+const ownCursors = cursorsOf(c.listOwnAudit)
+
+export const auditRoutes = ({ db }: Services) => {
+  /** Checks an action name, including those of earlier versions that only rows have. @throws Problem 400 */
+  const checkAction = async (action: string) => {
+    const known = auditedActions()
+    if (action === '' || known.includes(action) || (await store.hasAction(db, action))) return
+    invalid(
+      `action ${action} is not recorded; did you mean ${closestWord(action, known)}? Recorded are ${known.join(', ')}`,
+    )
+  }
+
+  const pageBy = async (
+    cursors: Cursors,
+    query: Query,
+    filter: Omit<store.Filter, keyof ReturnType<typeof filterOf>>,
+  ) => {
+    const { results_per_page: size = 50, cursor } = query
+    const after = cursors.read(cursor)
+    await checkAction(query.action ?? '')
+    const found = await store.page(db, { ...filterOf(query), ...filter }, after, size + 1)
+    const rows = found.slice(0, size)
+    const last = found.length > size ? rows.at(-1) : undefined
+    return { rows, next: last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {} }
+  }
+
+  return [
+    route(c.listAudit, async ({ query }) => {
+      const unknown = () => notFound(`No account ${query.account_uuid}`)
+      const account = query.account_uuid === undefined ? null : (parse('ACC', query.account_uuid) ?? unknown())
+      if (account && !(await store.hasAccount(db, account))) unknown()
+      const { rows, next } = await pageBy(operatorCursors, query, {
+        account,
+        kind: null,
+        ...actorOf(query.actor ?? ''),
+      })
+      const acts = rows.map((row) => ({
+        ...presentAct(row),
+        ...(row.account_id ? { account_uuid: print('ACC', row.account_id) } : {}),
+      }))
+      return ok({ count: acts.length, acts, ...next })
+    }),
+
+    route(c.listOwnAudit, async ({ account, query }) => {
+      const { actor = '' } = query
+      // Filters by label and id match only keys of the account, so that operators cannot be found by theirs.
+      const by =
+        actor === 'operator'
+          ? { kind: 'operator' as const, actorId: null, actorLabel: null }
+          : { kind: actor === '' ? null : ('api_key' as const), ...actorOf(actor) }
+      const { rows, next } = await pageBy(ownCursors, query, { account: account.id, ...by })
+      return ok({ count: rows.length, acts: rows.map(presentToAccount), ...next })
+    }),
+  ]
+}

@@ -1,0 +1,63 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Change } from '../../platform/http/audit.ts'
+import type { Cursor } from '../../platform/lib/cursor.ts'
+
+export type AuditRow = {
+  account_id: string | null
+  id: string
+  at: string
+  actor_kind: 'operator' | 'api_key' | 'system'
+  actor_id: string | null
+  actor_label: string
+  actor_last_four: string | null
+  address: string | null
+  user_agent: string | null
+  request_id: string | null
+  action: string
+  targets: string[]
+  changes: Change[]
+}
+
+export type Filter = {
+  account: string | null
+  /** Only acts whose actor is of this kind. */
+  kind: AuditRow['actor_kind'] | null
+  actorId: string | null
+  actorLabel: string | null
+  action: string | null
+  target: string | null
+  since: Date | null
+  until: Date | null
+}
+
+/** Returns a page of acts of one account or of all, newest first. */
+export const page = (db: Sql, f: Filter, after: Cursor | null, limit: number) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', f.account)
+  asked.add('actor_kind = ?', f.kind)
+  asked.add('actor_id = ?', f.actorId)
+  asked.add('actor_label = ?', f.actorLabel)
+  asked.add('action = ?', f.action)
+  asked.add('targets @> array[?::text]', f.target)
+  asked.add('at >= ?', f.since)
+  asked.add('at < ?', f.until)
+  if (after) asked.push(`(at, id) < (${asked.bind(after.time)}::timestamptz, ${asked.bind(after.id)}::uuid)`)
+  return db.raw<AuditRow>(
+    `select account_id, id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, actor_kind, actor_id,
+       actor_label, actor_last_four, address, user_agent, request_id, action, targets, changes
+     from audit ${asked.text} order by at desc, id desc limit ${limit}`,
+    asked.values,
+  )
+}
+
+export const hasAction = async (db: Sql, action: string): Promise<boolean> =>
+  (await db.maybe`select 1 from audit where action = ${action} limit 1`) !== null
+
+export const hasAccount = async (db: Sql, id: string): Promise<boolean> =>
+  (await db.maybe`select 1 from accounts where id = ${id}`) !== null
+
+/** Deletes at most `limit` of the acts that are older than `days`, oldest first. */
+export const deleteOlder = (tx: Tx, days: number, limit: number) => tx.run`
+  delete from audit where id in (
+    select id from audit where at < now() - make_interval(days => ${days}) order by at limit ${limit})`

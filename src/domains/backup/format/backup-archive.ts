@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { extract, pack } from 'tar-stream'
+import { UnreadableFile } from '../../../platform/lib/chunk-cipher.ts'
+import { syncToDisk } from '../../../platform/lib/file-store.ts'
+import { makeEncryption, openEnvelope } from './envelope.ts'
+
+// Inside the encryption a backup is a tar file, compressed with zstd. After each 1,000 entries, and at the end, an
+// entry `digests/…` lists their SHA-256 in the format of sha256sum.
+
+const digestsEvery = 1_000
+const digestsFolder = 'digests/'
+
+/** Writes the entries of a backup sequentially. */
+export type Writer = {
+  add(name: string, bytes: Buffer): Promise<void>
+  /** @param source yields exactly `size` bytes */
+  addStream(name: string, size: number, source: AsyncIterable<Buffer>): Promise<void>
+}
+
+const lineOf = (digest: Buffer, name: string): string => `${digest.toString('hex')}  ${name}\n`
+
+async function* hashed(source: AsyncIterable<Buffer>, hash: ReturnType<typeof createHash>): AsyncGenerator<Buffer> {
+  for await (const part of source) {
+    hash.update(part)
+    yield part
+  }
+}
+
+async function* one(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes
+}
+
+/**
+ * Writes a backup to a new file, durable once the promise resolves.
+ * @param fill adds the entries
+ * @returns the result of `fill`
+ */
+export const writeArchive = async <Result>(
+  path: string,
+  passphrase: string,
+  signal: AbortSignal,
+  fill: (writer: Writer) => Promise<Result>,
+): Promise<Result> => {
+  const encrypt = await makeEncryption(passphrase)
+  const tar = pack()
+  const output = createWriteStream(path, { flags: 'wx', mode: 0o600 })
+  const writing = pipeline(Readable.from(tar), createZstdCompress(), encrypt, output, { signal })
+  const broken = writing.then(
+    () => new Promise<never>(() => {}),
+    (error: unknown) => {
+      throw error
+    },
+  )
+  broken.catch(() => {})
+
+  const put = async (name: string, size: number, source: AsyncIterable<Buffer>): Promise<Buffer> => {
+    const hash = createHash('sha256')
+    const sink = tar.entry({ name, size, mode: 0o600, mtime: new Date() })
+    await Promise.race([pipeline(hashed(source, hash), sink, { signal }), broken])
+    return hash.digest()
+  }
+
+  let lines: string[] = []
+  let lists = 0
+  const listDigests = async (): Promise<void> => {
+    if (lines.length === 0) return
+    const text = Buffer.from(lines.join(''))
+    lines = []
+    lists += 1
+    await put(`${digestsFolder}${String(lists).padStart(6, '0')}`, text.length, one(text))
+  }
+  const addStream: Writer['addStream'] = async (name, size, source) => {
+    lines.push(lineOf(await put(name, size, source), name))
+    if (lines.length === digestsEvery) await listDigests()
+  }
+  try {
+    const result = await fill({ addStream, add: (name, bytes) => addStream(name, bytes.length, one(bytes)) })
+    await listDigests()
+    tar.finalize()
+    await writing
+    await syncToDisk(path)
+    return result
+  } catch (error) {
+    tar.destroy()
+    await writing.catch(() => {})
+    throw error
+  }
+}
+
+/** An entry of a backup. Its body may be read once, before the next entry is requested. */
+export type Entry = { readonly name: string; readonly size: number; readonly body: AsyncIterable<Buffer> }
+
+/** Opens a backup as a plain tar file. @throws BadBackup; the stream throws Unreadable */
+export const openTar = async (path: string, passphrase: string) => {
+  const plain = Readable.from(await openEnvelope(path, passphrase))
+  return (to: NodeJS.WritableStream, signal?: AbortSignal) =>
+    pipeline(plain, createZstdDecompress(), to, signal ? { signal } : {})
+}
+
+/**
+ * Yields the entries of a backup, each compared with its digest after it was read.
+ * @throws BadBackup for another file or passphrase, Unreadable if the file was changed or truncated
+ */
+export async function* readArchive(path: string, passphrase: string): AsyncGenerator<Entry> {
+  const tar = extract()
+  const feed = await openTar(path, passphrase)
+  const feeding = feed(tar)
+  feeding.catch(() => {})
+  let lines = ''
+  try {
+    for await (const entry of tar) {
+      const { name, size = 0 } = entry.header
+      if (name.startsWith(digestsFolder)) {
+        if ((await text(entry)) !== lines)
+          throw new UnreadableFile(`The digests of ${name} are not those of its entries`)
+        lines = ''
+        continue
+      }
+      const hash = createHash('sha256')
+      const body = hashed(entry, hash)
+      yield { name, size, body }
+      for await (const _ of body) void _
+      lines += lineOf(hash.digest(), name)
+    }
+  } catch (error) {
+    // The reason of the tar file's end is more informative.
+    if (!(error instanceof UnreadableFile)) await feeding
+    throw error
+  } finally {
+    tar.destroy()
+  }
+  await feeding
+  if (lines !== '') throw new UnreadableFile('The backup has no digests at its end')
+}

@@ -1,0 +1,143 @@
+import type { Sql } from '../../platform/db/sql.ts'
+
+export type Table = { name: string; columns: string[] }
+
+/** Tables whose rows are only valid in this installation. */
+const volatileTables = ['processes']
+
+/** Every table with rows, partitions under their parent table. Names are quoted where SQL needs that. */
+export const tables = (sql: Sql): Promise<Table[]> => sql.many<Table>`
+  select quote_ident(c.relname) as name, array_agg(quote_ident(a.attname) order by a.attnum) as columns
+  from pg_class c
+  join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+    and c.relname <> all(${volatileTables})
+  group by c.relname order by c.relname`
+
+/** Returns whether any table exists; an empty database has none. */
+export const hasTables = async (sql: Sql): Promise<boolean> =>
+  (await sql.maybe`select from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') limit 1`) !==
+  null
+
+export type Migration = { name: string; checksum: string }
+
+export const migrations = (sql: Sql): Promise<Migration[]> => sql.many<Migration>`
+  select name, checksum from schema_migrations where checksum <> '' order by name`
+
+/** Sums of money in USD, as text with all digits. */
+export type Money = { accounts: number; transfers: number; transferred: string; balances: string; held: string }
+
+export const money = (sql: Sql): Promise<Money> => sql.one<Money>`
+  select (select count(*) from accounts) as accounts, count(*) as transfers,
+    coalesce(sum(amount), 0)::text as transferred,
+    (select coalesce(sum(balance), 0)::text from balances) as balances,
+    (select coalesce(sum(amount), 0)::text from holds) as held
+  from transfers`
+
+/** Accounts whose balance differs from the sum of their transfers, at most ten. */
+export const unbalanced = (sql: Sql) => sql.many<{ account_id: string; balance: string; sum: string }>`
+  select coalesce(b.account_id, t.account_id) as account_id, coalesce(b.balance, 0)::text as balance,
+    coalesce(t.sum, 0)::text as sum
+  from balances b
+  full join (
+    select account_id, sum(case when credit = 'balance' then amount when debit = 'balance' then -amount else 0 end) as sum
+    from transfers group by account_id
+  ) t using (account_id)
+  where coalesce(b.balance, 0) <> coalesce(t.sum, 0) limit 10`
+
+/** PostgreSQL's version, and the bytes of the database on disk. */
+export const serverInfo = (sql: Sql) => sql.one<{ version: string; bytes: number }>`
+  select current_setting('server_version') as version, pg_database_size(current_database()) as bytes`
+
+/** The last value of each sequence. */
+export const sequences = (sql: Sql) => sql.many<{ name: string; value: string }>`
+  select quote_ident(sequencename) as name, last_value::text as value from pg_sequences
+  where schemaname = current_schema() and last_value is not null order by 1`
+
+export const setSequence = (sql: Sql, name: string, value: string) =>
+  sql.run`select setval(${name}::regclass, ${value}::bigint)`
+
+/**
+ * A file that the database names: a message's file by its key, or a recording by its call. `digest` is that of the
+ * content.
+ */
+export type StoredFile = {
+  kind: 'media' | 'recordings'
+  account: string
+  name: string
+  size: number
+  digest: string | null
+  encrypted: boolean
+}
+
+/**
+ * Files that the database names, of messages and recordings.
+ * @param home the id of the folder of recordings
+ */
+const files = `
+  select 'media' as kind, account_id as account, key as name, size, encode(digest, 'hex') as digest,
+    key like '%.enc' as encrypted
+  from msgapp_media where key is not null and error is null
+  union all
+  select 'recordings', account_id, account_id || '/' || call_id || '.wav' || case when encrypted then '.enc' else '' end,
+    bytes, sha256, encrypted
+  from call_recordings where ready_at is not null and kept <> 'store' and home = $1`
+
+/** Opens a cursor over those files: read with `nextFiles` in the same transaction. */
+export const openFiles = (sql: Sql, home: string | null) =>
+  // DECLARE accepts no parameters without a prepared statement; the cast proves that the id is a UUID.
+  sql.raw(
+    `declare stored_files no scroll cursor for ${files.replace('$1', home === null ? 'null::uuid' : `'${home}'::uuid`)}`,
+  )
+
+export const closeFiles = (sql: Sql) => sql.raw('close stored_files')
+
+export const nextFiles = (sql: Sql, count: number): Promise<StoredFile[]> =>
+  sql.raw<StoredFile>(`fetch ${count} from stored_files`)
+
+/** Returns whether the database still names a file. */
+export const isNamed = async (sql: Sql, { kind, account, name }: StoredFile): Promise<boolean> =>
+  kind === 'media'
+    ? (await sql.maybe`select from msgapp_media where account_id = ${account} and key = ${name} and error is null`) !==
+      null
+    : (await sql.maybe`
+        select from call_recordings where account_id = ${account} and kept <> 'store' and ready_at is not null
+          and call_id = ${name.slice(37, 73)}::uuid`) !== null
+
+/**
+ * Returns the row of a backup's file; null when the database does not name it. Only for a restored database, which has
+ * an index for it.
+ */
+export const findFile = (sql: Sql, name: string): Promise<StoredFile | null> => {
+  const [, kind, account, call] = /^(media|recordings)\/([0-9a-f-]{36})\/([0-9a-f-]{36})?/.exec(name) ?? []
+  const path = name.slice(name.indexOf('/') + 1)
+  if (kind === 'media')
+    return sql.maybe<StoredFile>`
+      select 'media' as kind, account_id as account, key as name, size, encode(digest, 'hex') as digest,
+        key like '%.enc' as encrypted
+      from msgapp_media where account_id = ${account ?? null} and key = ${path} and error is null limit 1`
+  return sql.maybe<StoredFile>`
+    select 'recordings' as kind, account_id as account, ${path} as name, bytes as size, sha256 as digest, encrypted
+    from call_recordings
+    where account_id = ${account ?? null} and call_id = ${call ?? null} and ready_at is not null and kept <> 'store'
+      and encrypted = (${path} like '%.enc')`
+}
+
+/** Records that the backup has a file. */
+export const recordFile = (sql: Sql, name: string) => sql.run`insert into backup_files (name) values (${name})`
+
+/** Returns the names of unrecorded files. */
+export const unrecordedFiles = async (sql: Sql, files: readonly StoredFile[]): Promise<string[]> =>
+  (
+    await sql.many<{ name: string }>`
+      select name from unnest(${files.map(({ kind, name }) => `${kind}/${name}`)}::text[]) given (name)
+      where not exists (select from backup_files b where b.name = given.name)`
+  ).map(({ name }) => name)
+
+/** Returns whether the tables are those of a platform. */
+export const isPlatformDatabase = async (sql: Sql): Promise<boolean> =>
+  (
+    await sql.one<{ ours: boolean }>`
+      select to_regclass('schema_migrations') is not null and to_regclass('accounts') is not null
+        and to_regclass('processes') is not null as ours`
+  ).ours

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../../../test/platform.ts'
+import { makeRecipeWorld, makeScene } from '../../../test/recipes/scene.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import { beginCall, callAnswered, callEnded } from './ops.ts'
+
+const world = await makeRecipeWorld()
+const { call, db } = world
+const history = async (who: typeof scene.tenant, query = '') =>
+  (await call(who, 'GET', `/open/voip/call-history?${query}`)).body
+const scene = await makeScene(world, 'history')
+const { tenant } = scene
+
+test('a call on the messaging app has a record: RINGING, and MISSED after its end', async () => {
+  const number = scene.chatNumber()
+  await scene.chat(number)
+  const caller = '+447700900555'
+  const asked = await call(tenant, 'POST', `/sandbox/handsets/${caller}/msgapp-calls`, { to: number })
+  assert.equal(asked.status, 202)
+  const cdr = await until(async () => (await history(tenant)).cdrs.find(({ active }: { active: boolean }) => !active))
+  assert.partialDeepStrictEqual(cdr, {
+    direction: 'I',
+    from: caller,
+    to_number: number,
+    iso_country_code: 'GB',
+    status: 'MISSED',
+    is_msgapp_call: true,
+    is_sip_trunk_call: false,
+    duration: 0,
+    call_cost: { call_price: 0, duration: 0 },
+  })
+  assert.equal((await history(tenant)).total, 1)
+})
+
+test('filters, pages and cursors show each call once, newest first; the agent is named', async () => {
+  const who = await world.tenant()
+  const own = await makeScene(world, 'agent', who)
+  const user = await own.user()
+  const make = async (direction: 'O' | 'I', from: string, to: string) => {
+    const id = uuid()
+    await db.begin(async (tx) => {
+      await beginCall(tx, {
+        ...{ account_id: who.id, id, callid: id, direction, user_id: direction === 'O' ? user.slice(3) : null },
+        ...{ from_number: from, to_number: to, iso_country_code: 'GB', is_msgapp: false, is_trunk: true },
+        ...{ caller_id: null, caller_id_used: from, virtual_number_id: null, toll_free: false, rate: '0' },
+      })
+      await callAnswered(tx, who.id, id, user.slice(3))
+      await callEnded(tx, who.id, id, { status: 'COMPLETED', reason: '200' })
+    })
+    return `CDR${id}`
+  }
+  const [ours, theirs, other] = ['+441632960000', '+447700900123', '+447700900124']
+  const made = [await make('O', ours, theirs), await make('I', theirs, ours), await make('O', ours, other)]
+  const ids = async (query: string) => {
+    const body = await history(who, query)
+    assert.ok(body.success, JSON.stringify(body))
+    return body.cdrs.map(({ uuid }: { uuid: string }) => uuid)
+  }
+  assert.deepEqual(await ids(''), made.toReversed())
+  assert.deepEqual(await ids('direction=inbound'), [made[1]])
+  assert.deepEqual(await ids('to_number=%2B447700900123'), [made[0]])
+  assert.deepEqual(await ids('from_number=447700900123'), [made[1]])
+  assert.deepEqual(await ids('direction=inbound&to_number=%2B447700900123'), [made[1]])
+  assert.deepEqual(await ids('direction=outbound&from_number=%2B447700900999&to_number=447700900124'), [made[2]])
+  assert.deepEqual(await ids('status=MISSED'), [])
+  assert.deepEqual(await ids('since=2099-01-01T00:00:00Z'), [])
+  assert.deepEqual(await ids('until=2099-01-01T00:00:00Z&page_number=1&results_per_page=2'), [made[0]])
+  const walked: string[] = []
+  for (let cursor = ''; ; ) {
+    const { cdrs, next_cursor, total } = await history(who, `results_per_page=1${cursor}`)
+    assert.equal(total, 3)
+    walked.push(...cdrs.map(({ uuid }: { uuid: string }) => uuid))
+    if (!next_cursor) break
+    cursor = `&cursor=${next_cursor}`
+  }
+  assert.deepEqual(walked, made.toReversed())
+  const { cdr, agent } = (await call(who, 'GET', `/open/voip/call/${made[0]}`)).body
+  assert.deepEqual([cdr.from, cdr.agent_id, agent.uuid], [user, user, user])
+  assert.equal(agent.full_name, `${agent.first_name} ${agent.last_name}`)
+})

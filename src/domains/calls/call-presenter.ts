@@ -1,0 +1,49 @@
+import { iso } from '../../platform/lib/clock.ts'
+import { print } from '../../platform/lib/id.ts'
+import { dollars, micros } from '../../platform/lib/money.ts'
+import type { CallRow } from './store.ts'
+
+/** Returns the link to the recording of a call. */
+export type RecordingLink = (account: string, call: string) => string
+
+/** Returns a call in the form of the API. */
+export const presentCall = (row: CallRow, linkOf?: RecordingLink) => {
+  const start = row.answered_at ? iso(row.answered_at) : null
+  const end = row.ended_at ? iso(row.ended_at) : null
+  const from = row.direction === 'O' && row.user_id ? print('USR', row.user_id) : row.from_number
+  return {
+    uuid: print('CDR', row.id),
+    account_uuid: print('ACC', row.account_id),
+    callid: row.callid,
+    direction: row.direction,
+    active: end === null,
+    from: from ?? '',
+    to_number: row.to_number,
+    iso_country_code: row.iso_country_code,
+    status: row.status,
+    ...(row.end_reason === null ? {} : { end_reason: row.end_reason }),
+    is_msgapp_call: row.is_msgapp,
+    is_sip_trunk_call: row.is_trunk,
+    ...(row.caller_id ? { caller_id_uuid: print('VCI', row.caller_id) } : {}),
+    caller_id_used: row.caller_id_used,
+    ...(row.verstat === null ? {} : { verstat: row.verstat }),
+    ...(row.npdi ? { npdi: true } : {}),
+    ...(row.rn === null ? {} : { rn: row.rn }),
+    duration: row.duration,
+    ...(row.recorded_at && linkOf ? { recording_url: linkOf(row.account_id, row.id) } : {}),
+    ...(start ? { start_time: start } : {}),
+    ...(end ? { end_time: end } : {}),
+    ...(row.user_id ? { agent_id: print('USR', row.user_id) } : {}),
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
+    call_cost: {
+      callid: row.callid,
+      forwarded: false,
+      toll_free: row.toll_free,
+      ...(start ? { start_dt: start } : {}),
+      ...(start && end ? { end_dt: end } : {}),
+      duration: row.billed,
+      call_price: dollars(micros(row.price) ?? 0),
+    },
+  }
+}

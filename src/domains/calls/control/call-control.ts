@@ -1,0 +1,359 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import type { Logger } from 'pino'
+import type { Db } from '../../../platform/db/sql.ts'
+import { Problem } from '../../../platform/http/problem.ts'
+import type { Quotas } from '../../../platform/http/quotas.ts'
+import { recordingCipher } from '../../../platform/lib/encrypted-file.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
+import { micros } from '../../../platform/lib/money.ts'
+import type { Seal } from '../../../platform/lib/secret.ts'
+import type {
+  VoiceCallControl,
+  VoiceCodeEntry,
+  VoiceDecision,
+  VoiceInboundCall,
+  VoiceOutboundCall,
+  VoicePlan,
+  VoiceTarget,
+  VoiceUser,
+} from '../../../ports/voice.ts'
+import { callerIdOf, checkTypedCode, codeDigits } from '../../callers/ops.ts'
+import { expiryOf, newestGeneration, sipSecret } from '../../devices/ops.ts'
+import { calledNumber } from '../../numbers/ops.ts'
+import type { Prices } from '../../prices/ops.ts'
+import { callPermissionOf } from '../../users/ops.ts'
+import type { RecordingLink } from '../call-presenter.ts'
+import { callHeartbeatMs, maxCodeEntrySeconds, ringTimeoutSeconds } from '../limits.ts'
+import { beginCall, callAnswered, callEnded, type HoldShortfall, heartbeatCall, refuseCall } from '../ops.ts'
+import * as recordings from '../recordings/recording-files.ts'
+import type { NewCall, QueuedCall } from '../store.ts'
+import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
+import { inboundCall, outboundCall } from './call-attempt.ts'
+import { callEndOf, cutReasons, maxUnpersistedMs, type RunningCall } from './call-end-reason.ts'
+import {
+  checkCallLimits,
+  checkDestination,
+  countAttempt,
+  getsRecord,
+  type LimitSettings,
+  limitsOf,
+  makeMinuteCounter,
+  mayStillSpend,
+} from './call-limits.ts'
+import { type CallRefusal, type Destination, findDestination, refuse } from './destination.ts'
+import * as dialogs from './dialog-store.ts'
+import { makeRegisteredUsers } from './registered-users.ts'
+import type { TrunkConnection } from './trunk-selection.ts'
+
+// Call control: admits call attempts, holds and charges money, and stores the CDRs. A platform call is a call that the
+// platform itself places; its callee types a code to prove a caller ID.
+
+export type CallControlDeps = {
+  readonly db: Db
+  readonly sandboxAccounts: { has(account: string): boolean }
+  readonly seal: Seal
+  readonly prices: Prices
+  readonly log: Logger
+  readonly config: recordings.RecordingStorage['config'] & LimitSettings
+  readonly linkOf: RecordingLink
+  readonly quotas: Quotas
+  /** Fencing epoch of the calls that start here; a process with a later epoch closes them. */
+  readonly epoch: number
+  hangUp(call: string, reason: string): void
+  trunks(): readonly TrunkConnection[]
+}
+
+export type CallControl = VoiceCallControl & {
+  /** Prepares a platform call for placing. Returns null if the call is not allowed any more; it is then ended. */
+  placeQueuedCall(call: QueuedCall): Promise<{ plan: VoicePlan; entry: VoiceCodeEntry } | null>
+  /** Returns users that may be registered or in a call. */
+  registeredUsers(): readonly VoiceUser[]
+  /** Returns registered users whose credentials were revoked. */
+  revokedUsers(): Promise<readonly VoiceUser[]>
+  /** Persists timeline entries that are still in memory. */
+  flush(): Promise<void>
+}
+
+const closed = refuse(503, '', 'The call was closed')
+
+const refused = ({ status, reason }: CallRefusal) => ({ refused: { status, reason } })
+
+/** Admits and rates the calls of browsers and trunks, and stores their CDRs. */
+export const makeCallControl = (deps: CallControlDeps): CallControl => {
+  const { db, seal } = deps
+  const cipher = recordingCipher(seal)
+  const running = new Map<string, RunningCall>()
+  const presence = makeRegisteredUsers(db, sipSecret(seal))
+
+  const timelines = makeCallTimelines(db)
+
+  const storeRefusal = async (call: NewCall, refusal: CallRefusal) => {
+    timelines.begin(call.id, call.account_id)
+    timelines.append(call.id, [
+      { at: Date.now(), leg: null, what: 'note', text: `${refusal.status} ${refusal.reason}` },
+    ])
+    await db.begin((tx) => refuseCall(tx, call, refusal.code))
+    return refused(refusal)
+  }
+
+  const countRefused = makeMinuteCounter()
+  /** Whether a further refused inbound call gets a CDR, per trunk or account. Carriers retry as fast as we answer. */
+  const getsCdr = (whose: string) => getsRecord(countRefused(whose), deps.config.callsPerMinute)
+
+  const refuseInbound = async (call: NewCall, refusal: CallRefusal) =>
+    getsCdr(call.account_id) ? await storeRefusal(call, refusal) : refused(refusal)
+
+  /** Stores an attempt and admits it if it can be paid. @param refusal answer if the balance does not suffice */
+  const admitCall = async (
+    call: NewCall,
+    plan: Pick<VoicePlan, 'callerId' | 'targets'> & { isRecorded: boolean },
+    refusal: CallRefusal,
+  ): Promise<VoiceDecision<VoicePlan>> => {
+    const { isRecorded, ...way } = plan
+    const refuseIt = call.direction === 'I' ? refuseInbound : storeRefusal
+    const full = isRecorded ? await deps.quotas.storageExhausted(db, call.account_id) : null
+    const prepared = isRecorded && !full ? await recordings.prepareFolder(deps.config, call.account_id, call.id) : null
+    const record = prepared instanceof Error ? null : prepared
+    try {
+      const limited = await db.begin(async (tx) => {
+        const rate = call.direction === 'O' ? (micros(call.rate) ?? 0) : 0
+        const limited = await checkCallLimits(tx, call.account_id, rate, deps.config)
+        if (limited) return limited
+        await beginCall(tx, { ...call, tenure: deps.epoch })
+        if (record !== null) await recordings.insertRecording(tx, call.account_id, call.id, record.home)
+        return null
+      })
+      if (limited) return await refuseIt(call, limited)
+    } catch (error) {
+      if (error instanceof Problem) return await refuseIt(call, refusal)
+      throw error
+    }
+    running.set(call.id, {
+      account: call.account_id,
+      direction: call.direction,
+      isRecorded,
+      isAnswered: false,
+      persistedAt: performance.now(),
+    })
+    timelines.begin(call.id, call.account_id)
+    if (full)
+      timelines.append(call.id, [{ at: Date.now(), leg: null, what: 'note', text: `not recorded: ${full.message}` }])
+    if (prepared instanceof Error) {
+      deps.log.error({ call: call.id, err: prepared }, 'recordings: creating the folder failed')
+      timelines.append(call.id, [
+        { at: Date.now(), leg: null, what: 'note', text: 'not recorded: its folder could not be created' },
+      ])
+    }
+    const seconds = call.is_trunk && call.direction === 'O' ? ringTimeoutSeconds.trunk : ringTimeoutSeconds.people
+    return { value: { call: call.id, ...way, ringSeconds: seconds, record: record?.file ?? null, mostSeconds: null } }
+  }
+
+  const place = async (asked: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>> => {
+    const { person, to, from, headers } = asked
+    const { account, user } = person
+    const limits = await limitsOf(db, account, deps.config)
+    const attempts = await countAttempt(db, account)
+    const pace = `The account may attempt ${limits.attemptsPerMinute} calls per minute`
+    const isHasty = attempts > limits.attemptsPerMinute
+    if (isHasty && !getsRecord(attempts, limits.attemptsPerMinute)) return refused(refuse(403, '', pace))
+    const found = await findDestination(deps, account, to)
+    const country = 'targets' in found ? found.country : ''
+    const isInside = 'targets' in found && !found.isTrunk
+    const isSimulated = 'targets' in found && found.isSimulated
+    const proofs = { simulated: isSimulated, isSandbox: deps.sandboxAccounts.has(account) }
+    // Colleagues see the user who calls, not a number that all of them share.
+    const shown = isInside && from === null ? null : await callerIdOf(db, account, from, country, proofs)
+    const callerId = shown?.number ?? (isInside ? print('USR', user) : '')
+    const call = outboundCall(asked, found, shown, callerId)
+    const standing = await callPermissionOf(db, user)
+    if (!standing?.may) return await storeRefusal(call, refuse(403, 'user_inactive', 'The user is not active'))
+    if (isHasty)
+      return await storeRefusal(call, refuse(403, 'too_many_attempts', `${pace}; this is attempt ${attempts}`))
+    if ('code' in found) return await storeRefusal(call, found)
+    const barred = found.isTrunk ? checkDestination(found.to, limits.destinations) : null
+    if (barred) return await storeRefusal(call, barred)
+    if (callerId === '' || (from !== null && !shown)) {
+      const why =
+        from === null
+          ? 'The account has no caller ID: buy or prove a number'
+          : `${from} is not a caller ID of the account`
+      return await storeRefusal(call, refuse(403, 'caller_id', why))
+    }
+    const uncovered = refuse(402, 'balance', 'The balance does not cover a minute of this call')
+    const isRecorded = found.isRecorded || recordings.isRequested(headers)
+    return await admitCall(call, { callerId, targets: found.targets, isRecorded }, uncovered)
+  }
+
+  const findQueued = async ({ account_id: account, ...row }: QueuedCall): Promise<Destination | CallRefusal> => {
+    if (row.blocked) return refuse(403, 'suspended', 'The account is blocked')
+    if (row.late) return refuse(503, 'interrupted', 'No process placed the call in time')
+    const found = await findDestination(deps, account, row.to_number)
+    if ('code' in found) return found
+    const proofs = { simulated: found.isSimulated, isSandbox: deps.sandboxAccounts.has(account) }
+    const shown = await callerIdOf(db, account, row.caller_id_used, found.country, proofs)
+    return found.isTrunk && shown ? found : refuse(403, 'caller_id', 'The call cannot show its caller ID any more')
+  }
+
+  const placeQueued: CallControl['placeQueuedCall'] = async (row) => {
+    const { account_id: account, id: call, to_number: number, caller_id_used: callerId } = row
+    const found = await findQueued(row)
+    timelines.begin(call, account)
+    const note = (text: string) => timelines.append(call, [{ at: Date.now(), leg: null, what: 'note', text }])
+    if ('code' in found) {
+      note(`${found.status} ${found.reason}`)
+      await db.begin((tx) => callEnded(tx, account, call, { status: 'FAILED', reason: found.code }))
+      return null
+    }
+    const known: RunningCall = {
+      ...{ account, direction: 'O', isRecorded: false, isAnswered: false, persistedAt: performance.now() },
+    }
+    running.set(call, known)
+    note('platform call: the callee types a verification code')
+    const judge = async (typed: string) => {
+      const { verdict, mayRetry } = await checkTypedCode(db, seal, {
+        account,
+        call,
+        number,
+        simulated: found.isSimulated,
+        typed,
+      })
+      note(`the code that was typed: ${verdict}`)
+      if (mayRetry) return 'again'
+      known.cutReason = `code_${verdict}`
+      return { done: `code ${verdict}` }
+    }
+    const plan = {
+      call,
+      callerId,
+      targets: found.targets,
+      ringSeconds: ringTimeoutSeconds.trunk,
+      record: null,
+      mostSeconds: null,
+    }
+    return { plan, entry: { length: codeDigits, seconds: maxCodeEntrySeconds, check: judge } }
+  }
+
+  const receive = async ({ trunk, ...asked }: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>> => {
+    const full = refuse(503, 'no_channel', 'All Channels Are Taken')
+    if (asked.isFull && !getsCdr(`trunk ${trunk}`)) return refused(full)
+    const number = e164(asked.to)
+    const called = number && (await calledNumber(db, number))
+    if (!called) return refused(refuse(404, 'unknown_number', 'The number is not in use here'))
+    const { account_id: account, inbound_user_id: user } = called
+    const call = inboundCall(asked, called)
+    if (asked.isFull) return await storeRefusal(call, full)
+    if (!called.works) return await refuseInbound(call, refuse(480, 'number_suspended', 'The number takes no calls'))
+    const standing = user ? await callPermissionOf(db, user) : null
+    const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
+    deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
+    const uncovered = refuse(480, 'balance', 'The number takes no calls')
+    return await admitCall(
+      call,
+      { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
+      uncovered,
+    )
+  }
+
+  const runningCall = (call: string) => running.get(call) ?? null
+
+  /** Schedules the end for when the held minutes run out, not for the next heartbeat. */
+  const scheduleEnd = (call: string, known: RunningCall, { seconds, why }: HoldShortfall) => {
+    clearTimeout(known.timer)
+    known.timer = setTimeout(() => {
+      known.cutReason = why
+      deps.hangUp(call, cutReasons[why])
+    }, seconds * 1_000).unref()
+  }
+
+  return {
+    password: presence.password,
+
+    admit: async ({ username, password, identity, generation }) => {
+      const user = parse('USR', identity)
+      const until = expiryOf(username)
+      const account = user && (await callPermissionOf(db, user))?.account
+      if (!user || !account || !until) return refused(refuse(403, '', 'The credentials are unknown or have expired'))
+      const person = { account, user }
+      // Noted before the user's state is read, so that a suspension in between is found now or at the next check.
+      presence.add({ ...person, until: until.getTime(), username, password })
+      if ((await presence.password(username)) !== password)
+        return refused(refuse(403, '', 'The credentials were revoked'))
+      const newest = await newestGeneration(db, account, user)
+      if (generation !== null && newest !== null && generation < newest)
+        return refused(refuse(403, '', 'A newer device has registered'))
+      // The password does not prove the generation. A future generation would lock out every later device; a missing
+      // one would let an old device in.
+      if (generation !== newest) return refused(refuse(403, '', 'X-Device-Gen does not match the credentials'))
+      const standing = await callPermissionOf(db, user)
+      if (!standing?.may) return refused(refuse(403, '', 'The user is not active, or the account is blocked'))
+      return { value: { ...person, generation: generation ?? 0, until: until.getTime() } }
+    },
+
+    // A newer device of the same user has replaced it; other users may still be in a call.
+    left: () => {},
+    registeredUsers: () => presence.active(new Set([...running.values()].map(({ account }) => account))),
+    revokedUsers: presence.revoked,
+
+    placeCall: place,
+    placeQueuedCall: placeQueued,
+    receiveCall: receive,
+    ringing: async () => {},
+
+    answered: async (call, by, kept) => {
+      const known = runningCall(call)
+      if (!known) return refused(closed)
+      const { account, direction } = known
+      const user = direction === 'I' && 'people' in by ? (by.people[0]?.user ?? null) : null
+      const isOpen = await db.begin((tx) => callAnswered(tx, account, call, user, kept))
+      if (!isOpen) return refused(closed)
+      known.isAnswered = true
+      return { value: null }
+    },
+
+    heartbeat: async (call) => {
+      const known = runningCall(call)
+      if (!known) return refused(closed)
+      const { account } = known
+      try {
+        const { cut, lack } = await db.begin((tx) =>
+          heartbeatCall(tx, account, call, (more) => mayStillSpend(tx, account, more, deps.config)),
+        )
+        known.persistedAt = performance.now()
+        if (cut === 'ended') return refused(closed)
+        if (cut !== null) {
+          known.cutReason = cut
+          return refused(refuse(402, cut, cutReasons[cut]))
+        }
+        if (lack && lack.seconds * 1_000 < callHeartbeatMs) scheduleEnd(call, known, lack)
+        return { value: null }
+      } catch (error) {
+        if (performance.now() - known.persistedAt < maxUnpersistedMs) throw error
+        deps.log.error({ call, err: error }, 'calls: persistence failed for 60 s, call ended')
+        return refused(refuse(503, '', 'The call could not be persisted'))
+      }
+    },
+
+    ended: async (call, end) => {
+      const known = runningCall(call)
+      if (!known) return
+      const began = performance.now()
+      const recording = known.isRecorded
+        ? await recordings.encryptFinished({ ...deps, cipher }, known.account, call, end.recording)
+        : 'left'
+      await db.begin(async (tx) => {
+        // Unfinished recordings are repaired later.
+        if (recording !== 'left')
+          await recordings.completeRecording(tx, known.account, call, recording, recording?.isEncrypted)
+        const agoMs = end.agoMs + performance.now() - began
+        await callEnded(tx, known.account, call, callEndOf({ ...end, agoMs }, known), deps.linkOf)
+        await dialogs.deleteDialogs(tx, known.account, call)
+      })
+      clearTimeout(known.timer)
+      timelines.append(call, summary(end))
+      running.delete(call)
+    },
+
+    addTimelineEntries: timelines.append,
+    flush: () => timelines.flush((call) => !running.has(call)),
+  }
+}

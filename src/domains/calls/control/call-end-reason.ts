@@ -1,0 +1,49 @@
+import type { VoiceEnd } from '../../../ports/voice.ts'
+import type { CallEnd } from '../ops.ts'
+
+/** A call that this process runs. */
+export type RunningCall = {
+  readonly account: string
+  readonly direction: 'I' | 'O'
+  readonly isRecorded: boolean
+  isAnswered: boolean
+  /** Time of the last persisted heartbeat, by `performance.now()`. */
+  persistedAt: number
+  /** Our reason to end the call, where the gateway does not know it. */
+  cutReason?: string
+  /** Ends the call when its held minutes run out. */
+  timer?: NodeJS.Timeout
+}
+
+/** Maximum time in ms that a call continues without persistence. Shorter than the time until others close the call. */
+export const maxUnpersistedMs = 60_000
+
+/** Reasons sent to both sides of a call that is ended for lack of money. */
+export const cutReasons = { balance: 'The balance is exhausted', spend_limit: 'The daily spend limit is reached' }
+
+const endReasons: Partial<Record<VoiceEnd['how'], string>> = {
+  media_timeout: 'media_timeout',
+  balance: 'balance',
+  suspended: 'suspended',
+  operator: 'operator',
+  entry_timeout: 'code_timeout',
+  interrupted: 'interrupted',
+}
+
+const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
+  canceled: 'CANCELED',
+  busy: 'BUSY',
+  no_answer: 'NO_ANSWER',
+}
+
+/** Maps the end to status and reason. Unanswered inbound calls are `MISSED`, whichever side gave up. */
+export const callEndOf = (
+  { how, status, agoMs }: VoiceEnd,
+  { direction, isAnswered, cutReason }: RunningCall,
+): CallEnd => {
+  const reason = cutReason ?? endReasons[how] ?? String(status)
+  if (isAnswered) return { status: 'COMPLETED', reason, agoMs }
+  if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
+    return { status: 'MISSED', reason, agoMs }
+  return { status: statuses[how] ?? 'FAILED', reason, agoMs }
+}

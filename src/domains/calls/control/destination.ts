@@ -1,0 +1,92 @@
+import { e164, mainCountryOf, numberDetails } from '@trunkline/phone/phone.ts'
+import type { Sql } from '../../../platform/db/sql.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
+import { decimal } from '../../../platform/lib/money.ts'
+import type { VoiceTarget } from '../../../ports/voice.ts'
+import { calledNumber } from '../../numbers/ops.ts'
+import type { Prices } from '../../prices/ops.ts'
+import { callPermissionOf } from '../../users/ops.ts'
+import { routesOf, type TrunkConnection } from './trunk-selection.ts'
+
+/** A SIP status with reason, and the reason code stored in the call record. */
+export type CallRefusal = { readonly status: number; readonly reason: string; readonly code: string }
+
+export const refuse = (status: number, code: string, reason: string): CallRefusal => ({ status, code, reason })
+
+/** Destination of a call, with its price. */
+export type Destination = {
+  /** E.164, or the printed id of a user. */
+  readonly to: string
+  readonly country: string
+  readonly isTollFree: boolean
+  /** To the telephone network. */
+  readonly isTrunk: boolean
+  /** The call stays within the platform or the sandbox, so its caller ID is not visible outside. */
+  readonly isSimulated: boolean
+  /** USD per minute, decimal. */
+  readonly rate: string
+  readonly targets: readonly VoiceTarget[]
+  /** The called number is set to record its calls. */
+  readonly isRecorded: boolean
+}
+
+export type DestinationDeps = {
+  readonly db: Sql
+  readonly prices: Prices
+  readonly sandboxAccounts: { has(account: string): boolean }
+  trunks(): readonly TrunkConnection[]
+}
+
+/** Emergency numbers worldwide. Never dialled: a browser call carries no location. */
+const emergency = new Set(['000', '100', '101', '102', '108', '110', '111', '112', '118', '119', '911', '999'])
+
+const internalDestination = (
+  to: string,
+  country: string,
+  targets: readonly VoiceTarget[],
+  isRecorded = false,
+): Destination => ({
+  ...{ to, country, targets, isRecorded, isTollFree: false, isTrunk: false, isSimulated: true, rate: '0' },
+})
+
+const toUser = async ({ db }: DestinationDeps, account: string, user: string): Promise<Destination | CallRefusal> => {
+  const standing = await callPermissionOf(db, user)
+  return standing?.account === account && standing.may
+    ? internalDestination(print('USR', user), '', [{ people: [{ account, user }] }])
+    : refuse(404, 'unknown_user', `The account has no active user ${print('USR', user)}`)
+}
+
+/**
+ * Resolves dialled digits: a user of the account, a number of the account, or any other number, by trunks. A call to a
+ * number of the account goes to its user within the platform.
+ */
+export const findDestination = async (
+  deps: DestinationDeps,
+  account: string,
+  dialled: string,
+): Promise<Destination | CallRefusal> => {
+  const user = parse('USR', dialled)
+  if (user) return await toUser(deps, account, user)
+  if (emergency.has(dialled)) return refuse(403, 'emergency', 'Emergency numbers cannot be called: use a telephone')
+  const number = e164(dialled)
+  if (!number) return refuse(404, 'not_e164', 'The number must be E.164, such as +447700900123')
+  const country = mainCountryOf(number) ?? ''
+  const own = await calledNumber(deps.db, number)
+  if (own?.account_id === account) {
+    const called = own.inbound_user_id
+    const standing = called && own.works ? await callPermissionOf(deps.db, called) : null
+    const targets = called && standing?.may ? [{ people: [{ account, user: called }] }] : []
+    return internalDestination(number, country, targets, own.record_inbound)
+  }
+  const price = deps.prices.of('call_out', number)
+  if (price === null) return refuse(403, 'destination_not_priced', `There is no price for calls to ${number}`)
+  const trunks = deps.trunks()
+  const routes = routesOf(trunks, number, deps.sandboxAccounts.has(account))
+  if (routes.length === 0) return refuse(503, 'no_trunk', `No trunk carries calls to ${number}`)
+  return {
+    ...{ to: number, country, isTrunk: true, isRecorded: false, rate: decimal(price) },
+    isSimulated: routesOf(trunks, number, false).length === 0,
+    isTollFree: numberDetails(number)?.getType() === 'TOLL_FREE',
+    targets: routes.map((trunk) => ({ trunk, number })),
+  }
+}

@@ -1,0 +1,157 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../../config.ts'
+import type { Db } from '../../../platform/db/sql.ts'
+import type { Quotas } from '../../../platform/http/quotas.ts'
+import type { Seal } from '../../../platform/lib/secret.ts'
+import type { VoiceCallControl, VoiceGateway } from '../../../ports/voice.ts'
+import type { Prices } from '../../prices/ops.ts'
+import { findBarred } from '../../users/ops.ts'
+import type { RecordingLink } from '../call-presenter.ts'
+import { type CallControl, makeCallControl } from '../control/call-control.ts'
+import * as dialogs from '../control/dialog-store.ts'
+import type { TrunkConnection } from '../control/trunk-selection.ts'
+import { closeEarlierEpochs, maxQueuedSeconds } from '../ops.ts'
+import * as store from '../store.ts'
+import { startVoiceDrivers, type VoiceDrivers } from './voice-drivers.ts'
+
+/** Gateway and media engine of the process that holds the lease. */
+export type VoiceNode = VoiceDrivers & {
+  /** Epoch of the lease under which the node was opened. */
+  readonly epoch: number
+  /** Drops registrations of suspended users and revoked credentials. Runs on change and periodically, as a user may
+   *  register during a check. */
+  checkUsers(): Promise<void>
+  /** Ends calls with a hang-up request. Runs on request and periodically, as a starting call cannot be ended yet. */
+  hangUp(): Promise<void>
+  /** Places queued platform calls. Runs on request and periodically. */
+  placeQueued(): Promise<void>
+  /** Closes the records of earlier epochs and sends BYE for their open dialogs. */
+  recover(): Promise<void>
+  /** Persists the timelines of calls. */
+  flush(): Promise<void>
+  /** Stops new calls and ends current ones after `graceMs`. @param isSuperseded another process runs the calls now */
+  close(graceMs: number, isSuperseded?: boolean): Promise<void>
+}
+
+export type VoiceNodeDeps = {
+  readonly db: Db
+  readonly sandboxAccounts: { has(account: string): boolean }
+  readonly seal: Seal
+  readonly prices: Prices
+  readonly quotas: Quotas
+  readonly config: Config
+  readonly log: Logger
+  readonly linkOf: RecordingLink
+  /** Host name by which browsers reach us. */
+  readonly host: string
+  /** Epoch of the lease. */
+  readonly epoch: number
+  isHeld(): boolean
+  trunks(): readonly TrunkConnection[]
+}
+
+/** Maximum number of calls or dialogs that one recovery step closes. */
+const recoveryBatch = 50
+
+const runsElsewhere = { refused: { status: 503, reason: 'Calls are run by another process' } }
+
+/** Refuses new calls once another process may run them. Current calls go on; the new holder closes their records. */
+const refuseUnlessHeld = (desk: CallControl, isHeld: () => boolean): VoiceCallControl => ({
+  ...desk,
+  placeCall: async (call) => (isHeld() ? desk.placeCall(call) : runsElsewhere),
+  receiveCall: async (call) => (isHeld() ? desk.receiveCall(call) : runsElsewhere),
+})
+
+/** Opens the ports and closes the calls of earlier epochs. @throws Error as `startVoiceDrivers` */
+export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => {
+  const { db, seal, config, log, host, epoch } = deps
+  const fault = (error: unknown) => log.error({ err: error }, 'voice: unhandled error')
+  let gateway: VoiceGateway | null = null
+  const control = makeCallControl({
+    ...deps,
+    hangUp: (call, reason) => void gateway?.hangUp(call, reason).catch(fault),
+  })
+  const closeLeft = async () => {
+    while ((await db.begin((tx) => closeEarlierEpochs(tx, epoch, recoveryBatch))) > 0);
+  }
+  const secret = seal.derive('sip nonces').toString('base64')
+  const drivers = await startVoiceDrivers(config, { desk: refuseUnlessHeld(control, deps.isHeld), secret, fault }, host)
+  gateway = drivers.gateway
+  // Only a process that can run calls may close those of earlier epochs.
+  await closeLeft().catch(fault)
+
+  const releaseDialogs = async ({ account_id, call_id, dialogs: kept }: dialogs.LeftDialogs) => {
+    const told = await drivers.gateway.releaseDialogs(kept.list)
+    log.info({ call: call_id, told }, 'voice: ended a call left open by a crash')
+    await dialogs.deleteDialogs(db, account_id, call_id)
+  }
+
+  let closed: Promise<void> | null = null
+  const close = async (milliseconds: number, isTaken: boolean) => {
+    await drivers.gateway.close(milliseconds, isTaken)
+    await drivers.media.close()
+    await control.flush().catch(fault)
+  }
+
+  const lookOnce = async () => {
+    const people = control.registeredUsers()
+    if (people.length === 0) return
+    const barred = new Set(
+      await findBarred(
+        db,
+        people.map(({ user }) => user),
+      ),
+    )
+    const gone = people.filter(({ user }) => barred.has(user))
+    await drivers.gateway.dropRegistrations(gone, 'suspended', true)
+    await drivers.gateway.dropRegistrations(await control.revokedUsers(), 'expired', true)
+  }
+  let isDue = false
+  let looking: Promise<void> | null = null
+  /** Runs one check at a time, and one more for changes that came meanwhile. */
+  const look = () => {
+    isDue = true
+    const work = async () => {
+      while (isDue) {
+        isDue = false
+        await lookOnce()
+      }
+    }
+    looking ??= work().finally(() => {
+      looking = null
+    })
+    return looking
+  }
+
+  const placeOne = async (row: store.QueuedCall) => {
+    const placed = await control.placeQueuedCall(row)
+    if (placed) await drivers.gateway.dial(placed.plan, placed.entry)
+  }
+
+  return {
+    ...drivers,
+    epoch: epoch,
+    checkUsers: look,
+    placeQueued: async () => {
+      if (!deps.isHeld() || closed) return
+      // In parallel, as a call may ring for a minute.
+      for (const row of await store.claimQueued(db, epoch, maxQueuedSeconds)) void placeOne(row).catch(fault)
+    },
+    hangUp: async () => {
+      if (drivers.gateway.calls() === 0) return
+      for (const { id } of await store.findHangUpRequests(db))
+        await drivers.gateway.hangUp(id, 'An operator ended the call')
+    },
+    recover: async () => {
+      await closeLeft()
+      const found = await dialogs.findLeftDialogs(db, recoveryBatch)
+      // In parallel, as a silent carrier takes half a minute to time out.
+      await Promise.all(found.map((one) => releaseDialogs(one).catch(fault)))
+    },
+    flush: control.flush,
+    close: (milliseconds, isTaken = false) => {
+      closed ??= close(milliseconds, isTaken)
+      return closed
+    },
+  }
+}

@@ -1,0 +1,55 @@
+// Limits of calls.
+
+/** Checks without a heartbeat after which the holder is dead, stopped, or without its database. */
+export const maxSilentChecks = 6
+
+/** Milliseconds for current calls when the process ends. */
+export const closeGraceMs = 10_000
+
+/** Milliseconds between recoveries after a crash, and between retries when a port is in use. */
+export const recoveryIntervalMs = 5_000
+
+/** Milliseconds between writes of timelines. */
+export const timelineFlushMs = 1_000
+
+/** Timeout of lease queries, in milliseconds; two fit into the time that a heartbeat holds the lease. */
+export const leaseTimeoutMs = 2_000
+
+/** Milliseconds between checks of registrations, in addition to those on change. */
+export const registrationCheckMs = 5_000
+
+/** Recordings per statement. */
+export const uploadBatchSize = 500
+
+/**
+ * Age of the last write, in milliseconds, at least. A recorder writes every second; it may hang or lack its
+ * database.
+ */
+export const minIdleRecordingMs = 5_000
+
+/** Consecutive failures after which the store counts as unavailable; each may take 20 s. */
+export const maxUploadFailures = 5
+
+/** Timeline entries per call; further ones are dropped. */
+export const maxTimelineEntries = 400
+
+/** Characters per timeline entry; the rest is dropped. */
+export const maxTimelineEntryLength = 500
+
+/** Trunks tried per call. A caller hangs up long before more have failed. */
+export const maxTrunksPerCall = 4
+
+/** Ring timeout of browsers and of telephones, in seconds. */
+export const ringTimeoutSeconds = { people: 30, trunk: 60 }
+
+/** Longest entry of a code, in seconds. With the end of the call it stays within one charged minute. */
+export const maxCodeEntrySeconds = 58
+
+/** Milliseconds between heartbeats. A timer ends calls whose held minutes run out before the next one. */
+export const callHeartbeatMs = 5_000
+
+/** Seconds before the start of a minute when it is held: two heartbeats. */
+export const holdAheadSeconds = 10
+
+/** Seconds without a heartbeat after which an answered call is abandoned. Its own process ends it after 60 s. */
+export const abandonedCallSeconds = 120

@@ -1,0 +1,304 @@
+import type { Config } from '../../config.ts'
+import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
+import type { Db, Tx } from '../../platform/db/sql.ts'
+import { conflict, notFound, Problem, unavailable } from '../../platform/http/problem.ts'
+import { print } from '../../platform/lib/id.ts'
+import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
+import type { Seal } from '../../platform/lib/secret.ts'
+import type { VoiceDialog } from '../../ports/voice.ts'
+import { callerIdOf } from '../callers/ops.ts'
+import { enabledConnections } from '../connections/ops.ts'
+import { type Event, record } from '../events/ops.ts'
+import { capture, extend, hold } from '../ledger/ops.ts'
+import type { Prices } from '../prices/ops.ts'
+import { presentCall, type RecordingLink } from './call-presenter.ts'
+import { addSpending, checkCallLimits, checkDestination, countAttempt, limitsOf } from './control/call-limits.ts'
+import { type CallRefusal, findDestination } from './control/destination.ts'
+import * as dialogs from './control/dialog-store.ts'
+import { isVoiceRunning } from './lease/voice-lease.ts'
+import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
+import * as store from './store.ts'
+
+// Records of calls. Each step is one transaction with its money and its events, and is idempotent. Every minute is held
+// on the ledger before it is used.
+
+/** Publishes a call event. Calls of the messaging app have events of their own. */
+const publishCallEvent = async (
+  tx: Tx,
+  row: store.CallRow,
+  name: Event['name'],
+  linkOf?: RecordingLink,
+): Promise<void> => {
+  if (row.is_msgapp) return
+  const did = row.virtual_number_id
+  const received = did
+    ? { received_on_number: row.to_number, received_on_number_uuid: print('DID', did) }
+    : { received_on_number: row.to_number }
+  await record(tx, [
+    {
+      account: row.account_id,
+      name,
+      channel: did,
+      conversation: `call ${row.id}`,
+      payload: { ...presentCall(row, linkOf), ...(row.direction === 'I' ? received : {}) },
+    },
+  ])
+}
+
+const rateOf = ({ rate }: store.CallRow): Micros => micros(rate) ?? 0
+
+/** End of a call in terms of the API. `agoMs`: milliseconds since the end. Default: 0. */
+export type CallEnd = { status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>; reason: string; agoMs?: number }
+
+/**
+ * Stores an attempt and holds its first minute at the current rate.
+ * @param call ids without prefix; `rate` is USD per minute, decimal
+ * @returns false if the call exists
+ * @throws the 402 Problem if the balance does not cover a minute
+ */
+export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> => {
+  const row = await store.add(tx, call)
+  if (!row) return false
+  const rate = rateOf(row)
+  if (rate > 0) {
+    const what = { kind: 'call', reference: print('CDR', row.id) } as const
+    await store.setHold(tx, row.account_id, row.id, await hold(tx, row.account_id, rate, 'calls', what))
+  }
+  await publishCallEvent(tx, row, 'call.status.update')
+  return true
+}
+
+/** Maximum waiting time of a platform call in seconds. A later call would surprise its callee. */
+export const maxQueuedSeconds = 60
+
+const asProblem = ({ status, code, reason }: CallRefusal): Problem => {
+  if (code === 'destination_not_priced') return new Problem('unprocessable', reason, code)
+  return new Problem(status === 503 ? 'unavailable' : status === 404 ? 'notFound' : 'forbidden', reason, code)
+}
+
+type QueueDeps = {
+  readonly seal: Seal
+  readonly prices: Prices
+  readonly sandboxAccounts: { has(account: string): boolean }
+  readonly config: Config
+  readonly changes: InvalidationBus
+}
+
+/**
+ * Queues a platform call to the telephone network for an account: stores it and holds the first minute. The process
+ * that runs the calls places it.
+ * @param id of the record, without prefix
+ * @param from caller ID to show, E.164; null for any usable one
+ * @throws the 402, 403, 404, 409, 422, 429 or 503 Problem
+ */
+export const queueCall = async (
+  { seal, prices, sandboxAccounts, config, changes }: QueueDeps,
+  tx: Tx,
+  account: string,
+  { id, to, from }: { id: string; to: string; from: string | null },
+): Promise<void> => {
+  if (!(await isVoiceRunning(tx))) unavailable('No process runs calls at this moment: try again later', 'no_voice')
+  const trunks = await enabledConnections(tx, seal, 'sip-trunk')
+  const ground = { db: tx, prices, sandboxAccounts, trunks: () => trunks }
+  const found = await findDestination(ground, account, to)
+  if ('code' in found) throw asProblem(found)
+  if (!found.isTrunk)
+    conflict(`${to} is a number of the account: calls to it do not leave the platform`, 'number_of_account')
+  const { attemptsPerMinute, destinations } = await limitsOf(tx, account, config)
+  const barred = checkDestination(found.to, destinations)
+  if (barred) throw asProblem(barred)
+  if ((await countAttempt(tx, account)) > attemptsPerMinute)
+    throw new Problem('tooMany', `The account may attempt ${attemptsPerMinute} calls per minute`, 'too_many_attempts', {
+      'retry-after': '60',
+    })
+  const proofs = { simulated: found.isSimulated, isSandbox: sandboxAccounts.has(account) }
+  const shown =
+    (await callerIdOf(tx, account, from, found.country, proofs)) ??
+    (from === null
+      ? conflict('The account has no caller ID for this call: buy a number', 'no_caller_id')
+      : notFound(`${from} is not a usable caller ID of the account. List yours with GET /open/voip/caller-ids`))
+  const limited = await checkCallLimits(tx, account, micros(found.rate) ?? 0, config)
+  if (limited) throw asProblem(limited)
+  const call = { account_id: account, id, callid: id, direction: 'O', user_id: null, from_number: null } as const
+  await beginCall(tx, {
+    ...{ ...call, to_number: found.to, iso_country_code: found.country, is_msgapp: false, is_trunk: true },
+    ...{ caller_id: shown.id, caller_id_used: shown.number, virtual_number_id: shown.virtual_number_id },
+    ...{ toll_free: found.isTollFree, rate: found.rate, queued: true },
+  })
+  await changes.invalidate(tx, 'calls')
+}
+
+/** Stores the answer; charging starts. @param user who answered in a browser @param kept dialogs to end after a crash
+ *  @returns false if the call has ended, or was answered before */
+export const callAnswered = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  user: string | null,
+  kept: readonly VoiceDialog[] = [],
+): Promise<boolean> => {
+  const row = await store.lock(tx, account, id)
+  if (!row || row.answered_at) return false
+  if (kept.length > 0) await dialogs.saveDialogs(tx, account, id, kept)
+  await publishCallEvent(tx, await store.answer(tx, account, id, user), 'call.status.update')
+  return true
+}
+
+const secondsFrom = (from: Date, to: Date): number => Math.max(0, Math.ceil((to.getTime() - from.getTime()) / 1000))
+
+/** Extends the hold. Returns the reason if that is not possible; the hold is then unchanged. */
+const extendHold = async (
+  tx: Tx,
+  row: store.CallRow,
+  amount: Micros,
+  maySpend: (more: Micros) => Promise<boolean>,
+): Promise<HoldShortfall['why'] | null> => {
+  if (row.direction === 'O' && !(await maySpend(amount))) return 'spend_limit'
+  try {
+    await extend(tx, row.account_id, row.hold_id ?? '', amount)
+    return null
+  } catch (error) {
+    // The ledger refuses before it changes anything.
+    if (error instanceof Problem) return 'balance'
+    throw error
+  }
+}
+
+/** The hold could not be extended: the reason, and how many seconds the held minutes last. */
+export type HoldShortfall = { readonly why: 'balance' | 'spend_limit'; readonly seconds: number }
+
+export type HeartbeatResult = {
+  readonly cut: 'ended' | HoldShortfall['why'] | null
+  readonly lack: HoldShortfall | null
+}
+
+/**
+ * Stores a heartbeat and holds the cost until the next one.
+ * @param maySpend whether the account may spend this further amount on calls
+ * @returns `cut`: reason to end the call now; `lack`: reason to end it when the held minutes run out
+ */
+export const heartbeatCall = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  maySpend: (more: Micros) => Promise<boolean> = async () => true,
+): Promise<HeartbeatResult> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return { cut: 'ended', lack: null }
+  const wanted = row.answered_at ? Math.ceil((secondsFrom(row.answered_at, row.now) + holdAheadSeconds) / 60) : 1
+  const more = wanted - row.held_minutes
+  const why = row.hold_id && more > 0 ? await extendHold(tx, row, more * rateOf(row), maySpend) : null
+  if (why) {
+    // The held minutes last for the remaining seconds.
+    const talked = row.answered_at ? (row.now.getTime() - row.answered_at.getTime()) / 1_000 : 0
+    const lack = { why, seconds: Math.max(0, row.held_minutes * 60 - talked) }
+    await store.storeHeartbeat(tx, account, id, row.held_minutes)
+    return { cut: row.answered_at && lack.seconds === 0 ? why : null, lack }
+  }
+  await store.storeHeartbeat(tx, account, id, row.hold_id ? Math.max(wanted, row.held_minutes) : 0)
+  return { cut: null, lack: null }
+}
+
+const end = async (
+  tx: Tx,
+  row: store.CallRow,
+  at: Date,
+  { status, reason }: CallEnd,
+  linkOf?: RecordingLink,
+): Promise<void> => {
+  const talked = row.answered_at ? Math.max(0, at.getTime() - row.answered_at.getTime()) / 1_000 : 0
+  const held = row.held_minutes * 60
+  // A call that we end when its held time is over ends some milliseconds later: that is no further second.
+  const duration = row.hold_id && talked > held && talked < held + 1 ? held : Math.ceil(talked)
+  // Never more than was held: the platform bears the cost of a late end, not the account.
+  const begun = row.answered_at && row.hold_id ? Math.max(1, Math.ceil(duration / 60)) : 0
+  const minutes = Math.min(begun, row.held_minutes)
+  const price = minutes * rateOf(row)
+  // Before the balance: docs/locks.md.
+  if (row.direction === 'O' && price > 0) await addSpending(tx, row.account_id, price)
+  if (row.hold_id) await capture(tx, row.account_id, row.hold_id, price)
+  const ended = await store.end(tx, row.account_id, row.id, {
+    at,
+    status,
+    end_reason: reason,
+    duration,
+    billed: minutes * 60,
+    price: decimal(price),
+  })
+  await publishCallEvent(tx, ended, 'call.status.update', linkOf)
+  await publishCallEvent(
+    tx,
+    ended,
+    ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed',
+    linkOf,
+  )
+}
+
+/** Returns the time of the end by the platform's clock: not before the answer, and not in the future. */
+const endedAt = ({ now, answered_at, created_at }: store.CallRow & { now: Date }, agoMs: number): Date =>
+  new Date(Math.max((answered_at ?? created_at).getTime(), now.getTime() - Math.max(0, agoMs)))
+
+/** Stores the end and charges every minute started before it, however late it is stored.
+ *  @returns false if it had ended before */
+export const callEnded = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  how: CallEnd,
+  linkOf?: RecordingLink,
+): Promise<boolean> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return false
+  await end(tx, row, endedAt(row, how.agoMs ?? 0), how, linkOf)
+  return true
+}
+
+/** Publishes the recording of a call whose end was published without it. */
+export const recordingReady = async (tx: Tx, account: string, id: string, linkOf: RecordingLink): Promise<void> => {
+  const row = await store.find(tx, account, id)
+  if (row?.ended_at) await publishCallEvent(tx, row, 'call.status.update', linkOf)
+}
+
+const unanswered = ({ direction }: store.CallRow) => (direction === 'I' ? ('MISSED' as const) : ('NO_ANSWER' as const))
+
+/** Stores the end of a call on the messaging app, which runs on other devices. @returns as `callEnded` */
+export const chatCallEnded = async (tx: Tx, account: string, id: string, isAnswered: boolean): Promise<boolean> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return false
+  await end(tx, row, row.now, { status: isAnswered ? 'COMPLETED' : unanswered(row), reason: 'ended' })
+  return true
+}
+
+/** Stores a refused attempt, which ends as it starts. @param reason the reason code */
+export const refuseCall = async (tx: Tx, call: store.NewCall, reason: string): Promise<void> => {
+  await store.add(tx, call)
+  const row = await store.lock(tx, call.account_id, call.id)
+  if (row) await end(tx, row, row.now, { status: 'FAILED', reason })
+}
+
+const closeAll = async (tx: Tx, found: readonly store.CallKey[]): Promise<number> => {
+  for (const { account_id, id } of found) {
+    const row = await store.lock(tx, account_id, id)
+    if (!row) continue
+    const failed = row.is_msgapp ? unanswered(row) : ('FAILED' as const)
+    await end(tx, row, row.beat_at, { status: row.answered_at ? 'COMPLETED' : failed, reason: 'interrupted' })
+  }
+  return found.length
+}
+
+/** Closes abandoned calls as of their last heartbeat.
+ *  @param silent seconds without a heartbeat; 0: no other process runs, close all voice calls @returns their number */
+export const closeAbandoned = async (tx: Tx, limit = 100, silent = abandonedCallSeconds): Promise<number> =>
+  closeAll(tx, await store.lockAbandoned(tx, limit, silent))
+
+/** Closes calls of earlier epochs, as of their last heartbeat. @returns their number */
+export const closeEarlierEpochs = async (tx: Tx, epoch: number, limit: number): Promise<number> =>
+  closeAll(tx, await store.lockEarlierEpochs(tx, epoch, limit))
+
+/** Closes all open voice calls, for a start that knows that no other process runs. */
+export const closeAllOpenCalls = async (db: Db): Promise<void> => {
+  while ((await db.begin((tx) => closeAbandoned(tx, 100, 0))) > 0);
+}
+
+/** Returns the number of current calls of an account. */
+export const countOpenCalls = store.countOpenOfAccount

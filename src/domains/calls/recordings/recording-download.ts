@@ -1,0 +1,100 @@
+import type { Readable } from 'node:stream'
+import type { FastifyInstance } from 'fastify'
+import { notFound, Problem } from '../../../platform/http/problem.ts'
+import { byteRangeOf } from '../../../platform/http/range.ts'
+import { countDownload } from '../../../platform/http/request-limiters.ts'
+import { UnreadableFile } from '../../../platform/lib/chunk-cipher.ts'
+import { type FileCipher, recordingCipher } from '../../../platform/lib/encrypted-file.ts'
+import { type ByteRange, FileNotFound, type FileStore, openFile } from '../../../platform/lib/file-store.ts'
+import { parse } from '../../../platform/lib/id.ts'
+import type { Services } from '../../../services.ts'
+import * as recordings from './recording-files.ts'
+import { recordingLinks } from './recording-links.ts'
+import { storeKeyOf, storeOf } from './recording-upload.ts'
+
+type DownloadRequest = {
+  Params: { file: string }
+  Querystring: { account?: string; until?: string; signature?: string }
+}
+
+const notFoundAnswer = (): never =>
+  notFound('The recording does not exist, or the link has expired', 'recording_not_found')
+
+const pendingAnswer = (): never => {
+  throw new Problem('unavailable', 'The recording is not available at this moment: try again', 'recording_pending', {
+    'retry-after': '5',
+  })
+}
+
+const unlessMissing = (error: unknown): null => {
+  if (error instanceof FileNotFound) return null
+  throw error
+}
+
+type RecordingSource = {
+  readonly account: string
+  readonly call: string
+  readonly config: Services['config']
+  readonly cipher: FileCipher
+  readonly store: FileStore | null
+  /** Called with the error of a failed store request. */
+  failed(error: unknown): void
+}
+
+/** Opens the recording from the disk, then from the store, as it may move meanwhile. */
+const openRecording = async (
+  where: RecordingSource,
+  { kept, is_new, bytes, encrypted }: recordings.AvailableRecording,
+  span: ByteRange | null,
+) => {
+  const { account, call, config, cipher, store, failed } = where
+  const part = span ?? undefined
+  const read = (get: (part?: ByteRange) => Promise<Readable>): Promise<Readable> =>
+    encrypted ? recordings.decryptRecording(cipher, get, { account, call, bytes }, part) : get(part)
+  const path = recordings.fileOf(config, account, call) + (encrypted ? recordings.encryptedSuffix : '')
+  const here = kept === 'store' ? null : await read((part) => openFile(path, part)).catch(unlessMissing)
+  if (here) return here
+  const there =
+    store &&
+    (await read((part) => store.get(storeKeyOf(account, call, encrypted), part)).catch((error: unknown) => {
+      if (error instanceof FileNotFound) return null
+      if (error instanceof UnreadableFile) throw error
+      failed(error)
+      return pendingAnswer()
+    }))
+  // Another machine may still be uploading it. Otherwise it was deleted by hand.
+  return there ?? (store && kept !== 'store' && is_new ? pendingAnswer() : notFoundAnswer())
+}
+
+/** Serves recordings by their links. Customers receive whole links, so this path is in no contract. */
+export const installRecordingDownloads = (app: FastifyInstance, parts: Services): void => {
+  const links = recordingLinks(parts)
+  const store = storeOf(parts.config)
+  const cipher = recordingCipher(parts.seal)
+  app.get<DownloadRequest>('/recordings/:file', async ({ params, query, headers }, reply) => {
+    const call = params.file.endsWith('.wav') ? parse('CDR', params.file.slice(0, -4)) : null
+    const account = parse('ACC', `ACC${query.account ?? ''}`)
+    if (!call || !account || !links.isValid(account, call, String(query.until), String(query.signature)))
+      return notFoundAnswer()
+    countDownload(parts.limiters, account, reply)
+    const known = (await recordings.findRecording(parts.db, account, call)) ?? notFoundAnswer()
+    const span = byteRangeOf(headers, known.bytes)
+    if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()
+    const failed = (error: unknown) => parts.log.error({ call, err: error }, 'recordings: store request failed')
+    const broken = (error: unknown) => parts.log.error({ call, err: error }, 'recordings: reading failed')
+    const where = { account, call, config: parts.config, cipher, store, failed }
+    const stream = (await openRecording(where, known, span)).once('error', broken)
+    reply.headers({
+      'content-type': 'audio/wav',
+      'content-disposition': `inline; filename="${params.file}"`,
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "sandbox; default-src 'none'",
+      'cross-origin-resource-policy': 'cross-origin',
+      'cache-control': 'private, max-age=3600',
+      'accept-ranges': 'bytes',
+    })
+    if (span === null) return reply.header('content-length', known.bytes).send(stream)
+    reply.code(206).header('content-range', `bytes ${span.start}-${span.end}/${known.bytes}`)
+    return reply.header('content-length', span.end - span.start + 1).send(stream)
+  })
+}

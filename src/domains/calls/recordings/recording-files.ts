@@ -1,0 +1,215 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Logger } from 'pino'
+import type { Config } from '../../../config.ts'
+import type { Db, Tx } from '../../../platform/db/sql.ts'
+import { type EncryptedFile, type FileCipher, plainSize } from '../../../platform/lib/encrypted-file.ts'
+import { type ByteRange, fileExists, openFile, syncToDisk } from '../../../platform/lib/file-store.ts'
+import { uuid } from '../../../platform/lib/id.ts'
+import type { MediaRecording } from '../../../ports/media.ts'
+import type { VoiceEnd, VoiceOutboundCall } from '../../../ports/voice.ts'
+
+type RecordingLocation = Pick<Config, 'home' | 'mediaStore'>
+
+/** Returns the folder of recordings: in the media folder if the setting names one, otherwise in the platform's home. */
+const folderOf = ({ home, mediaStore }: RecordingLocation): string =>
+  join(resolve(mediaStore === null || mediaStore.startsWith('s3://') ? home : mediaStore), 'recordings')
+
+/** Returns the path of a recording while it is written, even if it is uploaded into a store afterwards. */
+export const fileOf = (where: RecordingLocation, account: string, call: string): string =>
+  join(folderOf(where), account, `${call}.wav`)
+
+/** File name suffix of encrypted recordings, on the disk and in the store. */
+export const encryptedSuffix = '.enc'
+
+/** Location and encryption of recordings. */
+export type RecordingStorage = {
+  readonly config: RecordingLocation & Pick<Config, 'encryptFiles'>
+  readonly cipher: FileCipher
+}
+
+const encryptedFile = (account: string, call: string, size: number): EncryptedFile => ({
+  ...{ account, size },
+  place: `recordings/${account}/${call}`,
+})
+
+/** Decrypts a recording. @throws Unreadable if decryption fails, and any error of `get` */
+export const decryptRecording = (
+  cipher: FileCipher,
+  get: (span: ByteRange) => Promise<Readable>,
+  { account, call, bytes }: { account: string; call: string; bytes: number },
+  span?: ByteRange,
+): Promise<Readable> => cipher.open(get, encryptedFile(account, call, bytes), span)
+
+const writeEncrypted = async (cipher: FileCipher, account: string, call: string, from: string, to: string) => {
+  const beside = `${to}.${uuid()}`
+  const encryption = cipher.encrypt(account)
+  try {
+    const output = createWriteStream(beside, { flags: 'wx', mode: 0o600 })
+    await pipeline(createReadStream(from), (source: AsyncIterable<Buffer>) => encryption.body(source), output)
+    await encryption.finish(beside, encryptedFile(account, call, 0).place)
+    await rename(beside, to)
+  } catch (error) {
+    await rm(beside, { force: true })
+    throw error
+  }
+  await syncToDisk(dirname(to))
+}
+
+/**
+ * Encrypts a complete recording if the setting requires it. Removes the plain file once the encrypted one is durable.
+ * Idempotent.
+ * @returns whether the recording is encrypted
+ */
+export const encrypt = async (
+  { config, cipher }: RecordingStorage,
+  account: string,
+  call: string,
+): Promise<boolean> => {
+  const plain = fileOf(config, account, call)
+  const encrypted = plain + encryptedSuffix
+  if (!(await fileExists(plain))) return fileExists(encrypted)
+  if (!config.encryptFiles) {
+    // A crash left both files, and the setting was turned off since.
+    await rm(encrypted, { force: true })
+    return false
+  }
+  await writeEncrypted(cipher, account, call, plain, encrypted)
+  await rm(plain)
+  await syncToDisk(dirname(plain))
+  return true
+}
+
+/** Encrypts the recording of a call that ends. On failure it stays on the disk, unavailable until a retry succeeds. */
+export const encryptFinished = async (
+  archive: RecordingStorage & { readonly log: Pick<Logger, 'error'> },
+  account: string,
+  call: string,
+  recording: VoiceEnd['recording'],
+): Promise<(MediaRecording & { readonly isEncrypted: boolean }) | 'left' | null> => {
+  if (recording === 'left' || recording === null) return recording
+  try {
+    return { ...recording, isEncrypted: await encrypt(archive, account, call) }
+  } catch (error) {
+    archive.log.error({ call, err: error }, 'recordings: encryption failed, will be retried')
+    return 'left'
+  }
+}
+
+/** Removes partly written encrypted files that a crash left. */
+export const removePartialFiles = async (
+  { config }: RecordingStorage,
+  account: string,
+  call: string,
+): Promise<void> => {
+  const plain = fileOf(config, account, call)
+  const beginning = `${basename(plain)}${encryptedSuffix}.`
+  for (const name of await readdir(dirname(plain)))
+    if (name.startsWith(beginning)) await rm(join(dirname(plain), name), { force: true })
+}
+
+/** Opens a recording of which only the encrypted file exists. Returns null if there is none. @throws Unreadable */
+export const openEncryptedLeft = async (
+  { config, cipher }: RecordingStorage,
+  account: string,
+  call: string,
+): Promise<Readable | null> => {
+  const path = fileOf(config, account, call) + encryptedSuffix
+  if (!(await fileExists(path))) return null
+  const bytes = plainSize((await stat(path)).size)
+  return decryptRecording(cipher, (span) => openFile(path, span), { account, call, bytes })
+}
+
+const idFile = (where: RecordingLocation) => join(folderOf(where), 'id')
+
+/** Returns the id of the folder, which marks its recordings; null if it has none. @throws Error if it is unreadable */
+export const folderIdOf = (where: RecordingLocation): Promise<string | null> =>
+  readFile(idFile(where), 'ascii').then(
+    (text) => text.trim(),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null
+      throw error
+    },
+  )
+
+/** Gives the folder a permanent id if it has none. @throws Error if it cannot be written */
+export const ensureFolderId = async (where: RecordingLocation): Promise<string> => {
+  const known = await folderIdOf(where)
+  if (known !== null) return known
+  const [file, ours] = [idFile(where), uuid()]
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  // Written to another name first, so that no process reads a partial id. If two processes do this, the first id stays.
+  const beside = `${file}.${ours}`
+  await writeFile(beside, `${ours}\n`, { mode: 0o600 })
+  await syncToDisk(beside)
+  await link(beside, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  await rm(beside)
+  await syncToDisk(dirname(file))
+  return (await folderIdOf(where)) ?? ours
+}
+
+/** Whether the caller requests a recording by a header of the SDK's connect. */
+export const isRequested = (headers: VoiceOutboundCall['headers']): boolean =>
+  Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'x-record' && value.toLowerCase() === 'true')
+
+/** Makes the folder of a recording. @returns an Error on failure, as a call need not fail for that */
+export const prepareFolder = async (
+  where: RecordingLocation,
+  account: string,
+  call: string,
+): Promise<{ file: string; home: string } | Error> => {
+  const file = fileOf(where, account, call)
+  try {
+    const home = await ensureFolderId(where)
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    return { file, home }
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}
+
+/** Stores that a call will be recorded, before the recording starts. @param home id of the folder */
+export const insertRecording = (tx: Tx, account: string, call: string, home: string) => tx.run`
+  insert into call_recordings (account_id, call_id, home) values (${account}, ${call}, ${home}) on conflict do nothing`
+
+/** Makes a recording available. @param recording null if there is none @returns true if it became available now */
+export const completeRecording = async (
+  tx: Tx,
+  account: string,
+  call: string,
+  recording: MediaRecording | null,
+  isEncrypted = false,
+): Promise<boolean> => {
+  if (!recording) {
+    await tx.run`
+      delete from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is null`
+    return false
+  }
+  const { seconds, bytes, sha256 } = recording
+  const known = await tx.run`
+    update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, ready_at = app_now(),
+      tried_at = null, encrypted = ${isEncrypted}
+    where account_id = ${account} and call_id = ${call} and ready_at is null`
+  if (known === 0) {
+    // Repaired while a hanging process still wrote to it. A recording in the store stays unchanged.
+    await tx.run`
+      update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, encrypted = ${isEncrypted}
+      where account_id = ${account} and call_id = ${call} and kept = 'disk'`
+    return false
+  }
+  await tx.run`
+    update calls set recorded_at = app_now(), updated_at = app_now() where account_id = ${account} and id = ${call}`
+  return true
+}
+
+/** An available recording. `is_new`: it may still be on its way into the store. */
+export type AvailableRecording = { bytes: number; kept: 'disk' | 'both' | 'store'; encrypted: boolean; is_new: boolean }
+
+export const findRecording = (db: Db, account: string, call: string) => db.maybe<AvailableRecording>`
+  select bytes, kept, encrypted, ready_at > app_now() - interval '10 minutes' as is_new
+  from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is not null`

@@ -1,0 +1,165 @@
+import { mainCountryOf } from '@trunkline/phone/phone.ts'
+import type { Static } from 'typebox'
+import { cursorsOf } from '../../platform/http/cursor.ts'
+import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { conflict, notFound, Problem, unprocessable } from '../../platform/http/problem.ts'
+import { pageOf } from '../../platform/http/schema.ts'
+import { phoneNumber } from '../../platform/http/validation.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { parse, print } from '../../platform/lib/id.ts'
+import { dollars } from '../../platform/lib/money.ts'
+import type { Services } from '../../services.ts'
+import { findConnection } from '../connections/ops.ts'
+import { calledNumber } from '../numbers/ops.ts'
+import { userOf } from '../users/ops.ts'
+import { presentCall } from './call-presenter.ts'
+import * as c from './contract.ts'
+import { presentDefaults, setLimits } from './control/call-limits.ts'
+import { recordingLinks } from './recordings/recording-links.ts'
+import * as store from './store.ts'
+import * as story from './timeline/call-timeline.ts'
+import { redact } from './timeline/redact.ts'
+
+const timeOf = (value: string | undefined) => (value === undefined ? null : new Date(value))
+const numberOf = (value: string | undefined) => (value === undefined ? null : phoneNumber(value))
+
+/** Returns the number filters; a filter applies only to calls of its own direction. */
+const numberFilters = ({ direction, to_number, from_number }: Static<typeof c.getCallHistory.query>) => {
+  const [to, from] = [numberOf(to_number), numberOf(from_number)]
+  return { to: direction === 'inbound' ? null : to, from: direction === 'outbound' ? null : from }
+}
+
+const presentEntry = ({ at, leg, what, text }: story.TimelineEntry) => ({
+  at: iso(at),
+  ...(leg ? { leg } : {}),
+  what,
+  text,
+})
+
+const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
+
+const cursors = cursorsOf(c.getCallHistory)
+
+export const callRoutes = (parts: Services) => {
+  const { db, config, prices, voice, changes, remoteConnections } = parts
+  const { urlOf: linkOf } = recordingLinks(parts)
+  const callOf = async (account: string | null, printed: string) => {
+    const id = parse('CDR', printed)
+    return (account && id && (await store.find(db, account, id))) || notFound(`Call ${printed} does not exist`)
+  }
+  return [
+    route(c.estimateCallPrice, async ({ account, params }) => {
+      const number = phoneNumber(params.number)
+      const isOwn = (await calledNumber(db, number))?.account_id === account.id
+      const price = isOwn
+        ? 0
+        : (prices.of('call_out', number) ??
+          unprocessable(`There is no price for calls to ${number}`, 'destination_not_priced'))
+      return ok({
+        price_per_minute: dollars(price),
+        currency: 'USD' as const,
+        iso_country_code: mainCountryOf(number) ?? '',
+      })
+    }),
+
+    route(c.getCallHistory, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const after = cursors.read(query.cursor)
+      const filter: store.CallFilter = {
+        direction: query.direction === undefined ? null : query.direction === 'inbound' ? 'I' : 'O',
+        ...numberFilters(query),
+        status: query.status ?? null,
+        since: timeOf(query.since),
+        until: timeOf(query.until),
+      }
+      const rows = await store.page(db, account.id, filter, after, limit + 1, after ? 0 : offset)
+      const shown = rows.slice(0, limit)
+      const last = rows.length > limit ? shown.at(-1) : undefined
+      return ok({
+        count: shown.length,
+        page,
+        total: await store.total(db, account.id, filter),
+        cdrs: shown.map((row) => presentCall(row, linkOf)),
+        ...(last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {}),
+      })
+    }),
+
+    route(c.getCall, async ({ account, params }) => {
+      const row = await callOf(account.id, params.call_uuid)
+      const agent = row.user_id ? await userOf(db, account.id, row.user_id) : null
+      return ok({
+        cdr: presentCall(row, linkOf),
+        ...(agent
+          ? {
+              agent: {
+                uuid: print('USR', agent.id),
+                first_name: agent.first_name,
+                last_name: agent.last_name,
+                full_name: `${agent.first_name} ${agent.last_name}`,
+              },
+            }
+          : {}),
+      })
+    }),
+
+    route(c.getCallTimeline, async ({ account, params }) => {
+      const row = await callOf(account.id, params.call_uuid)
+      const lines = await story.readTimeline(db, row.account_id, row.id)
+      return ok({ timeline: lines.map((line) => presentEntry(redact(row, line))) })
+    }),
+
+    route(c.getCallTimelineOfAccount, async ({ params }) => {
+      const row = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
+      return ok({ timeline: (await story.readTimeline(db, row.account_id, row.id)).map(presentEntry) })
+    }),
+
+    route(c.listOpenCalls, async ({ query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const rows = await store.findOpen(db, limit, offset)
+      const total = await store.countOpen(db)
+      return ok({ count: rows.length, page, total, cdrs: rows.map((row) => presentCall(row)) })
+    }),
+
+    route(c.hangUpCall, async ({ params, tx, audit }) => {
+      const { account_id, id, is_msgapp } = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
+      if (is_msgapp)
+        throw new Problem('notSupported', 'A call on the messaging app runs on other devices: only they can end it')
+      const row =
+        (await store.requestHangUp(tx, account_id, id)) ?? conflict('The call has ended already', 'call_ended')
+      await audit(tx, { after: { hangup: 'requested' } })
+      await changes.invalidate(tx, 'calls')
+      return ok({ cdr: presentCall(row, linkOf) })
+    }),
+
+    route(c.getCallLimits, async ({ params }) => {
+      const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
+      // An empty change shows whether the account exists.
+      const limits = (await db.begin((tx) => setLimits(tx, account, {}))) ?? unknownAccount(params.account_uuid)
+      return ok({ limits, defaults: presentDefaults(config) })
+    }),
+
+    route(c.changeCallLimits, async ({ params, body, tx, audit }) => {
+      const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
+      const before = (await setLimits(tx, account, {})) ?? unknownAccount(params.account_uuid)
+      const limits = (await setLimits(tx, account, body)) ?? unknownAccount(params.account_uuid)
+      await audit(tx, { before, after: limits })
+      return ok({ limits, defaults: presentDefaults(config) })
+    }),
+
+    routeWithoutTransaction(c.checkTrunk, async ({ params, body, audit }) => {
+      const name = params.trunk_name
+      const echo = numberOf(body.echo_number)
+      const trunk =
+        (await findConnection(db, ['sip-trunk'], { name }, null)) ?? notFound(`There is no SIP trunk ${name}`)
+      const from = voice.state(trunk.id) ? voice : remoteConnections
+      const findings = (await from.examine(trunk.id, echo)).map(({ mend, isWarning, ...one }) => ({
+        ...one,
+        ...(isWarning ? { warning: true } : {}),
+        ...(mend ? { mend } : {}),
+      }))
+      const working = findings.every(({ well, warning }) => well || warning)
+      await audit(null, { target: [print('CNX', trunk.id), name], after: { working, echo_number: echo } })
+      return ok({ working, findings })
+    }),
+  ]
+}

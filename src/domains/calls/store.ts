@@ -1,0 +1,194 @@
+import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
+import type { Cursor } from '../../platform/lib/cursor.ts'
+
+export type Status = 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+
+export type CallRow = {
+  account_id: string
+  id: string
+  callid: string
+  direction: 'O' | 'I'
+  user_id: string | null
+  from_number: string | null
+  to_number: string
+  iso_country_code: string
+  status: Status
+  end_reason: string | null
+  is_msgapp: boolean
+  is_trunk: boolean
+  caller_id: string | null
+  caller_id_used: string
+  virtual_number_id: string | null
+  toll_free: boolean
+  rate: string
+  hold_id: string | null
+  held_minutes: number
+  beat_at: Date
+  answered_at: Date | null
+  ended_at: Date | null
+  duration: number
+  billed: number
+  price: string
+  recorded_at: Date | null
+  /** Inbound calls: statements of the carrier about the numbers. */
+  verstat: string | null
+  npdi: boolean
+  rn: string | null
+  created_at: Date
+  updated_at: Date
+}
+
+export type NewCall = Pick<
+  CallRow,
+  | 'account_id'
+  | 'id'
+  | 'callid'
+  | 'direction'
+  | 'user_id'
+  | 'from_number'
+  | 'to_number'
+  | 'iso_country_code'
+  | 'is_msgapp'
+  | 'is_trunk'
+  | 'caller_id'
+  | 'caller_id_used'
+  | 'virtual_number_id'
+  | 'toll_free'
+  | 'rate'
+> &
+  Partial<Pick<CallRow, 'verstat' | 'npdi' | 'rn'>> & {
+    /** Epoch of the process that runs the call. */
+    readonly tenure?: number
+    /** The call waits until the process that runs the calls places it. */
+    readonly queued?: boolean
+  }
+
+/** Inserts a call; returns null if it exists. */
+export const add = (tx: Tx, c: NewCall) => tx.maybe<CallRow>`
+  insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status, is_msgapp,
+    is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, epoch, verstat, npdi, rn, queued)
+  values (${c.account_id}, ${c.id}, ${c.callid}, ${c.direction}, ${c.user_id}, ${c.from_number}, ${c.to_number},
+    ${c.iso_country_code}, 'RINGING', ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
+    ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null},
+    ${c.verstat ?? null}, ${c.npdi ?? false}, ${c.rn ?? null}, ${c.queued ?? false})
+  on conflict do nothing
+  returning *`
+
+export const setHold = (tx: Tx, account: string, id: string, hold: string) => tx.run`
+  update calls set hold_id = ${hold}, held_minutes = 1 where account_id = ${account} and id = ${id}`
+
+/** Locks an open call and returns it with the platform's time. Returns null if it does not exist or has ended. */
+export const lock = (tx: Tx, account: string, id: string) => tx.maybe<CallRow & { now: Date }>`
+  select *, app_now() as now from calls where account_id = ${account} and id = ${id} and ended_at is null for update`
+
+export const answer = (tx: Tx, account: string, id: string, user: string | null) => tx.one<CallRow>`
+  update calls set status = 'ANSWERED', answered_at = app_now(), beat_at = app_now(), alive_at = now(),
+    user_id = coalesce(${user}::uuid, user_id), updated_at = app_now()
+  where account_id = ${account} and id = ${id}
+  returning *`
+
+export const storeHeartbeat = (tx: Tx, account: string, id: string, minutes: number) => tx.run`
+  update calls set beat_at = app_now(), alive_at = now(), held_minutes = ${minutes}
+  where account_id = ${account} and id = ${id}`
+
+export type CallEnding = Pick<CallRow, 'status' | 'end_reason' | 'duration' | 'billed' | 'price'> & { at: Date }
+
+export const end = (tx: Tx, account: string, id: string, e: CallEnding) => tx.one<CallRow>`
+  update calls set status = ${e.status}, end_reason = ${e.end_reason}, ended_at = ${e.at}, duration = ${e.duration},
+    billed = ${e.billed}, price = ${e.price}::numeric, updated_at = app_now()
+  where account_id = ${account} and id = ${id}
+  returning *`
+
+/** Returns current calls of all accounts, newest first. */
+export const findOpen = (db: Db, limit: number, offset: number) => db.many<CallRow>`
+  select * from calls where ended_at is null order by created_at desc, id desc limit ${limit} offset ${offset}`
+
+export const countOpen = async (db: Db): Promise<number> =>
+  (await db.one<{ total: number }>`select count(*)::integer as total from calls where ended_at is null`).total
+
+/** Asks the process that runs the call to end it. Returns null if the call has ended. */
+export const requestHangUp = (tx: Tx, account: string, id: string) => tx.maybe<CallRow>`
+  update calls set hang_up_at = coalesce(hang_up_at, app_now())
+  where account_id = ${account} and id = ${id} and ended_at is null returning *`
+
+export const countOpenOfAccount = async (tx: Tx, account: string): Promise<number> =>
+  (
+    await tx.one<{ count: number }>`
+      select count(*)::integer as count from calls where account_id = ${account} and ended_at is null`
+  ).count
+
+/** Returns calls with a hang-up request, of any process. */
+export const findHangUpRequests = (db: Db) => db.many<Pick<CallRow, 'id'>>`
+  select id from calls where hang_up_at is not null and ended_at is null order by hang_up_at limit 1000`
+
+export type CallKey = Pick<CallRow, 'account_id' | 'id'>
+
+/** Returns answered calls without heartbeat for `silent` seconds, ringing ones for 5 minutes. 0: all voice calls. */
+export const lockAbandoned = (tx: Tx, limit: number, silentSeconds: number) => tx.many<CallKey>`
+  select account_id, id from calls
+  where ended_at is null and ((${silentSeconds === 0} and not is_msgapp) or (alive_at < now() - make_interval(secs => ${silentSeconds})
+    and (answered_at is not null or alive_at < now() - interval '5 minutes')))
+  order by alive_at limit ${limit} for update skip locked`
+
+/** Returns open voice calls of another epoch. */
+export const lockEarlierEpochs = (tx: Tx, epoch: number, limit: number) => tx.many<CallKey>`
+  select account_id, id from calls
+  where ended_at is null and not is_msgapp and not queued and epoch is distinct from ${epoch}
+  order by alive_at limit ${limit} for update skip locked`
+
+export type QueuedCall = CallRow & { late: boolean; blocked: boolean }
+
+/** Claims the calls that wait for placing. `late`: waited longer than the limit; `blocked`: the account is blocked. */
+export const claimQueued = (db: Db, epoch: number, maxWaitSeconds: number) => db.many<QueuedCall>`
+  update calls set queued = false, epoch = ${epoch}, beat_at = app_now(), alive_at = now()
+  where (account_id, id) in (
+    select account_id, id from calls where queued and ended_at is null order by created_at limit 100 for update skip locked)
+  returning *, created_at < app_now() - make_interval(secs => ${maxWaitSeconds}) as late,
+    exists (select from accounts a where a.id = calls.account_id and a.blocked) as blocked`
+
+export const find = (db: Sql, account: string, id: string) => db.maybe<CallRow>`
+  select * from calls where account_id = ${account} and id = ${id}`
+
+export type CallFilter = {
+  direction: 'O' | 'I' | null
+  to: string | null
+  from: string | null
+  status: string | null
+  since: Date | null
+  until: Date | null
+}
+
+/** Returns a page of calls, newest first. */
+export const page = (
+  db: Db,
+  account: string,
+  f: CallFilter,
+  after: Cursor | null,
+  limit: number,
+  offset: number,
+) => db.many<CallRow & { at: string }>`
+  select *, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+  from calls
+  where account_id = ${account}
+    and (${f.direction}::text is null or direction = ${f.direction})
+    and (${f.to}::text is null or (direction = 'O' and to_number = ${f.to}))
+    and (${f.from}::text is null or (direction = 'I' and from_number = ${f.from}))
+    and (${f.status}::text is null or status = ${f.status})
+    and created_at >= coalesce(${f.since}::timestamptz, '-infinity')
+    and created_at < coalesce(${f.until}::timestamptz, 'infinity')
+    and (created_at, id) < (coalesce(${after?.time ?? null}::timestamptz, 'infinity'),
+      coalesce(${after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  order by created_at desc, id desc limit ${limit} offset ${offset}`
+
+export const total = async (db: Db, account: string, f: CallFilter): Promise<number> =>
+  (
+    await db.one<{ total: number }>`
+      select count(*)::integer as total from calls
+      where account_id = ${account}
+        and (${f.direction}::text is null or direction = ${f.direction})
+        and (${f.to}::text is null or (direction = 'O' and to_number = ${f.to}))
+        and (${f.from}::text is null or (direction = 'I' and from_number = ${f.from}))
+        and (${f.status}::text is null or status = ${f.status})
+        and created_at >= coalesce(${f.since}::timestamptz, '-infinity')
+        and created_at < coalesce(${f.until}::timestamptz, 'infinity')`
+  ).total

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld } from '../../../../test/world.ts'
+import { uuid } from '../../../platform/lib/id.ts'
+import type { VoiceTimelineEntry } from '../../../ports/voice.ts'
+import { beginCall } from '../ops.ts'
+import { makeCallTimelines, readTimeline } from './call-timeline.ts'
+
+const world = await makeWorld()
+const { db } = world
+
+const begin = async () => {
+  const { id: account } = await world.tenant()
+  const id = uuid()
+  await db.begin((tx) =>
+    beginCall(tx, {
+      ...{ account_id: account, id, callid: id, direction: 'O', user_id: null, from_number: null },
+      ...{ to_number: '+447700900123', iso_country_code: 'GB', is_msgapp: false, is_trunk: true, caller_id: null },
+      ...{ caller_id_used: '+441632960000', virtual_number_id: null, toll_free: false, rate: '0' },
+    }),
+  )
+  const stories = makeCallTimelines(db)
+  stories.begin(id, account)
+  const tell = (...texts: string[]) =>
+    stories.append(
+      id,
+      texts.map((text): VoiceTimelineEntry => ({ at: Date.now(), leg: null, what: 'note', text })),
+    )
+  const texts = async () => (await readTimeline(db, account, id)).map(({ text }) => text)
+  return { stories, tell, texts }
+}
+
+test('the timeline of a current call continues after each write, in order', async () => {
+  const { stories, tell, texts } = await begin()
+  tell('invited')
+  await stories.flush(() => false)
+  await stories.flush(() => false)
+  tell('rings', 'answered')
+  await stories.flush(() => false)
+  assert.deepEqual(await texts(), ['invited', 'rings', 'answered'])
+})
+
+test('the last entries of an ended call are written, and none after them', async () => {
+  const { stories, tell, texts } = await begin()
+  tell('ended')
+  await stories.flush(() => true)
+  await stories.flush(() => true)
+  tell('late')
+  await stories.flush(() => true)
+  assert.deepEqual(await texts(), ['ended'])
+})
+
+test('a timeline has at most 400 entries of at most 500 characters, without characters that PostgreSQL rejects', async () => {
+  const { stories, tell, texts } = await begin()
+  tell(`a\0b\ud83d${'x'.repeat(600)}`)
+  await stories.flush(() => false)
+  tell(...Array.from({ length: 500 }, (_, i) => String(i)))
+  await stories.flush(() => false)
+  const [first, ...others] = await texts()
+  assert.equal(first, `a\ufffdb\ufffd${'x'.repeat(496)}`)
+  assert.deepEqual(
+    others,
+    Array.from({ length: 399 }, (_, i) => String(i)),
+  )
+})

@@ -1,0 +1,174 @@
+import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
+import type { Db } from '../../platform/db/sql.ts'
+import { tick } from '../../platform/jobs/tick.ts'
+import { errorText } from '../../platform/lib/error-text.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
+import type { CarrierState, LinkState } from '../../ports/sms.ts'
+import type { VoiceFinding, VoiceTrunkState } from '../../ports/voice.ts'
+import { aliveProcesses } from '../installation/ops.ts'
+import * as store from './remote-connection-store.ts'
+import { find } from './store.ts'
+
+/** `fatal` and `binds` belong to a carrier, the others to a trunk. */
+export type LiveState = LinkState &
+  Partial<Pick<CarrierState, 'fatal' | 'binds'>> &
+  Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>>
+
+export type ProcessState = { readonly process: string; readonly isOwn: boolean; readonly state: LiveState }
+
+export type TestResult = { readonly working: boolean; readonly message: string }
+
+/** A request to the process that runs a connection. */
+type Request = { readonly what: 'test' } | { readonly what: 'examine'; readonly echo: string | null }
+
+/** The connections that this process runs. */
+export type LocalDriver = {
+  states(): readonly { readonly id: string; readonly state: LiveState }[]
+  test(connection: string): Promise<TestResult>
+  examine(connection: string, echo: string | null): Promise<VoiceFinding[]>
+}
+
+type Answer<T> = { readonly value: T } | { readonly fault: string }
+
+/** Connections that other processes run. */
+export type RemoteConnections = {
+  /** Returns the state of each connection as published within the last seconds by every process that runs it. */
+  states(): Promise<ReadonlyMap<string, readonly ProcessState[]>>
+  /** Tests a connection in the process that runs it. @param role of the eligible processes */
+  test(connection: string, role: 'worker' | 'voice'): Promise<TestResult>
+  examine(connection: string, echo: string | null): Promise<VoiceFinding[]>
+  /** Publishes the states of this process, and answers other processes. */
+  start(): Promise<void>
+  end(): Promise<void>
+}
+
+const publishMs = 2_000
+/** Seconds after which a silent process counts as dead or as cut off from its database. */
+const silentAfterSeconds = 8
+/** Milliseconds between polls for an answer, and for a request to a connection that is just starting here. */
+const pollMs = 150
+/** Seconds within which a process must take a request. */
+const takeSeconds = 5
+/** Seconds for a test, which waits up to 10 s itself, and for an examination, in which a call may ring for 20 s. */
+const limits = { test: 14, examine: 60 } as const
+
+type Deps = { db: Db; changes: InvalidationBus; log: Logger; roles: readonly string[] }
+
+export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: LocalDriver): RemoteConnections => {
+  const own = { id: uuid(), name: `${hostname()}, process ${process.pid}` }
+  const onError = (error: unknown) => log.error({ err: error }, 'connections: sharing states failed')
+  let publishing: { end(): Promise<void> } | null = null
+  const queue = makeSerialQueue()
+  const answering = new Set<Promise<void>>()
+
+  const publish = async () => void (await store.publish(db, own, local.states()))
+
+  const runRequest = async ({ connection_id, request }: store.RequestRow): Promise<Answer<unknown>> => {
+    // A cast: `requestRemote` of this program wrote it.
+    const asked = request as Request
+    try {
+      const value =
+        asked.what === 'test' ? await local.test(connection_id) : await local.examine(connection_id, asked.echo)
+      return { value }
+    } catch (error) {
+      return { fault: errorText(error) }
+    }
+  }
+
+  const serveOne = async (row: store.RequestRow): Promise<void> => {
+    if (await store.takeRequest(db, row.id, own.name)) await store.answerRequest(db, row.id, await runRequest(row))
+  }
+
+  /** Takes the requests for connections that run here, until no request is open. */
+  const serve = async (): Promise<void> => {
+    while (publishing) {
+      const open = await store.openRequests(db)
+      if (open.length === 0) return
+      const running = new Set(local.states().map(({ id }) => id))
+      for (const row of open) {
+        if (!running.has(row.connection_id)) continue
+        const done = serveOne(row).catch(onError)
+        answering.add(done)
+        void done.finally(() => answering.delete(done))
+      }
+      await pause(pollMs)
+    }
+  }
+
+  changes.on('connection-requests', () => {
+    if (publishing) void queue(serve).catch(onError)
+  })
+
+  /** @returns the answer, or the reason why there is none */
+  const requestRemote = async <T>(
+    connection: string,
+    role: 'worker' | 'voice',
+    request: Request,
+  ): Promise<Answer<T>> => {
+    if (!(await find(db, connection))?.enabled) return { fault: 'the connection is not enabled' }
+    const isHere = publishing !== null && roles.includes(role)
+    if (!isHere && !(await aliveProcesses(db)).some((one) => one.roles.includes(role)))
+      return { fault: `no process with the role ${role} is running: start one (TRUNKLINE_ROLES)` }
+    const seconds = limits[request.what]
+    const id = uuid()
+    const begun = performance.now()
+    await db.begin(async (tx) => {
+      await store.addRequest(tx, { id, connection, request, seconds: takeSeconds })
+      await changes.invalidate(tx, 'connection-requests')
+    })
+    try {
+      for (;;) {
+        const row = await store.findRequest(db, id)
+        // A cast: `runRequest` of this program wrote it.
+        if (row && row.answer !== null) return row.answer as Answer<T>
+        if (!row) return { fault: 'the connection was deleted meanwhile' }
+        const waited = (performance.now() - begun) / 1_000
+        if (row.process === null && waited > takeSeconds)
+          return { fault: `no process with the role ${role} runs the connection: see their logs` }
+        if (waited > takeSeconds + seconds)
+          return { fault: `${row.process} runs the connection and did not answer within ${seconds} s` }
+        await pause(pollMs)
+      }
+    } finally {
+      await store.removeRequest(db, id).catch(onError)
+    }
+  }
+
+  return {
+    states: async () => {
+      const rows = await store.states(db, silentAfterSeconds)
+      const shown = rows.map(({ connection_id, process_id, process, state }) => ({
+        connection_id,
+        // A cast: `publish` of this program wrote it.
+        ...{ process, isOwn: process_id === own.id, state: state as LiveState },
+      }))
+      return Map.groupBy(shown, ({ connection_id }) => connection_id)
+    },
+    test: async (connection, role) => {
+      const answer = await requestRemote<TestResult>(connection, role, { what: 'test' })
+      return 'value' in answer ? answer.value : { working: false, message: answer.fault }
+    },
+    examine: async (connection, echo) => {
+      const answer = await requestRemote<VoiceFinding[]>(connection, 'voice', { what: 'examine', echo })
+      if ('value' in answer) return answer.value
+      const mend = 'Enable the connection, and start a process that runs the calls (/readyz?role=voice)'
+      return [{ what: 'reach', well: false, found: answer.fault, mend }]
+    },
+    start: async () => {
+      publishing = tick(publishMs, publish, onError)
+      await publish().catch(onError)
+    },
+    end: async () => {
+      const ending = publishing
+      publishing = null
+      await ending?.end()
+      await queue(() => {})
+      await Promise.all(answering)
+      if (ending) await store.withdrawStates(db, own.id).catch(onError)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import type { Readable } from 'node:stream'
+import type { CountryCode } from 'libphonenumber-js/max'
+import { linesOf } from '../../../platform/lib/csv.ts'
+import { csvLineOf, withoutApostrophe } from '../../../platform/lib/csv-cell.ts'
+import { fold } from '../../../platform/lib/fold.ts'
+import type { Contact } from '../contact-presenter.ts'
+import { maxDetails, searchValuesOf } from '../details.ts'
+import { emptyEntry, type ParsedEntry, parseEntry, type RawEntry } from './import-entry.ts'
+
+type Column = 'first' | 'middle' | 'last' | 'whole' | 'company' | 'picture' | 'phone' | 'email' | 'address'
+
+const labelPattern = '(?:(?:mobile|home|business|work|primary|main|other|car|company main|assistants) )?'
+const suffixPattern = '(?: \\d+)?(?: value)?$'
+
+/** Column names, ours and those of common address books. Folded. */
+const columns: readonly (readonly [RegExp, Column])[] = [
+  [/^(?:first|given) name$|^first$/, 'first'],
+  [/^(?:middle|additional) name$/, 'middle'],
+  [/^(?:last|family) name$|^surname$|^last$/, 'last'],
+  [/^(?:full )?name$|^display name$/, 'whole'],
+  [/^(?:company|organi[sz]ation|organi[sz]ation name)$/, 'company'],
+  [/^(?:profile pic(?:ture)? url|photo|photo url)$/, 'picture'],
+  [new RegExp(`^${labelPattern}(?:tele)?(?:phone|mobile|tel|cell)(?: number)?${suffixPattern}`), 'phone'],
+  [/^e ?mail(?: address)?(?: \d+)?(?: value| address)?$/, 'email'],
+  [/^(?:postal )?address(?: \d+)?(?: formatted)?$/, 'address'],
+]
+
+const columnOf = (name: string): Column | null => {
+  const folded = fold(name)
+  return columns.find(([form]) => form.test(folded))?.[1] ?? null
+}
+
+/** Separator of several values in one cell, as address books write it. */
+const valueSeparator = ' ::: '
+
+/** Stops one above the limit of details: a line may hold 13,000 numbers, and each would be parsed. */
+const push = (list: string[], texts: readonly string[]): void => {
+  for (const text of texts) if (list.length <= maxDetails) list.push(text)
+}
+
+const rawOf = (head: readonly (Column | null)[], cells: readonly string[]): RawEntry => {
+  const raw = emptyEntry()
+  let [middle, company] = ['', '']
+  for (const [i, column] of head.entries()) {
+    const text = withoutApostrophe(cells[i] ?? '').trim()
+    if (text === '' || column === null) continue
+    if (column === 'phone') push(raw.phones, text.split(valueSeparator).map(withoutApostrophe))
+    else if (column === 'email') push(raw.emails, text.split(valueSeparator))
+    else if (column === 'address') push(raw.addresses, text.split(valueSeparator))
+    else if (column === 'middle') middle = text
+    else if (column === 'company') company = text
+    else raw[column] = text
+  }
+  if (raw.first !== '') raw.first = [raw.first, middle].filter(Boolean).join(' ')
+  return { ...raw, whole: raw.whole || company }
+}
+
+const faultOf = (head: readonly (Column | null)[]): string | null => {
+  const has = (...wanted: Column[]) => head.some((column) => column !== null && wanted.includes(column))
+  if (!has('first', 'last', 'whole', 'company')) return 'the first line must name the columns; first_name is missing'
+  return has('phone', 'email', 'address') ? null : 'the columns phone, email and address are all missing'
+}
+
+const longestLine = 64 * 1024
+
+/**
+ * Parses a CSV file whose first line names the columns.
+ * @throws BrokenFile
+ */
+export async function* readCsv(body: Readable, country?: CountryCode): AsyncGenerator<ParsedEntry> {
+  let head: (Column | null)[] | null = null
+  for await (const { line, cells } of linesOf(body, longestLine)) {
+    if (head === null) {
+      head = cells.map(columnOf)
+      const fault = faultOf(head)
+      if (fault === null) continue
+      yield { line, read: fault }
+      return
+    }
+    const isTorn = cells.length > head.length
+    yield {
+      line,
+      read: isTorn
+        ? `there are ${cells.length} fields, but ${head.length} columns`
+        : parseEntry(rawOf(head, cells), country),
+    }
+  }
+}
+
+export const csvHead = 'first_name,last_name,phone,phone_2,phone_3,email,email_2,address,address_2,profile_pic_url\r\n'
+
+/** Spreads the values over this many cells; the last cell has all that are left. */
+const spread = (texts: readonly string[], cells: number): string[] =>
+  Array.from({ length: cells }, (_, i) => (i < cells - 1 ? (texts[i] ?? '') : texts.slice(i).join(valueSeparator)))
+
+/** Formats a contact as a line of CSV (RFC 4180). */
+export const csvLine = (contact: Contact): string => {
+  const { phones, emails, addresses } = searchValuesOf(contact.details)
+  const { first_name, last_name, profile_pic_url } = contact
+  const texts = [first_name, last_name, ...spread(phones, 3), ...spread(emails, 2), ...spread(addresses, 2)]
+  return csvLineOf([...texts, profile_pic_url ?? ''])
+}

@@ -1,0 +1,87 @@
+import { Type } from 'typebox'
+import { contract } from '../../../platform/http/endpoint.ts'
+import { Country, Enum, FileBody, Named, Ok } from '../../../platform/http/schema.ts'
+
+const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
+
+const BadLines = Type.Array(
+  Named(
+    'ContactImportError',
+    Type.Object({
+      line: Type.Integer({ minimum: 1 }),
+      error: Type.String({ examples: ['the first name is missing'] }),
+    }),
+  ),
+  { description: 'The first 1,000 bad lines, in order' },
+)
+
+export const importContacts = contract({
+  ...open,
+  id: 'importContacts',
+  needs: 'inbox',
+  method: 'POST',
+  url: '/open/contacts/import',
+  summary:
+    'Import contacts, of any number, from CSV (first_name, last_name, phone, phone_2, email, address, profile_pic_url, or the ' +
+    'names that address books give them) or from vCards (text/vcard). One bad line rejects the whole file',
+  description:
+    'The file is streamed. Contacts that exist already are merged; the reply counts created, merged and skipped ones.',
+  stream: true,
+  media: ['text/csv', 'text/vcard', 'text/x-vcard'],
+  query: Type.Object({
+    duplicates: Type.Optional(
+      Enum(['skip', 'merge', 'create'], {
+        description:
+          'How to treat a contact if the account already has one of its phone numbers or e-mail addresses: skip it ' +
+          '(the default), merge it into the existing contact, or create it anyway',
+      }),
+    ),
+    bad_lines: Type.Optional(
+      Enum(['refuse', 'skip'], {
+        description: 'refuse (the default): one bad line rejects the whole file; skip: the other lines are imported',
+      }),
+    ),
+    country: Type.Optional({
+      ...Country,
+      description: 'Country whose national numbers are accepted too, such as 07700 900123 of GB',
+    }),
+  }),
+  body: Type.Unsafe<string>({
+    type: 'string',
+    contentMediaType: 'text/csv',
+    examples: ['first_name,last_name,phone,email\nAda,Lovelace,+447700900123,ada@example.com\n'],
+  }),
+  status: 201,
+  reply: Ok({
+    read: Type.Integer({ description: 'Contacts in the file' }),
+    created: Type.Integer(),
+    merged: Type.Integer({ description: 'Merged into an existing contact' }),
+    skipped: Type.Integer({ description: 'Skipped because the contact exists' }),
+    bad_lines: Type.Integer({ description: 'Skipped because the line is bad' }),
+    lines: BadLines,
+  }),
+  codes: { invalid: ['invalid_file'], unavailable: ['import_running'] },
+  errors: {
+    invalid: 'Some lines are bad, so nothing was imported; lists the first 1,000',
+    mediaType: 'The file is neither text/csv nor text/vcard',
+  },
+  faults: Type.Object({
+    bad_lines: Type.Optional(Type.Integer({ description: 'Total number of bad lines' })),
+    lines: Type.Optional(BadLines),
+  }),
+})
+
+export const exportContacts = contract({
+  ...open,
+  id: 'exportContacts',
+  needs: 'inbox',
+  method: 'GET',
+  url: '/open/contacts/export',
+  summary: 'All contacts as CSV or vCard 4.0; the import accepts the file',
+  description: 'The file contains every contact of the account.',
+  query: Type.Object({ format: Type.Optional(Enum(['csv', 'vcf'], { description: 'Default csv' })) }),
+  status: 200,
+  reply: FileBody('text/csv', 'first_name,last_name,phone\r\n'),
+  headers: { 'content-disposition': 'The name of the file' },
+  errors: {},
+})

@@ -1,0 +1,140 @@
+import type { Sql } from '../../platform/db/sql.ts'
+import { cursorsOf } from '../../platform/http/cursor.ts'
+import { ok, route } from '../../platform/http/endpoint.ts'
+import { invalid, notFound, unprocessable } from '../../platform/http/problem.ts'
+import { pageOf } from '../../platform/http/schema.ts'
+import { parse } from '../../platform/lib/id.ts'
+import type { Services } from '../../services.ts'
+import { channelOf } from '../msgapp/channels/ops.ts'
+import { presentContact } from './contact-presenter.ts'
+import * as c from './contract.ts'
+import { type Detail, type DetailType, readDetail, toInput, unique } from './details.ts'
+import * as ops from './ops.ts'
+import { search } from './search/search.ts'
+import * as store from './store.ts'
+
+type DetailInput = readonly { readonly type: DetailType; readonly value: string }[]
+type Lists = { contact_details?: DetailInput | object; contact_detail?: DetailInput | object }
+
+/**
+ * Reads the details of a body, under either name; null if there are none.
+ * @throws Problem 400, 422
+ */
+const detailsOf = (body: Lists): Detail[] | null => {
+  for (const name of ['contact_details', 'contact_detail'] as const) {
+    const entries = body[name]
+    if (!Array.isArray(entries)) continue
+    const list: DetailInput = entries
+    const read = list.map(({ type, value }, i): Detail => {
+      const detail = readDetail(type, value)
+      const field = `${name}.${i}.value`
+      if (detail === 'phone')
+        return unprocessable(
+          `${field} must be a phone number in E.164 format, such as +447700900123`,
+          'invalid_phone_number',
+        )
+      if (detail === 'email') return invalid(`${field} must be an e-mail address`)
+      return detail === 'empty' ? invalid(`${field} must not be empty`) : detail
+    })
+    return unique(read)
+  }
+  return null
+}
+
+/**
+ * Finds the channel of the messaging app that a body names, without prefix.
+ * @throws the 404 Problem
+ */
+const channelIn = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> =>
+  printed ? (await channelOf(sql, account, printed)).id : null
+
+type ListQuery = Parameters<typeof pageOf>[0] & { cursor?: string; channel_uuid?: string }
+
+const cursors = cursorsOf(c.listContacts)
+
+export const contactRoutes = ({ db, quotas }: Services) => {
+  const unknown = (printed: string) => notFound(`No contact ${printed}`)
+
+  const listPage = async (account: string, query: ListQuery) => {
+    const { page, limit, offset } = pageOf(query)
+    const after = cursors.read(query.cursor)
+    const channel = await channelIn(db, account, query.channel_uuid)
+    const from = [after?.id ?? null, limit + 1, after ? 0 : offset] as const
+    const found = channel
+      ? await store.channelPage(db, account, channel, ...from)
+      : await store.page(db, account, ...from)
+    const ids = found.slice(0, limit).map(({ id }) => id)
+    const [contacts, total] = await Promise.all([
+      ops.load(db, account, ids),
+      channel ? store.channelTotal(db, account, channel) : store.total(db, account),
+    ])
+    const last = found.length > limit ? contacts.at(-1) : undefined
+    return {
+      count: contacts.length,
+      page,
+      total,
+      contacts: contacts.map(presentContact),
+      ...(last ? { next_cursor: cursors.write({ time: last.created_at.toISOString(), id: last.id }) } : {}),
+    }
+  }
+
+  return [
+    route(c.createContact, async ({ account, body, tx }) => {
+      const details = detailsOf(body) ?? invalid('contact_details must have at least one detail')
+      const { first_name, last_name = '', profile_pic_url } = body
+      const draft = {
+        first_name: first_name.trim(),
+        last_name: last_name.trim(),
+        profile_pic_url: profile_pic_url ?? null,
+        channel_id: await channelIn(tx, account.id, body.channel_uuid),
+        details,
+      }
+      return ok({ contact: presentContact(await ops.create(tx, quotas, account, draft)) })
+    }),
+
+    route(c.updateContact, async ({ account, params, body, tx }) => {
+      const wanted = detailsOf(body)
+      const id = parse('CON', params.contact_uuid) ?? unknown(params.contact_uuid)
+      await store.lock(tx, account.id, [id])
+      const [was = unknown(params.contact_uuid)] = await ops.load(tx, account.id, [id])
+      const { first_name = was.first_name, last_name = was.last_name, profile_pic_url = was.profile_pic_url } = body
+      const isMoved = body.channel_uuid !== undefined
+      const contact = await ops.change(tx, was, {
+        first_name: first_name.trim(),
+        last_name: last_name?.trim() ?? '',
+        profile_pic_url,
+        channel_id: isMoved ? await channelIn(tx, account.id, body.channel_uuid) : was.channel_id,
+        details: wanted ?? was.details.map(toInput),
+      })
+      return ok({ contact: presentContact(contact) })
+    }),
+
+    route(c.listContacts, async ({ account, query }) => ok(await listPage(account.id, query))),
+
+    route(c.searchContacts, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const text = query.q ?? query.query
+      if (text === undefined) {
+        const { next_cursor: _, ...rest } = await listPage(account.id, query)
+        return ok(rest)
+      }
+      const channel = await channelIn(db, account.id, query.channel_uuid)
+      const { contacts, total } = await search(db, account.id, text, { channel, limit, offset })
+      return ok({ count: contacts.length, page, total, contacts: contacts.map(presentContact) })
+    }),
+
+    route(c.getContact, async ({ account, params }) => {
+      const id = parse('CON', params.contact_uuid) ?? unknown(params.contact_uuid)
+      const [contact = unknown(params.contact_uuid)] = await ops.load(db, account.id, [id])
+      return ok({ contact: presentContact(contact) })
+    }),
+
+    route(c.deleteContact, async ({ account, params, tx }) => {
+      const id = parse('CON', params.contact_uuid)
+      const gone = id ? await store.remove(tx, account.id, id) : 0
+      if (gone === 0) unknown(params.contact_uuid)
+      await store.count(tx, account.id, -1, null)
+      return ok({})
+    }),
+  ]
+}

@@ -1,0 +1,201 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Detail, DetailRow } from './details.ts'
+
+export type ContactRow = {
+  account_id: string
+  id: string
+  first_name: string
+  last_name: string
+  profile_pic_url: string | null
+  channel_id: string | null
+  /** State in the address book of its channel; null without a channel. */
+  sync_state: 'queued' | 'synced' | 'failed' | 'not_supported' | null
+  sync_error: string | null
+  synced_at: Date | null
+  created_at: Date
+  updated_at: Date | null
+}
+
+/** Contacts by id, in the order of their ids. */
+export const byIds = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ContactRow>`
+  select account_id, id, first_name, last_name, profile_pic_url, channel_id, sync_state, sync_error, synced_at,
+    created_at, updated_at
+  from contacts where account_id = ${account} and id = any (${ids}::uuid[]) order by id`
+
+/** Details of contacts, in the order in which they were added. */
+export const details = (sql: Sql, account: string, contacts: readonly string[]) => sql.many<DetailRow>`
+  select contact_id, id, type, value, floor(extract(epoch from created_at))::bigint as created_at,
+    coalesce(floor(extract(epoch from updated_at)), 0)::bigint as updated_at
+  from contact_details where account_id = ${account} and contact_id = any (${contacts}::uuid[]) order by contact_id, id`
+
+/**
+ * Returns a page in the order of creation.
+ * @param after id of the last contact of the previous page
+ */
+export const page = (sql: Sql, account: string, after: string | null, limit: number, offset: number) => sql.many<{
+  id: string
+}>`
+  select id from contacts
+  where account_id = ${account} and id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000')
+  order by id limit ${limit} offset ${offset}`
+
+/** Returns a page of the contacts of one channel. */
+export const channelPage = (
+  sql: Sql,
+  account: string,
+  channel: string,
+  after: string | null,
+  limit: number,
+  offset: number,
+) => sql.many<{ id: string }>`
+  select id from contacts
+  where account_id = ${account} and channel_id = ${channel}
+    and id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000')
+  order by id limit ${limit} offset ${offset}`
+
+export const channelTotal = async (sql: Sql, account: string, channel: string): Promise<number> =>
+  (
+    await sql.one<{ total: number }>`
+      select count(*) as total from contacts where account_id = ${account} and channel_id = ${channel}`
+  ).total
+
+export const total = async (sql: Sql, account: string): Promise<number> =>
+  (
+    await sql.one<{ total: number }>`
+      select coalesce(sum(contacts), 0)::bigint as total from contact_counts where account_id = ${account}`
+  ).total
+
+/** The id of the newest contact, or none. */
+export const newest = async (sql: Sql, account: string): Promise<string[]> => {
+  const rows = await sql.many<{ id: string }>`
+    select id from contacts where account_id = ${account} order by id desc limit 1`
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Adds to the contact count. Must be the last statement of its transaction, because others may wait for the row.
+ * @returns false, without counting, if the account would exceed `most`
+ */
+export const count = async (tx: Tx, account: string, more: number, most: number | null): Promise<boolean> =>
+  (
+    await tx.one<{ total: number | null }>`
+      select contacts_adjust_count(${account}, ${more}::bigint, ${most}::bigint) as total`
+  ).total !== null
+
+/** An index query: all grams of `whole`, and one gram of each list in `any` (at most three lists). */
+export type GramQuery = { readonly whole: readonly number[]; readonly any: readonly (readonly number[])[] }
+
+/** Fields of a contact that the ranking reads: numbers and e-mail addresses, each preceded by a space. */
+export type FoundRow = Pick<ContactRow, 'id' | 'first_name' | 'last_name'> & { numbers: string; emails: string }
+
+/**
+ * Finds contacts by grams; one may occur twice. See `contacts_search` in the migrations.
+ * @param sample the same query for the sample
+ */
+export const findByGrams = (
+  sql: Sql,
+  account: string,
+  { whole, any: [one = [], two = [], three = []] }: GramQuery,
+  { whole: sampleWhole, any: [sampleOne = [], sampleTwo = [], sampleThree = []] }: GramQuery,
+  most: number,
+) => sql.many<FoundRow>`
+  select id, first_name, last_name, numbers, emails
+  from contacts_search(${account}, ${whole}::integer[], ${one}::integer[], ${two}::integer[], ${three}::integer[],
+    ${sampleWhole}::integer[], ${sampleOne}::integer[], ${sampleTwo}::integer[], ${sampleThree}::integer[], ${most})`
+
+/** Filters contacts to those of a channel. */
+export const amongChannel = async (sql: Sql, account: string, channel: string, ids: readonly string[]) => {
+  const rows = await sql.many<{ id: string }>`
+    select id from contacts where account_id = ${account} and id = any (${ids}::uuid[]) and channel_id = ${channel}`
+  return rows.map(({ id }) => id)
+}
+
+export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url' | 'channel_id'> & {
+  readonly numbers: string
+  readonly emails: string
+  readonly grams: readonly number[]
+}
+
+export const insert = (tx: Tx, account: string, rows: readonly NewContact[]) => tx.run`
+  insert into contacts (account_id, id, first_name, last_name, profile_pic_url, channel_id, numbers, emails, grams,
+    created_at)
+  select ${account}, g.id, g.first_name, g.last_name, g.profile_pic_url, g.channel_id, g.numbers, g.emails,
+    g.grams::integer[], (select app_now())
+  from unnest(
+    ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.first_name)}::text[], ${rows.map((r) => r.last_name)}::text[],
+    ${rows.map((r) => r.profile_pic_url)}::text[], ${rows.map((r) => r.channel_id)}::uuid[],
+    ${rows.map((r) => r.numbers)}::text[], ${rows.map((r) => r.emails)}::text[],
+    ${rows.map((r) => `{${r.grams.join()}}`)}::text[]
+  ) as g (id, first_name, last_name, profile_pic_url, channel_id, numbers, emails, grams)`
+
+export const addDetails = (tx: Tx, account: string, rows: readonly (Detail & { contact: string })[]) => tx.run`
+  insert into contact_details (account_id, contact_id, type, value, match_key, created_at)
+  select ${account}, g.contact_id, g.type, g.value, g.match_key, (select app_now())
+  from unnest(
+    ${rows.map((r) => r.contact)}::uuid[], ${rows.map((r) => r.type)}::text[], ${rows.map((r) => r.value)}::text[],
+    ${rows.map((r) => (r.type === 'A' ? null : r.key))}::text[]
+  ) with ordinality as g (contact_id, type, value, match_key, n) order by g.n`
+
+/** Locks existing contacts until the transaction ends. */
+export const lock = (tx: Tx, account: string, ids: readonly string[]) => tx.many<{ id: string }>`
+  select id from contacts where account_id = ${account} and id = any (${ids}::uuid[]) order by id for update`
+
+export const change = (tx: Tx, account: string, row: NewContact) => tx.run`
+  update contacts set first_name = ${row.first_name}, last_name = ${row.last_name},
+    profile_pic_url = ${row.profile_pic_url}, channel_id = ${row.channel_id}, numbers = ${row.numbers}, emails = ${row.emails}, grams = ${row.grams}::integer[], updated_at = app_now()
+  where account_id = ${account} and id = ${row.id}`
+
+export const changeDetail = (tx: Tx, account: string, contact: string, id: number, { type, value }: Detail) => tx.run`
+  update contact_details set type = ${type}, value = ${value}, updated_at = app_now()
+  where account_id = ${account} and contact_id = ${contact} and id = ${id}`
+
+export const removeDetails = (tx: Tx, account: string, contact: string, ids: readonly number[]) => tx.run`
+  delete from contact_details
+  where account_id = ${account} and contact_id = ${contact} and id = any (${ids}::bigint[])`
+
+/**
+ * Deletes a contact with its details.
+ * @returns how many were deleted
+ */
+export const remove = (tx: Tx, account: string, id: string) => tx.run`
+  delete from contacts where account_id = ${account} and id = ${id}`
+
+/** Contacts that have these numbers; the oldest wins if several have one number. */
+export const byNumbers = (sql: Sql, wanted: readonly { account: string; number: string }[]) => sql.many<
+  Pick<ContactRow, 'account_id' | 'id' | 'first_name' | 'last_name' | 'profile_pic_url'> & { number: string }
+>`
+  select distinct on (g.account_id, g.number) c.account_id, c.id, c.first_name, c.last_name, c.profile_pic_url, g.number
+  from unnest(${wanted.map((w) => w.account)}::uuid[], ${wanted.map((w) => w.number)}::text[]) as g (account_id, number)
+  join contact_details d on d.account_id = g.account_id and d.match_key = g.number
+  join contacts c on c.account_id = d.account_id and c.id = d.contact_id
+  order by g.account_id, g.number, c.id`
+
+/** Contacts that have details with these keys, oldest contact first. */
+export const byKeys = (sql: Sql, account: string, keys: readonly string[]) => sql.many<{
+  match_key: string
+  contact_id: string
+}>`
+  select match_key, contact_id from contact_details
+  where account_id = ${account} and match_key = any (${keys}::text[]) order by contact_id, id`
+
+type Sync = Pick<ContactRow, 'sync_state' | 'sync_error'>
+
+export const setSync = (tx: Tx, account: string, id: string, { sync_state, sync_error }: Sync) => tx.run`
+  update contacts set sync_state = ${sync_state}, sync_error = ${sync_error},
+    synced_at = case when ${sync_state} = 'synced' then app_now() else synced_at end
+  where account_id = ${account} and id = ${id}`
+
+/** Stores the sync result, only while the contact still belongs to that channel. */
+export const storeSyncResult = (tx: Tx, account: string, id: string, channel: string, error: string | null) => tx.run`
+  update contacts set sync_state = case when ${error}::text is null then 'synced' else 'failed' end, sync_error = ${error},
+    synced_at = case when ${error}::text is null then app_now() else synced_at end
+  where account_id = ${account} and id = ${id} and channel_id = ${channel}`
+
+/**
+ * Marks numbers found on the messaging app.
+ * @returns the contacts that have them
+ */
+export const markOnMsgapp = (tx: Tx, account: string, numbers: readonly string[]) => tx.many<{ contact_id: string }>`
+  update contact_details set type = 'WAPH', updated_at = app_now()
+  where account_id = ${account} and match_key = any (${numbers}::text[]) and type = 'PH'
+  returning contact_id`

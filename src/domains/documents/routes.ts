@@ -1,0 +1,95 @@
+import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { conflict, invalid, notFound, Problem } from '../../platform/http/problem.ts'
+import { storedBytes } from '../../platform/http/quotas.ts'
+import { countDownload } from '../../platform/http/request-limiters.ts'
+import { pageOf } from '../../platform/http/schema.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { parse, print, uuid } from '../../platform/lib/id.ts'
+import type { Services } from '../../services.ts'
+import * as c from './contract.ts'
+import { fileHeaders, readFile, storeFile } from './ops.ts'
+import * as store from './store.ts'
+
+/** Limits of one account. */
+const maxDocuments = 1000
+const maxBytes = 256 * 1024 * 1024
+
+/** First bytes of each type: ISO 32000-2, 7.5.2; ISO/IEC 10918-1, B.1.1.3; RFC 2083, 3.1. */
+const signatures = {
+  'application/pdf': Buffer.from('%PDF-'),
+  'image/jpeg': Buffer.from([0xff, 0xd8, 0xff]),
+  'image/png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+}
+
+const mediaTypeOf = (header: string | undefined): store.MediaType => {
+  const given = header?.split(';', 1)[0]?.trim().toLowerCase()
+  for (const known of c.uploadDocument.media) if (known === given) return known
+  throw new Problem('mediaType', `content-type must be one of ${c.uploadDocument.media.join(', ')}`)
+}
+
+const presentDocument = (row: store.DocumentRow) => ({
+  uuid: print('DOC', row.id),
+  name: row.name,
+  kind: row.kind,
+  media_type: row.media_type,
+  size: row.size,
+  created_at: iso(row.created_at),
+})
+
+export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
+  const unknown = (printed: string) => notFound(`There is no document ${printed}`)
+  const documentOf = async (account: string, printed: string) => {
+    const id = parse('DOC', printed)
+    return (id && (await store.find(db, account, id))) || unknown(printed)
+  }
+
+  return [
+    route(c.uploadDocument, async ({ account, query, body, request, tx }) => {
+      const type = mediaTypeOf(request.headers['content-type'])
+      if (!Buffer.isBuffer(body) || !body.subarray(0, signatures[type].length).equals(signatures[type]))
+        return invalid(`The file does not begin like ${type}: send the right content-type`, 'invalid_document')
+      const { count, bytes } = await store.usage(tx, account.id)
+      if (count >= maxDocuments || bytes + body.length > maxBytes)
+        conflict(
+          `The account has ${count} documents of ${bytes} bytes; the limit is ${maxDocuments} of ${maxBytes}: delete some`,
+          'too_many_documents',
+        )
+      const made = { account_id: account.id, id: uuid(), name: query.name, kind: query.kind, media_type: type }
+      const kept = await storeFile(tx, seal, made, body)
+      await quotas.check(tx, account, 'stored_bytes', () => storedBytes(tx, account.id))
+      return ok({ document: presentDocument(kept) })
+    }),
+
+    route(c.listDocuments, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const [rows, { total }] = await Promise.all([
+        store.page(db, account.id, limit, offset),
+        store.total(db, account.id),
+      ])
+      return ok({ count: rows.length, page, total, documents: rows.map(presentDocument) })
+    }),
+
+    route(c.getDocument, async ({ account, params }) =>
+      ok({ document: presentDocument(await documentOf(account.id, params.document_uuid)) }),
+    ),
+
+    routeWithoutTransaction(c.getDocumentContent, async ({ account, params, reply }) => {
+      const found = await documentOf(account.id, params.document_uuid)
+      countDownload(limiters, account.id, reply)
+      reply.headers(fileHeaders(found))
+      return readFile(db, seal, found)
+    }),
+
+    route(c.deleteDocument, async ({ account, params, tx, audit }) => {
+      const printed = params.document_uuid
+      const id = parse('DOC', printed)
+      const found = (id && (await store.lock(tx, account.id, id))) || unknown(printed)
+      const user = await store.registeredNumber(tx, account.id, found.id)
+      if (user) conflict(`${user.number} is registered with this document`, 'document_in_use')
+      await store.remove(tx, account.id, found.id)
+      const { name, kind, media_type, size } = found
+      await audit(tx, { before: { name, kind, media_type, size } })
+      return ok({})
+    }),
+  ]
+}

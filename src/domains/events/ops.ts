@@ -1,0 +1,128 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { applyAlias } from '../../platform/http/alias.ts'
+import { invalid } from '../../platform/http/problem.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import { closestWord } from '../../platform/lib/levenshtein.ts'
+import { type EventKind, type EventName, eventNames, findEventName, subscribable } from './event-names.ts'
+import * as store from './store.ts'
+
+/** An event of an account. */
+export type Event = {
+  readonly account: string
+  readonly name: EventName
+  /** Uuid, without prefix, of the SMS channel, virtual number or messaging-app channel; null for the whole account. */
+  readonly channel: string | null
+  /** Events of an account with the same conversation are delivered in the order in which they were recorded. */
+  readonly conversation: string | null
+  /**
+   * Flat, as delivered; `record` adds `event`, and `uuid` if missing. Subscribers may filter by `group_uuid`. A
+   * `msgapp.conversation.new` carries `previous_message_at` (ISO 8601) unless it is the first of its conversation:
+   * only webhooks whose quiet time has passed since then receive it.
+   */
+  readonly payload: { readonly [key: string]: unknown }
+}
+
+/** Webhooks with pending deliveries. `webhook` is null for an account whose deliveries wait for its fan-out rate. */
+export type PendingDeliveries = readonly { readonly account: string; readonly webhook: string | null }[]
+
+const listeners = new Set<(webhooks: PendingDeliveries, accounts: readonly string[]) => void>()
+
+/** Calls `effect` after each commit that recorded events, with the webhooks that have deliveries and the accounts
+ *  concerned. The call is a hint within this process: other processes poll. @returns a function that unsubscribes */
+export const onRecorded = (
+  effect: (webhooks: PendingDeliveries, accounts: readonly string[]) => void,
+): (() => void) => {
+  listeners.add(effect)
+  return () => void listeners.delete(effect)
+}
+
+/** Notifies the listeners of events that another committed statement recorded. */
+export const notifyRecorded = (webhooks: PendingDeliveries, accounts: readonly string[]): void => {
+  const concerned = [...new Set(accounts)]
+  for (const effect of listeners) effect(webhooks, concerned)
+}
+
+const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+type EventDraft = Omit<Event, 'name'> & { readonly name: string; readonly webhook: string | null }
+
+const recordRows = async (tx: Tx, events: readonly EventDraft[], isBulk = false): Promise<readonly string[]> => {
+  const rows = events.map((event): store.EventRow => {
+    const id = uuid()
+    const payload = { uuid: id, ...event.payload, event: event.name }
+    const group = stringOrNull(event.payload.group_uuid)
+    const previousAt = stringOrNull(event.payload.previous_message_at)
+    return { ...event, id, group, previousAt, payload: JSON.stringify(payload) }
+  })
+  const fanned = await store.insert(tx, rows, isBulk)
+  const webhooks = fanned.map(({ account_id, webhook_id }) => ({ account: account_id, webhook: webhook_id }))
+  tx.afterCommit(() =>
+    notifyRecorded(
+      webhooks,
+      events.map(({ account }) => account),
+    ),
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Records events and their deliveries in the transaction of their cause, by one statement, in the given order.
+ *  @param isBulk true for bulk work of one request: deliveries are then made at the account's fan-out rate */
+export const record = async (tx: Tx, events: readonly Event[], isBulk = false): Promise<void> => {
+  if (events.length > 0)
+    await recordRows(
+      tx,
+      events.map((event) => ({ ...event, webhook: null })),
+      isBulk,
+    )
+}
+
+/** Records a test event for one webhook, under any name that it subscribes to. @returns the id of the event */
+export const recordFor = async (
+  tx: Tx,
+  webhook: string,
+  event: Omit<Event, 'name'> & { name: string },
+): Promise<string> => {
+  const [id = ''] = await recordRows(tx, [{ ...event, webhook }])
+  return id
+}
+
+/** Event name and second spelling of msgapp under which a webhook subscribed. */
+export type EventSpelling = { readonly eventName: string; readonly msgappName: string | null }
+
+/** Returns the delivered body of an event, in the spelling of the subscription. Every attempt sends the same bytes. */
+export const eventBody = (payload: string, { eventName, msgappName }: EventSpelling): string => {
+  const isRespelt = !payload.includes(`"event":${JSON.stringify(eventName)}`)
+  if (msgappName === null && !isRespelt) return payload
+  const event = { ...JSON.parse(payload), event: eventName }
+  return JSON.stringify(msgappName === null ? event : applyAlias(event, msgappName))
+}
+
+/** Returns the event for a name or alias. @throws Problem 400 that suggests the closest name */
+export const requireEventName = (name: string): EventName =>
+  findEventName(name) ??
+  invalid(
+    `There is no event ${name.slice(0, 60)}; did you mean ${closestWord(name.slice(0, 60), eventNames)}?`,
+    'unknown_event',
+  )
+
+/** Returns the event that a subscription to this name receives, with its kind. @throws Problem 400 with all names */
+export const requireSubscribable = (spelt: string): { name: string; kind: EventKind } =>
+  subscribable(spelt) ??
+  invalid(`There is no event ${spelt.slice(0, 60)}; there are ${eventNames.join(', ')}`, 'unknown_event')
+
+/** Returns the payload of the newest event of a name, without `event` and without its own id; null for none. */
+export const newestPayload = async (
+  sql: Sql,
+  account: string,
+  of: { name: string; channel: string | null; group: string | null },
+): Promise<{ readonly [key: string]: unknown } | null> => {
+  const found = await store.newest(sql, account, of)
+  if (found === null) return null
+  const { event: _, ...payload } = JSON.parse(found)
+  // A uuid without a prefix is the id of the event itself.
+  if (/^[0-9a-f-]{36}$/.test(payload.uuid)) delete payload.uuid
+  return payload
+}
+
+/** True if the platform publishes events of this name. */
+export const isPublished = (name: string): boolean => eventNames.some((known) => known === name)

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { testDatabase } from '../../../test/database.ts'
+import { temporaryFolder } from '../../../test/servers.ts'
+import { makeWorld } from '../../../test/world.ts'
+import { type MasterKey, openSeal } from './ops.ts'
+import { sealedColumnList, sealedColumns } from './store.ts'
+
+const nothing = () => {}
+const given = (secret: string): MasterKey => ({ home: temporaryFolder(), given: secret, forget: false })
+const inFile = (home: string): MasterKey => ({ home, given: null, forget: false })
+
+test('a process with another master key does not start, and its error lists the remedies', async () => {
+  const db = await testDatabase()
+  await openSeal(db, given('the right key'), nothing)
+  await openSeal(db, given('the right key'), nothing)
+  await assert.rejects(openSeal(db, given('another key'), nothing), (error: Error) => {
+    assert.match(error.message, /its fingerprint is [0-9a-f]{16}, that of the right one is [0-9a-f]{16}/)
+    assert.match(error.message, /TRUNKLINE_MASTER_KEY.*\n.*--forget-secrets/)
+    return true
+  })
+})
+
+test('one of two processes that start together with different keys is refused', async () => {
+  const db = await testDatabase()
+  const starts = await Promise.allSettled(
+    ['one', 'other'].map((secret) => openSeal(db, given(`the key of ${secret}`), nothing)),
+  )
+  assert.deepEqual(starts.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+})
+
+test('a deleted key file is never replaced by a new one', async () => {
+  const db = await testDatabase()
+  const home = temporaryFolder()
+  mkdirSync(home, { recursive: true })
+  await openSeal(db, inFile(home), nothing)
+  const path = join(home, 'keys', 'master')
+  const kept = readFileSync(path)
+  rmSync(path)
+  await assert.rejects(openSeal(db, inFile(home), nothing), /The master key is missing/)
+  assert.ok(!existsSync(path))
+  assert.equal(kept.length, 32)
+})
+
+test('an installation of an earlier version is bound to the key that opens its secrets', async () => {
+  const world = await makeWorld({}, {}, { key: Buffer.alloc(32, 7) })
+  const made = await world.call('operator', 'POST', '/operator/connections', {
+    kind: 'smpp',
+    name: 'acme',
+    settings: { host: '127.0.0.1', port: 2775, system_id: 'me', password: 'secret' },
+  })
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  await assert.rejects(openSeal(world.db, given('another key'), nothing), /connections whose passwords.*: acme/)
+})
+
+test('giving up the secrets lists those to enter again, and the installation starts with a new key', async () => {
+  const world = await makeWorld({}, {}, { key: Buffer.alloc(32, 7) })
+  const tenant = await world.tenant()
+  const settings = { host: '127.0.0.1', port: 2775, system_id: 'me', password: 'secret' }
+  await world.call('operator', 'POST', '/operator/connections', { kind: 'smpp', name: 'acme', settings })
+  const hook = await world.call(tenant, 'POST', '/open/webhooks/subscribe/number.purchased', {
+    hook_url: 'https://example.com/hook',
+  })
+  assert.equal(hook.status, 201, JSON.stringify(hook.body))
+  const said: string[] = []
+  const key = given('a new key')
+  const seal = await openSeal(world.db, { ...key, forget: true }, (text) => said.push(text))
+  assert.match(said.join('\n'), /connections whose passwords have to be entered again: acme/)
+  assert.match(said.join('\n'), /webhooks that get a new signing secret: 1/)
+  const row = await world.db.one<{ sealed_secrets: null; enabled: boolean }>`
+    select sealed_secrets, enabled from connections where name = 'acme'`
+  assert.deepEqual(row, { sealed_secrets: null, enabled: false })
+  const webhook = await world.db.one<{ sealed_secret: Buffer }>`select sealed_secret from webhooks`
+  assert.match(seal.open(webhook.sealed_secret), /^whsec_/)
+  await openSeal(world.db, key, nothing)
+})
+
+test('every sealed column of the schema is cleared with a lost key, and resealed by a rotation', async () => {
+  const db = await testDatabase()
+  const columns = await db.many<{ name: string }>`
+    select c.table_name || '.' || c.column_name as name
+    from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+    where table_schema = current_schema() and t.table_type = 'BASE TABLE' and c.column_name like 'sealed%'
+      and c.data_type = 'bytea' order by 1`
+  assert.deepEqual(
+    columns.map(({ name }) => name),
+    Object.keys(sealedColumns).sort(),
+  )
+  assert.deepEqual(sealedColumnList.map(({ name }) => name).sort(), Object.keys(sealedColumns).sort())
+})

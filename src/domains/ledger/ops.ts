@@ -1,0 +1,178 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { insufficient } from '../../platform/http/problem.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
+import { presentLowBalance } from './balance-presenter.ts'
+import * as store from './store.ts'
+import type { TransferKind } from './transfer-kinds.ts'
+
+/** Book of a sale. */
+export type Book = 'sms' | 'numbers' | 'calls'
+
+/** Details of a transfer. `by`: id of the requesting key, without prefix; null for the platform itself. */
+type TransferDetails = { kind: TransferKind; reference?: string | null; note?: string | null; by?: string | null }
+
+const post = async (tx: Tx, account: string, debit: string, credit: string, amount: Micros, what: TransferDetails) => {
+  const id = uuid()
+  const { kind, reference = null, note = null, by = null } = what
+  await store.insert(tx, { account, id, debit, credit, amount: decimal(amount), kind, reference, note, made_by: by })
+  return id
+}
+
+const refuseUncovered = (amount: Micros): never =>
+  insufficient(`The balance does not cover USD ${decimal(amount)}: add credit to the account`)
+
+/** Debits the balance. @throws the 402 Problem if the balance does not cover the amount */
+const debitBalance = async (tx: Tx, account: string, amount: Micros): Promise<void> => {
+  const moved = await store.adjustBalance(tx, account, decimal(-amount), 'above zero')
+  if (!moved) refuseUncovered(amount)
+}
+
+/** New balance and transfer id of an adjustment. */
+type AdjustResult = { balance: Micros; transfer: string }
+
+/**
+ * Credits or debits the balance against another book.
+ * @param amount negative to debit; not zero
+ * @param floor `above zero`: a debit beyond the balance is refused
+ * @returns null if the account does not exist, or the balance would pass the floor or 9,000,000,000
+ */
+export const adjust = async (
+  tx: Tx,
+  account: string,
+  amount: Micros,
+  book: 'cash' | 'corrections' | 'written_off',
+  what: TransferDetails,
+  floor: store.Floor = 'none',
+): Promise<AdjustResult | null> => {
+  const moved = await store.adjustBalance(tx, account, decimal(amount), amount < 0 ? floor : 'none')
+  if (!moved) return null
+  const [debit, credit] = amount < 0 ? ['balance', book] : [book, 'balance']
+  const transfer = await post(tx, account, debit, credit, Math.abs(amount), what)
+  return { balance: micros(moved.balance) ?? 0, transfer }
+}
+
+/** Locks the balance of an account until the end of the transaction. Returns it with the number of open holds. */
+export const lockedBalance = async (tx: Tx, account: string): Promise<{ balance: Micros; holds: number }> => {
+  await store.lock(tx, account)
+  const [row, holds] = [await store.balance(tx, account), await store.countHolds(tx, account)]
+  return { balance: micros(row?.balance ?? '0') ?? 0, holds }
+}
+
+/** Deposits external money. Returns null if the account does not exist, or would hold more than 9,000,000,000. */
+export const deposit = async (
+  tx: Tx,
+  account: string,
+  amount: Micros,
+  what: TransferDetails,
+): Promise<AdjustResult | null> => adjust(tx, account, amount, 'cash', what)
+
+/** Charges a price to the balance. @returns the transfer id, or null for a price of zero
+ *  @throws the 402 Problem if the balance does not cover the price */
+export const charge = async (
+  tx: Tx,
+  account: string,
+  amount: Micros,
+  book: Book,
+  what: TransferDetails,
+): Promise<string | null> => {
+  if (amount === 0) return null
+  await debitBalance(tx, account, amount)
+  return post(tx, account, 'balance', book, amount, what)
+}
+
+/** Checks that the balance covers an amount now, before external work. The charge checks again. @throws the 402
+ *  Problem */
+export const assertBalance = async (db: Sql, account: string, amount: Micros): Promise<void> => {
+  const row = await store.balance(db, account)
+  if ((micros(row?.balance ?? '0') ?? 0) < amount) refuseUncovered(amount)
+}
+
+/** Refunds an amount. */
+export const refund = async (
+  tx: Tx,
+  account: string,
+  amount: Micros,
+  book: Book,
+  what: TransferDetails,
+): Promise<void> => {
+  if (amount === 0) return
+  await store.restore(tx, account, decimal(amount))
+  await post(tx, account, book, 'balance', amount, what)
+}
+
+/**
+ * Holds money for an operation whose price is known only at its end. The caller must end the hold with `capture` or
+ * `release`, also after a crash (`staleHolds`).
+ * @param what kind and reference of the sale, as used by the capture
+ * @returns the id of the hold
+ * @throws the 402 Problem if the balance does not cover the amount
+ */
+export const hold = async (
+  tx: Tx,
+  account: string,
+  amount: Micros,
+  book: Book,
+  { kind, reference, by = null }: { kind: TransferKind; reference: string; by?: string | null },
+): Promise<string> => {
+  await debitBalance(tx, account, amount)
+  const id = uuid()
+  await store.addHold(tx, { account_id: account, id, book, kind, reference, amount: decimal(amount), made_by: by })
+  if (amount > 0) await post(tx, account, 'balance', 'held', amount, { kind: 'hold', reference, by })
+  return id
+}
+
+/** Increases a hold. Returns false, without a debit, if the hold has ended.
+ *  @throws the 402 Problem if the balance does not cover the amount; the hold is unchanged */
+export const extend = async (tx: Tx, account: string, id: string, amount: Micros): Promise<boolean> => {
+  await store.lock(tx, account)
+  const open = await store.openHold(tx, account, id)
+  if (!open) return false
+  if (amount === 0) return true
+  await debitBalance(tx, account, amount)
+  await store.growHold(tx, account, id, decimal(amount))
+  await post(tx, account, 'balance', 'held', amount, { kind: 'hold', reference: open.reference, by: open.made_by })
+  return true
+}
+
+/**
+ * Ends a hold: pays an amount of it and releases the rest to the balance.
+ * @returns false if the hold had ended before: a hold is captured once
+ * @throws Error if the amount exceeds the hold
+ */
+export const capture = async (tx: Tx, account: string, id: string, amount: Micros): Promise<boolean> => {
+  await store.lock(tx, account)
+  const ended = await store.endHold(tx, account, id)
+  if (!ended) return false
+  const { book, kind, reference, made_by: by } = ended
+  const rest = (micros(ended.amount) ?? 0) - amount
+  if (rest < 0) throw new Error(`the hold ${id} has ${ended.amount}, not ${decimal(amount)}`)
+  if (amount > 0) await post(tx, account, 'held', book, amount, { kind, reference, by })
+  if (rest > 0) {
+    await store.restore(tx, account, decimal(rest))
+    await post(tx, account, 'held', 'balance', rest, { kind: 'release', reference, by })
+  }
+  return true
+}
+
+/** Ends a hold without a payment. @returns false if the hold had ended before */
+export const release = (tx: Tx, account: string, id: string): Promise<boolean> => capture(tx, account, id, 0)
+
+export type Hold = { account: string; id: string; reference: string; amount: Micros; createdAt: Date }
+
+/** Lists open holds of a book made before a time, in all accounts, oldest first; includes holds that a crash left
+ *  behind. */
+export const staleHolds = async (db: Sql, book: Book, before: Date, limit = 500): Promise<Hold[]> =>
+  (await store.olderHolds(db, book, before, limit)).map((row) => ({
+    account: row.account_id,
+    id: row.id,
+    reference: row.reference,
+    amount: micros(row.amount) ?? 0,
+    createdAt: row.created_at,
+  }))
+
+/** Returns balance and limit as published in `balance.low`; null for an account without a limit. */
+export const balanceWithLimit = async (sql: Sql, account: string) => {
+  const row = await store.balanceWithLimit(sql, account)
+  return row && presentLowBalance(row, row.now)
+}

@@ -1,0 +1,195 @@
+import type { FastifyRequest } from 'fastify'
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Audit } from '../../platform/http/audit-entry.ts'
+import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
+import { ok, route } from '../../platform/http/endpoint.ts'
+import { insufficient, invalid, notFound } from '../../platform/http/problem.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import type { Cursor } from '../../platform/lib/cursor.ts'
+import { parse, print } from '../../platform/lib/id.ts'
+import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
+import type { Services } from '../../services.ts'
+import { assertOpen } from '../accounts/ops.ts'
+import * as c from './contract.ts'
+import { adjust, deposit } from './ops.ts'
+import * as store from './store.ts'
+
+const maxAmount = 1_000_000_000_000_000
+
+const decimals = 'must be a decimal number'
+
+/** Parses an amount other than zero, in micro-dollars. @throws Problem 400 */
+const signedAmountOf = (given: string | number) => {
+  const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
+  return amount === null || amount === 0 || Math.abs(amount) > maxAmount
+    ? invalid(`amount ${decimals}, not zero, with at most six places, and at most 1,000,000,000 either way`)
+    : amount
+}
+
+/** Parses an amount above zero, in micro-dollars. @throws Problem 400 */
+const amountOf = (given: string | number) => {
+  const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
+  return amount === null || amount <= 0 || amount > maxAmount
+    ? invalid(`amount ${decimals} above 0 with at most six places, and at most 1,000,000,000`)
+    : amount
+}
+
+const money = (numeric: string) => decimal(micros(numeric) ?? 0)
+
+const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
+
+/** Returns the id and balance of an existing account. */
+const accountWithBalance = async (db: Sql, printed: string) => {
+  const unknown = `No account ${printed}`
+  const account = parse('ACC', printed) ?? notFound(unknown)
+  return { account, ...((await store.balance(db, account)) ?? notFound(unknown)) }
+}
+
+/** Reads a page by cursor. One extra row shows whether another page follows. */
+const pageBy = async <Row extends { at: string; id: string }>(
+  cursors: Cursors,
+  { cursor, results_per_page: size = 50 }: { cursor?: string; results_per_page?: number },
+  read: (after: Cursor | null, limit: number) => Promise<Row[]>,
+) => {
+  const after = cursors.read(cursor)
+  const found = await read(after, size + 1)
+  const last = found.length > size ? found[size - 1] : undefined
+  return {
+    rows: found.slice(0, size),
+    next: last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {},
+  }
+}
+
+/** Returns the field `made_by` of a transfer; none for the platform itself. */
+const madeBy = ({ made_by, maker: kind, maker_label: label }: store.TransferRow) =>
+  made_by && kind ? { made_by: { kind, uuid: print('KEY', made_by), ...(label === null ? {} : { label }) } } : {}
+
+const transferCursors = cursorsOf(c.getLedger)
+const holdCursors = cursorsOf(c.listHolds)
+
+/** Returns the id of the request's operator key, as stored with a transfer. */
+const keyOf = ({ operator }: FastifyRequest) => operator?.id ?? null
+
+const tooHigh = () => invalid('amount would take the balance above 9,000,000,000')
+
+type Adjustment = {
+  /** Negative to debit. */
+  readonly amount: Micros
+  readonly book: 'cash' | 'corrections'
+  readonly kind: 'debit' | 'correction'
+  readonly reference?: string | null
+}
+
+/** Changes a balance and stores the reason. @throws Problem 402 if it would fall below zero without allow_negative */
+const handleAdjustment = async (
+  {
+    params,
+    body,
+    request,
+    tx,
+    audit,
+  }: {
+    params: { account_uuid: string }
+    body: { reason: string; allow_negative?: boolean }
+    request: FastifyRequest
+    tx: Tx
+    audit: Audit
+  },
+  { amount, book, kind, reference = null }: Adjustment,
+) => {
+  const { account } = await accountWithBalance(tx, params.account_uuid)
+  const what = { kind, note: body.reason, reference, by: keyOf(request) }
+  const made = await adjust(tx, account, amount, book, what, body.allow_negative ? 'none' : 'above zero')
+  if (!made) {
+    if (amount > 0) return tooHigh()
+    return insufficient(
+      body.allow_negative
+        ? 'amount would take the balance below -9,000,000,000'
+        : `The balance does not cover USD ${decimal(-amount)}: take less, or send allow_negative true`,
+    )
+  }
+  const [balance, transfer_uuid] = [decimal(made.balance), print('TRF', made.transfer)]
+  await audit(tx, {
+    target: [params.account_uuid, transfer_uuid],
+    before: { balance: decimal(made.balance - amount) },
+    after: { balance, reason: body.reason },
+  })
+  return ok({ transfer_uuid, balance })
+}
+
+export const ledgerRoutes = ({ db }: Services) => [
+  route(c.creditAccount, async ({ params, body, request, tx, audit }) => {
+    const { account } = await accountWithBalance(tx, params.account_uuid)
+    await assertOpen(tx, account)
+    const amount = amountOf(body.amount)
+    const what = { kind: 'credit', note: body.note ?? null, by: keyOf(request) } as const
+    const made = (await deposit(tx, account, amount, what)) ?? tooHigh()
+    const balance = decimal(made.balance)
+    // The transfer is a target, so that the audit trail shows which key made it.
+    const target = [params.account_uuid, print('TRF', made.transfer)]
+    await audit(tx, { target, before: { balance: decimal(made.balance - amount) }, after: { balance } })
+    return ok({ balance })
+  }),
+
+  route(c.debitAccount, async (call) =>
+    handleAdjustment(call, { amount: -amountOf(call.body.amount), book: 'cash', kind: 'debit' }),
+  ),
+
+  route(c.correctBalance, async (call) => {
+    const { account } = await accountWithBalance(call.tx, call.params.account_uuid)
+    const { transfer_uuid: printed, amount } = call.body
+    if (printed !== undefined) {
+      const id = parse('TRF', printed)
+      if (!id || !(await store.hasTransfer(call.tx, account, id))) notFound(`The account has no transfer ${printed}`)
+    }
+    const reference = printed === undefined ? null : print('TRF', parse('TRF', printed) ?? '')
+    return handleAdjustment(call, {
+      amount: signedAmountOf(amount),
+      book: 'corrections',
+      kind: 'correction',
+      reference,
+    })
+  }),
+
+  route(c.getLedger, async ({ params, query }) => {
+    const { account, balance, held } = await accountWithBalance(db, params.account_uuid)
+    const filter = { kind: query.kind ?? null, since: timeOf(query.since), until: timeOf(query.until) }
+    const { rows, next } = await pageBy(transferCursors, query, (after, limit) =>
+      store.page(db, account, filter, after, limit),
+    )
+    return ok({
+      balance: money(balance),
+      held: money(held),
+      count: rows.length,
+      transfers: rows.map((row) => ({
+        uuid: print('TRF', row.id),
+        kind: row.kind,
+        debit: row.debit,
+        credit: row.credit,
+        amount: money(row.amount),
+        ...(row.reference ? { reference: row.reference } : {}),
+        ...(row.note ? { note: row.note } : {}),
+        ...madeBy(row),
+        created_at: iso(row.created_at),
+      })),
+      ...next,
+    })
+  }),
+
+  route(c.listHolds, async ({ params, query }) => {
+    const { account, held } = await accountWithBalance(db, params.account_uuid)
+    const { rows, next } = await pageBy(holdCursors, query, (after, limit) => store.holds(db, account, after, limit))
+    return ok({
+      held: money(held),
+      count: rows.length,
+      holds: rows.map((row) => ({
+        uuid: print('HLD', row.id),
+        kind: row.kind,
+        reference: row.reference,
+        amount: money(row.amount),
+        created_at: iso(row.created_at),
+      })),
+      ...next,
+    })
+  }),
+]

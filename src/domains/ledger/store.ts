@@ -1,0 +1,140 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Cursor } from '../../platform/lib/cursor.ts'
+import type { TransferKind } from './transfer-kinds.ts'
+
+export type Transfer = {
+  account: string
+  id: string
+  debit: string
+  credit: string
+  amount: string
+  kind: TransferKind
+  reference: string | null
+  note: string | null
+  /** Id of the requesting key, without prefix; null for the platform itself. */
+  made_by: string | null
+}
+
+export const insert = (tx: Tx, t: Transfer) => tx.run`
+  insert into transfers (account_id, id, debit, credit, amount, kind, reference, note, made_by)
+  values (${t.account}, ${t.id}, ${t.debit}, ${t.credit}, ${t.amount}::numeric, ${t.kind}, ${t.reference}, ${t.note},
+    ${t.made_by})`
+
+/** Whether a balance may fall below zero. */
+export type Floor = 'above zero' | 'none'
+
+const lowest: Record<Floor, number> = { 'above zero': 0, none: -9_000_000_000 }
+
+/** Credits or debits the balance. Null if the balance would fall below its floor or exceed the exact range
+ *  (lib/money.ts), or the account does not exist. */
+export const adjustBalance = (tx: Tx, account: string, amount: string, floor: Floor) => tx.maybe<{ balance: string }>`
+  update balances set balance = balance + ${amount}::numeric
+  where account_id = ${account} and balance + ${amount}::numeric between ${lowest[floor]} and 9000000000
+  returning balance`
+
+/** Returns money to the balance; never refused, because the account had it before. */
+export const restore = (tx: Tx, account: string, amount: string) => tx.one<{ balance: string }>`
+  update balances set balance = balance + ${amount}::numeric where account_id = ${account} returning balance`
+
+/** Locks the balance before a hold (docs/locks.md). */
+export const lock = (tx: Tx, account: string) => tx.run`
+  select from balances where account_id = ${account} for update`
+
+export type HoldRow = {
+  account_id: string
+  id: string
+  book: string
+  kind: TransferKind
+  reference: string
+  amount: string
+  made_by: string | null
+  created_at: Date
+  at: string
+}
+
+export type NewHold = Omit<HoldRow, 'created_at' | 'at'>
+
+export const addHold = (tx: Tx, h: NewHold) => tx.run`
+  insert into holds (account_id, id, book, kind, reference, amount, made_by)
+  values (${h.account_id}, ${h.id}, ${h.book}, ${h.kind}, ${h.reference}, ${h.amount}::numeric, ${h.made_by})`
+
+export const openHold = (tx: Tx, account: string, id: string) => tx.maybe<Pick<HoldRow, 'reference' | 'made_by'>>`
+  select reference, made_by from holds where account_id = ${account} and id = ${id}`
+
+export const growHold = (tx: Tx, account: string, id: string, amount: string) => tx.run`
+  update holds set amount = amount + ${amount}::numeric where account_id = ${account} and id = ${id}`
+
+export const endHold = (tx: Tx, account: string, id: string) => tx.maybe<NewHold>`
+  delete from holds where account_id = ${account} and id = ${id}
+  returning account_id, id, book, kind, reference, amount, made_by`
+
+/** Lists open holds of an account, oldest first. */
+export const holds = (db: Sql, account: string, after: Cursor | null, limit: number) => db.many<HoldRow>`
+  select account_id, id, book, kind, reference, amount, made_by, created_at,
+    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+  from holds
+  where account_id = ${account}
+    and (${after?.time ?? null}::timestamptz is null or (created_at, id) > (${after?.time ?? null}::timestamptz, ${after?.id ?? null}::uuid))
+  order by created_at, id limit ${limit}`
+
+/** Lists open holds of a book in all accounts made before a time, oldest first. */
+export const olderHolds = (db: Sql, book: string, before: Date, limit: number) => db.many<HoldRow>`
+  select account_id, id, book, kind, reference, amount, made_by, created_at, '' as at from holds
+  where book = ${book} and created_at < ${before} order by created_at, id limit ${limit}`
+
+export const balance = (db: Sql, account: string) => db.maybe<{ balance: string; held: string }>`
+  select balance, (select coalesce(sum(amount), 0) from holds where account_id = ${account}) as held
+  from balances where account_id = ${account}`
+
+export const countHolds = async (db: Sql, account: string): Promise<number> =>
+  (await db.one<{ count: number }>`select count(*)::integer as count from holds where account_id = ${account}`).count
+
+/** Key data shown with a transfer. A deleted key has no label. */
+type Maker = { maker: 'operator' | 'api_key' | null; maker_label: string | null }
+
+export type TransferRow = Omit<Transfer, 'account'> & Maker & { created_at: Date; at: string }
+
+export const hasTransfer = async (db: Sql, account: string, id: string): Promise<boolean> =>
+  (await db.maybe`select 1 from transfers where account_id = ${account} and id = ${id}`) !== null
+
+export type Filter = { kind: TransferKind | null; since: Date | null; until: Date | null }
+
+export const page = (
+  db: Sql,
+  account: string,
+  filter: Filter,
+  after: Cursor | null,
+  limit: number,
+) => db.many<TransferRow>`
+  select t.*, coalesce(o.label, k.label) as maker_label,
+    case when o.id is not null then 'operator' when t.made_by is not null then 'api_key' end as maker
+  from (
+  select id, debit, credit, amount, kind, reference, note, made_by, created_at,
+    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+  from transfers
+  where account_id = ${account}
+    and (${filter.kind}::text is null or kind = ${filter.kind})
+    and created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
+    and created_at < coalesce(${filter.until}::timestamptz, 'infinity')
+    and (created_at, id) < (coalesce(${after?.time ?? null}::timestamptz, 'infinity'),
+      coalesce(${after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  order by created_at desc, id desc limit ${limit}) t
+  left join operator_keys o on o.id = t.made_by
+  left join api_keys k on k.account_id = ${account} and k.id = t.made_by
+  order by t.created_at desc, t.id desc`
+
+export type Crossing = { account_id: string; balance: string; low_balance: string; is_low: boolean }
+
+/** Updates and returns the accounts whose balance has crossed their limit since the last run. Skips locked accounts
+ *  until the next run. */
+export const crossings = (tx: Tx, limit: number) => tx.many<Crossing>`
+  with crossed as (
+    select account_id from balances where is_low <> (balance < low_balance) limit ${limit} for update skip locked
+  )
+  update balances b set is_low = not b.is_low from crossed c where b.account_id = c.account_id
+  returning b.account_id, b.balance, b.low_balance, b.is_low`
+
+/** Returns the balance and limit of an account, and the time; null without a limit. */
+export const balanceWithLimit = (sql: Sql, account: string) => sql.maybe<Omit<Crossing, 'is_low'> & { now: Date }>`
+  select account_id, balance, low_balance, app_now() as now from balances
+  where account_id = ${account} and low_balance is not null`

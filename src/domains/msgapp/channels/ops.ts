@@ -1,0 +1,205 @@
+import { mainCountryOf } from '@trunkline/phone/phone.ts'
+import { type InvalidationBus, invalidateTopic } from '../../../platform/db/invalidation-bus.ts'
+import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
+import { forbidden, notFound, Problem } from '../../../platform/http/problem.ts'
+import { parse, uuid } from '../../../platform/lib/id.ts'
+import { longestPrefixMatch, readZones } from '../../../platform/lib/phone-geocoding.ts'
+import { assertOpen } from '../../accounts/ops.ts'
+import { addChannelCallerId, removeChannelCallerId } from '../../callers/ops.ts'
+import { isOnlyUser } from '../../connections/ops.ts'
+import { endPossession, lockNumber, possesses } from '../../possession/ops.ts'
+import { proofOf } from '../runner/drivers.ts'
+import { deleteCredentials } from '../store.ts'
+import { presentStatus } from './channel-presenter.ts'
+import { transition } from './channel-status.ts'
+import * as store from './store.ts'
+
+/** A channel as other domains see it; `id` and `connection` without prefix. */
+export type Channel = {
+  readonly account: string
+  readonly id: string
+  readonly connection: string
+  readonly platform: string
+  readonly number: string
+  readonly name: string
+  readonly enabled: boolean
+  readonly isBusiness: boolean
+  /** Whether a round trip of the last 12 s proves the connection. */
+  readonly isConnected: boolean
+  /** Whether the channel was ever connected. */
+  readonly wasConnected: boolean
+}
+
+const channelFrom = (row: store.ChannelRow): Channel => ({
+  account: row.account_id,
+  id: row.id,
+  connection: row.connection_id,
+  platform: row.platform,
+  number: row.phone_number,
+  name: row.friendly_name,
+  enabled: row.enabled,
+  isBusiness: row.is_business,
+  isConnected: row.connection_status === 'C',
+  wasConnected: row.proof_age !== null,
+})
+
+/**
+ * Finds a channel of an account by its printed id.
+ * @throws the 404 Problem
+ */
+export const channelOf = async (sql: Sql, account: string, printed: string): Promise<Channel> => {
+  const id = parse('WPN', printed)
+  const row = id && (await store.find(sql, account, id))
+  return row ? channelFrom(row) : notFound(`Channel ${printed} does not exist`)
+}
+
+/** Finds a channel of an account by its id without prefix; null if deleted. */
+export const findChannel = async (sql: Sql, account: string, id: string): Promise<Channel | null> => {
+  const row = await store.find(sql, account, id)
+  return row && channelFrom(row)
+}
+
+/** Returns the channel's state as `msgapp.number.status` shows it; null if deleted. */
+export const statusOf = async (sql: Sql, account: string, id: string) => {
+  const row = await store.find(sql, account, id)
+  return row && presentStatus(row)
+}
+
+/**
+ * Finds the channel of an account's connected number.
+ * @throws the 404 Problem
+ */
+export const channelOfNumber = async (sql: Sql, account: string, number: string): Promise<Channel> => {
+  const row = await store.byNumber(sql, account, number)
+  return row ? channelFrom(row) : notFound(`${number} is not a number of this account on the messaging app`)
+}
+
+/** Returns the account that has the number on the messaging app, or null. */
+export const ownerOf = async (sql: Sql, number: string): Promise<string | null> =>
+  (await store.ownerOf(sql, number))?.account_id ?? null
+
+/**
+ * Checks that a channel is connected, for operations that run at once.
+ * @throws the 409 Problem with Retry-After
+ */
+export const requireConnected = ({ number, enabled, isConnected, wasConnected }: Channel): void => {
+  if (isConnected) return
+  if (!enabled) throw new Problem('conflict', `${number} is disconnected: connect it first`, 'channel_disconnected')
+  const [code, seconds] = wasConnected ? ['channel_connecting', '5'] : ['channel_booting', '10']
+  throw new Problem('conflict', `${number} is not connected at the moment`, code, { 'retry-after': seconds })
+}
+
+/** Whether the account may use the number on a connection: its network needs no advance proof, or a proof exists. */
+const isProved = async (
+  tx: Tx,
+  account: string,
+  number: string,
+  { id, kind }: { id: string; kind: string },
+  isSandbox: boolean,
+): Promise<boolean> => {
+  const proof = proofOf(kind)
+  if (proof === 'pairing' || proof === 'simulated') return true
+  // The numbers of a business account belong to the one account it was assigned to.
+  if (proof === 'listing' && (await isOnlyUser(tx, id, account))) return true
+  return await possesses(tx, account, number, isSandbox)
+}
+
+/**
+ * Returns the account's channel of a number that is no longer proved, although its network requires proof.
+ * @param isSandbox whether a number sold by the sandbox counts as proved
+ */
+export const unprovedChannel = async (
+  tx: Tx,
+  account: string,
+  number: string,
+  isSandbox: boolean,
+): Promise<string | null> => {
+  const found = await store.ofNumber(tx, number, account, true)
+  if (!found) return null
+  const connection = { id: found.connection_id, kind: found.platform }
+  return (await isProved(tx, account, number, connection, isSandbox)) ? null : found.id
+}
+
+/**
+ * Creates a channel from a number of an account; it connects at once.
+ * @param isSandbox whether a number sold by the sandbox counts as proved
+ * @returns its id
+ * @throws the 403 Problem if the number is a channel already, or its possession is not proved
+ */
+export const makeChannel = async (
+  tx: Tx,
+  changes: InvalidationBus,
+  account: string,
+  {
+    connection,
+    number,
+    name,
+    isSandbox,
+  }: { connection: { id: string; kind: string }; number: string; name: string; isSandbox: boolean },
+): Promise<string> => {
+  const id = uuid()
+  await assertOpen(tx, account)
+  await lockNumber(tx, number)
+  if (!(await isProved(tx, account, number, connection, isSandbox)))
+    forbidden(
+      `Possession of ${number} is not proved: buy the number, prove it by a code (POST /open/voip/caller-ids), or ask the operator for a grant`,
+      'number_unproved',
+    )
+  const country = mainCountryOf(number) ?? ''
+  const made = await store.create(tx, {
+    account_id: account,
+    id,
+    connection_id: connection.id,
+    platform: connection.kind,
+    phone_number: number,
+    friendly_name: name,
+    iso_country_code: country,
+    timezones: longestPrefixMatch(readZones(), number.slice(1)) ?? [],
+  })
+  // Clients match these words (completions.md part 8).
+  if (!made) forbidden(`${number}: phone number already exists`, 'phone_number_exists')
+  await addChannelCallerId(tx, account, { channel: id, number, name, country })
+  await changes.invalidate(tx, 'msgapp')
+  return id
+}
+
+/** Deletes a channel and publishes it. Its messages stay readable. */
+export const deleteChannel = async (tx: Tx, account: string, id: string, reason: string): Promise<void> => {
+  await transition(tx, null, null, [{ channel: id, phase: 'disconnected', reason }])
+  await store.remove(tx, account, id)
+  await removeChannelCallerId(tx, account, id)
+  await deleteCredentials(tx, id)
+  await invalidateTopic(tx, 'msgapp')
+}
+
+/**
+ * Deletes the channel of a number that changes hands in this transaction. With `endsProofs` also ends its proofs:
+ * after a purchase those of other accounts, after a release all.
+ */
+export const endChannel = async (
+  tx: Tx,
+  number: string,
+  { account, own, endsProofs, reason }: { account: string; own: boolean; endsProofs: boolean; reason: string },
+): Promise<void> => {
+  await lockNumber(tx, number)
+  const found = await store.ofNumber(tx, number, account, own)
+  if (found) await deleteChannel(tx, found.account_id, found.id, reason)
+  if (endsProofs) await endPossession(tx, number, own ? null : account)
+}
+
+/** Counts enabled channels by network and status, for metrics. */
+export const countChannels = (db: Db): Promise<store.Count[]> => store.countAll(db)
+
+/** Whether a connection carries channels of accounts other than these. */
+export const isCarrying = (sql: Sql, connection: string, except: readonly string[] = []): Promise<boolean> =>
+  store.isUsed(sql, connection, except)
+
+/**
+ * Deletes all channels of an account: they are disconnected, and their messages stay readable.
+ * @returns how many
+ */
+export const deleteChannels = async (tx: Tx, account: string, reason: string): Promise<number> => {
+  const ids = await store.idsOf(tx, account)
+  for (const id of ids) await deleteChannel(tx, account, id, reason)
+  return ids.length
+}

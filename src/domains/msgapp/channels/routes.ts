@@ -1,0 +1,140 @@
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { ok, route } from '../../../platform/http/endpoint.ts'
+import { conflict, notFound } from '../../../platform/http/problem.ts'
+import { pageOf } from '../../../platform/http/schema.ts'
+import { phoneNumber } from '../../../platform/http/validation.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
+import type { Services } from '../../../services.ts'
+import { findConnection } from '../../connections/ops.ts'
+import { abilitiesOf, chatKinds } from '../runner/drivers.ts'
+import { presentChannel } from './channel-presenter.ts'
+import { openPairing, transition } from './channel-status.ts'
+import * as c from './contract.ts'
+import { deleteChannel, makeChannel } from './ops.ts'
+import { events } from './status-store.ts'
+import * as store from './store.ts'
+
+const unknown = (printed: string) => notFound(`Channel ${printed} does not exist`)
+
+const channel = async (sql: Sql, account: string, printed: string): Promise<store.ChannelRow> => {
+  const id = parse('WPN', printed)
+  return (id && (await store.find(sql, account, id))) || unknown(printed)
+}
+
+const locked = async (tx: Tx, account: string, printed: string): Promise<store.ChannelRow> => {
+  const id = parse('WPN', printed)
+  return (id && (await store.lock(tx, account, id))) || unknown(printed)
+}
+
+/** Kinds of real networks. */
+const realKinds = chatKinds.filter((kind) => kind !== 'sandbox')
+
+type ChannelParts = Pick<Services, 'db' | 'seal' | 'changes' | 'quotas' | 'sandboxAccounts'>
+
+export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: ChannelParts) => {
+  const connectionBy = async (sql: Sql, account: string, given: string | undefined) => {
+    const known = sandboxAccounts.has(account) ? chatKinds : realKinds
+    const id = given === undefined ? null : parse('CNX', given)
+    const which = id ? { id } : given === undefined ? null : { name: given }
+    const none = given === undefined ? 'No connection to a messaging app is available' : `No connection ${given}`
+    return (await findConnection(sql, known, which, account)) ?? notFound(none)
+  }
+
+  /** Returns the pairing code, while pairing. */
+  const pairingOf = (row: store.ChannelRow) => {
+    if (row.phase !== 'pairing' || !row.sealed_pairing) return null
+    const { qr, code, until } = openPairing(seal, row.id, row.sealed_pairing)
+    return {
+      ...(qr === undefined ? {} : { qr_code: qr }),
+      ...(code === undefined ? {} : { pairing_code: code }),
+      ...(until === undefined ? {} : { expires_at: iso(until) }),
+    }
+  }
+
+  return [
+    route(c.listChannels, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const { status = 'all' } = query
+      const rows = await store.list(db, account.id, status, { limit, offset })
+      const total = await store.count(db, account.id, status)
+      return ok({ numbers: rows.map(presentChannel), count: rows.length, page, total })
+    }),
+
+    route(c.createChannel, async ({ account, body, tx, audit }) => {
+      const number = phoneNumber(body.phone_number)
+      const connection = await connectionBy(tx, account.id, body.connection)
+      const name = body.friendly_name ?? number
+      const id = await makeChannel(tx, changes, account.id, {
+        ...{ connection, number, name },
+        isSandbox: sandboxAccounts.has(account.id),
+      })
+      await quotas.check(tx, account, 'channels', () => store.countUsed(tx, account.id))
+      await audit(tx, { target: print('WPN', id), after: { phone_number: number, friendly_name: name } })
+      return ok({ channel: presentChannel((await store.find(tx, account.id, id)) ?? unknown(id)) })
+    }),
+
+    route(c.getChannel, async ({ account, params }) => {
+      const row = await channel(db, account.id, params.channel_uuid)
+      const { abilities } = await abilitiesOf(db, row.connection_id)
+      return ok({ channel: presentChannel(row), ...(abilities ? { abilities } : {}) })
+    }),
+
+    route(c.getChannelStatus, async ({ account, params }) => {
+      const row = await channel(db, account.id, params.channel_uuid)
+      const { connection_status, enabled, phase, reason, since, proof_age } = row
+      return ok({
+        connection_status,
+        enabled,
+        phase,
+        reason,
+        since: iso(since),
+        ...(proof_age === null ? {} : { proof_age_seconds: Math.max(0, Math.round(proof_age)) }),
+        ...pairingOf(row),
+        events: (await events(db, account.id, row.id)).map(({ name, detail, at }) => ({
+          event: name,
+          detail,
+          at: iso(at),
+        })),
+      })
+    }),
+
+    route(c.getChannelQr, async ({ account, params }) => {
+      const row = await channel(db, account.id, params.channel_uuid)
+      const pairing =
+        pairingOf(row) ?? conflict(`${row.phone_number} is not being paired: it is ${row.phase}`, 'not_pairing')
+      return ok({ connection_status: row.connection_status, ...pairing })
+    }),
+
+    route(c.connectChannel, async ({ account, params, tx }) => {
+      const row = await locked(tx, account.id, params.channel_uuid)
+      const isNew = await store.enable(tx, account.id, row.id, true)
+      if (isNew || row.phase === 'failed') {
+        await transition(tx, seal, null, [
+          { channel: row.id, phase: 'connecting', reason: 'requested through the API' },
+        ])
+        await changes.invalidate(tx, 'msgapp')
+      }
+      return ok({ channel: presentChannel((await store.find(tx, account.id, row.id)) ?? row) })
+    }),
+
+    route(c.disconnectChannel, async ({ account, params, tx }) => {
+      const row = await locked(tx, account.id, params.channel_uuid)
+      if (await store.enable(tx, account.id, row.id, false)) {
+        await transition(tx, seal, null, [
+          { channel: row.id, phase: 'disconnected', reason: 'requested through the API' },
+        ])
+        await changes.invalidate(tx, 'msgapp')
+      }
+      return ok({ channel: presentChannel((await store.find(tx, account.id, row.id)) ?? row) })
+    }),
+
+    route(c.deleteChannel, async ({ account, params, tx, audit }) => {
+      const row = await locked(tx, account.id, params.channel_uuid)
+      await deleteChannel(tx, account.id, row.id, 'the channel was deleted')
+      await audit(tx, { before: { phone_number: row.phone_number, friendly_name: row.friendly_name } })
+      changes.invalidateLocally(tx, 'msgapp')
+      return ok({})
+    }),
+  ]
+}

@@ -1,0 +1,170 @@
+import type { FastifyRequest } from 'fastify'
+import { type HandlerInput, ok, route, routeHotPath, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import { invalid, notFound, Problem, unprocessable } from '../../../platform/http/problem.ts'
+import { isPaged, pageOf } from '../../../platform/http/schema.ts'
+import { phoneNumber } from '../../../platform/http/validation.ts'
+import { parse, print, uuid } from '../../../platform/lib/id.ts'
+import type { ChatCapability, ChatGroupChange, ChatParticipant } from '../../../ports/chat.ts'
+import type { Services } from '../../../services.ts'
+import { type Channel, channelOf, channelOfNumber, requireConnected } from '../channels/ops.ts'
+import { groupOperationWaitMs } from '../limits.ts'
+import { type Answer, requestIdOf, requestOnce, requestOperation, waitForAnswer } from '../operations/requests.ts'
+import { checkPictureUrl } from '../pictures/ops.ts'
+import { type PictureRequest, pictureKey, pictureOperation } from '../pictures/picture-operation.ts'
+import { abilitiesOf } from '../runner/drivers.ts'
+import * as c from './contract.ts'
+import { changeOperation, createOperation, type GroupChange, type GroupCreation } from './group-operations.ts'
+import { presentGroups, presentMember } from './group-presenter.ts'
+import * as store from './store.ts'
+
+const unavailable = (message: string, code: string, seconds: number): never => {
+  throw new Problem('conflict', message, code, { 'retry-after': String(seconds) })
+}
+
+export const groupRoutes = ({ db, outbound }: Services) => {
+  const groupOf = async (account: string, printed: string): Promise<store.GroupRow> => {
+    const id = parse('WAG', printed)
+    return (id && (await store.find(db, account, id))) || notFound(`Group ${printed} does not exist`)
+  }
+
+  const demand = async (connection: string, ability: ChatCapability) =>
+    (await abilitiesOf(db, connection)).require(ability)
+
+  /**
+   * Requests an operation and waits for it.
+   * @throws the Problem of its result
+   */
+  const perform = async <V>(
+    { account, connection, id: channel }: Channel,
+    act: string,
+    payload: GroupCreation | GroupChange,
+    request: FastifyRequest,
+  ): Promise<V> => {
+    const { 'idempotency-key': key } = request.headers
+    const id = typeof key === 'string' ? requestIdOf(account, key, act, { ...payload, channel }) : uuid()
+    const groupBody = {
+      account,
+      connection,
+      channel,
+      act,
+      key: channel,
+      payload: { ...payload },
+      milliseconds: groupOperationWaitMs,
+      id,
+    }
+    await db.begin((tx) => requestOnce(tx, groupBody))
+    const answer: Answer<V> | null = await waitForAnswer<V>(db, id, groupOperationWaitMs + 1_000)
+    if (answer?.outcome === 'done') return answer.value
+    if (answer?.outcome === 'refused')
+      return unprocessable(`The network rejected it: ${answer.reason}`, 'refused_by_network')
+    const why = answer && 'reason' in answer ? answer.reason : 'the network did not answer in time'
+    return unavailable(`The result is unknown: ${why}`, 'channel_busy', 30)
+  }
+
+  const shownOne = async (account: string, id: string) => {
+    const row = (await store.find(db, account, id)) ?? notFound('The group was deleted')
+    const [group] = await presentGroups(db, account, [row])
+    return group ?? notFound('The group was deleted')
+  }
+
+  const changed = async (
+    row: store.GroupRow,
+    change: Exclude<ChatGroupChange, { act: 'picture' }>,
+    request: FastifyRequest,
+  ) => {
+    const channel = await channelOf(db, row.account_id, print('WPN', row.channel_id))
+    await demand(channel.connection, 'group_changes')
+    requireConnected(channel)
+    const { id: group, network_id: networkId } = row
+    if (networkId === null) return unavailable('The group is not created yet', 'group_pending', 5)
+    return await perform<readonly ChatParticipant[]>(channel, changeOperation, { group, networkId, change }, request)
+  }
+
+  const members =
+    (act: 'add' | 'remove' | 'promote' | 'demote') =>
+    async ({ account, params, body, request }: HandlerInput<typeof c.addParticipant>) => {
+      const row = await groupOf(account.id, params.group_uuid)
+      const numbers = [...new Set(body.participants.map(phoneNumber))]
+      const told = await changed(row, { act, numbers }, request)
+      const group = await shownOne(account.id, row.id)
+      const participants = told.map(({ number, code, message, invited }) => [
+        number,
+        group.participants[number] && code === 200
+          ? { ...group.participants[number], statusCode: code, message }
+          : presentMember({ status_code: code, message, is_admin: false, is_creator: false, invited }),
+      ])
+      return ok({ group, participants: Object.fromEntries(participants) })
+    }
+
+  return [
+    routeHotPath(c.createGroup, async ({ account, body: { from_number, group }, request }) => {
+      const channel = await channelOfNumber(db, account.id, phoneNumber(from_number))
+      const participants = [...new Set(group.participants.map(phoneNumber))].filter((one) => one !== channel.number)
+      if (participants.length === 0) invalid('group.participants must name a number other than from_number')
+      await demand(channel.connection, 'groups')
+      requireConnected(channel)
+      const { name, description = null } = group
+      const id = await perform<string>(
+        channel,
+        createOperation,
+        { number: channel.number, name, description, participants },
+        request,
+      )
+      const made = await shownOne(account.id, id)
+      const isIn = (number: string) => made.participants[number]?.statusCode === 200
+      return ok({
+        group: made,
+        accepted_numbers: participants.filter(isIn),
+        unaccepted_numbers: participants.filter((number) => !isIn(number)),
+      })
+    }),
+
+    route(c.listGroups, async ({ account, params, query }) => {
+      const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
+      const { page, limit, offset } = pageOf(query)
+      const part = isPaged(query) ? { limit, offset } : { limit: null, offset: 0 }
+      const rows = await store.list(db, account.id, channel.id, part)
+      const total = isPaged(query) ? await store.total(db, account.id, channel.id) : rows.length
+      return ok({ data: await presentGroups(db, account.id, rows), count: rows.length, page, total })
+    }),
+
+    route(c.getGroup, async ({ account, params }) => {
+      const group = await shownOne(account.id, (await groupOf(account.id, params.group_uuid)).id)
+      return ok({ group, data: group })
+    }),
+
+    routeHotPath(c.addParticipant, members('add')),
+    routeHotPath(c.removeParticipant, members('remove')),
+    routeHotPath(c.promoteParticipant, members('promote')),
+    routeHotPath(c.demoteParticipant, members('demote')),
+
+    routeHotPath(c.setGroupDescription, async ({ account, params, body, request }) => {
+      const row = await groupOf(account.id, params.group_uuid)
+      await changed(row, { act: 'description', text: body.description }, request)
+      return ok({ group: await shownOne(account.id, row.id) })
+    }),
+
+    routeWithPreparation(
+      c.setGroupPicture,
+      async ({ account, params, body, request }) => {
+        const row = await groupOf(account.id, params.group_uuid)
+        await demand(row.connection_id, 'group_changes')
+        await checkPictureUrl(outbound.of(request.isSandbox), body.url)
+        return row
+      },
+      async ({ body: { url }, tx, prepared: row }) => {
+        const { account_id: account, connection_id: connection, channel_id: channel, network_id: group } = row
+        const payload: PictureRequest = { url, group }
+        await requestOperation(tx, {
+          account,
+          connection,
+          channel,
+          act: pictureOperation,
+          key: pictureKey(row.id),
+          payload: { ...payload },
+        })
+        return ok({ batched: true })
+      },
+    ),
+  ]
+}

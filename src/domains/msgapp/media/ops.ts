@@ -1,0 +1,266 @@
+import { rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { PassThrough, type Readable } from 'node:stream'
+import type { Config } from '../../../config.ts'
+import type { Db, Tx } from '../../../platform/db/sql.ts'
+import { Problem } from '../../../platform/http/problem.ts'
+import type { Quotas } from '../../../platform/http/quotas.ts'
+import { type Job, Retry } from '../../../platform/jobs/job-kind.ts'
+import type { Clock } from '../../../platform/lib/clock.ts'
+import { mediaCipher } from '../../../platform/lib/encrypted-file.ts'
+import { type ByteRange, type FileStore, makeFolderStore } from '../../../platform/lib/file-store.ts'
+import type { Outbound, OutboundPair } from '../../../platform/lib/outbound.ts'
+import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
+import { makeS3Store } from '../../../platform/lib/s3-store.ts'
+import type { Seal } from '../../../platform/lib/secret.ts'
+import { makeSignedLinks, type SignedLinks } from '../../../platform/lib/signed-links.ts'
+import type { ChatNetwork } from '../../../ports/chat.ts'
+import type { ChatFile } from '../../../ports/chat-message.ts'
+import { maxSourceSilenceMs } from '../limits.ts'
+import { snoozeForNetwork, type TimedJob } from '../operations/snooze.ts'
+import { type FetchLimiter, makeFetchLimiter, raceSignal } from './fetch-limiter.ts'
+import { requestDeletion } from './media-gc.ts'
+import { maxBytes, mimeOf, typeOf } from './media-types.ts'
+import { processFolder, removePartial, spool, TooLarge } from './spool.ts'
+import * as store from './store.ts'
+
+export type MediaDeps = {
+  readonly db: Db
+  readonly config: Pick<Config, 'home' | 'mediaStore' | 'encryptFiles'>
+  readonly outbound: OutboundPair
+  readonly sandboxAccounts: { has(account: string): boolean }
+  readonly quotas: Quotas
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly publicUrl: () => string
+}
+
+/** A stored file, or the permanent failure. */
+export type FetchResult =
+  | { readonly file: ChatFile }
+  | { readonly failure: { readonly code: string; readonly reason: string } }
+
+export type Media = {
+  readonly links: SignedLinks
+  /** Limits concurrent fetches. */
+  readonly fetchLimiter: FetchLimiter
+  find(account: string, id: string): Promise<store.MediaRow | null>
+  /**
+   * Reads a stored file, or a range of it.
+   * @throws Unreadable if it is encrypted and cannot be decrypted
+   */
+  read(file: StoredMedia, span?: ByteRange): Promise<Readable>
+  /**
+   * Ensures that a file is in the store. Fetches it once, from its URL or from its network.
+   * @param job the requester
+   * @throws Retry on a temporary failure, Later if no slot is free
+   */
+  fetch(job: FetchJob, id: string, network: ChatNetwork, signal: AbortSignal): Promise<FetchResult>
+  /** Marks a file as failed: it will not be fetched any more. */
+  markFailed(tx: Tx, account: string, id: string, reason: string): Promise<void>
+  /** Deletes the bytes with this digest from the store, unless a message has them. */
+  discard(account: string, digest: Buffer): Promise<void>
+}
+
+/** A file whose bytes are in the store. */
+export type StoredMedia = store.MediaRow & { readonly key: string }
+
+type FetchJob = TimedJob & Pick<Job, 'account'>
+
+type FetchSource = { readonly body: Readable; readonly type: string | null; readonly length: number | null }
+
+/** The retry finds out which of the two happened. */
+const overtaken = () => new Retry('the file was fetched or given up meanwhile', 1)
+
+/** A permanent failure. */
+class Unavailable extends Error {}
+
+const retryableStatuses = new Set([408, 425, 429])
+
+const fromAddress = async (outbound: Outbound, url: string, signal: AbortSignal): Promise<FetchSource> => {
+  const answer = await outbound.get({ url, idleMs: maxSourceSilenceMs, signal }).catch((error: unknown) => {
+    if (error instanceof OutboundError && error.code === 'refused') throw new Unavailable(`its URL ${error.message}`)
+    throw new Retry(error instanceof Error ? error.message : String(error), 5)
+  })
+  const { status, retryAfter } = answer
+  if (status === 200) return answer
+  answer.body.destroy()
+  if (status < 500 && !retryableStatuses.has(status)) throw new Unavailable(`its URL answered ${status}`)
+  throw new Retry(`its URL answered ${status}`, Math.min(Number(retryAfter) || 5, 300))
+}
+
+const fromNetwork = async (
+  job: FetchJob,
+  network: ChatNetwork,
+  channel: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<FetchSource> => {
+  if (!network.media) throw new Unavailable('the network keeps no files')
+  const answer = await raceSignal(signal, network.media(channel, id))
+  if (answer.outcome === 'refused') throw new Unavailable(answer.reason)
+  if (answer.outcome === 'later') return snoozeForNetwork(job, answer)
+  if (answer.outcome !== 'done') throw new Retry(answer.reason, 5)
+  return { body: answer.value.body, type: answer.value.mimeType, length: null }
+}
+
+/** Creates a stream that opens its source when it is first read. */
+const lazily = (open: () => Promise<Readable>): Readable => {
+  const through = new PassThrough()
+  open().then(
+    (stream) => stream.once('error', (error) => through.destroy(error)).pipe(through),
+    (error: unknown) => through.destroy(error instanceof Error ? error : new Error(String(error))),
+  )
+  return through
+}
+
+const keyOf = (account: string, name: string): string => `${account}/${name.slice(0, 2)}/${name}`
+
+/**
+ * Key suffix of encrypted files. The key is in the database, so write access to the store cannot substitute a plain
+ * file.
+ */
+const encryptedEnding = '.enc'
+const encryptedType = 'application/octet-stream'
+
+const homeOf = ({ home }: Pick<Config, 'home'>): string => join(resolve(home), 'media')
+
+const fileStoreOf = (config: MediaDeps['config']): FileStore =>
+  config.mediaStore?.startsWith('s3://')
+    ? makeS3Store(config.mediaStore)
+    : makeFolderStore(config.mediaStore ?? homeOf(config))
+
+export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config)): Media => {
+  const { db, outbound, quotas, sandboxAccounts, seal, config } = parts
+  const home = homeOf(config)
+  const arriving = join(home, 'arriving')
+  const spooled = join(arriving, processFolder)
+  const links = makeSignedLinks(parts, 'media', (id) => `/media/${id}`)
+  const fetchLimiter = makeFetchLimiter()
+  // Removes partial files of earlier processes.
+  const swept = removePartial(arriving)
+
+  const cipher = mediaCipher(seal)
+  const plainKeyOf = (account: string, digest: Buffer) => keyOf(account, digest.toString('hex'))
+  const encryptedKeyOf = (account: string, digest: Buffer) =>
+    keyOf(account, cipher.nameOf(account, digest)) + encryptedEnding
+
+  const read: Media['read'] = ({ account_id: account, key, size }, span) =>
+    key.endsWith(encryptedEnding)
+      ? cipher.open((part) => fileStore.get(key, part), { account, place: key, size: size ?? 0 }, span)
+      : fileStore.get(key, span)
+
+  const fileOf = (row: StoredMedia): ChatFile => ({
+    type: row.type,
+    mimeType: row.mime_type,
+    name: row.name,
+    size: row.size ?? 0,
+    url: links.urlOf(row.account_id, row.id),
+    open: () => lazily(() => read(row)),
+  })
+
+  const fetchFile = async (
+    job: FetchJob,
+    row: store.MediaRow,
+    network: ChatNetwork,
+    signal: AbortSignal,
+  ): Promise<ChatFile> => {
+    const full = await quotas.storageExhausted(db, row.account_id)
+    if (full) throw full
+    const isOurs = 'url' in row.source && row.type === 'document'
+    const opened =
+      'url' in row.source
+        ? await fromAddress(outbound.of(sandboxAccounts.has(row.account_id)), row.source.url, signal)
+        : await fromNetwork(job, network, row.channel_id, row.source.id, signal)
+    const { body, length } = opened
+    const given = mimeOf(opened.type, row.name)
+    const mime = given === 'application/octet-stream' ? row.mime_type : given
+    const type = isOurs ? typeOf(mime) : row.type
+    if (length !== null && length > maxBytes[type]) {
+      body.destroy()
+      throw new Unavailable(`it has ${length} bytes, and the limit for its type is ${maxBytes[type]}`)
+    }
+    await swept
+    const { account_id: account, id } = row
+    const encryption = config.encryptFiles ? cipher.encrypt(account) : null
+    const file = await spool(spooled, body, maxBytes[type], signal, encryption).catch((error: unknown) => {
+      if (error instanceof TooLarge) throw new Unavailable(error.message)
+      throw new Retry(error instanceof Error ? error.message : String(error), 5)
+    })
+    const { path, digest } = file
+    const key = (encryption ? encryptedKeyOf : plainKeyOf)(account, digest)
+    try {
+      if (!(await claim(account, id, digest))) throw overtaken()
+      if (encryption) await fileStore.put(key, await encryption.finish(path, key), encryptedType)
+      else await fileStore.put(key, file, mime)
+    } finally {
+      await rm(path, { force: true })
+    }
+    const stored = await db.begin(async (tx) => {
+      const stored = await store.markStored(tx, account, id, { type, mime, ...file, key })
+      if (!stored) await requestDeletion(tx, account, digest)
+      else await quotas.checkBytes(tx, account)
+      return stored
+    })
+    if (!stored) throw overtaken()
+    return fileOf({ ...stored, key })
+  }
+
+  /**
+   * Records the digest before the file is in the store, so that no deletion takes it for unused. Other bytes of an
+   * earlier attempt are deleted.
+   */
+  const claim = (account: string, id: string, digest: Buffer) =>
+    db.begin(async (tx) => {
+      await store.lockDigestShared(tx, account, digest)
+      const locked = await store.lockUnfetched(tx, account, id)
+      if (!locked) return false
+      await store.recordDigest(tx, account, id, digest)
+      if (locked.digest && !locked.digest.equals(digest)) await requestDeletion(tx, account, locked.digest)
+      return true
+    })
+
+  const markFailed: Media['markFailed'] = async (tx, account, id, reason) => {
+    const given = await store.markFailed(tx, account, id, reason.slice(0, 300))
+    if (given?.digest) await requestDeletion(tx, account, given.digest)
+  }
+
+  return {
+    links,
+    fetchLimiter: fetchLimiter,
+    find: (account, id) => store.find(db, account, id),
+    read,
+    fetch: async (job, id, network, signal) => {
+      const account = job.account ?? ''
+      const row = await store.find(db, account, id)
+      const failure = (reason: string) => ({ failure: { code: 'media_unavailable', reason } })
+      if (!row) return failure('the file does not exist')
+      if (row.error !== null) {
+        // A crashed attempt may have stored its bytes after they were searched for.
+        const { digest } = row
+        if (digest) await db.begin((tx) => requestDeletion(tx, account, digest))
+        return failure(row.error)
+      }
+      const { key } = row
+      if (key !== null) return { file: fileOf({ ...row, key }) }
+      try {
+        return { file: await fetchLimiter.run(job, signal, (until) => fetchFile(job, row, network, until)) }
+      } catch (error) {
+        // The only Problem thrown here is the account's storage quota.
+        if (!(error instanceof Unavailable || error instanceof Problem)) throw error
+        await db.begin((tx) => markFailed(tx, account, id, error.message))
+        return failure(error.message.slice(0, 300))
+      }
+    },
+    markFailed: markFailed,
+    discard: (account, digest) =>
+      db.begin(async (tx) => {
+        await store.lockDigestExclusive(tx, account, digest)
+        if (await store.isUsed(tx, account, digest)) return
+        // The setting may have changed between two messages with the same file.
+        for (const keyOf of [plainKeyOf, encryptedKeyOf]) await fileStore.delete(keyOf(account, digest))
+        for (const name of cipher.formerNamesOf(account, digest))
+          await fileStore.delete(keyOf(account, name) + encryptedEnding)
+      }),
+  }
+}

@@ -1,0 +1,78 @@
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { ChatMediaType } from '../../../ports/chat-message.ts'
+
+export type MediaRow = {
+  account_id: string
+  id: string
+  channel_id: string
+  type: ChatMediaType
+  mime_type: string
+  name: string
+  size: number | null
+  /** Source of the file. */
+  source: { url: string } | { id: string }
+  /** Key in the store; null until the file is there. */
+  key: string | null
+  /** Digest of the stored bytes, or of those on their way into the store. */
+  digest: Buffer | null
+  error: string | null
+}
+
+export const find = (sql: Sql, account: string, id: string) =>
+  sql.maybe<MediaRow>`select * from msgapp_media where account_id = ${account} and id = ${id}`
+
+export type StoredFile = { type: ChatMediaType; mime: string; size: number; digest: Buffer; key: string }
+
+/** Takes the shared lock of a digest, before storing or reading a file. Waits for a deletion. */
+export const lockDigestShared = (tx: Tx, account: string, digest: Buffer) => tx.run`
+  select pg_advisory_xact_lock_shared(hashtextextended('msgapp media ' || ${account} || ${digest.toString('hex')}, 0))`
+
+/** Takes the exclusive lock of a digest, before deleting its bytes. */
+export const lockDigestExclusive = (tx: Tx, account: string, digest: Buffer) => tx.run`
+  select pg_advisory_xact_lock(hashtextextended('msgapp media ' || ${account} || ${digest.toString('hex')}, 0))`
+
+/** Locks a file that is still to be fetched. Null if it was fetched or has failed meanwhile. */
+export const lockUnfetched = (tx: Tx, account: string, id: string) => tx.maybe<{ digest: Buffer | null }>`
+  select digest from msgapp_media where account_id = ${account} and id = ${id} and key is null and error is null for update`
+
+/** Records the digest before the file is in the store. */
+export const recordDigest = (tx: Tx, account: string, id: string, digest: Buffer) =>
+  tx.run`update msgapp_media set digest = ${digest} where account_id = ${account} and id = ${id}`
+
+/** Whether any file without a failure has this digest, stored or about to be. */
+export const isUsed = async (tx: Tx, account: string, digest: Buffer): Promise<boolean> =>
+  (await tx.maybe`
+    select from msgapp_media where account_id = ${account} and digest = ${digest} and error is null limit 1`) !== null
+
+/** Marks a file as stored. Null if it has failed, or has other bytes, meanwhile. */
+export const markStored = (sql: Sql, account: string, id: string, file: StoredFile) => sql.maybe<MediaRow>`
+  update msgapp_media set type = ${file.type}, mime_type = ${file.mime}, size = ${file.size}, key = ${file.key}
+  where account_id = ${account} and id = ${id} and digest = ${file.digest} and error is null returning *`
+
+/**
+ * Marks a file as failed.
+ * @returns null if it is stored already; otherwise the digest of bytes that may be on their way into the store
+ */
+export const markFailed = (sql: Sql, account: string, id: string, reason: string) => sql.maybe<{
+  digest: Buffer | null
+}>`
+  update msgapp_media set error = ${reason} where account_id = ${account} and id = ${id} and key is null
+  returning digest`
+
+/** Expires files older than `days`, at most `most` of the oldest. */
+export const expireOld = (tx: Tx, days: number, most: number) => tx.many<{ account_id: string; digest: Buffer }>`
+  update msgapp_media m set error = ${`files are kept for ${days} days`}
+  from (
+    select account_id, id from msgapp_media
+    where key is not null and error is null and created_at < app_now() - make_interval(days => ${days})
+    order by created_at limit ${most} for update skip locked
+  ) old
+  where m.account_id = old.account_id and m.id = old.id
+  returning m.account_id, m.digest`
+
+/** Whether at least this many jobs of a kind exist, in whatever state. */
+export const hasJobs = async (tx: Tx, kind: string, count: number): Promise<boolean> =>
+  (await tx.maybe`select from jobs where kind = ${kind} offset ${count - 1} limit 1`) !== null
+
+export const inSeconds = async (tx: Tx, seconds: number): Promise<Date> =>
+  (await tx.one<{ at: Date }>`select app_now() + make_interval(secs => ${seconds}) as at`).at

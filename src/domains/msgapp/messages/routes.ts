@@ -1,0 +1,307 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { badCursor, type Cursors, cursorsOf } from '../../../platform/http/cursor.ts'
+import { ok, route, routeHotPathWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { conflict, invalid, notFound, unprocessable } from '../../../platform/http/problem.ts'
+import { pageOf } from '../../../platform/http/schema.ts'
+import { phoneNumber } from '../../../platform/http/validation.ts'
+import { cancelJob } from '../../../platform/jobs/ops.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { isCursorTime, readParts, writeParts } from '../../../platform/lib/cursor.ts'
+import { parse, print, uuid } from '../../../platform/lib/id.ts'
+import type { Services } from '../../../services.ts'
+import { contactsByNumber } from '../../contacts/ops.ts'
+import { channelOf, channelOfNumber } from '../channels/ops.ts'
+import { deletionWaitMs } from '../limits.ts'
+import { nameOf } from '../media/media-types.ts'
+import { requestOperation, waitForAnswer } from '../operations/requests.ts'
+import * as c from './contract.ts'
+import { type MessageRow, presentMessage } from './message-presenter.ts'
+import * as rows from './message-query-store.ts'
+import { deleteMessages } from './outbound/delete-operation.ts'
+import { groupPeer, peerOf, readSessionKey, sessionKey } from './peer.ts'
+import { markRead } from './reading/mark-read.ts'
+import * as store from './store.ts'
+
+type SendRequest = {
+  readonly to_number?: string
+  readonly to_group_uuid?: string
+  readonly to_remote_id?: string
+  readonly text?: string
+  readonly url?: string
+  readonly pin?: object
+  readonly template?: { readonly parameters?: readonly string[]; readonly components?: readonly object[] }
+}
+
+const checkSendRequest = ({
+  to_number,
+  to_group_uuid,
+  to_remote_id,
+  text = '',
+  url,
+  pin,
+  template,
+}: SendRequest): void => {
+  if ([to_number, to_group_uuid, to_remote_id].filter((to) => to !== undefined).length !== 1)
+    invalid('Give exactly one of to_number, to_group_uuid and to_remote_id')
+  if (template) {
+    if (to_group_uuid !== undefined) invalid('A template needs to_number or to_remote_id')
+    if (text !== '' || url !== undefined || pin !== undefined)
+      invalid('A template cannot be combined with text, url or pin')
+    if (template.parameters && template.components) invalid('template takes parameters or components, not both')
+    return
+  }
+  if (text === '' && url === undefined && pin === undefined) invalid('Give at least one of text, url, pin and template')
+}
+
+type PagedQuery = Parameters<typeof pageOf>[0] & { cursor?: string }
+
+/** Start of a page. One extra row is read, to know whether another page follows. */
+const startOf = (cursors: Cursors, query: PagedQuery) => {
+  const { page, limit, offset } = pageOf(query)
+  const after = cursors.read(query.cursor)
+  return { page, limit, start: { after, offset: after ? 0 : offset, limit: limit + 1 } }
+}
+
+/** Parses a cursor of conversations, which have no ids of their own. */
+const parsePosition = (cursor: string): { time: string; id: string } => {
+  const [time = '', id = ''] = readParts(c.listConversations.id, cursor, 2) ?? badCursor()
+  return isCursorTime(time) && id !== '' ? { time, id } : badCursor()
+}
+
+const channelCursors = cursorsOf(c.listMessages)
+const peerCursors = cursorsOf(c.getConversation)
+const groupCursors = cursorsOf(c.listGroupMessages)
+
+export const messageRoutes = ({ db, outbound, chat }: Services) => {
+  const { accept, senders, loadViewContext } = chat
+
+  const presented = async (sql: Sql, list: readonly MessageRow[]) => {
+    const context = await loadViewContext(sql, list)
+    return list.map((row) => presentMessage(row, context))
+  }
+
+  const pageFrom = async (
+    cursors: Cursors,
+    query: PagedQuery,
+    place: { account: string; id: string },
+    peer: string | null,
+  ) => {
+    const { page, limit, start } = startOf(cursors, query)
+    const read = peer === null ? rows.listByChannel(db, place, start) : rows.listByPeer(db, place, peer, start)
+    const counted = query.cursor === undefined ? rows.total(db, place, peer) : null
+    const [found, total] = await Promise.all([read, counted])
+    const list = found.slice(0, limit)
+    const last = list.at(-1)
+    return ok({
+      count: list.length,
+      page,
+      ...(total === null ? {} : { total }),
+      messages: await presented(db, list),
+      ...(found.length > limit && last ? { next_cursor: cursors.write({ time: last.exact, id: last.id }) } : {}),
+    })
+  }
+
+  const unknown = (printed: string) => notFound(`Message ${printed} does not exist in this conversation`)
+
+  /** Finds a message by its ids. A person may be named by the network's id even after their number is known. */
+  const messageOf = async (sql: Sql, account: string, key: string, printed: string): Promise<MessageRow> => {
+    const id = parse('MSG', printed)
+    const place = readSessionKey(key)
+    const row = id && place && (await rows.find(sql, account, id))
+    if (!row || row.channel_id !== place.channel) return unknown(printed)
+    if (place.peer === row.peer || place.peer === row.remote_id) return row
+    const former = await rows.movedTo(sql, { account, id: place.channel }, place.peer)
+    return former === row.peer ? row : unknown(printed)
+  }
+
+  /** Whether the message was still queued; its job is cancelled, and no one receives it. */
+  const isUnsent = async (tx: Tx, row: MessageRow): Promise<boolean> =>
+    row.sent_by === 'api' && row.network_id === null && (await cancelJob(tx, row.id))
+
+  const groupOf = async (sql: Sql, account: string, printed: string) => {
+    const id = parse('WAG', printed)
+    return (id && (await rows.group(sql, account, id))) || notFound(`Group ${printed} does not exist`)
+  }
+
+  return [
+    routeHotPathWithPreparation(
+      c.sendMessage,
+      async ({ body, request }) => {
+        checkSendRequest(body)
+        const fault = body.url === undefined ? null : await outbound.of(request.isSandbox).check(body.url)
+        if (fault !== null) invalid(`url ${fault}`, 'url_refused')
+      },
+      async ({ account, body, tx }) => {
+        const sql = tx ?? db
+        const sender = senders.of(account.id, phoneNumber(body.from_number), sql)
+        const channel = sender instanceof Promise ? await sender : sender
+        const group = body.to_group_uuid === undefined ? null : await groupOf(sql, account.id, body.to_group_uuid)
+        if (group && group.channel !== channel.id) notFound(`${channel.number} is not in group ${body.to_group_uuid}`)
+        const { abilities } = channel
+        abilities.require('send')
+        if (group) abilities.require('groups')
+        if (body.url !== undefined) abilities.require('media')
+        if (body.pin) abilities.require('location')
+        if (body.template) abilities.require('templates')
+        const remote = body.to_remote_id ?? null
+        const known =
+          remote === null ? null : await rows.peerByRemote(sql, { account: account.id, id: channel.id }, remote)
+        if (remote !== null && !known) notFound(`No person with the id ${remote} has written to ${channel.number}`)
+        const number = body.to_number === undefined ? (known?.number ?? null) : phoneNumber(body.to_number)
+        if (number === channel.number) unprocessable(`to_number is ${number} itself`, 'own_number')
+        const networkId = group?.network_id ?? null
+        if (group && networkId === null) conflict(`${body.to_group_uuid} is still being created`, 'group_pending')
+        const id = uuid()
+        await accept.message(
+          {
+            account: account.id,
+            id,
+            channel: channel.id,
+            connection: channel.connection,
+            peer: group ? groupPeer(group.id, networkId) : (known?.peer ?? peerOf(number ?? '')),
+            number,
+            remote,
+            group: group && networkId !== null ? { id: group.id, networkId } : null,
+            text: body.text || null,
+            pin: body.pin ? JSON.stringify(body.pin) : null,
+            template: body.template ? JSON.stringify(body.template) : null,
+            media: body.url === undefined ? null : { id: uuid(), url: body.url, name: nameOf(body.url) },
+          },
+          tx,
+        )
+        return ok({ message_uuid: print('MSG', id), batched: true as const })
+      },
+    ),
+
+    route(c.getMessage, async ({ account, params }) => {
+      const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
+      return ok({ message: presentMessage(row, await loadViewContext(db, [row])) })
+    }),
+
+    route(c.readConversation, async ({ account, params, body, tx }) => {
+      const key = params.session_key
+      const none = () => notFound(`Conversation ${key} does not exist`)
+      const place = readSessionKey(key) ?? none()
+      const found = body.message_uuid === undefined ? null : await messageOf(tx, account.id, key, body.message_uuid)
+      const there = { account: account.id, id: place.channel }
+      const peer =
+        found?.peer ??
+        (await rows.peerByRemote(tx, there, place.peer))?.peer ??
+        (await rows.currentPeer(tx, there, place.peer))
+      const done =
+        (await markRead(tx, { account: account.id, channel: place.channel, peer }, found?.id ?? null)) ?? none()
+      return ok({ unread_count: done.unread, batched: done.isTold })
+    }),
+
+    routeWithoutTransaction(c.deleteMessage, async ({ account, params }) => {
+      const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
+      const { network_id: networkId } = row
+      const channel = await rows.channelById(db, account.id, row.channel_id)
+      const forgotten = async (tx: Tx, reach: 'everyone' | 'us') =>
+        (await deleteMessages(tx, [{ account: account.id, id: row.id, reach }])) ? reach : unknown(params.message_uuid)
+      const begun = await db.begin(async (tx) => {
+        if (await isUnsent(tx, row)) return { reach: await forgotten(tx, 'everyone') }
+        if (!channel || networkId === null || row.direction === 'inbound') return { reach: await forgotten(tx, 'us') }
+        const { group_network_id: group, remote_number: number, remote_id: remote } = row
+        const from = group === null ? { number: number ?? '', remote } : { group }
+        const payload = { message: row.id, networkId, from }
+        const { account: owner, id, connection } = channel
+        const wish = { account: owner, connection, channel: id, act: 'remove', payload, milliseconds: deletionWaitMs }
+        return { asked: await requestOperation(tx, wish) }
+      })
+      const { message_uuid } = params
+      if ('reach' in begun) return ok({ message_uuid, deleted_for: begun.reach })
+      const answer = await waitForAnswer<'everyone' | 'us'>(db, begun.asked, deletionWaitMs)
+      if (answer?.outcome === 'done') return ok({ message_uuid, deleted_for: answer.value })
+      // The network did not answer: the message is deleted here only, unless the answer has just arrived.
+      const reach = await db.begin(async (tx) =>
+        (await deleteMessages(tx, [{ account: account.id, id: row.id, reach: 'us' }]))
+          ? 'us'
+          : store.deletionReachOf(tx, account.id, row.id),
+      )
+      return ok({ message_uuid, deleted_for: reach ?? unknown(params.message_uuid) })
+    }),
+
+    route(c.listMessages, async ({ account, params, query }) => {
+      const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
+      return pageFrom(channelCursors, query, { account: account.id, id: channel.id }, null)
+    }),
+
+    route(c.getConversation, async ({ account, params, query }) => {
+      const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
+      const place = { account: account.id, id: channel.id }
+      const number = e164(params.remote.replace(/@c\.us$/, ''))
+      const known =
+        number === null
+          ? await rows.peerByRemote(db, place, params.remote)
+          : { peer: await rows.currentPeer(db, place, peerOf(number)) }
+      if (!known && !params.remote.includes('@'))
+        unprocessable(
+          `${params.remote} is neither a phone number nor the id of a person who wrote`,
+          'invalid_phone_number',
+        )
+      return pageFrom(peerCursors, query, place, known?.peer ?? params.remote)
+    }),
+
+    route(c.listGroupMessages, async ({ account, params, query }) => {
+      const group = await groupOf(db, account.id, params.group_uuid)
+      const place = { account: account.id, id: group.channel }
+      return pageFrom(groupCursors, query, place, groupPeer(group.id, group.network_id))
+    }),
+
+    route(c.listConversations, async ({ account, params, query }) => {
+      const channel = await channelOf(db, account.id, params.channel_uuid)
+      const place = { account: account.id, id: channel.id }
+      const { page, limit, offset } = pageOf(query)
+      const after = query.cursor === undefined ? null : parsePosition(query.cursor)
+      const start = { after, offset: after ? 0 : offset, limit: limit + 1 }
+      const number = query.phone_number === undefined ? null : phoneNumber(query.phone_number)
+      const [found, { total }] = await Promise.all([
+        rows.sessions(db, place, number, start),
+        rows.sessionCount(db, place, number),
+      ])
+      const list = found.slice(0, limit)
+      const last = list.at(-1)
+      const newest = await presented(
+        db,
+        await rows.byId(
+          db,
+          [account.id],
+          list.map((row) => row.last_message_id),
+        ),
+      )
+      const messages = new Map(newest.map((message) => [message.id, message]))
+      const contacts = await contactsByNumber(
+        db,
+        list.flatMap(({ number }) => (number === null ? [] : [{ account: account.id, number }])),
+      )
+      return ok({
+        count: list.length,
+        page,
+        total,
+        sessions: list.map((row) => {
+          const message = messages.get(print('MSG', row.last_message_id))
+          const contact = contacts.get(`${account.id} ${row.number}`)
+          return {
+            session_key: sessionKey(row.channel_id, row.peer),
+            channel_uuid: print('WPN', row.channel_id),
+            channel_phone_number: channel.number,
+            ...(row.number === null ? {} : { remote_phone_number: row.number }),
+            ...(row.number === null && row.remote_id !== null ? { remote_id: row.remote_id } : {}),
+            ...(row.pushname ? { pushname: row.pushname } : {}),
+            ...(row.group_id ? { group_uuid: print('WAG', row.group_id) } : {}),
+            ...(row.group_name ? { name: row.group_name } : {}),
+            ...(contact ? { contact } : {}),
+            unread_count: row.unread,
+            last_activity_at: iso(row.last_at),
+            ...(message ? { last_message: message } : {}),
+          }
+        }),
+        ...(found.length > limit && last
+          ? { next_cursor: writeParts(c.listConversations.id, [last.exact, last.peer]) }
+          : {}),
+      })
+    }),
+  ]
+}

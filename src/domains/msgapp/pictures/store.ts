@@ -1,0 +1,13 @@
+import type { Tx } from '../../../platform/db/sql.ts'
+import { uuid } from '../../../platform/lib/id.ts'
+
+/** Logs a channel event; the newest ten are kept. */
+export const logEvent = (tx: Tx, account: string, channel: string, name: string, detail: string) => tx.run`
+  with noted as (
+    insert into msgapp_link_events (account_id, channel_id, id, name, detail, at)
+    values (${account}, ${channel}, ${uuid()}, ${name}, ${detail.slice(0, 500)}, app_now())
+  )
+  delete from msgapp_link_events e using (
+    select id from msgapp_link_events where account_id = ${account} and channel_id = ${channel} order by id desc offset 9
+  ) o
+  where e.account_id = ${account} and e.channel_id = ${channel} and e.id = o.id`

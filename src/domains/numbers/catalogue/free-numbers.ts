@@ -1,0 +1,48 @@
+import type { Db } from '../../../platform/db/sql.ts'
+import { invalid } from '../../../platform/http/problem.ts'
+import * as inventory from '../purchase/inventory-store.ts'
+
+/**
+ * Free numbers that one search by digits examines. Measured: 20,000 take about 5 ms; all of a group of a million took
+ * 150 ms. An index over three digits each made an import five times as slow.
+ */
+const maxExamined = 20_000
+
+const firstPosition: inventory.InventoryPosition = { shuffle: -2_147_483_648, number: '' }
+
+type FreePage = {
+  numbers: string[]
+  total: number
+  /** Cursor of the next page; null at the end. */
+  next: string | null
+}
+
+/**
+ * Returns a page of a group's free numbers in a stable order. A search by digits examines the next `maxExamined` numbers; in
+ * a larger group it continues by cursor.
+ * @param free number of free numbers in the group
+ * @throws the 400 Problem for a cursor that is not of this list
+ */
+export const freeNumbers = async (
+  db: Db,
+  group: { id: string; free: number },
+  digits: string,
+  cursor: string | null,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<FreePage> => {
+  const isSearch = digits !== ''
+  const from = cursor === null ? firstPosition : await inventory.positionOf(db, group.id, `+${cursor}`)
+  if (!from) return invalid('cursor must be a next_cursor of this list')
+  const window = { limit: limit + 1, offset: cursor === null ? offset : 0 }
+  const found = await inventory.available(db, group.id, digits, from, isSearch ? maxExamined : null, window)
+  const numbers = found.slice(0, limit).map((row) => row.number)
+  const last = found.length > limit ? numbers.at(-1) : undefined
+  if (!isSearch) return { numbers, total: group.free, next: last?.slice(1) ?? null }
+  const { looked, total } = await inventory.countAvailable(db, group.id, digits, from, maxExamined)
+  // The group continues beyond the examined numbers.
+  const isCut = last === undefined && looked === maxExamined
+  const [end] = isCut
+    ? await inventory.available(db, group.id, '', from, null, { limit: 1, offset: maxExamined - 1 })
+    : []
+  return { numbers, total, next: (last ?? end?.number)?.slice(1) ?? null }
+}

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { openShop } from '../testing.ts'
+
+let shop: Awaited<ReturnType<typeof openShop>>
+let open: Awaited<ReturnType<typeof shop.customer>>
+
+before(async () => {
+  shop = await openShop()
+  open = await shop.customer()
+})
+after(() => shop.close())
+
+type Row = { [key: string]: unknown }
+
+/** The list under `data`. */
+const rows = async (url: string, name: string): Promise<Row[]> => {
+  const { status, body } = await open.call('GET', url)
+  assert.equal(status, 200, JSON.stringify(body))
+  const { data } = body as { data: { [name: string]: Row[] } }
+  return data[name] ?? []
+}
+const groups = (query: string) => rows(`/open/numbers/groups?${query}`, 'groups')
+
+test('every country has types on offer, and at least 60 countries have local and mobile numbers', async () => {
+  const countries = await rows('/open/numbers/countries', 'countries')
+  assert.ok(countries.length >= 100)
+  const types = countries.map((row) => row.did_types as string[])
+  assert.ok(types.every((list) => list.length > 0))
+  assert.ok(types.filter((list) => list.includes('local') && list.includes('mobile')).length >= 60)
+  assert.deepEqual(countries.find((row) => row.iso_country_code === 'GB')?.prefix, '44')
+})
+
+test('US, CA and GB have regions, other countries none, and an unknown country is refused', async () => {
+  for (const [iso, name] of [
+    ['US', 'California'],
+    ['us', 'Puerto Rico'],
+    ['CA', 'Quebec'],
+    ['GB', 'Scotland'],
+  ]) {
+    const regions = await rows(`/open/numbers/regions?country=${iso}`, 'regions')
+    assert.ok(
+      regions.some((row) => row.region_name === name && Number.isInteger(row.id)),
+      `${iso} ${name}`,
+    )
+  }
+  assert.deepEqual(await rows('/open/numbers/regions?country=DE', 'regions'), [])
+  for (const url of [
+    'regions?country=ZZ',
+    'cities?country=ZZ',
+    'groups?country=ZZ',
+    'requirements?country=ZZ',
+    'regions',
+  ])
+    assert.equal((await open.call('GET', `/open/numbers/${url}`)).status, 400, url)
+})
+
+test('cities of a region are among those of its country, and each leads to groups', async () => {
+  const england = (await rows('/open/numbers/regions?country=GB', 'regions')).find(
+    (row) => row.region_name === 'England',
+  )
+  const all = await rows('/open/numbers/cities?country=GB', 'cities')
+  const english = await rows(`/open/numbers/cities?country=GB&region=${england?.id}`, 'cities')
+  const london = english.find((row) => row.city_name === 'London')
+  assert.ok(london && english.length > 50 && english.length < all.length)
+  assert.equal((await groups(`country=GB&city_id=${london.id}`))[0]?.prefix, '20')
+  assert.ok((await groups(`country=GB&region_id=${england?.id}`)).some((row) => row.location === 'London'))
+})
+
+test('the six types are listed', async () => {
+  const types = await rows('/open/numbers/did-types', 'did_types')
+  assert.deepEqual(
+    types.map((row) => row.name),
+    ['global', 'local', 'mobile', 'national', 'sharedcost', 'tollfree'],
+  )
+})
+
+test('requirements match the country and type and have a source; there are none for the US and for mobile numbers of GB', async () => {
+  assert.deepEqual(await rows('/open/numbers/requirements?country=US', 'requirements'), [])
+  assert.deepEqual(await rows('/open/numbers/requirements?country=GB&did_type=3', 'requirements'), [])
+  assert.equal((await open.call('GET', '/open/numbers/requirements?country=GB&did_type=9')).status, 400)
+  const german = await rows('/open/numbers/requirements?country=DE', 'requirements')
+  const local = await rows('/open/numbers/requirements?country=DE&did_type=local', 'requirements')
+  assert.deepEqual(local.map((row) => row.kind).sort(), ['address', 'identity', 'proof'])
+  assert.ok(german.length > local.length)
+  for (const row of german) assert.match(`${row.source} ${row.source_date}`, /https:\S+ \d{4}-\d\d-\d\d$/)
+  const [berlin] = await groups('country=DE&city_name_or_prefix=Berlin&did_type=local')
+  assert.deepEqual(berlin?.requirements, local)
+})
+
+test('the US requires a region, a city or a prefix', async () => {
+  const { status, body } = await open.call('GET', '/open/numbers/groups?country=US')
+  assert.equal(status, 400)
+  assert.match(String(body.error_message), /region/)
+  assert.equal((await groups('country=US&city_name_or_prefix=213'))[0]?.location, 'Los Angeles')
+})
+
+test('a city is found with and without its accents, by the beginning of any of its words, in any case', async () => {
+  for (const name of ['São Paulo', 'sao paulo', 'SAO PAU', 'paulo'])
+    assert.ok(
+      (await groups(`country=BR&city_name_or_prefix=${encodeURIComponent(name)}`)).some((row) => row.prefix === '11'),
+      name,
+    )
+  assert.equal(
+    (await groups('country=US&city_name_or_prefix=los%20angeles')).every((row) => row.location === 'Los Angeles'),
+    true,
+  )
+  assert.deepEqual(await groups('country=GB&city_name_or_prefix=ondon'), [])
+  assert.deepEqual(await groups('country=GB&city_name_or_prefix=%25'), [])
+})
+
+test('a prefix is found with and without the country code and the leading zero', async () => {
+  for (const prefix of ['20', '020', '4420', '%2B4420', '004420', '%2B44%20(0)20', '2079'])
+    assert.deepEqual(
+      (await groups(`country=GB&city_name_or_prefix=${prefix}`)).map((row) => row.id),
+      ['GB-local-20-london'],
+      prefix,
+    )
+  for (const [iso, prefix, location] of [
+    ['JP', '03', 'Tokyo'],
+    ['JP', '%2B813', 'Tokyo'],
+    ['DE', '30', 'Berlin'],
+    ['IT', '06', 'Rome'],
+    ['US', '1213', 'Los Angeles'],
+  ])
+    assert.ok(
+      (await groups(`country=${iso}&city_name_or_prefix=${prefix}`)).some((row) => row.location === location),
+      `${iso} ${prefix}`,
+    )
+  assert.deepEqual(await groups('country=GB&city_name_or_prefix=%2B4930'), [])
+})
+
+test('a group has its price in decimals, its features and its count of free numbers', async () => {
+  const [mobile] = await groups('country=GB&did_type=mobile')
+  for (const price of Object.values(mobile?.price ?? {})) assert.match(String(price), /^\d+\.\d{2,6}$/)
+  assert.deepEqual(Object.keys(mobile?.price ?? {}), ['setup_price', 'monthly_price', 'ppm'])
+  assert.deepEqual(mobile?.features, ['voice', 'sms_in', 'sms_out', 'msgapp', 'msgapp_business'])
+  assert.deepEqual(mobile?.requirements, [])
+  assert.equal(mobile?.allow_number_selection, true)
+  assert.equal(mobile?.available_count, 60)
+  const [la] = await groups('country=US&city_name_or_prefix=213')
+  assert.deepEqual(la?.features, ['voice', 'msgapp_business'])
+  assert.equal((await groups('country=GB&did_type=all')).length, (await groups('country=GB')).length)
+})
+
+test('groups are paged only when asked', async () => {
+  const all = await groups('country=GB')
+  assert.ok(all.length > 100)
+  assert.deepEqual(await groups('country=GB&per_page=3&page=1'), all.slice(3, 6))
+  assert.deepEqual(await groups('country=GB&per_page=200&page=9'), [])
+})
+
+test('a search for nothing that a number can contain is refused, and does not return every number', async () => {
+  await shop.group('stars', 3)
+  for (const wanted of ['***', ' ', '\u00e9'])
+    assert.equal(
+      (await open.call('GET', `/open/numbers/available?group_id=stars&number_contains=${encodeURI(wanted)}`)).status,
+      400,
+    )
+  assert.equal((await open.call('GET', '/open/numbers/available?group_id=stars&number_contains=')).body.total, 3)
+})
+
+test('free numbers are searched by digits and by the letters of a keypad, a page at a time', async () => {
+  const numbers = await shop.group('vanity', 1000)
+  const page = async (query: string) =>
+    (await open.call('GET', `/open/numbers/available?group_id=vanity&${query}`)).body
+  const found = await page('number_contains=VOL') // 865
+  const matching = numbers.filter((number) => number.includes('865'))
+  assert.equal(found.total, matching.length)
+  const seen = new Set<string>()
+  for (let i = 0; i < 6; i++) {
+    const { count, total, data } = (await page(`per_page=200&page=${i}`)) as {
+      count: number
+      total: number
+      data: { numbers: Row[] }
+    }
+    assert.equal(total, 1000)
+    assert.equal(count, i < 5 ? 200 : 0)
+    for (const row of data.numbers) seen.add(String(row.number))
+  }
+  assert.equal(seen.size, 1000)
+})
+
+test('free numbers are read to the end by cursor, and a search continues beyond what one request examines', async () => {
+  const numbers = await shop.group('deep', 120)
+  await shop.db.run`
+    insert into numbers (number, group_id, shuffle)
+    select '+441' || 990000000 + n, 'deep', (random() * 2147483647)::integer from generate_series(1, 45000) n`
+  await shop.db.run`update number_stock set free = 45120 where group_id = 'deep'`
+  type Page = { total: number; next_cursor?: string; data: { numbers: { number: string }[] } }
+  const readAll = async (query: string) => {
+    const seen: string[] = []
+    const totals: number[] = []
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const url = `/open/numbers/available?group_id=deep&per_page=200${query}&cursor=${cursor}`
+      const { status, body } = await open.call('GET', url)
+      assert.equal(status, 200)
+      const page = body as unknown as Page
+      for (const { number } of page.data.numbers) seen.push(number)
+      totals.push(page.total)
+      cursor = page.next_cursor
+    }
+    return { seen, totals }
+  }
+  const all = await readAll('')
+  assert.deepEqual([all.seen.length, new Set(all.seen).size, all.totals[0]], [45_120, 45_120, 45_120])
+  const wanted = numbers[7]?.slice(-6) ?? ''
+  const matching = all.seen.filter((number) => number.includes(wanted))
+  const found = await readAll(`&number_contains=${wanted}`)
+  assert.deepEqual(found.seen, matching)
+  assert.equal(found.totals.length, 3)
+  assert.equal(
+    found.totals.reduce((sum, one) => sum + one, 0),
+    matching.length,
+  )
+  for (const cursor of ['x', '442079460000'])
+    assert.equal((await open.call('GET', `/open/numbers/available?group_id=deep&cursor=${cursor}`)).status, 400)
+})
+
+test('free numbers of an unknown group, or of one without number selection, are not listed', async () => {
+  const [national] = await groups('country=GB&did_type=national')
+  assert.equal(national?.allow_number_selection, false)
+  assert.equal((await open.call('GET', `/open/numbers/available?group_id=${national?.id}`)).status, 400)
+  assert.equal((await open.call('GET', '/open/numbers/available?group_id=nowhere')).status, 404)
+})

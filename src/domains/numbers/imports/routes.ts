@@ -1,0 +1,54 @@
+import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { invalid, notFound, Problem } from '../../../platform/http/problem.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
+import type { Services } from '../../../services.ts'
+import * as c from './contract.ts'
+import { type ImportResult, importNumbers } from './import-numbers.ts'
+import * as store from './store.ts'
+
+const formatFault = 5
+
+const refusal = ({ id, lines, faults }: ImportResult): Problem => {
+  const first = faults.listed.slice(0, formatFault).map(({ line, error }) => `line ${line}: ${error}`)
+  const rest = faults.count > formatFault ? `; and ${faults.count - formatFault} more` : ''
+  const what = `${faults.count} bad of ${lines} ${lines === 1 ? 'line' : 'lines'}`
+  const message = `Nothing was imported: ${what}; ${first.join('; ')}${rest}`
+  const body = { import_uuid: print('IMP', id), bad_lines: faults.count, lines: faults.listed }
+  return new Problem('invalid', message, 'invalid_csv', {}, body)
+}
+
+const presentImport = (row: store.ImportRow) => ({
+  uuid: print('IMP', row.id),
+  state: row.is_over && row.finished_at === null ? ('failed' as const) : row.state,
+  dry_run: row.dry_run,
+  lines: row.lines,
+  bad_lines: row.bad_lines,
+  imported: row.imported,
+  groups: row.groups,
+  created_at: iso(row.created_at),
+  ...(row.finished_at ? { finished_at: iso(row.finished_at) } : {}),
+})
+
+export const importRoutes = ({ db }: Services) => [
+  routeWithoutTransaction(c.importInventory, async ({ body, query, audit }) => {
+    if (body === undefined) invalid('The body must be CSV: its first line names the columns', 'invalid_csv')
+    const isDry = query.dry_run ?? false
+    const outcome = await importNumbers(db, body, isDry, (tx, { id, imported, groups }) =>
+      audit(tx, { target: print('IMP', id), after: { imported, groups } }),
+    )
+    if (isDry) await audit(null, { target: print('IMP', outcome.id), after: { dry_run: true } })
+    if (outcome.faults.count > 0) throw refusal(outcome)
+    const { id, lines, imported, groups } = outcome
+    return ok({ import_uuid: print('IMP', id), lines, imported, groups })
+  }),
+
+  route(c.listImports, async () => ok({ imports: (await store.latestImports(db)).map(presentImport) })),
+
+  route(c.getImport, async ({ params }) => {
+    const unknown = `There is no import ${params.import_uuid}`
+    const id = parse('IMP', params.import_uuid) ?? notFound(unknown)
+    const row = (await store.find(db, id)) ?? notFound(unknown)
+    return ok({ import: presentImport(row), lines: row.faults })
+  }),
+]

@@ -1,0 +1,101 @@
+import { makeConditions } from '../../../platform/db/conditions.ts'
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { GroupType } from '../catalogue/catalogue-rows.ts'
+import type { NumberRow } from '../lifecycle/virtual-number-store.ts'
+import type { State } from '../purchase/inventory-store.ts'
+
+export type InventoryRow = {
+  number: string
+  state: State
+  group_id: string
+  account_id: string | null
+  rests_until: Date | null
+  iso_country_code: string
+  type: GroupType
+  location: string
+  supplier: string
+}
+
+type InventorySearch = {
+  state: State | null
+  group: string | null
+  country: string | null
+  prefix: string | null
+  after: string | null
+  limit: number
+}
+
+// All numbers begin with `+` and digits, and letters sort after digits in every collation.
+const prefixCondition = "n.number >= ? and n.number < ? || 'z' and starts_with(n.number, ?)"
+
+export const inventory = (db: Sql, { state, group, country, prefix, after, limit }: InventorySearch) => {
+  const asked = makeConditions()
+  asked.add('n.state = ?', state)
+  asked.add('n.group_id = ?', group)
+  asked.add('g.iso_country_code = ?', country)
+  asked.add(prefixCondition, prefix)
+  asked.add('n.number > ?', after)
+  return db.raw<InventoryRow>(
+    `select n.number, n.state, n.group_id, n.account_id, n.rests_until, g.iso_country_code, g.type, g.location, g.supplier
+     from numbers n join number_groups g on g.id = n.group_id ${asked.text} order by n.number limit ${limit}`,
+    asked.values,
+  )
+}
+
+export type LockedNumber = { number: string; group_id: string; state: State }
+
+export const lock = (tx: Tx, numbers: readonly string[]) => tx.many<LockedNumber>`
+  select number, group_id, state from numbers where number = any(${numbers}::text[]) order by number for update`
+
+export const setState = (tx: Tx, numbers: readonly string[], state: 'free' | 'withdrawn') => tx.run`
+  update numbers set state = ${state}, rests_until = null, withdrawn_individually = ${state}::text = 'withdrawn'
+  where number = any(${numbers}::text[])`
+
+/**
+ * Moves the next numbers of a group from one state to the other. Skips numbers that are being bought and those that
+ * were withdrawn individually.
+ */
+export const moveBatch = (tx: Tx, group: string, from: State, to: 'free' | 'withdrawn', limit: number) => tx.run`
+  update numbers set state = ${to}, rests_until = null
+  where number in (
+    select number from numbers where group_id = ${group} and state = ${from} and not withdrawn_individually limit ${limit} for update skip locked)`
+
+export const hasGroup = async (tx: Sql, id: string): Promise<boolean> =>
+  (await tx.maybe`select 1 from number_groups where id = ${id}`) !== null
+
+export const hasAccount = async (db: Sql, id: string): Promise<boolean> =>
+  (await db.maybe`select 1 from accounts where id = ${id}`) !== null
+
+export type SoldNumberRow = NumberRow & { account_name: string; suspended_for: string | null; at: string }
+
+type SoldNumberSearch = {
+  account: string | null
+  country: string | null
+  status: string | null
+  prefix: string | null
+  after: string | null
+  limit: number
+}
+
+/** Ids ascend with time: the highest ids are the latest purchases. */
+export const soldNumbers = (db: Sql, { account, country, status, prefix, after, limit }: SoldNumberSearch) => {
+  const asked = makeConditions()
+  asked.add('n.account_id = ?', account)
+  asked.add('n.iso_country_code = ?', country)
+  asked.add('n.status_text = ?', status)
+  asked.add(prefixCondition, prefix)
+  asked.add('n.id < ?', after)
+  const where = asked.text === '' ? 'where n.released_at is null' : `${asked.text} and n.released_at is null`
+  return db.raw<SoldNumberRow>(
+    `select n.*, a.name as account_name, s.reason as suspended_for,
+       to_char(n.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+     from virtual_numbers n join accounts a on a.id = n.account_id
+     left join number_suspensions s on s.account_id = n.account_id and s.virtual_number_id = n.id
+     ${where} order by n.id desc limit ${limit}`,
+    asked.values,
+  )
+}
+
+/** Finds the number in any account, for the operator. */
+export const findOwner = (tx: Tx, id: string) => tx.maybe<{ account_id: string; status_text: string }>`
+  select account_id, status_text from virtual_numbers where id = ${id} and released_at is null for update`

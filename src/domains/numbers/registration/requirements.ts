@@ -1,0 +1,70 @@
+import type { Sql } from '../../../platform/db/sql.ts'
+import { invalid, notFound } from '../../../platform/http/problem.ts'
+import { parse } from '../../../platform/lib/id.ts'
+import { lockDocuments } from '../../documents/ops.ts'
+import * as store from '../store.ts'
+
+type RequirementRow = store.RequirementRow
+
+/** An answer to a requirement, as received. */
+export type SubmittedAnswer = { requirement_id: number; document_uuid?: string; value?: string }
+
+/** A validated answer: a document of the account, or a value. */
+export type ValidAnswer = { requirement: number; document: string | null; value: string | null }
+
+/**
+ * Validates answers to requirements. A requirement that lists documents takes `document_uuid`, a document of the
+ * account and of its kind; the others take `value`.
+ * @param asked all requirements that may be answered
+ * @throws the 400 Problem that names the field, or the 404 Problem for a document that the account does not have
+ */
+export const validateAnswers = async (
+  sql: Sql,
+  account: string,
+  asked: readonly RequirementRow[],
+  given: readonly SubmittedAnswer[],
+): Promise<ValidAnswer[]> => {
+  const printed = given.flatMap(({ document_uuid: one }) => one ?? [])
+  const ids = printed.map((one) => parse('DOC', one) ?? notFound(`There is no document ${one}`))
+  const documents = new Map((await lockDocuments(sql, account, ids)).map((row) => [row.id, row]))
+  const seen = new Set<number>()
+  return given.map(({ requirement_id: id, document_uuid, value }, i) => {
+    const field = `requirements.${i}`
+    const requirement =
+      asked.find((one) => one.id === id) ??
+      invalid(`${field}.requirement_id ${id} is not a requirement here: see GET /open/numbers/requirements`)
+    if (seen.has(id)) invalid(`${field}.requirement_id ${id} appears twice`)
+    seen.add(id)
+    if (requirement.documents.length === 0) {
+      if (document_uuid !== undefined)
+        invalid(`${field}.document_uuid is not accepted here: give value, the answer in words`)
+      return { requirement: id, document: null, value: value ?? invalid(`${field}.value is required`) }
+    }
+    if (value !== undefined) invalid(`${field}.value is not accepted here: give document_uuid, an uploaded document`)
+    if (document_uuid === undefined) return invalid(`${field}.document_uuid is required`)
+    const document =
+      documents.get(parse('DOC', document_uuid) ?? '') ?? notFound(`There is no document ${document_uuid}`)
+    if (document.kind !== requirement.kind)
+      invalid(`${field}.document_uuid is of the kind ${document.kind}, and must be of the kind ${requirement.kind}`)
+    return { requirement: id, document: document.id, value: null }
+  })
+}
+
+/** Returns those of the country's requirements that apply to the group; none if the group needs no registration. */
+export const requirementsIn = (
+  { type, needs_registration }: Pick<store.GroupRow, 'type' | 'needs_registration'>,
+  ofCountry: readonly RequirementRow[],
+): RequirementRow[] => (needs_registration ? ofCountry.filter((one) => one.type === type) : [])
+
+/** Reads the requirements that apply to the group. */
+export const requirementsOf = async (sql: Sql, group: store.GroupRow): Promise<RequirementRow[]> =>
+  requirementsIn(group, await store.requirements(sql, group.iso_country_code, group.type))
+
+/** Returns the requirements without an answer. */
+export const unansweredOf = (
+  asked: readonly RequirementRow[],
+  answers: readonly Pick<ValidAnswer, 'requirement'>[],
+): RequirementRow[] => asked.filter(({ id }) => answers.every(({ requirement }) => requirement !== id))
+
+/** Presents a requirement as responses show it. */
+export const presentRequirement = ({ type, ...row }: RequirementRow) => ({ ...row, did_type: type })

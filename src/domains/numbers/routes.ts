@@ -1,0 +1,281 @@
+import type { FastifyReply } from 'fastify'
+import type { Tx } from '../../platform/db/sql.ts'
+import { ok, route, routeHotPath } from '../../platform/http/endpoint.ts'
+import { requestDigest } from '../../platform/http/idempotency.ts'
+import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { isPaged, pageOf } from '../../platform/http/schema.ts'
+import { phoneNumber } from '../../platform/http/validation.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { parse } from '../../platform/lib/id.ts'
+import { decimal, dollars, micros } from '../../platform/lib/money.ts'
+import type { Services } from '../../services.ts'
+import { isActive } from '../users/ops.ts'
+import { groupTypes } from './catalogue/catalogue-rows.ts'
+import { parseCityQuery, vanityDigits } from './catalogue/city-query.ts'
+import { features, smsOf } from './catalogue/features.ts'
+import { freeNumbers } from './catalogue/free-numbers.ts'
+import * as c from './contract.ts'
+import { presentNumber } from './lifecycle/number-presenter.ts'
+import * as virtualNumbers from './lifecycle/virtual-number-store.ts'
+import { cancel, groupOf, offeredTo, release, reserve } from './ops.ts'
+import * as inventory from './purchase/inventory-store.ts'
+import { makePurchase } from './purchase/purchase.ts'
+import { presentRequirement, requirementsIn } from './registration/requirements.ts'
+import { missingSupplier } from './schemas.ts'
+import * as store from './store.ts'
+import { makeSupplierPurchase, reserveHeld } from './suppliers/supplier-purchase.ts'
+
+const money = (numeric: string) => decimal(micros(numeric) ?? 0)
+const usd = (numeric: string) => dollars(micros(numeric) ?? 0)
+
+const presentGroup = (row: store.GroupRow, requirements: store.RequirementRow[]) => ({
+  id: row.id,
+  prefix: row.prefix,
+  location: row.location,
+  price: { setup_price: money(row.setup_price), monthly_price: money(row.monthly_price), ppm: money(row.ppm) },
+  type: row.type,
+  iso_country_code: row.iso_country_code,
+  requirements: requirementsIn(row, requirements).map(presentRequirement),
+  allow_number_selection: row.allow_number_selection,
+  is_eligible_for_free_number: row.is_eligible_for_free_number,
+  available_count: row.free,
+  features: features(row),
+})
+
+const presentReservation = (row: inventory.ListedReservation) => ({
+  uuid: row.id,
+  number: row.number,
+  did_group_id: row.group_id,
+  did_type: row.type,
+  iso_country_code: row.iso_country_code,
+  location: row.location,
+  setup_price: usd(row.setup_price),
+  monthly_price: usd(row.monthly_price),
+  ppm: usd(row.ppm),
+  reservation_date: iso(row.created_at),
+  reservation_end_date: iso(row.expires_at),
+  created_at: iso(row.created_at),
+  expires_at: iso(row.expires_at),
+  needs_registration: row.needs_registration,
+  supports_sms_in: smsOf(row).in,
+  supports_sms_out: smsOf(row).out,
+})
+
+/** Finds a type by its id or name. */
+const typeOf = (given: string) =>
+  groupTypes.find((name, i) => name === given || String(i + 1) === given) ??
+  invalid(`did_type must be one of ${groupTypes.join(', ')}, or an id of the did-types endpoint`)
+
+const zone = (name: string) => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    return invalid('timezone must be an IANA name such as Europe/London')
+  }
+}
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Names the suppliers whose numbers may be missing in a response. */
+const setMissingSuppliers = (reply: FastifyReply, names: readonly string[]) => {
+  if (names.length > 0) reply.header(missingSupplier, names.map(encodeURIComponent).join(', '))
+}
+
+export const numberRoutes = (parts: Services) => {
+  const { db, config, changes, suppliers, quotas } = parts
+  const supplierPurchase = makeSupplierPurchase(parts)
+  const purchase = makePurchase(parts, supplierPurchase)
+  /** Runs the work in the request's own transaction, if it has one. */
+  const within = <T>(tx: Tx | null, work: (tx: Tx) => Promise<T>): Promise<T> => (tx ? work(tx) : db.begin(work))
+  const countryOf = async (given: string) => {
+    const code = given.toUpperCase()
+    return (await store.country(db, code)) ?? invalid(`country ${code} is not one that has numbers`, 'unknown_country')
+  }
+  const unknownNumber = (printed: string) => notFound(`There is no virtual number ${printed}`)
+  const numberId = (printed: string) => parse('DID', printed) ?? unknownNumber(printed)
+
+  return [
+    route(c.listCountries, async ({ account }) => {
+      const rows = await store.countries(db, offeredTo(parts, account.id))
+      return ok({ data: { countries: rows.map(({ types, ...row }) => ({ ...row, did_types: types })) } })
+    }),
+
+    route(c.listRegions, async ({ query }) => {
+      const country = await countryOf(query.country)
+      const rows = await store.regions(db, country.iso_country_code)
+      return ok({ data: { regions: rows.map(({ name, ...row }) => ({ ...row, region_name: name })) } })
+    }),
+
+    route(c.listCities, async ({ account, query }) => {
+      const country = await countryOf(query.country)
+      const rows = await store.cities(db, country.iso_country_code, query.region ?? null, offeredTo(parts, account.id))
+      return ok({ data: { cities: rows.map(({ name, ...row }) => ({ ...row, city_name: name })) } })
+    }),
+
+    route(c.listTypes, async () => ok({ data: { did_types: groupTypes.map((name, i) => ({ id: i + 1, name })) } })),
+
+    route(c.listRequirements, async ({ query }) => {
+      const country = await countryOf(query.country)
+      const type = query.did_type === undefined || query.did_type === 'all' ? null : typeOf(query.did_type)
+      const rows = await store.requirements(db, country.iso_country_code, type)
+      return ok({ data: { requirements: rows.map(presentRequirement) } })
+    }),
+
+    route(c.listGroups, async ({ account, query, reply }) => {
+      const country = await countryOf(query.country)
+      const { region_id, city_id, city_name_or_prefix, did_type } = query
+      const code = country.iso_country_code
+      if (code === 'US' && region_id === undefined && city_id === undefined && city_name_or_prefix === undefined)
+        invalid('A region is required for the US: give region_id, city_id or city_name_or_prefix', 'region_required')
+      const wanted = city_name_or_prefix === undefined ? null : parseCityQuery(city_name_or_prefix, country.prefix)
+      if (city_name_or_prefix !== undefined && !wanted)
+        return ok({ count: 0, page: pageOf(query).page, total: 0, data: { groups: [] } })
+      const { page, limit, offset } = pageOf(query)
+      const filter = {
+        iso: code,
+        region: region_id ?? null,
+        city: city_id ?? null,
+        type: did_type === undefined || did_type === 'all' ? null : did_type,
+        wanted,
+        limit: isPaged(query) ? limit : null,
+        offset: isPaged(query) ? offset : 0,
+        offered: offeredTo(parts, account.id),
+      }
+      const rows = await store.groups(db, filter)
+      // A page past the end has no row that carries the total.
+      const [first] =
+        rows.length > 0 || offset === 0 ? rows : await store.groups(db, { ...filter, limit: 1, offset: 0 })
+      const requirements = await store.requirements(db, code, null)
+      setMissingSuppliers(reply, await suppliers.missing())
+      const groups = rows.map((row) => presentGroup(row, requirements))
+      return ok({ count: groups.length, page, total: first?.total ?? 0, data: { groups } })
+    }),
+
+    route(c.listAvailable, async ({ account, query, reply }) => {
+      const group = await groupOf(db, query.group_id, offeredTo(parts, account.id))
+      if (!group.allow_number_selection)
+        invalid(`The group ${group.id} does not support number selection`, 'number_selection_not_allowed')
+      const { page, limit, offset } = pageOf(query)
+      const { number_contains = '' } = query
+      const digits = vanityDigits(number_contains)
+      if (digits === '' && number_contains !== '') invalid('number_contains has neither digits nor letters A to Z')
+      const there = await supplierPurchase.available(account.id, group.id, digits)
+      if (there) {
+        setMissingSuppliers(reply, there.missing === null ? [] : [there.missing])
+        // A supplier returns a random sample of numbers and has no pages.
+        const some = there.numbers.slice(offset, offset + limit)
+        const numbers = some.map((number) => ({ id: number.slice(1), number }))
+        return ok({ count: numbers.length, page, total: there.numbers.length, data: { numbers } })
+      }
+      const found = await freeNumbers(db, group, digits, query.cursor ?? null, { limit, offset })
+      const numbers = found.numbers.map((number) => ({ id: number.slice(1), number }))
+      const next = found.next === null ? {} : { next_cursor: found.next }
+      return ok({ count: numbers.length, page, total: found.total, data: { numbers }, ...next })
+    }),
+
+    routeHotPath(c.reserveNumber, async ({ account, body, tx }) => {
+      const number = body.number === undefined ? null : phoneNumber(body.number)
+      const request = { group: body.group_id, number, offered: offeredTo(parts, account.id) }
+      const who = { account: account.id, isKeyed: tx !== null }
+      const there = await supplierPurchase.seek(who, request, true)
+      if (there && request.number === null && !there.selectable)
+        conflict(
+          `The group ${request.group} does not support number selection, and so no reservations`,
+          'not_reservable',
+        )
+      if (there && !(await supplierPurchase.mayHold(account.id)))
+        conflict('The account has reached its limit of numbers held at suppliers: buy or cancel one', 'holds_used_up')
+      const held = there && (await supplierPurchase.holdNumber(who, there, request.number))
+      if (held && held.reservation === null)
+        conflict(
+          'The supplier holds no more numbers at present: buy the number at once, or try again later',
+          'holds_used_up',
+        )
+      const minutes = config.reservationMinutes
+      const keep = () =>
+        within(tx, async (tx) => {
+          const made = await (held
+            ? reserveHeld(tx, account.id, held, minutes)
+            : reserve(tx, account.id, request, minutes))
+          await quotas.check(tx, account, 'reservations', () => inventory.countReservations(tx, account.id))
+          return made
+        })
+      const made = await (held ? supplierPurchase.withHold(held, keep) : keep())
+      const reservation_details = {
+        uuid: made.id,
+        number: made.number,
+        created_at: iso(made.created_at),
+        expires_at: iso(made.expires_at),
+      }
+      return ok({ data: { reservation_details } })
+    }),
+
+    route(c.listReservations, async ({ account }) => {
+      const rows = await inventory.listReservations(db, account.id)
+      return ok({ data: { reservations: rows.map(presentReservation) } })
+    }),
+
+    route(c.cancelReservation, async ({ account, params, tx }) => {
+      const id = params.reservation_uuid
+      if (!uuidForm.test(id)) notFound(`There is no reservation ${id}`)
+      const ended = await cancel(tx, account.id, id.toLowerCase())
+      return ok({ message: `The reservation of ${ended.number} is cancelled` })
+    }),
+
+    routeHotPath(c.purchaseNumber, async ({ account, key: own, body, request, tx, audit }) => {
+      const key = request.headers['idempotency-key']
+      const { numbers, failed } = await purchase(tx, account.id, {
+        group: body.group_id ?? null,
+        number: body.number === undefined ? null : phoneNumber(body.number),
+        offered: offeredTo(parts, account.id),
+        name: body.friendly_name ?? null,
+        answers: body.requirements ?? [],
+        request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
+        audit,
+        by: own.id,
+      })
+      return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(presentNumber) } })
+    }),
+
+    route(c.listVirtualNumbers, async ({ account, query }) => {
+      const { page, limit, offset } = pageOf(query)
+      const [rows, { total }] = await Promise.all([
+        virtualNumbers.page(db, account.id, limit, offset),
+        virtualNumbers.total(db, account.id),
+      ])
+      return ok({ count: rows.length, page, total, numbers: rows.map(presentNumber) })
+    }),
+
+    route(c.getVirtualNumber, async ({ account, params }) => {
+      const printed = params.virtual_number_uuid
+      const row = (await virtualNumbers.find(db, account.id, numberId(printed))) ?? unknownNumber(printed)
+      return ok({ number: presentNumber(row) })
+    }),
+
+    route(c.changeVirtualNumber, async ({ account, params, body, tx, audit }) => {
+      const printed = params.virtual_number_uuid
+      const row = (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? unknownNumber(printed)
+      const { inbound_user_uuid: user } = body
+      const userId = user ? parse('USR', user) : null
+      if (user && !(userId && (await isActive(tx, account.id, userId)))) notFound(`There is no active user ${user}`)
+      const changed = await virtualNumbers.change(tx, account.id, row.id, {
+        friendly_name: body.friendly_name ?? row.friendly_name,
+        record_inbound: body.record_inbound ?? row.record_inbound,
+        timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
+        inbound_user_id: user === undefined ? row.inbound_user_id : userId,
+      })
+      await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
+      await changes.invalidate(tx, 'numbers')
+      return ok({ number: presentNumber(changed) })
+    }),
+
+    route(c.deleteVirtualNumber, async ({ account, params, tx, audit }) => {
+      const printed = params.virtual_number_uuid
+      const released =
+        (await release(tx, changes, account.id, numberId(printed), 'requested', config.quarantineDays)) ??
+        unknownNumber(printed)
+      await audit(tx, { before: { phone_number: released.number, friendly_name: released.friendly_name } })
+      return ok({})
+    }),
+  ]
+}

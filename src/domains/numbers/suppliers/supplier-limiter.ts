@@ -1,0 +1,66 @@
+import { Problem } from '../../../platform/http/problem.ts'
+import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
+
+/**
+ * Concurrent supplier requests per account and in total, with their queues. The totals match the load that suppliers
+ * accept.
+ */
+const limits = { perKey: 2, total: 64, queue: { perKey: 20, total: 1_280 } }
+/** Requests with an Idempotency-Key: each occupies one of few database connections (http/request-limiters.ts). */
+const keyedLimits = { perKey: 2, total: 4 }
+
+const busy = () =>
+  new Problem(
+    'unavailable',
+    'The supplier of this number has too many pending requests: nothing was charged, try again in a second',
+    'supplier_busy',
+    { 'retry-after': '1' },
+  )
+
+/**
+ * Runs the work when the account has capacity.
+ * @returns the value of the work
+ */
+export type SupplierLimiter = <T>(
+  who: { readonly account: string; readonly isKeyed: boolean },
+  work: () => Promise<T>,
+  /** Called with the result if it arrives after the request timed out. */
+  onLateResult?: (value: T) => void,
+) => Promise<T>
+
+/**
+ * Limits concurrent supplier requests per account, so that one account exhausts neither the suppliers' rate nor the
+ * database connections.
+ * @param longestMs time after which a request is rejected, whatever the supplier does
+ */
+export const makeSupplierLimiter = (longestMs = 12_000): SupplierLimiter => {
+  const requests = makeFairLimiter({ ...limits, full: busy })
+  const keyed = makeFairLimiter(keyedLimits)
+
+  return async ({ account, isKeyed }, work, onLateResult) => {
+    if (isKeyed && !keyed.tryAcquire(account)) throw busy()
+    const control = new AbortController()
+    const inTurn = () =>
+      requests.run(
+        account,
+        async () => {
+          const value = await work()
+          if (control.signal.aborted) onLateResult?.(value)
+          return value
+        },
+        control.signal,
+      )
+    const end = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      const reason = busy()
+      control.abort(reason)
+      end.reject(reason)
+    }, longestMs)
+    try {
+      return await Promise.race([inTurn(), end.promise])
+    } finally {
+      if (isKeyed) keyed.release(account)
+      clearTimeout(timer)
+    }
+  }
+}

@@ -1,0 +1,309 @@
+import type { Tx } from '../../../platform/db/sql.ts'
+import type { Audit } from '../../../platform/http/audit-entry.ts'
+import { keyReused } from '../../../platform/http/idempotency.ts'
+import { conflict, unavailable } from '../../../platform/http/problem.ts'
+import { enqueue } from '../../../platform/jobs/queue.ts'
+import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
+import { uuid } from '../../../platform/lib/id.ts'
+import type { NumberSupplier, SupplierNumber } from '../../../ports/supplier.ts'
+import type { Services } from '../../../services.ts'
+import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
+import { groupOf, type PurchaseRequest } from '../ops.ts'
+import * as inventory from '../purchase/inventory-store.ts'
+import type { AnswerRow } from '../registration/store.ts'
+import { makeSupplierLimiter } from './supplier-limiter.ts'
+import * as offers from './supplier-offer-store.ts'
+import * as orders from './supplier-order-store.ts'
+import { placeOrder, type RequestKey } from './supplier-orders.ts'
+
+/** A number that its supplier holds for us, or that was free there a moment ago. */
+export type HeldNumber = {
+  readonly group: string
+  readonly connection: string
+  readonly number: string
+  readonly supplierNumber: string
+  /** Null when the supplier holds no more numbers at present. */
+  readonly reservation: { readonly id: string; readonly until: number } | null
+}
+
+/** Numbers tried per reservation: concurrent reservations may take the same number first. */
+const maxTries = 3
+
+/**
+ * Milliseconds that a purchase waits for its delivery, and how many purchases wait at a time, per account and in total.
+ * Each occupies a database connection while its request has an Idempotency-Key.
+ */
+const waitMs = 8_000
+const waitLimits = { perKey: 2, total: 4 }
+
+const unavailableProblem = (number: string | null, group: string) =>
+  number === null
+    ? conflict(`The group ${group} has no free number`, 'group_sold_out')
+    : conflict(`${number} is not available`, 'number_unavailable')
+
+/** Numbers that an account may hold at suppliers: their limits apply to all accounts together. */
+const maxHeld = 5
+
+/** The requesting account, and whether the request has an Idempotency-Key. */
+type Requester = { readonly account: string; readonly isKeyed: boolean }
+
+/** A purchase of any number of a group. */
+type AnyNumberPurchase = {
+  name: string | null
+  by: string | null
+  request: RequestKey | null
+  answers: readonly AnswerRow[]
+  audit: Audit
+}
+
+/** Handles the supplier's part of requests: the queries before a transaction begins. */
+export const makeSupplierPurchase = ({
+  db,
+  suppliers,
+  changes,
+  log,
+}: Pick<Services, 'db' | 'suppliers' | 'changes' | 'log'>) => {
+  const limiter = makeSupplierLimiter()
+
+  /** The customer gets no details; the log has them. */
+  const rejectUnanswered = (connection: string, reason: string) => {
+    log.warn({ connection, reason }, 'numbers: supplier request failed')
+    return unavailable(
+      'The supplier of this number does not answer: nothing was charged, try again',
+      'supplier_unavailable',
+    )
+  }
+
+  /** Holds one number at its supplier. Null when the number is gone. */
+  const holdOne = async (
+    supplier: NumberSupplier,
+    group: offers.SuppliedGroup,
+    one: SupplierNumber,
+  ): Promise<HeldNumber | null> => {
+    const ours = uuid()
+    const base = {
+      group: group.group_id,
+      connection: group.connection_id,
+      number: one.number,
+      supplierNumber: one.id,
+    }
+    const asked = await supplier.reserve(one.id, ours)
+    if (asked.outcome === 'done') return { ...base, reservation: asked.value }
+    if (asked.outcome === 'later') return rejectUnanswered(base.connection, asked.reason)
+    if (asked.outcome === 'unknown') {
+      const found = await supplier.reservation(ours)
+      if (found.outcome !== 'done') return rejectUnanswered(base.connection, asked.reason)
+      return found.value && { ...base, reservation: found.value }
+    }
+    // Refused: the number is gone, or the supplier holds no more. It may be bought without a hold.
+    const still = await supplier.available(group.external_id, one.number.slice(1))
+    if (still.outcome !== 'done') return rejectUnanswered(base.connection, still.reason)
+    return still.value.some(({ id }) => id === one.id) ? { ...base, reservation: null } : null
+  }
+
+  const holdInGroup = async (group: offers.SuppliedGroup, number: string | null): Promise<HeldNumber> => {
+    const { supplier } =
+      (await suppliers.of(group.connection_id)) ?? rejectUnanswered(group.connection_id, 'it is not connected')
+    const asked = await supplier.available(group.external_id, number?.slice(1) ?? '')
+    if (asked.outcome !== 'done') return rejectUnanswered(group.connection_id, asked.reason)
+    const fitting = number === null ? asked.value : asked.value.filter((one) => one.number === number)
+    const start = Math.floor(Math.random() * fitting.length)
+    for (const one of [...fitting.slice(start), ...fitting.slice(0, start)].slice(0, maxTries)) {
+      const held = await holdOne(supplier, group, one)
+      if (held) return held
+    }
+    return unavailableProblem(number, group.group_id)
+  }
+
+  /** Returns the supplier's group of a number that is unknown here. */
+  const findSellingGroup = async (number: string): Promise<offers.SuppliedGroup | null> => {
+    let away: (() => never) | null = null
+    for (const { id, supplier } of await suppliers.all()) {
+      const asked = await supplier.available(null, number.slice(1))
+      if (asked.outcome !== 'done') away = () => rejectUnanswered(id, asked.reason)
+      const found = asked.outcome === 'done' ? asked.value.find((one) => one.number === number) : null
+      const group = found?.group ? await offers.supplierGroupByExternalId(db, id, found.group) : null
+      if (group) return group
+    }
+    // A supplier that did not answer may have the number.
+    return away ? away() : null
+  }
+
+  /** Cancels the supplier's hold of a failed request. */
+  const cancelHold = async ({ connection, reservation }: HeldNumber): Promise<void> => {
+    if (reservation)
+      await db.begin((tx) => enqueue(tx, 'numbers.unreserve', { connection, reservation: reservation.id }))
+  }
+
+  /**
+   * Returns the supplier's group for a purchase request; null if our own stock or the account's reservations serve the
+   * request. Costs nothing without suppliers.
+   * @throws the 503 Problem when a supplier that may have the number does not answer
+   */
+  const seek = async (
+    who: Requester,
+    { group, number }: Pick<PurchaseRequest, 'group' | 'number'>,
+    isToReserve = false,
+  ): Promise<offers.SuppliedGroup | null> => {
+    if ((await suppliers.all()).length === 0 || (group === null && number === null)) return null
+    if (number !== null && (await inventory.isInInventory(db, number))) return null
+    const from =
+      group === null
+        ? number !== null && (await limiter(who, () => findSellingGroup(number)))
+        : await offers.supplierGroup(db, group)
+    if (!from) return null
+    return number === null && !isToReserve && (await inventory.hasReserved(db, who.account, from.group_id))
+      ? null
+      : from
+  }
+
+  const waiting = new Set<() => void>()
+  const waitLimiter = makeFairLimiter(waitLimits)
+  changes.on('numbers', () => {
+    for (const look of waiting) look()
+  })
+
+  /**
+   * Waits for the end of an order, at most the given milliseconds. If too many requests wait, returns the current
+   * state.
+   */
+  const waitForEnd = async (account: string, id: string, ms: number): Promise<orders.OrderRow | null> => {
+    if (!waitLimiter.tryAcquire(account)) return orders.find(db, account, id)
+    try {
+      return await waitForEndUntil(account, id, performance.now() + ms)
+    } finally {
+      waitLimiter.release(account)
+    }
+  }
+
+  const waitForEndUntil = async (account: string, id: string, until: number): Promise<orders.OrderRow | null> => {
+    for (;;) {
+      const changed = Promise.withResolvers<void>()
+      waiting.add(changed.resolve)
+      const row = await orders.find(db, account, id)
+      const left = until - performance.now()
+      const isOver = !row || row.state === 'completed' || row.state === 'failed' || left <= 0
+      const timer = setTimeout(changed.resolve, left)
+      if (!isOver) await changed.promise
+      clearTimeout(timer)
+      waiting.delete(changed.resolve)
+      if (isOver) return row
+    }
+  }
+
+  return {
+    seek,
+
+    /**
+     * Holds the given number, or any, of a supplier's group.
+     * @throws the 409 Problem when the number is gone, the 503 one when the supplier does not answer
+     */
+    holdNumber: (who: Requester, from: offers.SuppliedGroup, number: string | null): Promise<HeldNumber> =>
+      limiter(
+        who,
+        () => holdInGroup(from, number),
+        (held) =>
+          cancelHold(held).catch((error) => log.warn({ err: error }, 'numbers: cancelling a supplier hold failed')),
+      ),
+
+    /** Runs the work that needs a held number; cancels the hold if the work fails. */
+    withHold: async <T>(held: HeldNumber | null, work: () => Promise<T>): Promise<T> => {
+      try {
+        return await work()
+      } catch (error) {
+        if (held) await cancelHold(held)
+        throw error
+      }
+    },
+
+    /** Returns true while the account may hold another number at a supplier. */
+    mayHold: async (account: string): Promise<boolean> => (await inventory.countSupplierHolds(db, account)) < maxHeld,
+
+    /**
+     * Buys any number of a supplier's group: commits the order and waits a limited time for its end. A request that is
+     * repeated with its Idempotency-Key finds its order again.
+     * @returns the virtual number
+     * @throws the 402 Problem; the 409 one when the supplier refuses or has not delivered yet, or the key came with
+     * another body
+     */
+    buyAny: async (
+      account: string,
+      from: offers.SuppliedGroup,
+      { name, by, request, answers, audit }: AnyNumberPurchase,
+    ) => {
+      const before = request && (await orders.findByRequest(db, account, request.key))
+      if (before && request && !before.request_digest?.equals(request.digest)) keyReused()
+      const placed =
+        before ??
+        (await db.begin(async (tx) => {
+          const group = await groupOf(tx, from.group_id, 'real')
+          if (request) await orders.releaseRequestKey(tx, account, request.key)
+          const { order } = await placeOrder(tx, account, group, { number: null, item: {}, name, by, request, answers })
+          // The order is the audited act: its number may arrive after this request was rejected.
+          await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })
+          return order
+        }))
+      const row = await waitForEnd(account, placed.id, waitMs)
+      if (row?.state === 'failed') {
+        log.warn(
+          { connection: from.connection_id, order: row.id, reason: row.reason },
+          'numbers: a supplier refused an order',
+        )
+        return conflict('The supplier did not deliver a number; nothing was charged', 'not_delivered')
+      }
+      const made = row?.virtual_number_id && (await virtualNumbers.find(db, account, row.virtual_number_id))
+      return (
+        made ||
+        conflict(
+          'The number is ordered but not delivered yet. It will appear among the virtual numbers, and is charged on delivery',
+          'order_pending',
+        )
+      )
+    },
+
+    /**
+     * Returns some free numbers of a supplier's group; null for an own group. Empty if the supplier does not answer in
+     * time.
+     */
+    available: async (
+      account: string,
+      group: string,
+      digits: string,
+    ): Promise<{ numbers: string[]; missing: string | null } | null> => {
+      if ((await suppliers.all()).length === 0) return null
+      const from = await offers.supplierGroup(db, group)
+      if (!from) return null
+      const found = await suppliers.of(from.connection_id)
+      if (!found) return { numbers: [], missing: null }
+      const { name, supplier } = found
+      const asked = await limiter({ account, isKeyed: false }, () => supplier.available(from.external_id, digits))
+      if (asked.outcome !== 'done') return { numbers: [], missing: name }
+      return { numbers: asked.value.map(({ number }) => number), missing: null }
+    },
+  }
+}
+
+export type SupplierPurchase = ReturnType<typeof makeSupplierPurchase>
+
+/**
+ * Reserves a number that its supplier holds, never for longer than the supplier.
+ * @throws the 409 Problem when another request was faster
+ */
+export const reserveHeld = async (
+  tx: Tx,
+  account: string,
+  held: HeldNumber,
+  minutes: number,
+): Promise<inventory.ReservationRow> => {
+  const { number, group, connection } = held
+  const added = await inventory.addSupplied(tx, number, group, connection, account, 'held')
+  if (!added) return unavailableProblem(number, group)
+  const left = held.reservation ? (held.reservation.until - Date.now()) / 60_000 : minutes
+  const made = await inventory.addReservation(tx, account, uuid(), added, Math.min(minutes, left), {
+    number: held.supplierNumber,
+    reservation: held.reservation?.id ?? null,
+  })
+  const payload = { account, id: made.id, number }
+  await enqueue(tx, 'numbers.expire', payload, { account, runAt: made.expires_at })
+  return made
+}

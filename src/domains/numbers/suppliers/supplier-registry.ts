@@ -1,0 +1,126 @@
+import { connectDidww } from '../../../adapters/didww/didww-supplier.ts'
+import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
+import type { Db } from '../../../platform/db/sql.ts'
+import type { Seal } from '../../../platform/lib/secret.ts'
+import type { LinkState } from '../../../ports/sms.ts'
+import type { NumberSupplier } from '../../../ports/supplier.ts'
+import { type Connection, enabledConnections } from '../../connections/ops.ts'
+import * as offers from './supplier-offer-store.ts'
+import * as orders from './supplier-order-store.ts'
+
+/** A connected supplier. */
+export type ConnectedSupplier = {
+  readonly id: string
+  readonly name: string
+  readonly supplier: NumberSupplier
+  /** The operator's markup on prices, in percent, and the price of an inbound minute. */
+  readonly markup: number
+  readonly ppm: string
+}
+
+/** The external suppliers. Connects on first use. */
+export type SupplierRegistry = {
+  all(): Promise<readonly ConnectedSupplier[]>
+  of(id: string): Promise<ConnectedSupplier | null>
+  /** Reads the connection again: without it, a change by another process arrives up to half a second later. */
+  reload(id: string): Promise<ConnectedSupplier | null>
+  /** Names of suppliers whose catalogue may be missing or stale: the last sync failed, or there was none. */
+  missing(): Promise<string[]>
+  state(id: string): LinkState | null
+  /** The suppliers that this process has connected. */
+  states(): { id: string; state: LinkState }[]
+  /** Checks the supplier with a small request. */
+  test(id: string): Promise<{ working: boolean; message: string }>
+}
+
+type CachedSupplier = ConnectedSupplier & { readonly revision: string }
+
+const connect = ({ id, name, settings, revision }: Connection<'didww'>): CachedSupplier => ({
+  id,
+  name,
+  revision,
+  supplier: connectDidww(settings),
+  markup: settings.markup_percent ?? 0,
+  ppm: settings.ppm ?? '0',
+})
+
+export const makeSupplierRegistry = (db: Db, seal: Seal, changes: InvalidationBus): SupplierRegistry => {
+  let cached = new Map<string, CachedSupplier>()
+  let reading: Promise<Map<string, CachedSupplier>> | null = null
+  let missing: Promise<string[]> | null = null
+  changes.on('connections', () => {
+    reading = null
+    missing = null
+  })
+  changes.on('suppliers', () => {
+    missing = null
+  })
+
+  /** An unchanged connection keeps its rate limiter and its state. */
+  const read = async () => {
+    const wanted = await enabledConnections(db, seal, 'didww')
+    const next = wanted.map((one): [string, CachedSupplier] => {
+      const before = cached.get(one.id)
+      return [one.id, before?.revision === one.revision ? before : connect(one)]
+    })
+    cached = new Map(next)
+    return cached
+  }
+
+  const current = (): Promise<Map<string, CachedSupplier>> => {
+    const made = reading ?? read()
+    reading = made
+    made.catch(() => {
+      if (reading === made) reading = null
+    })
+    return made
+  }
+
+  const findMissing = async (): Promise<string[]> => {
+    const notes = new Map((await offers.syncStates(db)).map((row) => [row.connection_id, row]))
+    const isMissing = ({ id }: ConnectedSupplier) => {
+      const note = notes.get(id)
+      return !note?.synced_at || note.error !== null
+    }
+    return [...(await current()).values()].filter(isMissing).map(({ name }) => name)
+  }
+
+  return {
+    all: async () => [...(await current()).values()],
+    of: async (id) => (await current()).get(id) ?? null,
+    reload: async (id) => {
+      reading = null
+      return (await current()).get(id) ?? null
+    },
+    missing: () => {
+      const made = missing ?? findMissing()
+      missing = made
+      made.catch(() => {
+        if (missing === made) missing = null
+      })
+      return made
+    },
+    states: () => [...cached.values()].map(({ id, supplier }) => ({ id, state: supplier.state() })),
+    state: (id) => cached.get(id)?.supplier.state() ?? null,
+    test: async (id) => {
+      const found = (await current()).get(id)
+      if (!found) return { working: false, message: 'it is not connected' }
+      const asked = await found.supplier.check()
+      return asked.outcome === 'done'
+        ? { working: true, message: asked.value }
+        : { working: false, message: asked.reason }
+    },
+  }
+}
+
+/** Returns the state of each supplier for metrics. */
+export const supplierMetrics = async (db: Db, suppliers: SupplierRegistry) => {
+  const all = await suppliers.all()
+  if (all.length === 0) return []
+  const [missing, open] = await Promise.all([suppliers.missing(), orders.openOrdersBySupplier(db)])
+  return all.map(({ id, name }) => ({
+    supplier: name,
+    missing: missing.includes(name) ? 1 : 0,
+    open: open.find((row) => row.connection_id === id)?.open ?? 0,
+  }))
+}

@@ -1,0 +1,51 @@
+import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
+import type { Db } from '../../platform/db/sql.ts'
+import { tick } from '../../platform/jobs/tick.ts'
+import type { Clock } from '../../platform/lib/clock.ts'
+import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
+import type { SimulatorClient } from './simulator-client.ts'
+import * as store from './store.ts'
+
+/** Seconds by which the platform's clock is ahead of the real one. */
+export const readOffset = async (db: Db): Promise<number> => (await store.offset(db)).offset_seconds
+
+type Deps = { db: Db; changes: InvalidationBus; clock: Clock; simulator: SimulatorClient }
+
+/** Overlap of successive polls in ms: transactions open at the last poll may have committed since. */
+const overlapMs = 60_000
+
+/** Poll interval in ms; it bounds the delay for a number bought by another process. */
+const pollIntervalMs = 5_000
+
+/**
+ * Synchronises the platform's numbers with the sandbox network, so that messages between them return, as for ported
+ * numbers. Resolves after the first full synchronisation with a stop function.
+ * @param onError receives the error of a failed poll; the next one catches up
+ */
+export const syncNumbers = async ({ db, changes, clock, simulator }: Deps, onError: (error: unknown) => void) => {
+  let since = new Date(0)
+  const queue = makeSerialQueue()
+  let waiting: Promise<void> | null = null
+
+  const tell = async () => {
+    waiting = null
+    const next = new Date(clock.now() - overlapMs)
+    let after = ''
+    for (;;) {
+      const lines = await store.changedNumbers(db, since, after)
+      if (lines.length > 0) await simulator.provision(lines)
+      after = lines.at(-1)?.number ?? ''
+      if (lines.length < 1_000) break
+    }
+    since = next
+  }
+
+  const look = (): Promise<void> => {
+    waiting ??= queue(tell).catch(onError)
+    return waiting
+  }
+  changes.on('numbers', () => void look())
+  changes.on('purchases', () => void look())
+  await look()
+  return tick(pollIntervalMs, look, onError)
+}

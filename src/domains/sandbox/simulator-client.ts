@@ -1,0 +1,124 @@
+import { invalid, unavailable } from '../../platform/http/problem.ts'
+
+/** A message as the simulator stored it for a handset. */
+export type SmsItem = { direction: 'inbound' | 'outbound'; peer: string; text: string; at: string; carrier_id?: string }
+
+/** A messaging-app message of a handset. `lines`: the platform numbers involved. */
+export type ChatItem = Omit<SmsItem, 'carrier_id'> & {
+  id: string
+  lines: string[]
+  group?: string
+  media?: string
+  digest?: string
+  pin?: { latitude: number; longitude: number }
+  read?: boolean
+  removed?: boolean
+}
+
+/** A call as its handset saw it. */
+export type CallItem = {
+  call_id: string
+  sip_call_id: string
+  direction: 'inbound' | 'outbound'
+  peer: string
+  at: string
+  state: 'ringing' | 'answered' | 'completed' | 'busy' | 'no_answer' | 'rejected' | 'canceled' | 'failed'
+  status: number
+  answered_at?: string
+  ended_at?: string
+  digits: string
+  tones: { hertz: number; from: number; seconds: number }[]
+}
+
+/** Messaging-app actions of a handset or of a channel's phone (simulator/chat/chat-control.ts). */
+export type ChatAction =
+  | 'msgapp'
+  | 'read'
+  | 'msgapp-calls'
+  | 'edit'
+  | 'react'
+  | 'group'
+  | 'leave'
+  | 'pair'
+  | 'enter'
+  | 'phone-writes'
+  | 'phone-calls'
+
+/** A file that the simulator stores for handsets; the id is its SHA-256. */
+export type SimulatorFile = { id: string; mimeType: string; size: number }
+
+/** Client of the sandbox carriers' control interface. */
+export type SimulatorClient = {
+  handset(number: string): Promise<{ sms: SmsItem[]; msgapp: ChatItem[]; calls: CallItem[] }>
+  configure(number: string, behaviour: Record<string, unknown>): Promise<void>
+  send(number: string, to: string, text: string): Promise<void>
+  /** Places a call from a handset. @returns the call's id */
+  dial(number: string, to: string, how: { seconds?: number | undefined; digits?: string | undefined }): Promise<string>
+  /** Presses keys in a call of a handset. @returns false when it is not answered or over */
+  press(number: string, call: string, digits: string): Promise<boolean>
+  /** Ends a call of a handset if it is active. */
+  hangUp(number: string, call: string): Promise<void>
+  /** Performs a messaging-app action of a handset; null when the network refuses it. */
+  chatAction(number: string, deed: ChatAction, body: object): Promise<{ id?: string; read?: number } | null>
+  /** Stores a file for a handset to send. An aborted body also raises the 503 Problem. */
+  storeFile(body: AsyncIterable<Buffer>, mimeType: string): Promise<SimulatorFile>
+  /** Announces which numbers the platform uses for SMS and for calls, or no longer: at most 1,000 at a time. */
+  provision(lines: readonly { number: string; texts: boolean; calls: boolean }[]): Promise<void>
+}
+
+/** @param address port and token of the control interface */
+export const makeSimulatorClient = (address: () => { port: number; token: string } | null): SimulatorClient => {
+  const reach = async (
+    method: string,
+    path: string,
+    given: { type: string; body: string | AsyncIterable<Buffer> } | null,
+  ): Promise<Response> => {
+    const at = address()
+    const down = 'The sandbox carriers are not running'
+    if (!at) return unavailable(down, 'sandbox_down')
+    const answer = await fetch(`http://127.0.0.1:${at.port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${at.token}`, ...(given ? { 'content-type': given.type } : {}) },
+      ...(given ? { body: given.body, duplex: 'half' } : {}),
+      signal: AbortSignal.timeout(15_000),
+    }).catch(() => null)
+    return answer ?? unavailable(down, 'sandbox_down')
+  }
+  const ask = (method: string, path: string, body?: unknown) =>
+    reach(method, path, body ? { type: 'application/json', body: JSON.stringify(body) } : null)
+  const read = async <T>(answer: Response): Promise<T> => {
+    if (!answer.ok) unavailable('The sandbox carriers are not running', 'sandbox_down')
+    // The simulator is part of this project; its control.ts defines the shapes.
+    return (await answer.json()) as T
+  }
+  const call = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
+    read(await ask(method, path, body))
+  const path = (number: string) => `/handsets/${encodeURIComponent(number)}`
+  return {
+    handset: (number) => call('GET', path(number)),
+    configure: async (number, behaviour) => void (await call('PUT', path(number), behaviour)),
+    send: async (number, to, text) => void (await call('POST', `${path(number)}/sms`, { to, text })),
+    dial: async (number, to, how) =>
+      (await call<{ call_id: string }>('POST', `${path(number)}/calls`, { to, ...how })).call_id,
+    press: async (number, call_id, digits) => {
+      const answer = await ask('POST', `${path(number)}/keys`, { call_id, digits })
+      return answer.status !== 404 && (await read<{ pressed: boolean }>(answer)).pressed
+    },
+    hangUp: async (number, call_id) => {
+      const answer = await ask('POST', `${path(number)}/hang-up`, { call_id })
+      if (answer.status !== 404) await read(answer)
+    },
+    chatAction: async (number, deed, body) => {
+      const answer = await ask('POST', `${path(number)}/${deed}`, body)
+      // Shape of its control.ts: a result or an error.
+      const said = (await answer.json()) as { id?: string; read?: number; error?: string }
+      if (answer.status === 400) invalid(said.error ?? 'the sandbox rejected it')
+      return answer.ok ? said : null
+    },
+    storeFile: async (body, type) => read(await reach('POST', '/files', { type, body })),
+    provision: async (lines) => {
+      const by = (what: 'texts' | 'calls') => Object.fromEntries(lines.map((line) => [line.number, line[what]]))
+      await call('PUT', '/lines', { lines: by('texts'), calls: by('calls') })
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import type { Shift } from '@trunkline/phone/gsm-national.ts'
+import { isUs } from '@trunkline/phone/phone.ts'
+import { type Segments, segment, shiftFor } from '@trunkline/phone/segments.ts'
+import { unprocessable } from '../../../platform/http/problem.ts'
+import type { Micros } from '../../../platform/lib/money.ts'
+import type { Decision } from '../route/route-table.ts'
+
+/** Route and price per segment for a destination, determined before a send. */
+export type Quote = { readonly decision: Decision; readonly pricePerSegment: Micros }
+
+type QuoteDeps = {
+  readonly routing: { decide(to: string, isSandbox: boolean): Decision }
+  readonly prices: { of(kind: 'sms_out', to: string): Micros | null }
+  readonly sandboxAccounts: { has(account: string): boolean }
+}
+
+/** Determines route and price. @throws the 422 Problem if the account may not send to the destination, or it has no
+ *  price */
+export const quoteFor = (
+  { routing, prices, sandboxAccounts }: QuoteDeps,
+  account: { readonly id: string; readonly a2pUs: boolean },
+  to: string,
+): Quote => {
+  if (!account.a2pUs && isUs(to))
+    unprocessable('to_number is in the US: A2P messaging to US numbers is not supported', 'a2p_us_unsupported')
+  const each = prices.of('sms_out', to) ?? unprocessable(`There is no price for SMS to ${to}`, 'destination_not_priced')
+  return { decision: routing.decide(to, sandboxAccounts.has(account.id)), pricePerSegment: each }
+}
+
+/** Segments a text for a decision, independently of the candidate that submits it. */
+export const segmentFor = (text: string, { long, languages }: Pick<Decision, 'long' | 'languages'>): Segments =>
+  segment(text, long, languages.length === 0 ? null : shiftFor(text, long, languages))
+
+/** Segmentation of a message as stored in its job: the header and, after a plus, the national language tables. */
+export type Segmentation = 'udh8' | 'udh16' | `${'udh8' | 'udh16'}+${number}.${number}`
+
+export const formatSegmentation = (long: 'udh8' | 'udh16', shift: Shift | null): Segmentation =>
+  shift === null ? long : `${long}+${shift.locking}.${shift.single}`
+
+export const parseSegmentation = (cut: Segmentation): { long: 'udh8' | 'udh16'; shift: Shift | null } => {
+  const [header, tables] = cut.split('+')
+  const [locking = 0, single = 0] = tables?.split('.').map(Number) ?? []
+  return { long: header === 'udh16' ? 'udh16' : 'udh8', shift: tables === undefined ? null : { locking, single } }
+}
+
+/** Returns encoding, segments and price of a text without sending it. */
+export const preview = (text: string, { decision, pricePerSegment }: Quote) => {
+  const { encoding, parts, forcedBy } = segmentFor(text, decision)
+  return { encoding, parts, forcedBy, price: pricePerSegment * parts.length, each: pricePerSegment }
+}

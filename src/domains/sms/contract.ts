@@ -1,0 +1,335 @@
+import { Type } from 'typebox'
+import { Confidential } from '../../platform/http/confidential.ts'
+import { contract } from '../../platform/http/endpoint.ts'
+import { Enum, Id, Named, Ok, Phone, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
+
+const sms = { auth: 'account', shape: 'brief', tag: 'SMS' } as const
+
+const Channel = Named(
+  'SmsChannel',
+  Type.Object({
+    uuid: Id('SMS'),
+    account_uuid: Id('ACC'),
+    voip_number_setup_uuid: Id('DID'),
+    phone_number: Type.String({ examples: ['+447700900001'] }),
+    friendly_name: Type.String(),
+    iso_country_code: Type.String({ examples: ['GB'] }),
+    supports_sms_in: Type.Boolean(),
+    supports_sms_out: Type.Boolean(),
+    enabled: Type.Boolean(),
+    created_at: Time,
+    updated_at: Time,
+  }),
+)
+
+const Message = Named(
+  'SmsMessage',
+  Type.Object({
+    uuid: Type.String({ description: 'SMI… inbound, SMO… outbound' }),
+    destination: Type.String(),
+    source: Type.String(),
+    text: Confidential(Type.String()),
+    direction: Enum(['inbound', 'outbound']),
+    fragments: Type.Optional(Type.Integer({ description: 'Outbound only: segments' })),
+    price: Type.Number({ description: 'USD' }),
+    voip_number_setup_id: Type.Integer(),
+    status: Enum([
+      'received',
+      'scheduled',
+      'queued',
+      'sending',
+      'sent',
+      'delivered',
+      'undelivered',
+      'rejected',
+      'expired',
+      'failed',
+      'canceled',
+      'unknown',
+    ]),
+    sub_status: Type.Optional(
+      Type.String({
+        description:
+          'Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived',
+      }),
+    ),
+    error_code: Type.Optional(Type.String()),
+    send_at: Type.Optional(Time),
+    created_at: Time,
+    updated_at: Time,
+    timestamp: Type.Integer({ description: 'Unix seconds' }),
+  }),
+)
+
+const Text = Type.String({
+  minLength: 1,
+  description: 'At most 1,600 UTF-16 units; 160 characters a segment in the GSM alphabet, 70 otherwise',
+  examples: ['Hello from Trunkline'],
+})
+
+const refusedDestination = 'A number is not E.164, to_number is in the US (a2p_us_unsupported), or has no price'
+
+export const sendSms = contract({
+  ...sms,
+  id: 'sendSms',
+  needs: 'inbox',
+  method: 'POST',
+  url: '/open/sms/send',
+  summary: 'Send an SMS from a number of the account',
+  description:
+    'The price is charged when the message is accepted. ' +
+    'Status changes are the events sms.message.sent, sms.message.delivered and sms.message.failed.',
+  body: Type.Object({
+    from_number: Phone('An SMS-capable number of the account, E.164'),
+    to_number: Phone('The recipient, E.164'),
+    text: Text,
+    send_at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'Earliest send time, at most a year ahead. A past time means now',
+        examples: ['2026-11-21T09:00:00Z'],
+      }),
+    ),
+  }),
+  status: 202,
+  reply: Ok({ message_uuid: Type.String({ examples: ['SMO01a1fcca-93ab-7cbc-9f10-be702f775479'] }) }),
+  codes: { unprocessable: ['destination_not_priced'] },
+  errors: {
+    notFound: 'from_number is not an SMS-capable number of the account',
+    unprocessable: refusedDestination,
+    forbidden:
+      'The account is blocked, the number is suspended (number_suspended) or a sandbox number (sandbox_number), or the recipient has opted out with STOP (opted_out)',
+    balance: 'The balance does not cover the price',
+  },
+})
+
+export const previewSms = contract({
+  ...sms,
+  id: 'previewSms',
+  needs: 'inbox',
+  method: 'POST',
+  url: '/open/sms/preview',
+  summary: 'Preview the encoding, segments and price of an SMS without sending it',
+  description: 'Nothing is sent or charged. The price is the one that sendSms would charge now.',
+  body: Type.Object({ to_number: Phone('The recipient, E.164'), text: Text }),
+  status: 200,
+  reply: Ok({
+    encoding: Enum(['gsm7', 'ucs2'], { description: 'The GSM 7-bit alphabet, or UCS-2 for all others' }),
+    forced_by: Type.Optional(
+      Type.String({ description: 'The first character outside the GSM alphabet', examples: ['я'] }),
+    ),
+    fragments: Type.Integer({ description: 'Number of segments that are sent and charged' }),
+    parts: Type.Array(Type.String(), { description: 'The text of each segment' }),
+    price: Type.Number({ description: 'USD' }),
+    price_per_fragment: Type.Number({ description: 'USD' }),
+  }),
+  codes: { unprocessable: ['destination_not_priced'] },
+  errors: { unprocessable: refusedDestination },
+})
+
+const unknownChannel = 'The channel does not exist or is not the account’s'
+
+export const listSmsChannels = contract({
+  ...sms,
+  id: 'listSmsChannels',
+  needs: 'read_only',
+  method: 'GET',
+  url: '/open/sms/channels',
+  summary: 'List the SMS channels of the account; all of them without paging parameters',
+  description: 'Each number with SMS has one channel. Channels of released numbers stay readable.',
+  query: Type.Object(pagingQuery),
+  status: 200,
+  reply: Ok({ ...pageFields, channels: Type.Array(Channel) }),
+  errors: {},
+})
+
+export const getSmsChannel = contract({
+  ...sms,
+  id: 'getSmsChannel',
+  needs: 'read_only',
+  method: 'GET',
+  url: '/open/sms/channel/:channel_uuid',
+  summary: 'One SMS channel',
+  description: 'Each number with SMS has one channel. Use its uuid to read messages and to subscribe to events.',
+  params: Type.Object({ channel_uuid: Id('SMS') }),
+  status: 200,
+  reply: Ok({ channel: Channel }),
+  errors: { notFound: unknownChannel },
+})
+
+export const getSmsThread = contract({
+  ...sms,
+  id: 'getSmsThread',
+  needs: 'inbox',
+  method: 'GET',
+  url: '/open/sms/messages/:channel_uuid/:contact_number',
+  summary: 'The messages of a channel with a contact, oldest to newest',
+  description: 'The first page has the latest messages. Pass the next_cursor of a page to read older ones.',
+  params: Type.Object({
+    channel_uuid: Id('SMS'),
+    contact_number: Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'The contact: a number in E.164, a short code, or the name of an alphanumeric sender',
+      examples: ['+447700900123'],
+    }),
+  }),
+  query: Type.Object({
+    ...pagingQuery,
+    before_ts: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 99_999_999_999,
+        description: 'Unix seconds; only older messages. Pass the timestamp of the earliest message that you have',
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        maxLength: 200,
+        description: 'next_cursor of the previous page; exact even if several messages share a second',
+      }),
+    ),
+  }),
+  status: 200,
+  reply: Ok({
+    count: pageFields.count,
+    page: pageFields.page,
+    total: Type.Optional(
+      Type.Integer({ description: 'Number of messages with the contact; present with page_number or page' }),
+    ),
+    messages: Type.Array(Message),
+    next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
+  }),
+  errors: { notFound: unknownChannel, unprocessable: 'contact_number begins with + and is not E.164' },
+})
+
+const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, examples: ['2026-11-21T00:00:00Z'] }))
+
+export const listSmsMessages = contract({
+  ...sms,
+  id: 'listSmsMessages',
+  needs: 'inbox',
+  method: 'GET',
+  url: '/open/sms/messages',
+  summary: 'The messages of the account, newest first',
+  description: 'Filter by channel, direction, status and time. Follow next_cursor for older messages.',
+  query: Type.Object({
+    channel_uuid: Type.Optional(Id('SMS')),
+    direction: Type.Optional(Enum(['inbound', 'outbound'])),
+    status: Type.Optional(Message.properties.status),
+    since: Moment,
+    until: Moment,
+    ...pagingQuery,
+    cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the previous page' })),
+  }),
+  status: 200,
+  reply: Ok({
+    count: pageFields.count,
+    page: pageFields.page,
+    total: Type.Optional(Type.Integer({ description: 'Number of matches; present with page_number or page' })),
+    messages: Type.Array(Message),
+    next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
+  }),
+  errors: { notFound: unknownChannel },
+  cli: 'sms list',
+})
+
+export const getSmsMessage = contract({
+  ...sms,
+  id: 'getSmsMessage',
+  needs: 'inbox',
+  method: 'GET',
+  url: '/open/sms/message/:message_uuid',
+  summary: 'One SMS',
+  description: 'Read the status here, or subscribe to sms.message.sent, sms.message.delivered and sms.message.failed.',
+  params: Type.Object({
+    message_uuid: Type.String({ pattern: '^SM[IO]', maxLength: 64, description: 'SMI… or SMO…' }),
+  }),
+  status: 200,
+  reply: Ok({ message: Message }),
+  errors: { notFound: 'No such message of the account' },
+})
+
+export const cancelSms = contract({
+  ...sms,
+  id: 'cancelSms',
+  needs: 'inbox',
+  method: 'DELETE',
+  url: '/open/sms/message/:message_uuid',
+  summary: 'Cancel and refund an SMS before its send_at',
+  description:
+    'Only a message with the status scheduled can be canceled. Its price is refunded in the same transaction.',
+  params: Type.Object({ message_uuid: Id('SMO') }),
+  status: 200,
+  reply: Ok({ message: Message }),
+  codes: { conflict: ['not_scheduled'] },
+  errors: {
+    notFound: 'No such message of the account',
+    conflict: 'The message is no longer scheduled: its time has come, or it was canceled',
+  },
+})
+
+const Candidate = Named(
+  'RouteCandidate',
+  Type.Object({
+    connection_uuid: Id('CNX'),
+    name: Type.String(),
+    prefix: Type.String({
+      description: 'Leading digits that selected the connection; empty matches every destination',
+    }),
+    priority: Type.Integer(),
+    weight: Type.Integer(),
+  }),
+)
+
+export const inspectMessage = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: messages',
+  id: 'inspectMessage',
+  method: 'GET',
+  url: '/operator/messages/:message_uuid',
+  summary: 'Show the route of any account’s SMS: candidates, parts and carrier responses',
+  description: 'Use it to find out why a message took a route or failed. The text is masked for observers.',
+  params: Type.Object({
+    message_uuid: Type.String({ pattern: '^SM[IO]', maxLength: 64, description: 'SMI… or SMO…' }),
+  }),
+  status: 200,
+  reply: Ok({
+    account_uuid: Id('ACC'),
+    channel_uuid: Id('SMS'),
+    message: Message,
+    candidates: Type.Array(Candidate, {
+      description: 'Candidate connections at acceptance: longest prefix first, then lowest priority',
+    }),
+    parts: Type.Array(
+      Named(
+        'SmsPart',
+        Type.Object({
+          part: Type.Integer(),
+          connection_uuid: Id('CNX'),
+          carrier_id: Type.Optional(Type.String({ description: 'The carrier’s message id' })),
+          status: Type.String(),
+          error_code: Type.Optional(Type.String()),
+          sent_at: Time,
+          updated_at: Time,
+        }),
+      ),
+    ),
+    attempts: Type.Array(
+      Named(
+        'SmsSubmitAttempt',
+        Type.Object({
+          part: Type.Integer(),
+          connection_uuid: Id('CNX'),
+          outcome: Enum(['retry', 'refused', 'unknown']),
+          reason: Type.String({ examples: ['ESME_RINVDSTADR'] }),
+          at: Time,
+        }),
+      ),
+      { description: 'Submits that the carrier did not accept' },
+    ),
+  }),
+  errors: { notFound: 'No such message' },
+  cli: 'messages show',
+})

@@ -1,0 +1,133 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import { isGsm } from '@trunkline/phone/segments.ts'
+import { type Batcher, makeBatcher } from '../../../platform/db/batcher.ts'
+import type { Db, Tx } from '../../../platform/db/sql.ts'
+import { Problem } from '../../../platform/http/problem.ts'
+import { print, uuid } from '../../../platform/lib/id.ts'
+import { storable } from '../../../platform/lib/storable.ts'
+import { charge } from '../../ledger/ops.ts'
+import type { Prices } from '../../prices/ops.ts'
+import { publishEvents } from '../message-presenter.ts'
+import * as store from '../store.ts'
+import { textOfParts } from '../submit/carriers.ts'
+import type { CarrierInbound } from './carrier-inbound.ts'
+import { withoutDuplicates } from './dedup-store.ts'
+import * as optout from './opt-out-store.ts'
+import * as waiting from './reassembly-store.ts'
+import type { ReportUnattributed } from './unattributed-reporter.ts'
+
+/** A reassembled message; incomplete if some parts never arrived. */
+export type ReassembledMessage = {
+  connection: string
+  source: string
+  destination: string
+  text: string
+  isIncomplete: boolean
+}
+
+export type InboundDeps = { stray: ReportUnattributed; prices: Prices }
+
+const isPart = (message: CarrierInbound): message is waiting.InboundPart => message.concat !== null
+
+/** Joins the text of parts in order. Decodes each part alone if an earlier version stored one of them. */
+const joinText = (kept: readonly waiting.StoredPart[]): string => {
+  const raws = kept.flatMap(({ part, octets, coding }) =>
+    octets === null || coding === null ? [] : [{ part, octets: Buffer.from(octets, 'hex'), coding }],
+  )
+  return raws.length === kept.length ? textOfParts(raws) : kept.map(({ text }) => text).join('')
+}
+
+const reassembledFrom = (
+  { connection_id: connection, source, destination, kept }: waiting.JoinedParts,
+  isIncomplete: boolean,
+): ReassembledMessage => ({ connection, source, destination, text: storable(joinText(kept)), isIncomplete })
+
+/** Stores parts and returns the messages that are complete now. */
+const reassemble = async (tx: Tx, parts: waiting.InboundPart[]): Promise<ReassembledMessage[]> => {
+  if (parts.length === 0) return []
+  await waiting.storeParts(tx, parts)
+  const whole = await waiting.takeComplete(tx, parts)
+  return whole.map((one) => reassembledFrom(one, false))
+}
+
+/** Returns a sender in E.164 if possible, otherwise as the carrier wrote it (short codes, names). */
+const normalizeSender = (source: string): string => e164(source) ?? source
+
+/** Charges an inbound message. A message that the balance does not cover is delivered free of charge. */
+const chargeInbound = async (tx: Tx, prices: Prices, row: store.ReceivedMessage): Promise<store.ReceivedMessage> => {
+  const price = prices.of('sms_in', row.number) ?? 0
+  if (price === 0) return row
+  try {
+    await charge(tx, row.account, price, 'sms', { kind: 'sms_in', reference: print('SMI', row.id) })
+    return { ...row, price }
+  } catch (error) {
+    if (error instanceof Problem) return row
+    throw error
+  }
+}
+
+/** Stores reassembled messages, with their opt-outs and events in one transaction. */
+export const receive = async (
+  tx: Tx,
+  texts: readonly ReassembledMessage[],
+  { stray, prices }: InboundDeps,
+): Promise<void> => {
+  if (texts.length === 0) return
+  const numbers = [...new Set(texts.map(({ destination }) => destination))]
+  const channels = new Map((await store.receivingChannels(tx, numbers)).map((row) => [row.phone_number, row]))
+  const rows: store.ReceivedMessage[] = []
+  for (const { connection, source, destination, text, isIncomplete } of texts) {
+    const channel = channels.get(destination)
+    if (!channel) {
+      stray(connection, destination)
+      continue
+    }
+    rows.push({
+      account: channel.account_id,
+      id: uuid(),
+      channel: channel.id,
+      number: destination,
+      contact: normalizeSender(source),
+      text,
+      encoding: isGsm(text) ? 'gsm7' : 'ucs2',
+      price: 0,
+      isIncomplete,
+    })
+  }
+  if (rows.length === 0) return
+  // Balances are locked in the order of accounts (docs/locks.md).
+  const paid = new Map<string, store.ReceivedMessage>()
+  for (const row of [...rows].sort((a, b) => (a.account < b.account ? -1 : 1)))
+    paid.set(row.id, await chargeInbound(tx, prices, row))
+  const received = await store.receive(
+    tx,
+    rows.map((row) => paid.get(row.id) ?? row),
+  )
+  await optout.storeOptOuts(
+    tx,
+    rows.map(({ account, number, contact, text }) => ({ account, number, contact, wish: optout.keywordOf(text) })),
+  )
+  await publishEvents(tx, received)
+}
+
+/** Receives messages, many in a transaction; each is committed before the carrier gets its response. */
+export const makeInboundReceiver = (db: Db, parts: InboundDeps): Batcher<CarrierInbound, true> =>
+  makeBatcher((given) =>
+    db.begin(async (tx) => {
+      const messages = given.map((one) => ({ ...one, text: storable(one.text), source: storable(one.source) }))
+      const fresh = await withoutDuplicates(tx, messages)
+      const single = fresh.filter((message) => !isPart(message)).map((one) => ({ ...one, isIncomplete: false }))
+      await receive(tx, [...single, ...(await reassemble(tx, fresh.filter(isPart)))], parts)
+      return messages.map(() => true as const)
+    }),
+  )
+
+/** Stores the received parts of messages whose other parts did not arrive within a day. */
+export const receiveIncomplete = async (tx: Tx, parts: InboundDeps): Promise<void> => {
+  const stale = await waiting.takeStale(tx)
+  await receive(
+    tx,
+    stale.map((one) => reassembledFrom(one, true)),
+    parts,
+  )
+}

@@ -1,0 +1,193 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { type CompletedRun, Discard, type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
+import { cancelJob, isQueued, type OverdueJob, overdueJobs } from '../../platform/jobs/ops.ts'
+import type { Schedule } from '../../platform/jobs/schedule.ts'
+import type { Services } from '../../services.ts'
+import { endUnsent } from './cancellation.ts'
+import { type CompletedMessage, completeSent } from './completion-store.ts'
+import { deleteOldFingerprints } from './inbound/dedup-store.ts'
+import { receiveIncomplete } from './inbound/inbound-receiver.ts'
+import { maxWaitingPages, receiptGraceSeconds, waitingPageSize } from './limits.ts'
+import { publishEvents } from './message-presenter.ts'
+import type { CarrierReceipt } from './receipts/carrier-receipt.ts'
+import * as states from './state-transition-store.ts'
+import { submitKind } from './submit/carriers.ts'
+import { makeConnectionHealth } from './submit/connection-health.ts'
+import { makeFailoverSubmitter } from './submit/failover-submitter.ts'
+import { makePairSequencer } from './submit/pair-sequencer.ts'
+import { deleteOldReferences } from './submit/parts-store.ts'
+import {
+  defaultValidSeconds,
+  makeSubmitHandler,
+  type Submission,
+  type SubmitOutcome,
+  validUntil,
+} from './submit/submit-handler.ts'
+import { makeSubmitProgress } from './submit/submit-progress.ts'
+
+type EndedRun = CompletedRun<Submission, SubmitOutcome>
+
+/** Stores the outcomes of submissions. */
+const storeOutcomes = async (tx: Tx, done: readonly EndedRun[]): Promise<void> => {
+  const messages: { account: string; id: string }[] = []
+  const parts: states.SentPart[] = []
+  const ended: states.EndedMessage[] = []
+  for (const { job, result } of done) {
+    const { id, account } = job
+    if (account === null || result.outcome === 'gone') continue
+    if (result.outcome === 'sent') {
+      messages.push({ account, id })
+      for (const taken of result.taken) parts.push({ account, message: id, ...taken })
+    } else ended.push({ account, id, status: result.outcome, code: result.code })
+  }
+  if (messages.length > 0) await publishEvents(tx, await states.markSent(tx, messages, parts))
+  await endUnsent(tx, ended)
+}
+
+/** Returns null for a submission that was not sent. */
+const sentOf = ({ job: { id, account }, fence, result }: EndedRun & { fence: number }): CompletedMessage | null =>
+  account !== null && result.outcome === 'sent' ? { id, account, fence, taken: result.taken[0] ?? null } : null
+
+/** Submits accepted messages to carriers, at least once: a submit whose response was lost is repeated, unless the
+ *  policy of the connection forbids it. */
+const submitJob = (
+  { carriers, routing }: Pick<Services, 'carriers' | 'routing'>,
+  run: ReturnType<typeof makeSubmitHandler>,
+): JobKind<Submission, SubmitOutcome> => {
+  const written = (tx: Tx, done: readonly EndedRun[]) => {
+    const ids = done.map(({ job }) => job.id)
+    tx.afterCommit(() => carriers.pendingCommits.clear(ids))
+  }
+  const end = async (sql: Sql, sent: readonly CompletedMessage[]): Promise<Set<string>> => {
+    const ended = await completeSent(sql, sent)
+    carriers.pendingCommits.clear(sent.map(({ id }) => id))
+    return ended
+  }
+  return {
+    kind: submitKind,
+    concurrency: 512,
+    // No caller waits for this. A statement costs about 450 µs, each message in it another 25 µs.
+    flushIntervalMs: 10,
+    leaseSeconds: 30,
+    maxAttempts: 50,
+    fair: true,
+    // Without any connection, claim all: the messages fail with no_route.
+    capacity: () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.availableWindow()),
+    run,
+    completeDirectly: (sql, done) => {
+      const sent = done.map(sentOf)
+      return sent.every((one) => one !== null) ? end(sql, sent) : null
+    },
+    onComplete: async (tx, done) => {
+      written(tx, done)
+      await states.forceIndexPlans(tx)
+      await storeOutcomes(tx, done)
+    },
+    onDiscard: async (tx, { id, account }) => {
+      tx.afterCommit(() => carriers.pendingCommits.clear([id]))
+      if (account !== null) await endUnsent(tx, [{ account, id, status: 'failed', code: 'carrier_unreachable' }])
+    },
+  }
+}
+
+/** First attempt at which a receipt may be matched to a part of unknown fate: after 15 s. A delayed response has
+ *  arrived by then, and a message held for a minute has not been resubmitted yet. */
+const firstAdoptingAttempt = 5
+
+/** Retries receipts that arrived before their part was committed: after 0.3, 1, 2, 4 … 64 s, two minutes in total. */
+const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'>): JobKind<CarrierReceipt, void> => ({
+  kind: 'sms.receipt',
+  concurrency: 16,
+  leaseSeconds: 30,
+  maxAttempts: 8,
+  run: async ({ payload, attempt }) => {
+    const connection = routing.connections().find(({ connection }) => connection === payload.connection)
+    const seconds = (connection?.validSeconds ?? defaultValidSeconds) + receiptGraceSeconds
+    if (await receipts.retryEarly(payload, attempt < firstAdoptingAttempt ? null : seconds)) return
+    if (attempt === 8) throw new Discard('no message part has this id')
+    throw new Retry('no message part has this id yet', 2 ** (attempt - 1))
+  },
+})
+
+/** Job kinds of the SMS domain. */
+export const smsJobs = (parts: Services): JobKind[] => {
+  const { db, carriers, routing, clock, config, sandboxAccounts } = parts
+  const run = makeSubmitHandler({
+    routing,
+    clock,
+    sandboxAccounts,
+    submitter: makeFailoverSubmitter(carriers, makeConnectionHealth()),
+    sequencer: makePairSequencer((id) => isQueued(db, id)),
+    progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
+  })
+  return [submitJob(parts, run), receiptJob(parts)]
+}
+
+/**
+ * Expires messages that wait while no carrier is connected, because such jobs never run. Messages of a longer validity
+ * may precede them, so each run continues where the last one ended and starts over after the last page.
+ * @returns the position at which the next run continues
+ */
+const expireWaiting = async (
+  tx: Tx,
+  at: Date,
+  { routing, sandboxAccounts }: Pick<Services, 'routing' | 'sandboxAccounts'>,
+  from: OverdueJob<Submission> | null,
+): Promise<OverdueJob<Submission> | null> => {
+  const validities = routing.connections().map(({ validSeconds }) => validSeconds ?? defaultValidSeconds)
+  const shortest = Math.min(defaultValidSeconds, ...validities)
+  const before = new Date(at.getTime() - shortest * 1_000)
+  const isOver = ({ account, payload, createdAt }: OverdueJob<Submission>) => {
+    const isSandbox = account !== null && sandboxAccounts.has(account)
+    return validUntil(payload, createdAt, routing.decide(payload.to, isSandbox).candidates[0]) <= at.getTime()
+  }
+  const expired: states.EndedMessage[] = []
+  let after = from
+  for (let pages = 0; pages < maxWaitingPages; pages++) {
+    const waiting = await overdueJobs<Submission>(tx, submitKind, before, { after, limit: waitingPageSize })
+    for (const job of waiting) {
+      const { id, account } = job
+      if (account !== null && isOver(job) && (await cancelJob(tx, id)))
+        expired.push({ account, id, status: 'expired', code: 'validity' })
+    }
+    after = waiting.length < waitingPageSize ? null : (waiting.at(-1) ?? null)
+    if (after === null) break
+  }
+  await endUnsent(tx, expired)
+  return after
+}
+
+/** Schedules of the SMS domain. */
+export const smsSchedules = ({ routing, stray, prices, sandboxAccounts }: Services): Schedule[] => {
+  let looked: OverdueJob<Submission> | null = null
+  return [
+    {
+      name: 'receive-incomplete-texts',
+      every: 600,
+      run: (tx) => receiveIncomplete(tx, { stray, prices }),
+    },
+    {
+      name: 'expire-waiting-texts',
+      every: 60,
+      run: async (tx, at) => {
+        looked = await expireWaiting(tx, at, { routing, sandboxAccounts }, looked)
+      },
+    },
+    {
+      name: 'mark-missing-receipts',
+      every: 60,
+      run: async (tx) => {
+        for (const { connection, validSeconds } of routing.connections())
+          await states.markMissingReceipts(tx, connection, (validSeconds ?? defaultValidSeconds) + receiptGraceSeconds)
+      },
+    },
+    {
+      name: 'forget-sms-traces',
+      every: 600,
+      run: async (tx) => {
+        await deleteOldFingerprints(tx)
+        await deleteOldReferences(tx)
+      },
+    },
+  ]
+}

@@ -1,0 +1,97 @@
+// Limits of SMS.
+
+/** Longest text of a message, in characters. */
+export const maxTextLength = 1600
+
+/** Furthest send time, in milliseconds ahead: a leap year. */
+export const maxScheduleAheadMs = 366 * 86_400_000
+
+/** Sending channels cached by account and number. Bounds memory. */
+export const maxCachedChannels = 20_000
+
+/** Setup ids cached by channel. Bounds memory. */
+export const maxCachedSetupIds = 100_000
+
+/** Decisions remembered as persisted. Bounds memory. */
+export const maxPersistedDecisionIds = 10_000
+
+/** Milliseconds between log lines for refusals of one status. */
+export const refusalLogIntervalMs = 10_000
+
+/** Milliseconds for which a refusal is shown as the last error of a bound connection. */
+export const lastErrorTtlMs = 60_000
+
+/** Stored attempts of a message: one that a carrier throttles for two days has thousands. */
+export const maxStoredAttempts = 100
+
+/** Seconds for which a part of unknown fate waits for a receipt on a route with the policy `hold`. */
+export const receiptHoldSeconds = 60
+
+/** Consecutive failures after which a connection is avoided. */
+export const maxConnectionFailures = 5
+
+/** Milliseconds for which a failing connection is avoided. */
+export const avoidConnectionMs = 30_000
+
+/** Milliseconds after which a pending part counts as lost with its lease: another process has the message. */
+export const maxPendingCommitMs = 60_000
+
+/** Longest wait for a commit, in milliseconds; the carrier waits as well. */
+export const maxCommitWaitMs = 1_000
+
+/** Congestion refusals after which another connection is tried, if there is one. */
+export const maxCongestionTries = 5
+
+/** Longest wait for window capacity before a message returns to the queue, in milliseconds. */
+export const maxCapacityWaitMs = 10_000
+
+/** Messages that wait for one connection: more would block claims for other connections. */
+export const maxWaitingPerConnection = 64
+
+/** Longest wait for a sender's rate limit before its message returns to the queue, in seconds. */
+export const maxSenderPauseSeconds = 1
+
+/** Shortest retry delay while a carrier is down, in seconds; the delay is a quarter of the downtime. */
+export const minDownRetrySeconds = 1
+
+/** Longest retry delay while a carrier is down, in seconds. */
+export const maxDownRetrySeconds = 10
+
+/** Pairs with deferred messages. Beyond it, idle pairs are forgotten and may be overtaken. */
+export const maxDeferredPairs = 50_000
+
+/** Milliseconds after which a deferred message that has not come back is checked: does its job still exist? */
+export const lostMessageMs = 30_000
+
+/** Delay after the blocking message, in milliseconds. */
+export const pairDelayMs = 20
+
+/** Upper limit of that delay, in milliseconds. It bounds the wait when the platform's clock is changed. */
+export const maxPairDelayMs = 1_000
+
+/** Extra delay for each message ahead, in milliseconds: a long queue returns in order and not all at once. */
+export const pairSpacingMs = 2
+
+/** Upper limit of that extra delay, in milliseconds. */
+export const maxPairSpacingMs = 10_000
+
+/** Seconds after which the responses of a link have certainly arrived. */
+export const linkResponseSeconds = 10
+
+/** Delay before the first retry of a receipt without a part, in milliseconds: submit and receipt race. */
+export const earlyReceiptDelayMs = 300
+
+/** Parts examined for one id of a carrier: carriers reuse ids. */
+export const maxPartsPerCarrierId = 4
+
+/** Digits that identify a handset, at least. */
+export const minHandsetDigits = 7
+
+/** Seconds for which receipts may still arrive after the validity has ended. */
+export const receiptGraceSeconds = 3_600
+
+/** Waiting messages per page. */
+export const waitingPageSize = 1_000
+
+/** Pages per transaction. */
+export const maxWaitingPages = 20

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld } from '../../../test/world.ts'
+import type { Sql } from '../../platform/db/sql.ts'
+import { contact, giveNumber } from './sms-testing.ts'
+import * as store from './store.ts'
+
+// Tests that a page of a thread costs the same for any number of messages. The short form uses 10,000 and 100,000
+// messages of the thread and as many of others; TRUNKLINE_TEST_LONG=1 uses 3,000,000.
+
+const long = process.env.TRUNKLINE_TEST_LONG === '1'
+const world = await makeWorld()
+const { call, db, tenant } = world
+const who = await tenant()
+const { number, channel } = await giveNumber(world, who)
+
+let filled = 0
+/** Adds messages of the thread, one a second, each with a message of another thread. */
+const fillTo = async (count: number) => {
+  for (; filled < count; filled += 10_000)
+    await db.run`
+      insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price, status,
+        created_at, updated_at)
+      select ${who.id}, gen_random_uuid(), ${channel.slice(3)}, 'outbound',
+        case when n % 2 = 0 then ${contact} else '+4479112' || (n % 100000) end, ${number}, 'text ' || (${filled}::integer + n / 2),
+        'gsm7', 1, 0.04, 'delivered', timestamptz '2020-01-01' + make_interval(secs => ${filled}::integer + n / 2),
+        timestamptz '2020-01-01'
+      from generate_series(0, 19999) n`
+  await db.raw('analyze sms_messages')
+}
+
+type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number }
+
+/** Explains a statement and returns the number of blocks that it touches: a measure without noise. */
+const explained = (blocks: number[]): Sql => ({
+  ...db,
+  many: async (text, ...values) => {
+    const whole = text.reduce((done, part, i) => (i === 0 ? part : `${done}$${i}${part}`), '')
+    const [row] = await db.raw<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+      `explain (analyze, buffers, format json) ${whole}`,
+      values,
+    )
+    const plan = row?.['QUERY PLAN'][0]?.Plan
+    blocks.push((plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0))
+    return []
+  },
+})
+
+/** Returns the blocks that a page touches: the newest page, or the page before a time. */
+const blocksOf = async (before: Date | null): Promise<number> => {
+  const path = `/open/sms/messages/${channel}/${contact}?results_per_page=50`
+  const answer = await call(who, 'GET', before ? `${path}&before_ts=${before.getTime() / 1000}` : path)
+  assert.deepEqual([answer.status, answer.body.count], [200, 50])
+  const row = await store.channel(db, who.id, channel.slice(3))
+  assert.ok(row)
+  const blocks: number[] = []
+  const bound = before && { time: before.toISOString(), id: '00000000-0000-0000-0000-000000000000' }
+  await store.thread(explained(blocks), row, contact, { before: bound, limit: 51, offset: 0 })
+  return blocks[0] ?? 0
+}
+
+const middle = (count: number) => new Date(Date.parse('2020-01-01T00:00:00Z') + count * 500)
+
+test('a page touches as many blocks in a long thread as in a short one, at the end and in the middle', async (t) => {
+  const [few, many] = [10_000, long ? 3_000_000 : 100_000]
+  await fillTo(few)
+  const small = [await blocksOf(null), await blocksOf(middle(few))]
+  await fillTo(many)
+  const large = [await blocksOf(null), await blocksOf(middle(many))]
+  t.diagnostic(`blocks of a page: ${small.join(' and ')} of ${few} messages, ${large.join(' and ')} of ${many}`)
+  for (const [i, count] of large.entries())
+    assert.ok(count <= (small[i] ?? 0) + 10, `${count} blocks, ${small[i]} before`)
+})

@@ -1,0 +1,46 @@
+import type { Sql } from '../../platform/db/sql.ts'
+import type { Candidate } from './route/route-table.ts'
+import type { MessageRow } from './store.ts'
+
+/** SQL for the operator's trace of a message: route, parts and attempts. */
+
+export type TraceRow = MessageRow & { account_id: string; channel_id: string; candidates: Candidate[] | null }
+
+/** Finds a message of any account, by primary key in each account (2 µs an account). An index on the id alone would
+ *  burden every message for this query. */
+export const find = (sql: Sql, id: string) => sql.maybe<TraceRow>`
+  select m.*, '' as at, v.voip_number_setup_id, d.candidates
+  from accounts a
+  cross join lateral (select * from sms_messages s where s.account_id = a.id and s.id = ${id}::uuid limit 1) m
+  join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
+  join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+  left join sms_route_decisions d on d.id = m.decision_id
+  limit 1`
+
+type Key = Pick<TraceRow, 'account_id' | 'id'>
+
+export type PartRow = {
+  part: number
+  connection_id: string
+  carrier_id: string | null
+  status: string
+  error_code: string | null
+  sent_at: Date
+  updated_at: Date
+}
+
+export const parts = (sql: Sql, { account_id, id }: Key) => sql.many<PartRow>`
+  select part, connection_id, carrier_id, status, error_code, sent_at, updated_at from sms_parts
+  where account_id = ${account_id} and message_id = ${id} order by part`
+
+export type AttemptRow = {
+  part: number
+  connection_id: string
+  outcome: 'retry' | 'refused' | 'unknown'
+  reason: string
+  at: Date
+}
+
+export const attempts = (sql: Sql, { account_id, id }: Key) => sql.many<AttemptRow>`
+  select part, connection_id, outcome, reason, at from sms_attempts
+  where account_id = ${account_id} and message_id = ${id} order by id limit 200`

@@ -1,0 +1,98 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Account } from '../../platform/http/auth.ts'
+import { forbidden, notFound } from '../../platform/http/problem.ts'
+import { cancelJob } from '../../platform/jobs/ops.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import type { Services } from '../../services.ts'
+import { formatSegmentation, quoteFor, segmentFor } from './accept/quote.ts'
+import { cancelScheduledMessage } from './cancellation.ts'
+import * as store from './store.ts'
+
+/** A message to send; numbers are in E.164. */
+export type OutgoingMessage = { from: string; to: string; text: string; sendAt: Date | null }
+
+type SendDeps = Pick<Services, 'db' | 'accept' | 'channels' | 'prices' | 'routing' | 'sandboxAccounts'>
+
+/**
+ * Sends a message from a number of an account. Resolves once the message is durable, or part of `tx`.
+ * @returns the id of the message
+ * @throws the 402, 403, 404, 422 or 503 Problem
+ */
+export const sendMessage = async (
+  { db, accept, channels, prices, routing, sandboxAccounts }: SendDeps,
+  tx: Tx | null,
+  account: Pick<Account, 'id' | 'a2pUs'>,
+  { from, to, text, sendAt }: OutgoingMessage,
+): Promise<string> => {
+  const { decision, pricePerSegment } = quoteFor({ routing, prices, sandboxAccounts }, account, to)
+
+  const known = channels.find(account.id, from, tx ?? db)
+  const channel =
+    (known instanceof Promise ? await known : known) ??
+    notFound(`${from} is not an SMS-capable number of this account. List yours with GET /open/sms/channels`)
+  if (channel.suspended) forbidden(`${from} is suspended`, 'number_suspended')
+  if (channel.stock && !sandboxAccounts.has(account.id))
+    forbidden(
+      `${from} is a sandbox number: only sandbox accounts can send from it, while the sandbox is on. Buy another number`,
+      'sandbox_number',
+    )
+  if (!channel.supports_sms_out) notFound(`${from} cannot send SMS`)
+
+  const keeping = routing.ensurePersisted(decision)
+  if (keeping) await keeping
+  const { encoding, parts, shift } = segmentFor(text, decision)
+  const fragments = parts.length
+  const id = uuid()
+  await accept.accept(
+    {
+      account: account.id,
+      id,
+      channel: channel.id,
+      number: from,
+      contact: to,
+      text,
+      encoding,
+      fragments,
+      price: pricePerSegment * fragments,
+      sendAt,
+      decision: decision.id,
+      long: formatSegmentation(decision.long, shift),
+    },
+    tx,
+  )
+  return id
+}
+
+/** Whether messages of an account to a number go to the sandbox's handsets. */
+export const isSimulated = (
+  { routing, sandboxAccounts }: Pick<SendDeps, 'routing' | 'sandboxAccounts'>,
+  account: string,
+  to: string,
+): boolean => routing.decide(to, sandboxAccounts.has(account)).isSimulated
+
+/** Sends a message whose text only the recipient may read; threads and events show `shown`. @returns the message id */
+export const sendSecretMessage = async (
+  sending: SendDeps,
+  tx: Tx,
+  account: Pick<Account, 'id' | 'a2pUs'>,
+  { shown, ...secret }: Omit<OutgoingMessage, 'sendAt'> & { shown: string },
+): Promise<string> => {
+  const id = await sendMessage(sending, tx, account, { ...secret, sendAt: null })
+  // The job holds the real text and is deleted at its end.
+  await store.setText(tx, account.id, id, shown)
+  return id
+}
+
+/** Returns the oldest number of an account that can send; null if there is none.
+ *  @param isSandbox whether sandbox numbers count: for sandbox accounts, while the sandbox is on */
+export const firstSender = (sql: Sql, account: string, isSandbox: boolean): Promise<string | null> =>
+  store.firstSender(sql, account, isSandbox)
+
+/** Cancels and refunds the scheduled messages of an account. @returns the number of canceled messages */
+export const cancelScheduled = async (tx: Tx, account: string): Promise<number> => {
+  let count = 0
+  // A message that a worker has begun to submit is sent.
+  for (const { id } of await store.scheduledMessages(tx, account))
+    if ((await cancelJob(tx, id)) && (await cancelScheduledMessage(tx, account, id))) count++
+  return count
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import { applyFinalReceipts, completeSent } from './completion-store.ts'
+import { publishEvents } from './message-presenter.ts'
+import { makeReceiptCorrelator } from './receipts/receipt-correlation.ts'
+import { giveNumber, makeSmsWorld } from './sms-testing.ts'
+import * as states from './state-transition-store.ts'
+import { accept, type NewMessage } from './store.ts'
+import * as pieces from './submit/parts-store.ts'
+
+const world = await makeSmsWorld()
+const { db, tenant } = world
+after(world.stop)
+
+const tables = ['balances', 'jobs', 'sms_messages', 'sms_parts', 'sms_channels', 'virtual_numbers']
+
+/** Counts the rows and index entries that this transaction has read, by table. */
+const read = async (sql: Sql): Promise<Map<string, number>> => {
+  const rows = await sql.many<{ name: string; count: number }>`
+    select t.relname as name, t.seq_tup_read + coalesce(t.idx_tup_fetch, 0) + coalesce((
+      select sum(pg_stat_get_xact_tuples_returned(i.indexrelid)) from pg_index i where i.indrelid = t.relid), 0)::bigint as count
+    from pg_stat_xact_user_tables t where t.relname = any(${tables}::text[])`
+  return new Map(rows.map(({ name, count }) => [name, count]))
+}
+
+const who = await tenant({ balance: '1000000.000000' })
+const { number, channel } = await giveNumber(world, who)
+const channelId = channel.slice(3)
+const connection = uuid()
+
+/** Makes messages of the tenant. */
+const texts = (count: number): NewMessage[] => {
+  const [transfer, decision] = [uuid(), uuid()]
+  return Array.from({ length: count }, () => ({
+    account: who.id,
+    id: uuid(),
+    channel: channelId,
+    number,
+    contact: '+33612345678',
+    text: 'x',
+    encoding: 'gsm7',
+    fragments: 1,
+    price: 7_500,
+    transfer,
+    sendAt: null,
+    decision,
+    long: 'udh8',
+  }))
+}
+
+const lease = (count: number) => ({ worker: uuid(), seconds: 60, count })
+
+/** Runs the whole life of messages: the three hot-path statements. */
+const live = async (tx: Tx, given: NewMessage[]) => {
+  const { refused } = await accept(tx, given, true, lease(given.length))
+  assert.equal(refused.size, 0)
+  const jobs = await tx.many<{ id: string; fence: number }>`
+    select id, fence from jobs where id = any(${given.map(({ id }) => id)}::uuid[])`
+  const ended = await completeSent(
+    tx,
+    jobs.map(({ id, fence }) => ({ id, account: who.id, fence, taken: { part: 1, connection, carrierId: id } })),
+  )
+  assert.equal(ended.size, given.length)
+  const done = await applyFinalReceipts(
+    tx,
+    given.map(({ id }) => ({
+      connection,
+      carrierId: id.replace(/^0+/, ''),
+      status: 'delivered',
+      error: null,
+      handsets: [null, null] as const,
+    })),
+  )
+  assert.equal(done.size, given.length)
+}
+
+/** Adds unrelated rows, in the same account and in others. */
+const grow = async (tx: Tx) => {
+  await accept(tx, texts(3_000), true, lease(3_000))
+  const { ids } = await tx.one<{
+    ids: string[]
+  }>`select array_agg(id) as ids from sms_messages where status = 'queued'`
+  await tx.run`
+    insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
+    select ${who.id}, m, 1, ${connection}, m, 'sent', app_now(), app_now() from unnest(${ids}::uuid[]) m`
+  await tx.run`
+    insert into virtual_numbers overriding user value select v.* from virtual_numbers c cross join generate_series(1, 3000) n cross join lateral
+      jsonb_populate_record(c, jsonb_build_object('id', md5(n::text)::uuid, 'released_at', now(), 'status_text', 'RELEASED')) v`
+  await tx.run`
+    insert into sms_channels select v.* from sms_channels c cross join generate_series(1, 3000) n cross join lateral
+      jsonb_populate_record(c, jsonb_build_object('id', md5(n::text)::uuid, 'enabled', false)) v`
+  await tx.run`
+    insert into accounts select v.* from accounts c cross join generate_series(1, 3000) n cross join lateral
+      jsonb_populate_record(c, jsonb_build_object('id', md5(n::text)::uuid)) v where c.id = ${who.id}`
+  await tx.run`insert into balances select md5(n::text)::uuid, 1 from generate_series(1, 3000) n`
+}
+
+/** Checks the reads of 20 messages from each table. @param most maximum of rows and index entries */
+const expectFor20 = async (tx: Tx, most: number, work: () => Promise<void>) => {
+  const before = await read(tx)
+  await work()
+  const after = await read(tx)
+  for (const table of tables) {
+    const count = (after.get(table) ?? 0) - (before.get(table) ?? 0)
+    assert.ok(count <= most, `${count} rows of ${table} were read for 20 messages`)
+  }
+}
+
+/** Makes the plans while the tables are almost empty. */
+const start = async () => {
+  await db.begin(async (tx) => void (await accept(tx, texts(2), true, null)))
+  for (const table of tables) await db.raw(`analyze ${table}`)
+}
+
+/** Rolls back the writes of a test. */
+class Rollback extends Error {}
+const inVain = (work: (tx: Tx) => Promise<void>) =>
+  assert.rejects(
+    db.begin(async (tx) => {
+      await work(tx)
+      throw new Rollback()
+    }),
+    Rollback,
+  )
+
+test('sending a message costs the same for large and small tables, whatever the planner estimates', async () => {
+  await start()
+  await inVain(async (tx) => {
+    await live(tx, texts(1))
+    await grow(tx)
+    await expectFor20(tx, 300, () => live(tx, texts(20)))
+  })
+})
+
+/** Runs the slower paths: messages of two parts, one of them undelivered, and messages that no carrier accepts. */
+const stumble = async (tx: Tx, given: NewMessage[]) => {
+  await accept(tx, given, true, lease(given.length))
+  await states.forceIndexPlans(tx)
+  const begun = await pieces.startSubmit(
+    tx,
+    given.map(({ account, id }, n) => ({ account, id, number, contact: `+336${n}`, isLong: true })),
+  )
+  assert.equal(begun.length, given.length)
+  const parts = given.flatMap(({ account, id }) =>
+    [1, 2].map((part) => ({ account, message: id, part, parts: 2, connection, carrierId: `${id} ${part}` })),
+  )
+  await pieces.recordParts(tx, parts)
+  const sent = await states.markSent(tx, given, parts)
+  assert.equal(sent.length, given.length)
+  await publishEvents(tx, sent)
+  const receipts = parts.map(({ carrierId, part }) => ({
+    connection,
+    carrierId,
+    state: part === 1 ? ('DELIVERED' as const) : ('UNDELIVERABLE' as const),
+    error: null,
+    handset: '+33612345678',
+    number,
+  }))
+  const found = await makeReceiptCorrelator().find(tx, receipts)
+  assert.equal(found.length, parts.length)
+  await states.lockMessages(tx, given)
+  await states.updateParts(
+    tx,
+    found.map(({ account_id, message_id, part }) => ({
+      account: account_id,
+      message: message_id,
+      part,
+      status: part === 1 ? 'delivered' : 'undelivered',
+      error: null,
+    })),
+  )
+  const folded = await states.deriveStatus(tx, given)
+  assert.deepEqual(new Set(folded.map(({ status }) => status)), new Set(['undelivered']))
+  assert.equal(folded.length, given.length)
+  const others = texts(given.length)
+  await accept(tx, others, true, lease(given.length))
+  const ended = await states.markEnded(
+    tx,
+    others.map(({ account, id }) => ({ account, id, status: 'failed', code: 'no_route' })),
+  )
+  assert.equal(ended.filter((row) => row.is_untouched).length, given.length)
+}
+
+test('a message of several parts, and one that no carrier accepts, costs the same for large and small tables', async () => {
+  await start()
+  await inVain(async (tx) => {
+    await stumble(tx, texts(1))
+    await grow(tx)
+    await expectFor20(tx, 600, () => stumble(tx, texts(20)))
+  })
+})

@@ -1,0 +1,177 @@
+import type { Tx } from '../../../platform/db/sql.ts'
+import { maxPartsPerCarrierId, minHandsetDigits } from '../limits.ts'
+import type { CarrierReceipt } from './carrier-receipt.ts'
+
+/**
+ * Finds the message part of a receipt. Carriers write one id in different forms: with or without leading zeros, in
+ * upper or lower case. Some respond to a submit in hexadecimal and report in decimal, or the reverse.
+ */
+export type ReceiptCorrelator = {
+  find(tx: Tx, receipts: readonly CarrierReceipt[]): Promise<MatchedPart[]>
+  /** Returns the id as indexed, in the learned form of the connection; null while none is learned. */
+  keyOf(receipt: CarrierReceipt): string | null
+}
+
+/** A part and the index of its receipt. */
+export type MatchedPart = { n: number; account_id: string; message_id: string; part: number; parts: number }
+
+type NumberedReceipt = CarrierReceipt & { n: number }
+
+type IdForm = 'text' | 'decimal' | 'hex'
+
+/** Normalises an id as the index does. */
+export const normalizeId = (id: string): string => id.toLowerCase().replace(/^0+/, '')
+
+/** Returns the ids that the submit response may have used for the id of a receipt, each with its form. */
+export const idForms = (id: string): { key: string; form: IdForm }[] => {
+  const key = normalizeId(id)
+  const forms: { key: string; form: IdForm }[] = [{ key, form: 'text' }]
+  // Ids of more than 64 bits are names, not numbers.
+  if (/^[0-9]{1,20}$/.test(key)) forms.push({ key: BigInt(key).toString(16), form: 'hex' })
+  if (/^[0-9a-f]{1,16}$/.test(key)) forms.push({ key: BigInt(`0x${key}`).toString(10), form: 'decimal' })
+  return forms
+}
+
+type Key = { n: number; connection: string; key: string; form: IdForm }
+type Row = MatchedPart & { form: IdForm; contact: string }
+
+/** Returns the parts for the keys, with their recipients; the newest first if a carrier reused an id. */
+const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
+  select g.n, g.form, p.account_id, p.message_id, p.part, p.parts, m.contact
+  from unnest(${keys.map((k) => k.n)}::integer[], ${keys.map((k) => k.connection)}::uuid[],
+    ${keys.map((k) => k.key)}::text[], ${keys.map((k) => k.form)}::text[]) as g (n, connection_id, key, form)
+  cross join lateral (
+    select account_id, message_id, part, parts, sent_at from sms_parts
+    where connection_id = g.connection_id and ltrim(lower(carrier_id), '0') = g.key
+    order by sent_at desc limit ${maxPartsPerCarrierId}
+  ) p
+  cross join lateral (
+    select contact from sms_messages where account_id = p.account_id and id = p.message_id offset 0) m
+  order by g.form <> 'text', p.sent_at desc`
+
+/** Returns the digits without +, 00 or a national 0, with which the E.164 form ends; null if there are too few. */
+const numberSuffix = (number: string | undefined): string | null => {
+  const digits = number && /^\+?\d+$/.test(number) ? number.replace(/^\+?0*/, '') : ''
+  return digits.length >= minHandsetDigits ? digits : null
+}
+
+/**
+ * Returns the possible suffixes of the handset's number: from the source of the receipt, or from its destination, as
+ * some carriers repeat the addresses of the submit. Both are null if the receipt names no handset; then only its id
+ * counts.
+ */
+export const handsetSuffixes = ({ handset, number }: CarrierReceipt): readonly [string | null, string | null] => {
+  const source = numberSuffix(handset)
+  return source === null ? [null, null] : [source, numberSuffix(number)]
+}
+
+const matchesSuffix = (contact: string, ends: readonly (string | null)[]): boolean =>
+  ends.some((end) => end !== null && contact.endsWith(end))
+
+/** Makes a correlator that learns the id form of each connection and tries that form first. */
+export const makeReceiptCorrelator = (): ReceiptCorrelator => {
+  const learned = new Map<string, IdForm>()
+
+  const usualOf = ({ connection, carrierId }: CarrierReceipt) => {
+    const usual = learned.get(connection)
+    return usual && idForms(carrierId).find(({ form }) => form === usual)
+  }
+
+  /** Returns, for each receipt, the first part whose recipient matches, or that `isEnough` accepts without a
+   *  handset. */
+  const fitting = (
+    rows: readonly Row[],
+    receipts: readonly NumberedReceipt[],
+    isEnough: (row: Row) => boolean,
+  ): Row[] => {
+    const byReceipt = Map.groupBy(rows, ({ n }) => n)
+    return receipts.flatMap((receipt) => {
+      const ends = handsetSuffixes(receipt)
+      const hasHandset = ends[0] !== null
+      const own = byReceipt.get(receipt.n) ?? []
+      const row = own.find((one) => (hasHandset ? matchesSuffix(one.contact, ends) : isEnough(one)))
+      return row ? [row] : []
+    })
+  }
+
+  /** Finds parts by the learned form of the connection. */
+  const findUsual = async (tx: Tx, receipts: readonly NumberedReceipt[]): Promise<Row[]> => {
+    const keys = receipts.flatMap((receipt) => {
+      const usual = usualOf(receipt)
+      return usual ? [{ n: receipt.n, connection: receipt.connection, ...usual }] : []
+    })
+    return keys.length > 0 ? fitting(await partsOf(tx, keys), receipts, () => true) : []
+  }
+
+  /**
+   * Finds parts by every form, for the handset that the receipt names. Another form of a number may be the id of
+   * another message, perhaps of another account. Without a handset, only an id in its original form matches.
+   */
+  const findAny = async (tx: Tx, receipts: readonly NumberedReceipt[]): Promise<Row[]> => {
+    const keys = receipts.flatMap(({ n, connection, carrierId }) =>
+      idForms(carrierId).map((form) => ({ n, connection, ...form })),
+    )
+    const rows = await partsOf(tx, keys)
+    const found = fitting(rows, receipts, ({ form }) => form === 'text')
+    for (const { n, form } of found) {
+      const receipt = receipts.find((one) => one.n === n)
+      if (!receipt) continue
+      const ends = handsetSuffixes(receipt)
+      const forms = new Set(
+        rows.filter((row) => row.n === n && matchesSuffix(row.contact, ends)).map((row) => row.form),
+      )
+      // An ambiguous match teaches no form.
+      if (forms.size === 1) learned.set(receipt.connection, form)
+    }
+    return found
+  }
+
+  return {
+    keyOf: (receipt) => usualOf(receipt)?.key ?? null,
+    find: async (tx, receipts) => {
+      const numbered = receipts.map((receipt, n) => ({ ...receipt, n }))
+      const usual = await findUsual(tx, numbered)
+      if (usual.length === receipts.length) return usual
+      const known = new Set(usual.map(({ n }) => n))
+      return [
+        ...usual,
+        ...(await findAny(
+          tx,
+          numbered.filter(({ n }) => !known.has(n)),
+        )),
+      ]
+    },
+  }
+}
+
+/**
+ * Matches receipts of unknown id to parts submitted without a response, on routes that do not resubmit. The receipt
+ * must be between the same two numbers over the same connection. The part gets its id and counts as accepted.
+ * @param seconds age limit of the submit: no receipt for an older part is under way
+ */
+export const adoptDoubtfulParts = async (
+  tx: Tx,
+  receipts: readonly NumberedReceipt[],
+  seconds: number,
+): Promise<MatchedPart[]> => {
+  const found: MatchedPart[] = []
+  for (const { n, connection, carrierId, handset, number } of receipts) {
+    if (!handset || !number) continue
+    const row = await tx.maybe<Omit<MatchedPart, 'n'>>`
+      update sms_parts p set carrier_id = ${carrierId}, status = 'sent', updated_at = (select app_now())
+      from (
+        select d.account_id, d.message_id, d.part from sms_parts d
+        cross join lateral (
+          select number, contact from sms_messages where account_id = d.account_id and id = d.message_id offset 0) m
+        where d.connection_id = ${connection} and ltrim(lower(d.carrier_id), '0') is null and d.status = 'doubtful'
+          and d.sent_at > app_now() - make_interval(secs => ${seconds})
+          and m.number = ${number} and m.contact = ${handset}
+        order by d.sent_at, d.part limit 1
+      ) f
+      where (p.account_id, p.message_id, p.part) >= (f.account_id, f.message_id, f.part)
+        and (p.account_id, p.message_id, p.part) <= (f.account_id, f.message_id, f.part)
+      returning p.account_id, p.message_id, p.part, p.parts`
+    if (row) found.push({ n, ...row })
+  }
+  return found
+}

@@ -1,0 +1,177 @@
+import { makeBatcher } from '../../../platform/db/batcher.ts'
+import type { Db, Tx } from '../../../platform/db/sql.ts'
+import { enqueueAll } from '../../../platform/jobs/queue.ts'
+import type { Clock } from '../../../platform/lib/clock.ts'
+import type { SmsReceipt } from '../../../ports/sms.ts'
+import { applyFinalReceipts } from '../completion-store.ts'
+import { earlyReceiptDelayMs } from '../limits.ts'
+import { publishEvents } from '../message-presenter.ts'
+import * as states from '../state-transition-store.ts'
+import type { CarrierReceipt } from './carrier-receipt.ts'
+import {
+  adoptDoubtfulParts,
+  handsetSuffixes,
+  type MatchedPart,
+  makeReceiptCorrelator,
+  type ReceiptCorrelator,
+} from './receipt-correlation.ts'
+
+/** Status of a part by the state of its receipt (SMPP 3.4, 5.2.28). */
+const statusOf: Record<SmsReceipt['state'], string> = {
+  DELIVERED: 'delivered',
+  EXPIRED: 'expired',
+  DELETED: 'undelivered',
+  UNDELIVERABLE: 'undelivered',
+  REJECTED: 'rejected',
+  ENROUTE: 'enroute',
+  ACCEPTED: 'accepted',
+  UNKNOWN: 'unknown',
+}
+
+const isFinal = (state: SmsReceipt['state']) => !['ENROUTE', 'ACCEPTED', 'UNKNOWN'].includes(state)
+
+type PartStatusChange = states.PartChange & { parts: number }
+
+/** Chooses one receipt per part: a delivery, else the last final one, else the last. */
+const mostSignificant = (found: readonly MatchedPart[], receipts: readonly CarrierReceipt[]): PartStatusChange[] => {
+  const changes = new Map<string, PartStatusChange & { rank: number }>()
+  for (const { n, account_id, message_id, part, parts } of found) {
+    const receipt = receipts[n]
+    if (!receipt) continue
+    const key = `${message_id} ${part}`
+    const rank = receipt.state === 'DELIVERED' ? 2 : isFinal(receipt.state) ? 1 : 0
+    if ((changes.get(key)?.rank ?? 0) > rank) continue
+    const status = statusOf[receipt.state]
+    changes.set(key, { account: account_id, message: message_id, part, parts, status, error: receipt.error, rank })
+  }
+  return [...changes.values()]
+}
+
+const byMessage = (a: states.PartChange, b: states.PartChange) => (a.message < b.message ? -1 : 1)
+
+const applyFound = async (
+  tx: Tx,
+  found: readonly MatchedPart[],
+  receipts: readonly CarrierReceipt[],
+): Promise<void> => {
+  // Lock order: docs/locks.md.
+  const changes = mostSignificant(found, receipts).sort(byMessage)
+  if (changes.length === 0) return
+  const messages = [...new Map(changes.map(({ account, message }) => [message, { account, id: message }])).values()]
+  await states.lockMessages(tx, messages)
+  await states.updateParts(tx, changes)
+  await publishEvents(tx, await states.deriveStatus(tx, messages))
+}
+
+const earlyKind = 'sms.receipt'
+
+type ApplyOptions = {
+  readonly db: Db
+  readonly clock: Clock
+  readonly correlator: ReceiptCorrelator
+  /** Whether receipts without a known part are queued for a retry. */
+  readonly queuesUnknown: boolean
+  /** Age limit in seconds of parts of unknown fate that a receipt may be matched to; null: no such match. */
+  readonly adoptSeconds: number | null
+}
+
+/** Matches receipts to parts of unknown fate, confirming them as accepted, and updates their messages. */
+const confirmDoubtfulParts = async (tx: Tx, missing: readonly (CarrierReceipt & { n: number })[], seconds: number) => {
+  const found = await adoptDoubtfulParts(tx, missing, seconds)
+  const messages = found.map(({ account_id, message_id }) => ({ account: account_id, id: message_id }))
+  if (messages.length === 0) return found
+  await states.lockMessages(tx, messages)
+  await publishEvents(tx, await states.deriveStatus(tx, messages))
+  return found
+}
+
+/** Returns the final receipts of a batch that one statement can apply, one per part: a delivery, else the last. */
+const finalsOf = (receipts: readonly CarrierReceipt[], matcher: ReceiptCorrelator) => {
+  const finals = new Map<string, { receipt: CarrierReceipt; carrierId: string }>()
+  for (const receipt of receipts) {
+    const carrierId = isFinal(receipt.state) ? matcher.keyOf(receipt) : null
+    const key = `${receipt.connection} ${carrierId} ${receipt.handset ?? ''}`
+    const isBeaten = finals.get(key)?.receipt.state === 'DELIVERED' && receipt.state !== 'DELIVERED'
+    if (carrierId !== null && !isBeaten) finals.set(key, { receipt, carrierId })
+  }
+  return [...finals.values()]
+}
+
+/** Applies final receipts on the hot path. @returns the receipts that remain */
+const applyFinals = async (
+  { db, correlator }: ApplyOptions,
+  receipts: readonly CarrierReceipt[],
+): Promise<CarrierReceipt[]> => {
+  const finals = finalsOf(receipts, correlator)
+  if (finals.length === 0) return [...receipts]
+  const done = await applyFinalReceipts(
+    db,
+    finals.map(({ receipt, carrierId }) => ({
+      connection: receipt.connection,
+      carrierId,
+      status: statusOf[receipt.state],
+      error: receipt.error,
+      handsets: handsetSuffixes(receipt),
+    })),
+  )
+  const applied = new Set(finals.filter((_, n) => done.has(n)).map(({ receipt }) => receipt))
+  return receipts.filter((receipt) => !applied.has(receipt))
+}
+
+/** Applies receipts. @returns for each, whether its part is known */
+const apply = async (how: ApplyOptions, receipts: readonly CarrierReceipt[]): Promise<boolean[]> => {
+  const rest = await applyFinals(how, receipts)
+  if (rest.length === 0) return receipts.map(() => true)
+  const known = new Map((await applyInTransaction(how, rest)).map((isKnown, i) => [rest[i], isKnown]))
+  return receipts.map((receipt) => known.get(receipt) ?? true)
+}
+
+const applyInTransaction = (how: ApplyOptions, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
+  how.db.begin(async (tx) => {
+    await states.forceIndexPlans(tx)
+    const found = await how.correlator.find(tx, receipts)
+    const known = new Set(found.map(({ n }) => n))
+    const missing = receipts.map((receipt, n) => ({ ...receipt, n })).filter(({ n }) => !known.has(n))
+    const others = how.adoptSeconds === null ? [] : await confirmDoubtfulParts(tx, missing, how.adoptSeconds)
+    for (const { n } of others) known.add(n)
+    await applyFound(tx, [...found, ...others], receipts)
+    const early = receipts.filter((_, n) => !known.has(n))
+    if (how.queuesUnknown && early.length > 0) {
+      const runAt = new Date(how.clock.now() + earlyReceiptDelayMs)
+      await enqueueAll(
+        tx,
+        earlyKind,
+        early.map((payload) => ({ payload: { ...payload }, runAt })),
+      )
+    }
+    return receipts.map((_, n) => known.has(n))
+  })
+
+export type ReceiptProcessor = {
+  /** Applies a receipt, many in a transaction. Returns false if its part is unknown; the receipt is then queued for a
+   *  retry. */
+  add(receipt: CarrierReceipt): Promise<boolean>
+  /**
+   * Retries a queued receipt; returns false if its part is still unknown.
+   * @param adoptSeconds age limit in seconds of parts of unknown fate to match; null: none
+   */
+  retryEarly(receipt: CarrierReceipt, adoptSeconds: number | null): Promise<boolean>
+}
+
+export const makeReceiptProcessor = (db: Db, clock: Clock): ReceiptProcessor => {
+  const matcher = makeReceiptCorrelator()
+  const batcher = makeBatcher<CarrierReceipt, boolean>(
+    (receipts) => apply({ db, clock, correlator: matcher, queuesUnknown: true, adoptSeconds: null }, receipts),
+    // A statement costs about 400 µs, each receipt in it another 25 µs.
+    { spacingMs: 5 },
+  )
+  return {
+    add: batcher.add,
+    retryEarly: async (receipt, adoptSeconds) => {
+      const [isKnown = false] = await apply({ db, clock, correlator: matcher, queuesUnknown: false, adoptSeconds }, [
+        receipt,
+      ])
+      return isKnown
+    },
+  }
+}

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { type Language, type Shift, shiftsOf } from '@trunkline/phone/gsm-national.ts'
+import type { ConcatenationMode } from '@trunkline/phone/segments.ts'
+import type { Connection } from '../../connections/ops.ts'
+
+type RouteSettings = Pick<
+  Connection<'smpp'>['settings'],
+  | 'prefixes'
+  | 'priority'
+  | 'weight'
+  | 'policy'
+  | 'validity_seconds'
+  | 'long'
+  | 'national_languages'
+  | 'sandbox'
+  | 'bind'
+>
+type Routable = { readonly id: string; readonly name: string; readonly settings: RouteSettings }
+
+/** Handling of a part whose submit response was lost. */
+export type LostResponsePolicy = 'resubmit' | 'hold' | 'at_most_once'
+
+/** A connection that may submit a message, and the reason. */
+export type Candidate = {
+  readonly connection: string
+  readonly name: string
+  /** Leading digits that selected the connection; '' matches every destination. */
+  readonly prefix: string
+  readonly priority: number
+  readonly weight: number
+  readonly long: ConcatenationMode
+  readonly policy: LostResponsePolicy
+  /** Null: the carrier decides. */
+  readonly validSeconds: number | null
+  /** Languages whose shift tables the carrier supports; absent for none. */
+  readonly languages?: readonly Language[]
+}
+
+/** The connections that may submit messages to a prefix, the best first. */
+export type Decision = {
+  /** Hash of the content, so that every process gives the same decision the same id. */
+  readonly id: string
+  readonly candidates: readonly Candidate[]
+  /** Header that messages are segmented for: the longer one if any candidate needs it. The parts are then those that
+   *  were counted and charged, whichever candidate submits them. */
+  readonly long: 'udh8' | 'udh16'
+  /** Languages whose shift tables every candidate supports, for the same reason. */
+  readonly languages: readonly Language[]
+  /** True if the candidates belong to the sandbox: the sender can read what the handset receives. */
+  readonly isSimulated: boolean
+}
+
+const defaultPriority = 100
+
+/** @param prefix the prefix that selected the connection */
+export const candidateOf = ({ id, name, settings }: Routable, prefix: string): Candidate => ({
+  connection: id,
+  name,
+  prefix,
+  priority: settings.priority ?? defaultPriority,
+  weight: settings.weight ?? 1,
+  long: settings.long ?? 'udh8',
+  policy: settings.policy ?? 'resubmit',
+  validSeconds: settings.validity_seconds ?? null,
+  ...languagesOf(settings),
+})
+
+/** Shift tables need a user data header; SAR parameters and payloads that the carrier splits have none. */
+const languagesOf = ({ long = 'udh8', national_languages: languages = [] }: RouteSettings) =>
+  languages.length > 0 && (long === 'udh8' || long === 'udh16') ? { languages } : {}
+
+/** UUID version 8 (RFC 9562, 5.8) from a hash of the content. */
+const idOf = (content: unknown): string => {
+  const hex = createHash('sha256').update(JSON.stringify(content)).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** Whether a connection supports the shift tables that a message was segmented for. */
+export const supportsShift = ({ languages = [] }: Candidate, shift: Shift): boolean =>
+  languages.some((one) =>
+    shiftsOf(one).some(({ locking, single }) => locking === shift.locking && single === shift.single),
+  )
+
+const decisionOf = (candidates: readonly Candidate[], isSimulated: boolean): Decision => ({
+  id: idOf(candidates),
+  candidates,
+  isSimulated,
+  languages: (candidates[0]?.languages ?? []).filter((one) =>
+    candidates.every(({ languages }) => languages?.includes(one)),
+  ),
+  long: candidates.some(({ long }) => long === 'udh16' || long === 'sar') ? 'udh16' : 'udh8',
+})
+
+/** Returns the decision for a destination in under a microsecond: decisions are cached by prefix. Sandbox connections
+ *  are returned for sandbox accounts only. */
+export type RouteTable = (destination: string, isSandbox: boolean) => Decision
+
+/**
+ * Makes the route table: longest prefix, then lowest priority number; equal candidates share by weight. Sandbox
+ * connections get only destinations without a real connection.
+ */
+export const makeRouteTable = (connections: readonly Routable[]): RouteTable => {
+  const byPrefix = new Map<string, { real: Candidate[]; sandbox: Candidate[] }>()
+  for (const connection of connections) {
+    const { prefixes = [], bind, sandbox } = connection.settings
+    if (bind === 'receiver') continue
+    for (const prefix of prefixes.length > 0 ? prefixes : ['']) {
+      const entry = byPrefix.get(prefix) ?? { real: [], sandbox: [] }
+      entry[sandbox ? 'sandbox' : 'real'].push(candidateOf(connection, prefix))
+      byPrefix.set(prefix, entry)
+    }
+  }
+  const lengths = [...new Set([...byPrefix.keys()].map(({ length }) => length))].sort((a, b) => b - a)
+
+  const collect = (prefixes: readonly string[], kind: 'real' | 'sandbox'): Candidate[] => {
+    const found = new Map<string, Candidate>()
+    for (const prefix of prefixes)
+      for (const candidate of [...(byPrefix.get(prefix)?.[kind] ?? [])].sort((a, b) => a.priority - b.priority))
+        if (!found.has(candidate.connection)) found.set(candidate.connection, candidate)
+    return [...found.values()]
+  }
+
+  const sandboxDecisions = new Map<string, Decision>()
+  const realDecisions = new Map<string, Decision>()
+  return (destination, isSandbox) => {
+    const decisions = isSandbox ? sandboxDecisions : realDecisions
+    const prefixes = lengths.map((length) => destination.slice(1, 1 + length)).filter((prefix) => byPrefix.has(prefix))
+    const key = prefixes.join()
+    const known = decisions.get(key)
+    if (known) return known
+    const real = collect(prefixes, 'real')
+    const isSimulated = isSandbox && real.length === 0
+    const made = decisionOf(isSimulated ? collect(prefixes, 'sandbox') : real, isSimulated)
+    decisions.set(key, made)
+    return made
+  }
+}
+
+const areEquivalent = (a: Candidate, b: Candidate) => a.prefix.length === b.prefix.length && a.priority === b.priority
+
+/** Draws the order in which a message tries its candidates: equal candidates at random by weight. */
+export const drawOrder = (candidates: readonly Candidate[], random: () => number = Math.random): Candidate[] => {
+  if (candidates.length < 2) return [...candidates]
+  // Efraimidis and Spirakis: each candidate has the greatest random^(1/weight) with a probability proportional to its
+  // weight.
+  const drawn = candidates.map((candidate, place) => ({ candidate, place, lot: random() ** (1 / candidate.weight) }))
+  return drawn
+    .sort((a, b) => (areEquivalent(a.candidate, b.candidate) ? b.lot - a.lot : a.place - b.place))
+    .map(({ candidate }) => candidate)
+}

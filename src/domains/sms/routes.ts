@@ -1,0 +1,216 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import { cursorsOf } from '../../platform/http/cursor.ts'
+import { ok, route, routeHotPath, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { isPaged, pageOf } from '../../platform/http/schema.ts'
+import { phoneNumber } from '../../platform/http/validation.ts'
+import { cancelJob } from '../../platform/jobs/ops.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import type { Cursor } from '../../platform/lib/cursor.ts'
+import { parse, print } from '../../platform/lib/id.ts'
+import { dollars } from '../../platform/lib/money.ts'
+import type { Services } from '../../services.ts'
+import { preview, quoteFor } from './accept/quote.ts'
+import { cancelScheduledMessage } from './cancellation.ts'
+import * as c from './contract.ts'
+import { maxScheduleAheadMs, maxTextLength } from './limits.ts'
+import { presentMessage } from './message-presenter.ts'
+import * as ways from './message-trace-store.ts'
+import { sendMessage } from './ops.ts'
+import * as store from './store.ts'
+
+const presentChannel = (row: store.ChannelRow) => ({
+  uuid: print('SMS', row.id),
+  account_uuid: print('ACC', row.account_id),
+  voip_number_setup_uuid: print('DID', row.virtual_number_id),
+  phone_number: row.phone_number,
+  friendly_name: row.friendly_name,
+  iso_country_code: row.iso_country_code,
+  supports_sms_in: row.supports_sms_in,
+  supports_sms_out: row.supports_sms_out,
+  enabled: row.enabled,
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+})
+
+/** Parses the id of an outbound or inbound message. */
+const messageId = (printed: string): string =>
+  parse('SMO', printed) ?? parse('SMI', printed) ?? notFound(`SMS ${printed} does not exist`)
+
+/** Returns the message if its direction matches the prefix of the printed id. */
+const withPrintedDirection = <Row extends store.MessageRow>(row: Row | null, printed: string): Row =>
+  row && presentMessage(row).uuid.slice(0, 3) === printed.slice(0, 3) ? row : notFound(`SMS ${printed} does not exist`)
+
+/** Below every message id of a second. */
+const leastId = '00000000-0000-0000-0000-000000000000'
+
+/** Returns the older of two bounds, a time and a cursor. */
+const olderOf = (time: Date | null, cursor: Cursor | null): Cursor | null => {
+  if (time === null) return cursor
+  if (cursor && Date.parse(cursor.time) < time.getTime()) return cursor
+  return { time: time.toISOString(), id: leastId }
+}
+
+const momentOf = (given: string | undefined): Date | null => (given === undefined ? null : new Date(given))
+
+/** Returns a contact as stored: in E.164 if possible, otherwise the sender's short code or name. */
+const contactOf = (given: string): string => e164(given) ?? (given.startsWith('+') ? phoneNumber(given) : given)
+
+const checkLength = (text: string): string =>
+  text.length <= maxTextLength
+    ? text
+    : invalid(`text has ${text.length} UTF-16 units; at most ${maxTextLength} are allowed`)
+
+const threadCursors = cursorsOf(c.getSmsThread)
+const listCursors = cursorsOf(c.listSmsMessages)
+
+export const smsRoutes = (parts: Services) => {
+  const { db, clock } = parts
+  /** Returns the send time; null: at once. */
+  const timeOf = (given: string | undefined): Date | null => {
+    if (given === undefined) return null
+    const at = new Date(given)
+    const ahead = at.getTime() - clock.now()
+    if (ahead > maxScheduleAheadMs) invalid('send_at must be at most a year ahead')
+    return ahead > 0 ? at : null
+  }
+
+  const channelOf = async (account: string, printed: string) => {
+    const id = parse('SMS', printed)
+    return (id && (await store.channel(db, account, id))) || notFound(`SMS channel ${printed} does not exist`)
+  }
+
+  return [
+    routeHotPath(c.sendSms, async ({ account, body, tx }) => {
+      const text = checkLength(body.text)
+      const sendAt = timeOf(body.send_at)
+      const [from, to] = [phoneNumber(body.from_number), phoneNumber(body.to_number)]
+      const id = await sendMessage(parts, tx, account, { from, to, text, sendAt })
+      return ok({ message_uuid: print('SMO', id) })
+    }),
+
+    routeWithoutTransaction(c.previewSms, async ({ account, body }) => {
+      const plan = quoteFor(parts, account, phoneNumber(body.to_number))
+      const { encoding, parts: texts, forcedBy, price, each } = preview(checkLength(body.text), plan)
+      return ok({
+        encoding,
+        ...(forcedBy === null ? {} : { forced_by: forcedBy }),
+        fragments: texts.length,
+        parts: texts,
+        price: dollars(price),
+        price_per_fragment: dollars(each),
+      })
+    }),
+
+    route(c.listSmsChannels, async ({ account, query }) => {
+      const rows = await store.channels(db, account.id)
+      const { page, limit, offset } = pageOf(query)
+      const list = isPaged(query) ? rows.slice(offset, offset + limit) : rows
+      return ok({ count: list.length, page, total: rows.length, channels: list.map(presentChannel) })
+    }),
+
+    route(c.getSmsChannel, async ({ account, params }) =>
+      ok({ channel: presentChannel(await channelOf(account.id, params.channel_uuid)) }),
+    ),
+
+    route(c.getSmsThread, async ({ account, params, query }) => {
+      const contact = contactOf(params.contact_number)
+      const channel = await channelOf(account.id, params.channel_uuid)
+      const { page, limit, offset } = pageOf(query)
+      const since = query.before_ts === undefined ? null : new Date(query.before_ts * 1_000)
+      const after = threadCursors.read(query.cursor)
+      const start = { before: olderOf(since, after), limit: limit + 1, offset: after ? 0 : offset }
+      const rows = await store.thread(db, channel, contact, start)
+      const list = rows.slice(0, limit).reverse()
+      const [oldest] = list
+      return ok({
+        count: list.length,
+        page,
+        // The total is counted only for pages by number: counting a long thread is slow.
+        ...(query.page_number === undefined && query.page === undefined
+          ? {}
+          : { total: await store.threadTotal(db, channel, contact) }),
+        messages: list.map(presentMessage),
+        ...(rows.length > limit && oldest
+          ? { next_cursor: threadCursors.write({ time: oldest.at, id: oldest.id }) }
+          : {}),
+      })
+    }),
+
+    route(c.listSmsMessages, async ({ account, query }) => {
+      const channel = query.channel_uuid === undefined ? null : (await channelOf(account.id, query.channel_uuid)).id
+      const { page, limit, offset } = pageOf(query)
+      const filter = {
+        channel,
+        direction: query.direction ?? null,
+        status: query.status ?? null,
+        since: momentOf(query.since),
+      }
+      const after = listCursors.read(query.cursor)
+      const before = olderOf(momentOf(query.until), after)
+      const rows = await store.page(db, account.id, filter, { before, limit: limit + 1, offset: after ? 0 : offset })
+      const list = rows.slice(0, limit)
+      const oldest = list.at(-1)
+      return ok({
+        count: list.length,
+        page,
+        ...(query.page_number === undefined && query.page === undefined
+          ? {}
+          : { total: await store.pageTotal(db, account.id, filter, before) }),
+        messages: list.map(presentMessage),
+        ...(rows.length > limit && oldest
+          ? { next_cursor: listCursors.write({ time: oldest.at, id: oldest.id }) }
+          : {}),
+      })
+    }),
+
+    route(c.getSmsMessage, async ({ account, params: { message_uuid: printed } }) =>
+      ok({
+        message: presentMessage(withPrintedDirection(await store.message(db, account.id, messageId(printed)), printed)),
+      }),
+    ),
+
+    route(c.cancelSms, async ({ account, params: { message_uuid: printed }, tx }) => {
+      const id = messageId(printed)
+      withPrintedDirection(await store.message(tx, account.id, id), printed)
+      // A message that a worker has claimed is sent.
+      const isOurs = await cancelJob(tx, id)
+      const canceled = isOurs && (await cancelScheduledMessage(tx, account.id, id))
+      if (!canceled) conflict(`${printed} is no longer scheduled`, 'not_scheduled')
+      return ok({ message: presentMessage(withPrintedDirection(await store.message(tx, account.id, id), printed)) })
+    }),
+
+    route(c.inspectMessage, async ({ params: { message_uuid: printed } }) => {
+      const row = withPrintedDirection(await ways.find(db, messageId(printed)), printed)
+      const [pieces, attempts] = await Promise.all([ways.parts(db, row), ways.attempts(db, row)])
+      return ok({
+        account_uuid: print('ACC', row.account_id),
+        channel_uuid: print('SMS', row.channel_id),
+        message: presentMessage(row),
+        candidates: (row.candidates ?? []).map(({ connection, name, prefix, priority, weight }) => ({
+          connection_uuid: print('CNX', connection),
+          name,
+          prefix,
+          priority,
+          weight,
+        })),
+        parts: pieces.map((part) => ({
+          part: part.part,
+          connection_uuid: print('CNX', part.connection_id),
+          ...(part.carrier_id === null ? {} : { carrier_id: part.carrier_id }),
+          status: part.status,
+          ...(part.error_code === null ? {} : { error_code: part.error_code }),
+          sent_at: iso(part.sent_at),
+          updated_at: iso(part.updated_at),
+        })),
+        attempts: attempts.map(({ part, connection_id, outcome, reason, at }) => ({
+          part,
+          connection_uuid: print('CNX', connection_id),
+          outcome,
+          reason,
+          at: iso(at),
+        })),
+      })
+    }),
+  ]
+}

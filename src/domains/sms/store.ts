@@ -1,0 +1,297 @@
+import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
+import type { Cursor } from '../../platform/lib/cursor.ts'
+import { decimal, type Micros } from '../../platform/lib/money.ts'
+import type { Segmentation } from './accept/quote.ts'
+import type { Candidate } from './route/route-table.ts'
+
+export type ChannelRow = {
+  account_id: string
+  id: string
+  virtual_number_id: string
+  voip_number_setup_id: number
+  phone_number: string
+  friendly_name: string
+  iso_country_code: string
+  supports_sms_in: boolean
+  supports_sms_out: boolean
+  enabled: boolean
+  suspended: boolean
+  /** True if the sandbox sold the number. */
+  stock: boolean
+  created_at: Date
+  updated_at: Date
+}
+
+export const channels = (db: Sql, account: string) => db.many<ChannelRow>`
+  select c.*, v.voip_number_setup_id, v.status_text = 'SUSPENDED' as suspended, coalesce(g.supplier = 'sandbox', false) as stock
+  from sms_channels c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+  left join number_groups g on g.id = v.group_id
+  where c.account_id = ${account} order by c.created_at, c.id`
+
+export const channel = (db: Sql, account: string, id: string) => db.maybe<ChannelRow>`
+  select c.*, v.voip_number_setup_id, v.status_text = 'SUSPENDED' as suspended, coalesce(g.supplier = 'sandbox', false) as stock
+  from sms_channels c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+  left join number_groups g on g.id = v.group_id
+  where c.account_id = ${account} and c.id = ${id}`
+
+/** Returns the enabled channel of an account's number. */
+export const channelOf = (db: Sql, account: string, number: string) => db.maybe<ChannelRow>`
+  select c.*, v.voip_number_setup_id, v.status_text = 'SUSPENDED' as suspended, coalesce(g.supplier = 'sandbox', false) as stock
+  from sms_channels c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+  left join number_groups g on g.id = v.group_id
+  where c.account_id = ${account} and c.phone_number = ${number} and c.enabled`
+
+/** Returns the number of the oldest channel that can send; null if there is none.
+ *  @param isSandbox whether sandbox numbers count */
+export const firstSender = async (db: Sql, account: string, isSandbox: boolean): Promise<string | null> =>
+  (
+    await db.maybe<{ phone_number: string }>`
+      select c.phone_number
+      from sms_channels c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+      left join number_groups g on g.id = v.group_id
+      where c.account_id = ${account} and c.enabled and c.supports_sms_out and v.status_text <> 'SUSPENDED'
+        and (g.supplier is distinct from 'sandbox' or ${isSandbox})
+      order by c.created_at, c.id limit 1`
+  )?.phone_number ?? null
+
+/** Returns the channels that receive messages for these numbers, of all accounts. */
+export const receivingChannels = (tx: Sql, numbers: readonly string[]) => tx.many<
+  Pick<ChannelRow, 'account_id' | 'id' | 'phone_number'>
+>`
+  select account_id, id, phone_number from sms_channels
+  where phone_number = any(${numbers}::text[]) and enabled and supports_sms_in`
+
+/** Array literal of one column, at a third of the driver's cost. Only for values that need no quoting (uuids, numbers,
+ *  words). */
+const arrayLiteral = <Row>(rows: readonly Row[], column: (row: Row) => string | number): string =>
+  `{${rows.map(column).join()}}`
+
+export type NewMessage = {
+  account: string
+  id: string
+  channel: string
+  number: string
+  contact: string
+  text: string
+  encoding: 'gsm7' | 'ucs2'
+  fragments: number
+  price: Micros
+  transfer: string
+  /** Send time; null: at once. */
+  sendAt: Date | null
+  decision: string
+  long: Segmentation
+}
+
+/** Lease for jobs inserted already leased to the worker of this process: the first `count` jobs that are due at
+ *  once. */
+export type Lease = { worker: string; seconds: number; count: number }
+
+/** Payload of a message's job, exactly as `sms_accept` writes it. */
+export const payloadOf = ({ number: from, contact: to, text, long, sendAt }: NewMessage) =>
+  long === 'udh8' && sendAt === null
+    ? { from, to, text }
+    : { from, to, text, long, send_at: sendAt?.toISOString() ?? null }
+
+/** Result of a batch: the refused messages, and whether jobs were leased. */
+type AcceptResult = { refused: Map<string, Refusal>; isLeased: boolean }
+
+/** Why a message was refused. */
+export type Refusal = 'balance' | 'opted_out'
+
+/**
+ * Accepts outbound messages, each with its debit and its job, in one statement. Refuses messages to contacts who opted
+ * out, and messages that the balance does not cover after those before them. Returns the refused messages with the
+ * reason.
+ *
+ * Opt-outs are read from the table, not from a cache, so that each holds in every process from its commit on. The
+ * statement is a database function: see migrations/baseline/09_sms.sql.
+ */
+export const accept = async (
+  db: Db | Tx,
+  rows: readonly NewMessage[],
+  honoursOptOut: boolean,
+  lease: Lease | null,
+): Promise<AcceptResult> => {
+  const notes = await db.many<{ id: string; note: Refusal | 'older' }>`
+    select id, note from sms_accept(
+      ${arrayLiteral(rows, (r) => r.account)}::uuid[], ${arrayLiteral(rows, (r) => r.id)}::uuid[], ${arrayLiteral(rows, (r) => r.channel)}::uuid[],
+      ${arrayLiteral(rows, (r) => r.number)}::text[], ${arrayLiteral(rows, (r) => r.contact)}::text[], ${rows.map((r) => r.text)}::text[],
+      ${arrayLiteral(rows, (r) => r.encoding)}::text[], ${arrayLiteral(rows, (r) => r.fragments)}::smallint[],
+      ${arrayLiteral(rows, (r) => decimal(r.price))}::numeric[], ${arrayLiteral(rows, (r) => r.transfer)}::uuid[],
+      ${arrayLiteral(rows, (r) => r.sendAt?.toISOString() ?? 'null')}::timestamptz[], ${arrayLiteral(rows, (r) => r.decision)}::uuid[],
+      ${arrayLiteral(rows, (r) => r.long)}::text[],
+      ${honoursOptOut}, ${lease?.count ?? 0}, ${lease?.seconds ?? 0}, ${lease?.worker ?? null})`
+  const refused = new Map<string, Refusal>()
+  for (const { id, note } of notes) if (note !== 'older') refused.set(id, note)
+  return { refused, isLeased: !notes.some(({ note }) => note === 'older') }
+}
+
+export type Status =
+  | 'received'
+  | 'scheduled'
+  | 'queued'
+  | 'sending'
+  | 'sent'
+  | 'delivered'
+  | 'undelivered'
+  | 'rejected'
+  | 'expired'
+  | 'failed'
+  | 'canceled'
+  | 'unknown'
+
+export type MessageRow = {
+  id: string
+  direction: 'inbound' | 'outbound'
+  contact: string
+  number: string
+  text: string
+  fragments: number
+  price: string
+  status: Status
+  sub_status: string | null
+  error_code: string | null
+  created_at: Date
+  updated_at: Date
+  at: string
+  send_at: Date | null
+  voip_number_setup_id: number
+}
+
+/** A message row as its events need it. */
+export type EventRow = Omit<MessageRow, 'at' | 'send_at' | 'voip_number_setup_id'> & {
+  account_id: string
+  channel_id: string
+}
+
+/** Returns a page of a thread, newest first. Uses one upper bound: with two, PostgreSQL before 18 starts the scan at
+ *  either and may read all rows newer than the other. */
+export const thread = (
+  db: Sql,
+  channel: ChannelRow,
+  contact: string,
+  { before, limit, offset }: { before: Cursor | null; limit: number; offset: number },
+) => db.many<MessageRow>`
+  select id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at, created_at, updated_at,
+    case when status = 'scheduled' and send_at <= app_now() then 'queued' else status end as status,
+    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
+    ${channel.voip_number_setup_id}::bigint as voip_number_setup_id
+  from sms_messages
+  where account_id = ${channel.account_id} and channel_id = ${channel.id} and contact = ${contact}
+    and (created_at, id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
+      coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+  order by created_at desc, id desc limit ${limit} offset ${offset}`
+
+/** Counts the messages of a channel with a contact. */
+export const threadTotal = async (db: Db, channel: ChannelRow, contact: string): Promise<number> =>
+  (
+    await db.one<{ total: number }>`
+      select count(*)::integer as total from sms_messages
+      where account_id = ${channel.account_id} and channel_id = ${channel.id} and contact = ${contact}`
+  ).total
+
+export type Filter = {
+  channel: string | null
+  direction: 'inbound' | 'outbound' | null
+  status: Status | null
+  /** Earliest time of the messages. */
+  since: Date | null
+}
+
+/** Returns a page of an account's messages, newest first. Uses one upper bound: see `thread`. */
+export const page = (
+  db: Sql,
+  account: string,
+  filter: Filter,
+  { before, limit, offset }: { before: Cursor | null; limit: number; offset: number },
+) => db.many<MessageRow>`
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
+    m.created_at, m.updated_at, m.shown as status,
+    to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, v.voip_number_setup_id
+  from (
+    select s.*, case when s.status = 'scheduled' and s.send_at <= app_now() then 'queued' else s.status end as shown
+    from sms_messages s
+    where s.account_id = ${account}
+      and (s.created_at, s.id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
+        coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      and s.created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
+  ) m
+  join sms_channels c on c.account_id = ${account} and c.id = m.channel_id
+  join virtual_numbers v on v.account_id = ${account} and v.id = c.virtual_number_id
+  where (${filter.channel}::uuid is null or m.channel_id = ${filter.channel}::uuid)
+    and (${filter.direction}::text is null or m.direction = ${filter.direction}::text)
+    and (${filter.status}::text is null or m.shown = ${filter.status}::text)
+  order by m.created_at desc, m.id desc limit ${limit} offset ${offset}`
+
+/** Counts the messages that match a filter. */
+export const pageTotal = async (db: Db, account: string, filter: Filter, before: Cursor | null): Promise<number> =>
+  (
+    await db.one<{ total: number }>`
+      select count(*)::integer as total from sms_messages s
+      where s.account_id = ${account}
+        and (s.created_at, s.id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
+          coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+        and s.created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
+        and (${filter.channel}::uuid is null or s.channel_id = ${filter.channel}::uuid)
+        and (${filter.direction}::text is null or s.direction = ${filter.direction}::text)
+        and (${filter.status}::text is null
+          or case when s.status = 'scheduled' and s.send_at <= app_now() then 'queued' else s.status end = ${filter.status}::text)`
+  ).total
+
+export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
+    case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
+  from sms_messages m
+  join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
+  join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+  where m.account_id = ${account} and m.id = ${id}`
+
+/** Replaces the stored text of a message. */
+export const setText = (tx: Tx, account: string, id: string, text: string) => tx.run`
+  update sms_messages set text = ${text} where account_id = ${account} and id = ${id}`
+
+export type ReceivedMessage = Pick<
+  NewMessage,
+  'account' | 'id' | 'channel' | 'number' | 'contact' | 'text' | 'encoding' | 'price'
+> & {
+  /** True if some parts never arrived. */
+  isIncomplete: boolean
+}
+
+/** Stores inbound messages. */
+export const receive = (tx: Tx, rows: readonly ReceivedMessage[]) => tx.many<EventRow>`
+  insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price, status,
+    sub_status, created_at, updated_at)
+  select g.account_id, g.id, g.channel_id, 'inbound', g.contact, g.number, g.text, g.encoding, 1, g.price, 'received',
+    case when g.is_incomplete then 'incomplete' end, (select app_now()), (select app_now())
+  from unnest(
+    ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
+    ${rows.map((r) => r.contact)}::text[], ${rows.map((r) => r.number)}::text[], ${rows.map((r) => r.text)}::text[],
+    ${rows.map((r) => r.encoding)}::text[], ${rows.map((r) => decimal(r.price))}::numeric[],
+    ${rows.map((r) => r.isIncomplete)}::boolean[]
+  ) as g (account_id, id, channel_id, contact, number, text, encoding, price, is_incomplete)
+  returning account_id, id, channel_id, direction, contact, number, text, fragments, price, status, sub_status, error_code,
+    created_at, updated_at`
+
+/** Returns the setup ids (the public ids of virtual numbers) of SMS channels. */
+export const setupIds = (sql: Sql, channels: readonly Pick<EventRow, 'account_id' | 'channel_id'>[]) => sql.many<{
+  id: string
+  voip_number_setup_id: number
+}>`
+  select c.id, v.voip_number_setup_id
+  from unnest(${channels.map((c) => c.account_id)}::uuid[], ${channels.map((c) => c.channel_id)}::uuid[]) as g (account_id, id)
+  cross join lateral (
+    select id, virtual_number_id from sms_channels where account_id = g.account_id and id = g.id
+    order by account_id, id limit 1) c
+  cross join lateral (
+    select voip_number_setup_id from virtual_numbers where account_id = g.account_id and id = c.virtual_number_id offset 0) v`
+
+/** Stores a route decision, if new. */
+export const saveDecision = (sql: Sql, id: string, candidates: readonly Candidate[]) => sql.run`
+  insert into sms_route_decisions (id, candidates) values (${id}, ${JSON.stringify(candidates)}::jsonb) on conflict do nothing`
+
+/** Returns the scheduled messages whose send time has not come. */
+export const scheduledMessages = (tx: Tx, account: string) => tx.many<{ id: string }>`
+  select id from sms_messages
+  where account_id = ${account} and status = 'scheduled' and send_at > (select app_now()) order by id`

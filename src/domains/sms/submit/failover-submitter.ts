@@ -1,0 +1,153 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ConcatenationMode } from '@trunkline/phone/segments.ts'
+import { Snooze } from '../../../platform/jobs/job-kind.ts'
+import type { SmsCarrier, SmsPart, SubmitResult } from '../../../ports/sms.ts'
+import {
+  maxCapacityWaitMs,
+  maxCongestionTries,
+  maxDownRetrySeconds,
+  maxSenderPauseSeconds,
+  maxWaitingPerConnection,
+  minDownRetrySeconds,
+} from '../limits.ts'
+import type { Candidate } from '../route/route-table.ts'
+import type { Carriers } from './carriers.ts'
+import type { ConnectionHealth } from './connection-health.ts'
+
+/** Outcome of one part. `doubtful`: the carrier may or may not have accepted it. */
+export type PartOutcome =
+  | { readonly outcome: 'accepted'; readonly connection: string; readonly carrierId: string }
+  | { readonly outcome: 'refused'; readonly reason: string }
+  | { readonly outcome: 'doubtful'; readonly candidate: Candidate }
+
+/** Log of each submit, written before and after. */
+export type SubmitLog = {
+  /** Called before a submit that must not be repeated. */
+  beforeSubmit(candidate: Candidate): Promise<void>
+  /** Called after such a submit if the carrier certainly did not accept the part. */
+  notAccepted(candidate: Candidate): Promise<void>
+  afterFailure(candidate: Candidate, result: Exclude<SubmitResult, { outcome: 'accepted' }>): Promise<void>
+}
+
+/** Pause after congestion without a stated duration: 0.2, 0.4 … 5 s. */
+const congestionPauseMs = (tries: number) => Math.min(5_000, 100 * 2 ** tries)
+
+export type FailoverSubmitter = {
+  /**
+   * Submits one part to the first carrier that accepts it: candidates in order, unhealthy ones last.
+   * @throws Snooze if no candidate is connected, or capacity did not return in time
+   */
+  submit(
+    candidates: readonly Candidate[],
+    partFor: (candidate: Candidate) => SmsPart,
+    diary: SubmitLog,
+    signal: AbortSignal,
+  ): Promise<PartOutcome>
+}
+
+export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHealth): FailoverSubmitter => {
+  const waiting = new Map<string, number>()
+
+  const downSeconds = (candidates: readonly Candidate[]): number => {
+    const since = Math.max(...candidates.map(({ connection }) => carriers.state(connection)?.since ?? 0))
+    const seconds = (Date.now() - since) / 4_000
+    return Math.max(minDownRetrySeconds, Math.min(maxDownRetrySeconds, seconds))
+  }
+
+  /** Returns the first healthy connected candidate, or else the first connected one. */
+  const best = (candidates: readonly Candidate[]): { candidate: Candidate; carrier: SmsCarrier } => {
+    let second: { candidate: Candidate; carrier: SmsCarrier } | null = null
+    for (const candidate of candidates) {
+      const carrier = carriers.bound(candidate.connection)
+      if (!carrier) continue
+      if (health.isHealthy(candidate.connection)) return { candidate, carrier }
+      second ??= { candidate, carrier }
+    }
+    if (second) return second
+    throw new Snooze('no carrier for this message is connected', downSeconds(candidates))
+  }
+
+  const awaitCapacity = async ({ connection }: Candidate, signal: AbortSignal): Promise<void> => {
+    if (carriers.availableWindowOf(connection) > 0) return
+    const others = waiting.get(connection) ?? 0
+    if (others >= maxWaitingPerConnection) throw new Snooze('the carrier has no capacity', 0.5)
+    waiting.set(connection, others + 1)
+    const found = await carriers.whenAvailable(connection, maxCapacityWaitMs, signal)
+    waiting.set(connection, (waiting.get(connection) ?? 1) - 1)
+    if (!found) throw new Snooze(signal.aborted ? 'the worker is stopping' : 'the carrier has no capacity', 0)
+  }
+
+  return {
+    submit: async (candidates, partFor, diary, signal) => {
+      let left = [...candidates]
+      let tries = 0
+      let submits = 0
+      /** Submits held back by our own window, rate limit or link: no sign of congestion. */
+      let own = 0
+      for (;;) {
+        // The lease is lost or the worker is stopping: another worker continues.
+        if (signal.aborted) throwStopping()
+        const { candidate, carrier } = best(left)
+        const { connection, policy } = candidate
+        await awaitCapacity(candidate, signal)
+        if (carriers.bound(connection) !== carrier) continue // the link was lost during the wait
+        const isCareful = policy !== 'resubmit'
+        if (isCareful) await diary.beforeSubmit(candidate)
+        const part = partFor(candidate)
+        const result = await carrier.submit(part)
+        // Nothing was sent, so the result does not reflect on the carrier.
+        const isOurs = result.outcome === 'retry' && result.status === 0
+        if (!isOurs) health.record(connection, result.outcome === 'accepted' || result.outcome === 'refused')
+        if (result.outcome === 'accepted') {
+          carriers.pendingCommits.add(connection, part.message, part.part, result.carrierId)
+          return { outcome: 'accepted', connection, carrierId: result.carrierId }
+        }
+        if (isCareful && result.outcome !== 'unknown') await diary.notAccepted(candidate)
+        if (result.outcome === 'unknown') {
+          await diary.afterFailure(candidate, result)
+          if (isCareful) return { outcome: 'doubtful', candidate }
+          // Resubmit at once (at least once), over another connection if this one is gone.
+          if (++submits > maxCongestionTries) throw new Snooze(result.reason, maxDownRetrySeconds)
+          continue
+        }
+        if (isOurs) {
+          carriers.passAvailability(connection)
+          // A rate-limited sender waits in the queue: its messages must not occupy slots of others.
+          if (result.seconds > maxSenderPauseSeconds || ++own > maxCongestionTries)
+            throw new Snooze(result.reason, result.seconds)
+          await pause(result.seconds * 1_000, undefined, { signal }).catch(() => throwStopping())
+          continue
+        }
+        const others = left.filter((other) => other !== candidate)
+        if (result.outcome === 'refused') {
+          await diary.afterFailure(candidate, result)
+          if (others.length === 0) return { outcome: 'refused', reason: result.reason }
+          left = others
+          tries = 0
+          continue
+        }
+        tries++
+        // Log the first of a series, so that operators see why a message waits.
+        if (tries === 1) await diary.afterFailure(candidate, result)
+        const canMove = others.some((other) => carriers.bound(other.connection))
+        if (tries >= maxCongestionTries && canMove) {
+          left = others
+          tries = 0
+        } else if (tries > 2 * maxCongestionTries) throw new Snooze(result.reason, maxDownRetrySeconds)
+        else
+          await pause(Math.max(congestionPauseMs(tries), result.seconds * 1_000), undefined, { signal }).catch(() =>
+            throwStopping(),
+          )
+      }
+    },
+  }
+}
+
+const throwStopping = (): never => {
+  throw new Snooze('the worker is stopping', 0)
+}
+
+/** Concatenation mode of a part over a connection, given the header that the message was segmented for. Parts segmented
+ *  for the short header have no room for the longer one, and one of several parts cannot go as a payload. */
+export const concatenationFor = (cut: 'udh8' | 'udh16', { long }: Candidate): ConcatenationMode =>
+  long === 'payload' || (cut === 'udh8' && long !== 'udh8') ? 'udh8' : long

@@ -1,0 +1,169 @@
+import { segment } from '@trunkline/phone/segments.ts'
+import { Discard, type Job, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
+import type { Clock } from '../../../platform/lib/clock.ts'
+import { uuid } from '../../../platform/lib/id.ts'
+import type { SmsPart } from '../../../ports/sms.ts'
+import { parseSegmentation, type Segmentation } from '../accept/quote.ts'
+import { receiptHoldSeconds } from '../limits.ts'
+import { type Candidate, drawOrder, supportsShift } from '../route/route-table.ts'
+import type { Router } from '../route/router.ts'
+import { concatenationFor, type FailoverSubmitter, type PartOutcome, type SubmitLog } from './failover-submitter.ts'
+import type { PairSequencer } from './pair-sequencer.ts'
+import type { StartedMessage } from './parts-store.ts'
+import type { SubmitProgress } from './submit-progress.ts'
+
+/** Payload of a submit job. `long` and `send_at` are present only if they differ from the defaults. */
+export type Submission = { from: string; to: string; text: string; long?: Segmentation; send_at?: string | null }
+
+/** A part that a carrier accepted and that is not stored yet. */
+export type AcceptedPart = { part: number; connection: string; carrierId: string }
+
+export type SubmitOutcome =
+  | { readonly outcome: 'sent'; readonly taken: readonly AcceptedPart[] }
+  | { readonly outcome: 'failed' | 'expired' | 'unknown'; readonly code: string }
+  /** The message must not be sent any more. */
+  | { readonly outcome: 'gone' }
+
+/** Default validity of a message: 48 hours, as carriers use. */
+export const defaultValidSeconds = 172_800
+
+/** End of the validity of a message, Unix milliseconds of the platform's clock. */
+export const validUntil = ({ send_at }: Submission, accepted: Date, first: Candidate | undefined): number =>
+  (send_at ? Date.parse(send_at) : accepted.getTime()) + (first?.validSeconds ?? defaultValidSeconds) * 1_000
+
+type KnownPart = StartedMessage['pieces'][number]
+const isAccepted = ({ status }: KnownPart) => status !== 'sending' && status !== 'doubtful'
+
+export type SubmitDeps = {
+  routing: Router
+  submitter: FailoverSubmitter
+  sequencer: PairSequencer
+  progress: SubmitProgress
+  clock: Clock
+  sandboxAccounts: { has(account: string): boolean }
+}
+
+/** Makes the job handler that submits one accepted message to carriers, part after part. */
+export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clock, sandboxAccounts }: SubmitDeps) => {
+  const submitMessage = async (job: Job<Submission>, account: string, signal: AbortSignal): Promise<SubmitOutcome> => {
+    const { id, payload } = job
+    const { from: source, to: destination, text } = payload
+    const planned = parseSegmentation(payload.long ?? 'udh8')
+    const cut = planned.long
+    const all = drawOrder(routing.decide(destination, sandboxAccounts.has(account)).candidates)
+    const { shift: tables } = planned
+    const able = tables === null ? all : all.filter((one) => supportsShift(one, tables))
+    const candidates = able.length > 0 ? able : all
+    const [first] = candidates
+    if (!first) return { outcome: 'failed', code: 'no_route' }
+
+    const left = Math.floor((validUntil(payload, job.createdAt, first) - clock.now()) / 1_000)
+    if (left <= 0) return { outcome: 'expired', code: 'validity' }
+    if (payload.send_at && (await progress.isOptedOut({ account, number: source, contact: destination })))
+      return { outcome: 'failed', code: 'opted_out' }
+
+    const asPlanned = segment(text, cut, planned.shift)
+    // No current carrier supports the shift tables: send without them, at the price charged on acceptance.
+    const asPlain = able.length > 0 ? asPlanned : segment(text, cut)
+    const isLong = asPlain.parts.length > 1
+    const isCareful = candidates.some(({ policy }) => policy !== 'resubmit')
+    const begun =
+      isLong || isCareful ? await progress.start({ account, id, number: source, contact: destination, isLong }) : null
+    if (begun === 'gone') return { outcome: 'gone' }
+    const known = new Map(begun?.pieces.map((piece) => [piece.part, piece]))
+    const isBegun = [...known.values()].some((piece) => piece.parts === asPlanned.parts.length)
+    const { encoding, parts, shift } = isBegun ? asPlanned : asPlain
+
+    /** Returns what remains to do for a part after an earlier attempt: nothing (null), give up, or the candidates to
+     *  try. Throws Snooze to wait. */
+    const resume = async (part: number): Promise<readonly Candidate[] | 'unknown' | null> => {
+      const piece = known.get(part)
+      if (!piece) return candidates
+      if (isAccepted(piece)) return null
+      const policy = candidates.find(({ connection }) => connection === piece.connection)?.policy ?? 'resubmit'
+      if (policy === 'resubmit') return candidates
+      await progress.markDoubtful({ account, message: id, part })
+      if (policy === 'at_most_once') return 'unknown'
+      if (piece.seconds < receiptHoldSeconds)
+        throw new Snooze('the message waits for a receipt', Math.max(0.1, receiptHoldSeconds - piece.seconds))
+      return candidates
+    }
+
+    const taken: AcceptedPart[] = []
+    let isWhole = [...known.values()].some((piece) => piece.parts === 1)
+
+    for (let i = 0; i < parts.length && !(isWhole && i > 0); i++) {
+      const part = i + 1
+      const open = await resume(part)
+      if (open === 'unknown') return { outcome: 'unknown', code: 'outcome_unknown' }
+      if (open === null) continue
+      const partFor = (candidate: Candidate): SmsPart => {
+        // A carrier that splits messages itself gets the whole text, unless a part was already submitted separately.
+        isWhole = isLong && candidate.long === 'payload' && known.size === 0 && taken.length === 0
+        return {
+          message: id,
+          part,
+          parts: isWhole ? 1 : parts.length,
+          source,
+          destination,
+          text: isWhole ? text : (parts[i] ?? ''),
+          encoding,
+          ...(shift === null ? {} : { shift }),
+          reference: begun?.reference ?? 0,
+          concatenation: isWhole || !isLong ? candidate.long : concatenationFor(cut, candidate),
+          ...(candidate.validSeconds === null ? {} : { validSeconds: left }),
+        }
+      }
+      const delivery = await submitter.submit(open, partFor, submitLogFor(account, id, part, parts.length), signal)
+      if (delivery.outcome === 'refused') return { outcome: 'failed', code: delivery.reason }
+      if (delivery.outcome === 'doubtful') return await doubtful(account, id, part, delivery)
+      const { connection, carrierId } = delivery
+      taken.push({ part, connection, carrierId })
+      // Parts of a long message are stored one by one, so that none is submitted again.
+      if (isLong)
+        await progress.recordPart({
+          account,
+          message: id,
+          part,
+          parts: isWhole ? 1 : parts.length,
+          connection,
+          carrierId,
+        })
+    }
+    return { outcome: 'sent', taken: isLong ? [] : taken }
+  }
+
+  const submitLogFor = (account: string, message: string, part: number, parts: number): SubmitLog => ({
+    beforeSubmit: ({ connection }) =>
+      progress.recordPart({ account, message, part, parts, connection, carrierId: null }),
+    notAccepted: () => progress.deletePart({ account, message, part }),
+    afterFailure: ({ connection }, { outcome, reason }) =>
+      progress.recordAttempt({ account, message, id: uuid(), part, connection, outcome, reason }),
+  })
+
+  const doubtful = async (
+    account: string,
+    message: string,
+    part: number,
+    { candidate }: Extract<PartOutcome, { outcome: 'doubtful' }>,
+  ): Promise<SubmitOutcome> => {
+    await progress.markDoubtful({ account, message, part })
+    if (candidate.policy === 'at_most_once') return { outcome: 'unknown', code: 'outcome_unknown' }
+    throw new Snooze('the message waits for a receipt', receiptHoldSeconds)
+  }
+
+  return async (job: Job<Submission>, signal: AbortSignal): Promise<SubmitOutcome> => {
+    const { id, account, payload } = job
+    if (account === null) throw new Discard('the job has no account')
+    const place = await sequencer.enter(payload.from + payload.to, id)
+    if (place.waitSeconds > 0) throw new Snooze('an earlier message of the pair waits', place.waitSeconds)
+    try {
+      const outcome = await submitMessage(job, account, signal)
+      place.complete()
+      return outcome
+    } catch (error) {
+      place.defer(error instanceof Snooze || error instanceof Retry ? error.seconds : 1)
+      throw error
+    }
+  }
+}

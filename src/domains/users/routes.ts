@@ -1,0 +1,85 @@
+import type { Tx } from '../../platform/db/sql.ts'
+import { ok, route } from '../../platform/http/endpoint.ts'
+import { conflict, notFound } from '../../platform/http/problem.ts'
+import { optionalPageOf } from '../../platform/http/schema.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { parse, print } from '../../platform/lib/id.ts'
+import type { Services } from '../../services.ts'
+import { assertOpen } from '../accounts/ops.ts'
+import * as c from './contract.ts'
+import { addUser } from './ops.ts'
+import * as store from './store.ts'
+
+const presentUser = (row: store.UserRow) => ({
+  uuid: print('USR', row.id),
+  account_uuid: print('ACC', row.account_id),
+  first_name: row.first_name,
+  last_name: row.last_name,
+  email: row.email,
+  status: row.status,
+  created_at: iso(row.created_at),
+  updated_at: iso(row.updated_at),
+})
+
+/** Checks an e-mail address. @throws Problem 409 if another user of the account has it */
+const checkEmail = async (
+  tx: Tx,
+  account: string,
+  { email, status }: Pick<store.UserRow, 'email' | 'status'>,
+  id: string | null,
+) => {
+  if (status !== 'DELETED' && (await store.isEmailTaken(tx, account, email, id)))
+    conflict(
+      `Another user of the account has the e-mail address ${email}: change that user, or give another address`,
+      'email_exists',
+    )
+}
+
+const accountId = (printed: string) => parse('ACC', printed) ?? notFound(`No account ${printed}`)
+
+export const userRoutes = ({ db, changes }: Services) => [
+  route(c.listActiveUsers, async ({ account }) => {
+    const rows = await store.active(db, account.id)
+    return ok({
+      data: {
+        users: rows.map(({ id, first_name, last_name, email }) => ({
+          uuid: print('USR', id),
+          first_name,
+          last_name,
+          email,
+        })),
+      },
+    })
+  }),
+
+  route(c.createUser, async ({ params, body, tx, audit }) => {
+    const { first_name, last_name, email, status = 'ACTIVE' } = body
+    const account = accountId(params.account_uuid)
+    await assertOpen(tx, account)
+    await checkEmail(tx, account, { email, status }, null)
+    const row = await addUser(tx, account, { first_name, last_name, email, status })
+    const user = presentUser(row ?? notFound(`No account ${params.account_uuid}`))
+    await audit(tx, { target: user.uuid, after: user })
+    return ok({ user })
+  }),
+
+  route(c.listUsers, async ({ params, query }) => {
+    const [account, status] = [accountId(params.account_uuid), query.status ?? null]
+    const { page, ...part } = optionalPageOf(query)
+    const rows = (await store.all(db, account, status, part)) ?? notFound(`No account ${params.account_uuid}`)
+    const total = part.limit === null ? rows.length : await store.count(db, account, status)
+    return ok({ count: rows.length, page, total, users: rows.map(presentUser) })
+  }),
+
+  route(c.changeUser, async ({ params, body, tx, audit }) => {
+    const id = parse('USR', params.user_uuid)
+    const row = (id && (await store.lock(tx, id))) || notFound(`No user ${params.user_uuid}`)
+    const wanted = { ...row, ...body }
+    const isOther = wanted.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
+    if (isOther) await checkEmail(tx, row.account_id, wanted, row.id)
+    const after = await store.change(tx, row.account_id, row.id, wanted)
+    await audit(tx, { account: row.account_id, before: presentUser(row), after: presentUser(after) })
+    await changes.invalidate(tx, 'users')
+    return ok({ user: presentUser(after) })
+  }),
+]

@@ -1,0 +1,90 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+
+export type Status = 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED'
+
+export type UserRow = {
+  account_id: string
+  id: string
+  first_name: string
+  last_name: string
+  email: string
+  status: Status
+  created_at: Date
+  updated_at: Date
+}
+
+type Names = { first_name: string; last_name: string; email: string; status: Status }
+
+/** Creates a user. Null if the account does not exist. */
+export const create = (tx: Tx, account: string, id: string, user: Names) => tx.maybe<UserRow>`
+  insert into users (account_id, id, first_name, last_name, email, status)
+  select a.id, ${id}, ${user.first_name}, ${user.last_name}, ${user.email}, ${user.status}
+  from accounts a where a.id = ${account}
+  returning *`
+
+export const active = (db: Sql, account: string) => db.many<UserRow>`
+  select * from users where account_id = ${account} and status = 'ACTIVE' order by created_at, id`
+
+/** Lists users. Null if the account does not exist. */
+export const all = async (
+  db: Sql,
+  account: string,
+  status: Status | null,
+  { limit, offset }: { limit: number | null; offset: number },
+): Promise<UserRow[] | null> => {
+  const known = await db.maybe`select 1 from accounts where id = ${account}`
+  return known
+    ? db.many<UserRow>`
+        select * from users where account_id = ${account} and (${status}::text is null or status = ${status})
+        order by created_at, id limit ${limit} offset ${offset}`
+    : null
+}
+
+export const count = async (db: Sql, account: string, status: Status | null): Promise<number> =>
+  (
+    await db.one<{ count: number }>`
+      select count(*)::integer as count from users
+      where account_id = ${account} and (${status}::text is null or status = ${status})`
+  ).count
+
+/** Locks and returns a user of any account, for the operator. */
+export const lock = (tx: Tx, id: string) => tx.maybe<UserRow>`select * from users where id = ${id} for no key update`
+
+export const change = (tx: Tx, account: string, id: string, user: Names) => tx.one<UserRow>`
+  update users set first_name = ${user.first_name}, last_name = ${user.last_name}, email = ${user.email},
+    status = ${user.status}, updated_at = app_now()
+  where account_id = ${account} and id = ${id}
+  returning *`
+
+/**
+ * Whether another undeleted user of the account has the e-mail address, ignoring letter case. Concurrent checks wait
+ * for the end of the transaction. There is no unique index, because earlier versions allowed duplicates.
+ */
+export const isEmailTaken = async (tx: Tx, account: string, email: string, except: string | null): Promise<boolean> => {
+  await tx.run`select pg_advisory_xact_lock(hashtextextended('user emails ' || ${account}::text, 0))`
+  const other = await tx.maybe`
+    select 1 from users
+    where account_id = ${account} and lower(email) = lower(${email}) and status <> 'DELETED'
+      and id is distinct from ${except}::uuid
+    limit 1`
+  return other !== null
+}
+
+export const isActive = async (db: Sql, account: string, id: string): Promise<boolean> =>
+  (await db.maybe`select 1 from users where account_id = ${account} and id = ${id} and status = 'ACTIVE'`) !== null
+
+/** Returns the account of a user. `may`: the user is active, and the account is not blocked. */
+export const callPermission = (db: Sql, id: string) => db.maybe<{ account: string; may: boolean }>`
+  select u.account_id as account, u.status = 'ACTIVE' and not a.blocked as may
+  from users u join accounts a on a.id = u.account_id where u.id = ${id}`
+
+export const findBarred = async (db: Sql, ids: readonly string[]): Promise<string[]> =>
+  (
+    await db.many<{ id: string }>`
+      select u.id from users u join accounts a on a.id = u.account_id
+      where u.id = any(${ids}::uuid[]) and (u.status <> 'ACTIVE' or a.blocked)`
+  ).map(({ id }) => id)
+
+/** Returns a user of an account, of any status. */
+export const findInAccount = (db: Sql, account: string, id: string) =>
+  db.maybe<UserRow>`select * from users where account_id = ${account} and id = ${id}`

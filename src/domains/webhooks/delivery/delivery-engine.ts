@@ -1,0 +1,298 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isUnavailable } from '../../../platform/db/sql.ts'
+import { tick } from '../../../platform/jobs/tick.ts'
+import { uuid } from '../../../platform/lib/id.ts'
+import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
+import { signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
+import type { Services } from '../../../services.ts'
+import { onRecorded } from '../../events/ops.ts'
+import {
+  deliveryPollMs,
+  keepIdleWorkerMs,
+  leaseBatchSize,
+  maxFailingWorkers,
+  maxLoadedDeliveries,
+  minLoadedPerEndpoint,
+} from '../limits.ts'
+import { attempt, type Delivery, type Endpoint } from './attempt.ts'
+import { makeConcurrencyLimiter } from './concurrency-limiter.ts'
+import * as store from './endpoint-lease-store.ts'
+import { makeEndpointLeases } from './endpoint-leases.ts'
+import { EndpointWorker } from './endpoint-worker.ts'
+import { startFanOut } from './fan-out.ts'
+import { makeResultWriter } from './result-writer.ts'
+import type { WorkerContext } from './worker-context.ts'
+
+/** Concurrent calls: per host, to quick receivers, to all others. */
+const concurrencyLimits = { perHost: 32, quick: 512, other: 448 }
+
+export type DeliveryEngine = {
+  /** Calls under way. */
+  activeCalls(): number
+  /**
+   * Starts nothing more and waits for attempts under way. After the deadline (milliseconds) they are aborted, to be
+   * repeated later.
+   */
+  stop(deadline?: number): Promise<void>
+}
+
+type Deps = Pick<
+  Services,
+  'db' | 'seal' | 'clock' | 'outbound' | 'sandboxAccounts' | 'changes' | 'log' | 'version' | 'quotas'
+>
+
+const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow): Delivery => ({
+  event: event_id,
+  conversation,
+  tries,
+  body,
+})
+
+/**
+ * Delivers events to webhooks until stopped. Any number of processes may share a database. Deliveries of one webhook
+ * are made in order, by the process that holds its lease.
+ * @param options.timeoutMs limit of one call, from connecting to the end of the response
+ * @param options.leaseSeconds after this time another process may take over the webhooks of one that hangs
+ */
+export const startDeliveryEngine = (
+  { db, seal, clock, outbound, sandboxAccounts, changes, log, version, quotas }: Deps,
+  { timeoutMs = 10_000, leaseSeconds = 30 } = {},
+): DeliveryEngine => {
+  const ownerId = uuid()
+  const limiter = makeConcurrencyLimiter(concurrencyLimits)
+  const writer = makeResultWriter({ db, changes, log }, ownerId)
+  const callerWith = (isSandbox: boolean) => ({
+    ...{ outbound: outbound.of(isSandbox), agent: `Trunkline/${version}`, timeoutMs, clock },
+  })
+  const [caller, sandboxCaller] = [callerWith(false), callerWith(true)]
+  const workers = new Map<string, EndpointWorker>()
+  const leases = makeEndpointLeases({ db, log }, ownerId, workers, leaseSeconds)
+  const wantedLeases = new Map<string, store.EndpointKey>()
+  /** Webhooks whose leases are being released: they may be claimed again only afterwards. */
+  const releasing = new Set<string>()
+  const workersToLoad = new Set<EndpointWorker>()
+  const workersToProbe = new Set<EndpointWorker>()
+  let isClosed = false
+  let isRunning = false
+  let isDatabaseDown = false
+
+  const logFailure = (error: unknown) => {
+    if (!isDatabaseDown || !isUnavailable(error)) log.error({ err: error }, 'webhooks: loading deliveries failed')
+    isDatabaseDown = isUnavailable(error)
+  }
+
+  const context: WorkerContext<EndpointWorker> = {
+    limiter: limiter,
+    now: clock.now,
+    isLeaseHeld: leases.areHeld,
+    attempt: (endpoint, delivery, signal) =>
+      attempt(sandboxAccounts.has(endpoint.account) ? sandboxCaller : caller, endpoint, delivery, signal).catch(
+        (error: unknown) => {
+          log.error({ err: error, webhook: endpoint.id, event: delivery.event }, 'webhooks: attempt failed')
+          return { what: 'failed', status: null, ms: 0, excerpt: '', error: 'internal error: see the log', wait: 0 }
+        },
+      ),
+    write: writer.write,
+    findOldestFailed: async (worker, conversation, before) => {
+      const row = await store.findOldestFailed(db, worker.key, conversation, before).catch(() => null)
+      return row && deliveryOf(row)
+    },
+    requestWork: (worker) => {
+      // A receiver that is down may have more due at once, or nothing for long: the database decides.
+      if (worker.isDown) maintainSoon()
+      if (worker.capacity === 0) return
+      workersToLoad.add(worker)
+      scheduleRound()
+    },
+  }
+
+  const endpointOf = (row: store.LeasedEndpointRow): Endpoint => ({
+    account: row.account_id,
+    id: row.webhook_id,
+    url: row.hook_url,
+    host: URL.canParse(row.hook_url) ? new URL(row.hook_url).host : '',
+    eventName: row.event_name,
+    msgappName: row.msgapp_name,
+    keys: [
+      { sealed: row.sealed_secret, until: Number.POSITIVE_INFINITY },
+      { sealed: row.sealed_previous_secret, until: row.previous_until?.getTime() ?? 0 },
+    ].flatMap(({ sealed, until }) => (sealed ? [{ key: signingKeyOf(seal.open(sealed)), until }] : [])),
+  })
+
+  /** Fails the pending deliveries of a webhook that is disabled or deleted. */
+  const failPending = async (key: store.EndpointKey) => {
+    while ((await store.failPending(db, key)) > 0);
+    await store.release(db, ownerId, [key])
+  }
+
+  const adoptLease = (row: store.LeasedEndpointRow) => {
+    const key = { account: row.account_id, webhook: row.webhook_id }
+    const before = workers.get(row.webhook_id)
+    // A new address is a new receiver: the health of the old one no longer counts.
+    const known = row.enabled && before?.endpoint.url === row.hook_url ? before : undefined
+    if (before !== known) {
+      before?.revoke()
+      workers.delete(row.webhook_id)
+    }
+    if (!row.enabled) return void failPending(key).catch(logFailure)
+    if (known) known.endpoint = endpointOf(row)
+    const { failures, failing_since: since, heads } = row
+    const condition = { failures, failingSince: since?.getTime() ?? null, isProven: row.succeeded_at !== null }
+    const worker = known ?? new EndpointWorker(endpointOf(row), condition, heads, context)
+    workers.set(row.webhook_id, worker)
+    if (worker.isDown) workersToProbe.add(worker)
+    else workersToLoad.add(worker)
+  }
+
+  const claimable = () => wantedLeases.values().filter(({ webhook }) => !releasing.has(webhook))
+
+  /** Claims wanted leases, loads due deliveries and enqueues them at the workers. */
+  const runRound = async () => {
+    const claims = [...claimable().take(leaseBatchSize)]
+    for (const { webhook } of claims) wantedLeases.delete(webhook)
+    const claimed = claims.length > 0 ? await store.claim(db, ownerId, claims, leases.seconds) : []
+    for (const row of claimed) adoptLease(row)
+
+    const eager = [...workersToLoad].slice(0, leaseBatchSize)
+    for (const worker of eager) workersToLoad.delete(worker)
+    const able = eager.filter((worker) => worker.capacity > 0)
+    const left = maxLoadedDeliveries - workers.values().reduce((sum, { size }) => sum + size, 0)
+    const share = Math.max(minLoadedPerEndpoint, Math.floor(left / able.length))
+    const wishes = able.map((worker) => ({
+      ...worker.key,
+      most: Math.min(worker.capacity, share),
+      inHand: worker.loaded,
+      epoch: worker.epoch,
+    }))
+    const rows = wishes.length > 0 ? await store.load(db, wishes) : []
+    const found = Map.groupBy(rows, ({ webhook_id }) => webhook_id)
+    for (const [i, worker] of able.entries()) {
+      const own = found.get(worker.key.webhook) ?? []
+      worker.mayHaveMore = own.length >= (wishes[i]?.most ?? 0)
+      worker.enqueue(own.map(deliveryOf), wishes[i]?.epoch ?? -1)
+    }
+
+    const down = [...workersToProbe].slice(0, leaseBatchSize).map((worker) => ({ worker, before: worker.loaded }))
+    for (const { worker } of down) workersToProbe.delete(worker)
+    const keys = down.map(({ worker }) => worker.key)
+    const probes = new Map(
+      keys.length > 0 ? (await store.findProbes(db, keys)).map((row) => [row.webhook_id, row]) : [],
+    )
+    for (const { worker, before } of down) {
+      const row = probes.get(worker.key.webhook)
+      if (row && !before.includes(row.event_id)) void worker.probe(deliveryOf(row))
+    }
+  }
+
+  const scheduleRound = () => {
+    if (isRunning || isClosed) return
+    if (workersToLoad.size + workersToProbe.size === 0 && claimable().next().done) return
+    isRunning = true
+    setImmediate(async () => {
+      try {
+        await runRound()
+        isDatabaseDown = false
+      } catch (error) {
+        logFailure(error)
+        // The next maintenance round finds these deliveries again.
+        await pause(deliveryPollMs)
+      }
+      isRunning = false
+      scheduleRound()
+    })
+  }
+
+  const wantLease = (key: store.EndpointKey) => {
+    const worker = workers.get(key.webhook)
+    if (!worker) wantedLeases.set(key.webhook, key)
+    else worker.notify()
+  }
+
+  /** Releases the leases of idle workers. */
+  const releaseIdle = async () => {
+    const idle = [...workers.values()].filter(
+      (worker) =>
+        worker.idleMs > (worker.isQuick ? keepIdleWorkerMs : 0) &&
+        !workersToLoad.has(worker) &&
+        !workersToProbe.has(worker),
+    )
+    if (idle.length === 0) return
+    const keys = idle.map(({ key }) => key)
+    for (const worker of idle) {
+      worker.revoke()
+      workers.delete(worker.key.webhook)
+      releasing.add(worker.key.webhook)
+    }
+    await store.release(db, ownerId, keys).finally(() => {
+      for (const { webhook } of keys) releasing.delete(webhook)
+      scheduleRound()
+    })
+  }
+
+  const maintainOnce = async () => {
+    if (isClosed) return
+    // Not during a claim: a lease just claimed must not be released.
+    if (!isRunning) await releaseIdle()
+    await leases.extendIfDue()
+    const failing = workers.values().filter((worker) => !worker.isQuick)
+    let places = maxFailingWorkers - [...failing].length
+    for (const { account_id: account, webhook_id: webhook, failures } of await store.findDue(
+      db,
+      ownerId,
+      leaseBatchSize * 4,
+    )) {
+      const worker = workers.get(webhook)
+      if (worker?.isDown) workersToProbe.add(worker)
+      else if (worker || failures === 0 || places-- > 0) wantLease({ account, webhook })
+    }
+    scheduleRound()
+  }
+
+  /** Rounds run one at a time: one must not release what another is extending. */
+  const queue = makeSerialQueue()
+  const maintain = () => queue(maintainOnce)
+
+  let isMaintenanceScheduled = false
+  const maintainSoon = () => {
+    if (isMaintenanceScheduled || isClosed) return
+    isMaintenanceScheduled = true
+    const go = async () => {
+      await queue(() => {})
+      isMaintenanceScheduled = false
+      await maintain().catch(logFailure)
+    }
+    setTimeout(() => void go(), 50).unref()
+  }
+
+  const fanOut = startFanOut({ db, log, quotas })
+  const unsubscribe = onRecorded((webhooks) => {
+    for (const { account, webhook } of webhooks)
+      if (webhook === null) fanOut.notify(account)
+      else wantLease({ account, webhook })
+    scheduleRound()
+  })
+  changes.on('webhooks', () => {
+    for (const [id, { key }] of workers) wantedLeases.set(id, key)
+    scheduleRound()
+  })
+  // A changed clock makes deliveries due.
+  changes.on('clock', maintainSoon)
+  const maintenance = tick(deliveryPollMs, maintain, logFailure)
+  void maintain().catch(logFailure)
+
+  return {
+    activeCalls: limiter.active,
+    stop: async (deadline = 10_000) => {
+      isClosed = true
+      unsubscribe()
+      await Promise.all([maintenance.end(), fanOut.stop()])
+      const end = performance.now() + deadline
+      for (const worker of workers.values()) worker.close()
+      while ((limiter.active() > 0 || writer.depth() > 0) && performance.now() < end) await pause(10)
+      for (const worker of workers.values()) worker.revoke()
+      // Without a database the leases expire by themselves.
+      const keys = [...workers.values()].map(({ key }) => key)
+      await store.release(db, ownerId, keys).catch(logFailure)
+    },
+  }
+}

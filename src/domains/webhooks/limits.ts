@@ -1,0 +1,55 @@
+// Limits of webhooks and their delivery.
+
+/** Concurrent workers of failing receivers; the others wait in the database. */
+export const maxFailingWorkers = 600
+
+/** Leases claimed or loaded by one statement. */
+export const leaseBatchSize = 256
+
+/** Deliveries in memory, over all endpoints. */
+export const maxLoadedDeliveries = 16_384
+
+/** Deliveries that each endpoint may have in memory, at least. */
+export const minLoadedPerEndpoint = 4
+
+/** Milliseconds between looks for due deliveries. */
+export const deliveryPollMs = 500
+
+/** Milliseconds for which an idle worker stays: events come in bursts. */
+export const keepIdleWorkerMs = 2_000
+
+/** Deliveries created by one statement: some 20 ms, so other accounts wait no longer than that. */
+export const fanOutBatchSize = 1_000
+
+/** Seconds of its rate that an idle account may use at once. */
+export const fanOutBurstSeconds = 10
+
+/** Milliseconds between looks for accounts with a backlog. */
+export const fanOutPollMs = 500
+
+/** Waiting accounts known to this process; the others are found as these finish. */
+export const maxFanOutAccounts = 1_000
+
+/** Concurrent calls to one endpoint. */
+export const maxCallsPerEndpoint = 32
+
+/** Milliseconds within which a response makes a receiver quick. */
+export const quickResponseMs = 1_000
+
+/** Milliseconds for which a head may be overdue. */
+export const headGraceMs = 30_000
+
+/** Bytes of a response that are read. Only an excerpt is stored. */
+export const maxResponseBytes = 65_536
+
+/** Characters of a response that are stored. */
+export const maxExcerptLength = 1_000
+
+/** Longest accepted Retry-After, in seconds. */
+export const maxRetryAfterSeconds = 43_200
+
+/** Events per run of a replay, so that a long window delays no other job. */
+export const replayPageSize = 1_000
+
+/** Milliseconds for which the totals of a scrape serve concurrent scrapes and other metrics. */
+export const totalsCacheMs = 5_000

@@ -1,0 +1,161 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+
+export type ChannelKind = 'SMS' | 'DID' | 'WPN'
+
+export type WebhookRow = {
+  account_id: string
+  id: string
+  event: string
+  event_name: string
+  msgapp_name: string | null
+  channel_kind: ChannelKind | null
+  channel_id: string | null
+  /** The channel that events carry: the SMS channel for SMS events, the virtual number for call events. */
+  match_id: string | null
+  hook_url: string
+  to_group: string | null
+  time_period: string | null
+  enabled: boolean
+  disabled_reason: 'paused' | 'gone' | 'failing' | null
+  sealed_secret: Buffer
+  previous_until: Date | null
+  created_at: Date
+}
+
+export type NewWebhook = Pick<
+  WebhookRow,
+  'event' | 'event_name' | 'msgapp_name' | 'channel_kind' | 'channel_id' | 'hook_url' | 'to_group' | 'time_period'
+> & { account: string; id: string; match: string | null; quietSeconds: number | null; sealedSecret: Buffer }
+
+/** Adds the webhook and its lease row; null if the same subscription exists. */
+export const add = (tx: Tx, w: NewWebhook) => tx.maybe<WebhookRow>`
+  with made as (
+    insert into webhooks (account_id, id, event, event_name, msgapp_name, channel_kind, channel_id, match_id, hook_url,
+      to_group, time_period, quiet_seconds, sealed_secret, created_at, updated_at)
+    select ${w.account}, ${w.id}, ${w.event}, ${w.event_name}, ${w.msgapp_name}, ${w.channel_kind}, ${w.channel_id},
+      ${w.match}, ${w.hook_url}, ${w.to_group}, ${w.time_period}, ${w.quietSeconds}::integer, ${w.sealedSecret},
+      (select app_now()), (select app_now())
+    on conflict do nothing
+    returning *
+  ), lane as (
+    insert into webhook_endpoint_leases (account_id, webhook_id) select account_id, id from made
+  )
+  select * from made`
+
+/** Returns the existing same subscription, locked. */
+export const findSame = (tx: Tx, w: NewWebhook) => tx.maybe<WebhookRow>`
+  select * from webhooks
+  where account_id = ${w.account} and event_name = ${w.event_name} and md5(hook_url) = md5(${w.hook_url})
+    and msgapp_name is not distinct from ${w.msgapp_name} and channel_id is not distinct from ${w.channel_id}::uuid
+    and to_group is not distinct from ${w.to_group} and time_period is not distinct from ${w.time_period}
+    and deleted_at is null
+  for update`
+
+/** Channels and groups of an event's enabled webhooks, newest first. */
+export const listening = (sql: Sql, account: string, event: string) => sql.many<{
+  match_id: string | null
+  to_group: string | null
+}>`
+  select match_id, to_group from webhooks
+  where account_id = ${account} and event = ${event} and enabled and deleted_at is null order by id desc limit 100`
+
+/** Counts enabled webhooks, and a tenth of the disabled ones. An account has few enough to count. */
+export const countUsed = async (sql: Sql, account: string): Promise<number> =>
+  (
+    await sql.one<{ used: number }>`
+      select (count(*) filter (where enabled) + count(*) filter (where not enabled) / 10)::integer as used
+      from webhooks where account_id = ${account} and deleted_at is null`
+  ).used
+
+export const list = (sql: Sql, account: string) => sql.many<WebhookRow>`
+  select * from webhooks where account_id = ${account} and enabled and deleted_at is null order by created_at, id`
+
+export const listByChannel = (sql: Sql, account: string, kind: ChannelKind, channel: string) => sql.many<WebhookRow>`
+  select * from webhooks
+  where account_id = ${account} and channel_kind = ${kind} and channel_id = ${channel} and enabled and deleted_at is null
+  order by created_at, id`
+
+export type HealthRow = { failures: number; failing_since: Date | null; succeeded_at: Date | null }
+
+export const find = (sql: Sql, account: string, id: string) => sql.maybe<WebhookRow & HealthRow>`
+  select w.*, l.failures, l.failing_since, l.succeeded_at
+  from webhooks w join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
+  where w.account_id = ${account} and w.id = ${id} and w.deleted_at is null`
+
+/** Changes address and state. A change resets the receiver's health. */
+export const change = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  { url, enabled }: { url: string | null; enabled: boolean | null },
+) => {
+  const row = await tx.maybe<WebhookRow>`
+    update webhooks set
+      hook_url = coalesce(${url}, hook_url),
+      enabled = coalesce(${enabled}, enabled),
+      disabled_reason = case ${enabled}::boolean when true then null when false then coalesce(disabled_reason, 'paused')
+        else disabled_reason end,
+      updated_at = (select app_now())
+    where account_id = ${account} and id = ${id} and deleted_at is null
+    returning *`
+  if (row && (url !== null || enabled === true))
+    await tx.run`
+      update webhook_endpoint_leases set failures = 0, failing_since = null, hold_until = null,
+        succeeded_at = case when ${url}::text is null then succeeded_at end
+      where account_id = ${account} and webhook_id = ${id}`
+  return row
+}
+
+/** @returns how many were enabled */
+export const disableAll = (tx: Tx, account: string) => tx.run`
+  update webhooks set enabled = false, disabled_reason = 'paused', updated_at = (select app_now())
+  where account_id = ${account} and enabled and deleted_at is null`
+
+export const remove = (tx: Tx, account: string, id: string) => tx.run`
+  update webhooks set enabled = false, disabled_reason = coalesce(disabled_reason, 'paused'),
+    deleted_at = (select app_now()), updated_at = (select app_now())
+  where account_id = ${account} and id = ${id} and deleted_at is null`
+
+/** Replaces the secret. The previous one also signs for a day. */
+export const rotateSecret = (tx: Tx, account: string, id: string, sealed: Buffer) => tx.maybe<{ previous_until: Date }>`
+  update webhooks set sealed_previous_secret = sealed_secret, previous_until = (select app_now()) + interval '24 hours',
+    sealed_secret = ${sealed}, updated_at = (select app_now())
+  where account_id = ${account} and id = ${id} and deleted_at is null
+  returning previous_until`
+
+export type FailingWebhookRow = WebhookRow & HealthRow & { pending: number }
+
+/** Disabled and failing webhooks of all accounts. */
+export const findFailing = (sql: Sql) => sql.many<FailingWebhookRow>`
+  select w.*, l.failures, l.failing_since, l.succeeded_at, (
+    select count(*)::integer from (
+      select from webhook_deliveries d
+      where d.account_id = w.account_id and d.webhook_id = w.id and d.state = 'pending' limit 10000) p) as pending
+  from webhooks w join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
+  where w.deleted_at is null and (l.failures > 0 or not w.enabled)
+  order by l.failing_since nulls last, w.created_at limit 200`
+
+export type Totals = {
+  enabled: number
+  failing: number
+  disabled: number
+  pending: number
+  oldest_seconds: number
+  backlog: number
+}
+
+/** Totals over all webhooks. Counts pending deliveries: call at most every few seconds. */
+export const totals = (sql: Sql) => sql.one<Totals>`
+  select w.*, d.pending, d.oldest_seconds, b.backlog from (
+    select count(*) filter (where w.enabled)::integer as enabled,
+      count(*) filter (where w.enabled and l.failures > 0)::integer as failing,
+      count(*) filter (where not w.enabled)::integer as disabled
+    from webhooks w join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
+    where w.deleted_at is null
+  ) w, (
+    select count(*)::integer as pending,
+      greatest(0, coalesce(extract(epoch from (select app_now()) - min(created_at)), 0))::double precision as oldest_seconds
+    from webhook_deliveries where state = 'pending'
+  ) d, (
+    select count(*)::integer as backlog from (select from event_backlog limit 100000) e
+  ) b`

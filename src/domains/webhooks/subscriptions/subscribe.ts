@@ -1,0 +1,170 @@
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { invalid, notFound } from '../../../platform/http/problem.ts'
+import { phoneNumber } from '../../../platform/http/validation.ts'
+import { parse, uuid } from '../../../platform/lib/id.ts'
+import type { Seal } from '../../../platform/lib/secret.ts'
+import { makeSigningSecret } from '../../../platform/lib/webhook-signature.ts'
+import { assertOpen } from '../../accounts/ops.ts'
+import { requireSubscribable } from '../../events/ops.ts'
+import { channelOf, channelOfNumber } from '../../msgapp/channels/ops.ts'
+import { numberWithChannel } from '../../numbers/ops.ts'
+import * as store from '../store.ts'
+
+const day = 86_400
+/** Seconds of each `time_period`; null: no limit. */
+const periods = new Map<string, number | null>(
+  Object.entries({
+    'all-time': null,
+    hour: 3_600,
+    day,
+    week: 7 * day,
+    month: 30 * day,
+    year: 365 * day,
+  }),
+)
+
+type Kind = ReturnType<typeof requireSubscribable>['kind']
+
+/** Channels on which events of a kind occur. */
+const channelsOf = new Map<Kind, { prefixes: readonly string[]; words: string }>([
+  ['msgapp', { prefixes: ['WPN'], words: 'a channel of the messaging app (WPN…)' }],
+  ['sms', { prefixes: ['SMS', 'DID'], words: 'an SMS channel (SMS…) or a virtual number (DID…)' }],
+  ['call', { prefixes: ['SMS', 'DID'], words: 'a virtual number (DID…) or its SMS channel (SMS…)' }],
+])
+
+/** @throws the 400 Problem for a channel on which the event never occurs */
+export const checkEventChannel = (name: string, kind: Kind, printed: string): void => {
+  const able = channelsOf.get(kind)
+  if (able && !able.prefixes.includes(printed.slice(0, 3)))
+    invalid(
+      `${name} never happens on ${printed.slice(0, 60)}: channel_uuid must be ${able.words}`,
+      'event_not_of_channel',
+    )
+}
+
+/** Whether events of this name can carry a group. */
+const hasGroups = (name: string): boolean => /^msgapp\.(?:message|group|conversation)\./.test(name)
+
+/** The channel as the request names it, and the one that the requested events carry. */
+type ResolvedChannel = { kind: store.ChannelKind; id: string; match: string }
+
+/**
+ * Finds a channel of an account by its printed id, whatever its kind.
+ * @throws the 404 Problem
+ */
+export const channelBy = async (sql: Sql, account: string, printed: string, kind: Kind): Promise<ResolvedChannel> => {
+  const unknown = () => notFound(`Channel ${printed} does not exist`)
+  const isOfAny = kind === 'msgapp' || kind === 'account'
+  if (isOfAny && parse('WPN', printed)) {
+    const { id } = await channelOf(sql, account, printed)
+    return { kind: 'WPN', id, match: id }
+  }
+  const [did, sms] = [parse('DID', printed), parse('SMS', printed)]
+  if (!did && !sms) return unknown()
+  const numberRow = (await numberWithChannel(sql, account, did ? { did } : { sms: sms ?? '' })) ?? unknown()
+  const match = (kind === 'sms' ? numberRow.sms : numberRow.did) ?? unknown()
+  return did ? { kind: 'DID', id: did, match } : { kind: 'SMS', id: sms ?? '', match }
+}
+
+const channelByNumber = async (sql: Sql, account: string, given: string, kind: Kind): Promise<ResolvedChannel> => {
+  const number = phoneNumber(given)
+  if (kind === 'msgapp') {
+    const { id } = await channelOfNumber(sql, account, number)
+    return { kind: 'WPN', id, match: id }
+  }
+  const numberRow = await numberWithChannel(sql, account, { number })
+  const unknown = `${number} is not a number of this account with such events`
+  if (!numberRow) return notFound(unknown)
+  if (kind !== 'sms') return { kind: 'DID', id: numberRow.did, match: numberRow.did }
+  const id = numberRow.sms ?? notFound(unknown)
+  return { kind: 'SMS', id, match: id }
+}
+
+export type SubscriptionRequest = {
+  hook_url: string
+  channel_uuid?: string
+  waweb_uuid?: string
+  on_number?: string
+  to_group_uuid?: string
+  time_period?: string
+}
+
+/** @returns null: every channel of the account */
+const resolveChannel = async (
+  sql: Sql,
+  account: string,
+  name: string,
+  kind: Kind,
+  request: SubscriptionRequest,
+): Promise<ResolvedChannel | null> => {
+  if (kind === 'account') return null
+  const { channel_uuid, waweb_uuid } = request
+  if (channel_uuid !== undefined && waweb_uuid !== undefined && channel_uuid !== waweb_uuid) {
+    await channelOf(sql, account, waweb_uuid)
+    invalid('channel_uuid and waweb_uuid name different channels: give only one of them')
+  }
+  const printed = channel_uuid ?? waweb_uuid
+  if (printed !== undefined) {
+    checkEventChannel(name, kind, printed)
+    return channelBy(sql, account, printed, kind)
+  }
+  if (request.on_number) return channelByNumber(sql, account, request.on_number, kind)
+  if (name.includes('call.')) return null
+  return invalid(`channel_uuid or on_number is required: ${name} happens on a channel`)
+}
+
+/**
+ * @param fault of the address, from `outbound.judge`.
+ * @throws the 400 Problem for an address that must not be called
+ */
+export const checkAddress = (fault: string | null): void => {
+  if (fault !== null) invalid(`hook_url ${fault}`, 'hook_url_refused')
+}
+
+/**
+ * Subscribes to an event. If the same subscription exists, enables and returns it.
+ * @param spelt the event's name as the request spells it
+ * @param msgappName the configured alias of msgapp, if the request used it
+ * @param fault why the address must not be called, checked before the transaction
+ * @throws the 400, 404 or 422 Problem
+ */
+export const subscribe = async (
+  tx: Tx,
+  seal: Seal,
+  account: string,
+  { spelt, msgappName }: { spelt: string; msgappName: string | null },
+  request: SubscriptionRequest,
+  fault: string | null,
+): Promise<{ row: store.WebhookRow; isNew: boolean; wasEnabled: boolean }> => {
+  await assertOpen(tx, account)
+  const { name, kind } = requireSubscribable(spelt)
+  const chosen = await resolveChannel(tx, account, name, kind, request)
+  if (request.to_group_uuid !== undefined && !hasGroups(name))
+    invalid(`to_group_uuid applies to events of messages and groups, not to ${name}: leave it out`)
+  checkAddress(fault)
+  const isConversation = name === 'msgapp.conversation.new'
+  const period = isConversation ? (request.time_period ?? 'all-time') : null
+  const made: store.NewWebhook = {
+    account,
+    id: uuid(),
+    event: name,
+    event_name: spelt,
+    msgapp_name: msgappName,
+    channel_kind: chosen?.kind ?? null,
+    channel_id: chosen?.id ?? null,
+    match: chosen?.match ?? null,
+    hook_url: request.hook_url,
+    to_group: request.to_group_uuid ?? null,
+    time_period: period,
+    quietSeconds: period === null ? null : (periods.get(period) ?? null),
+    sealedSecret: seal.close(makeSigningSecret()),
+  }
+  const row = await store.add(tx, made)
+  if (row) return { row, isNew: true, wasEnabled: false }
+  const existing = await store.findSame(tx, made)
+  if (!existing) return subscribe(tx, seal, account, { spelt, msgappName }, request, fault)
+  const enabled = existing.enabled
+    ? existing
+    : await store.change(tx, account, existing.id, { url: null, enabled: true })
+  return { row: enabled ?? existing, isNew: false, wasEnabled: existing.enabled }
+}

@@ -1,0 +1,300 @@
+import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
+import type { Config } from '../../config.ts'
+import { type KnownOptions, type ParsedArguments, parseArguments, UsageError } from './input/parse-arguments.ts'
+import { CallError } from './transfer/send-request.ts'
+
+// Commands that work on the installation of this machine, not on a server's interface.
+
+/** The environment of a local command. */
+export type LocalEnvironment = {
+  readonly environment: NodeJS.ProcessEnv
+  readonly version: string
+  readonly read: (path: string) => string
+  readonly write: (text: string) => void
+  readonly files: { readonly report: (line: string) => void }
+  readonly untilStopped: () => AbortSignal
+  readonly local: {
+    /** Reads the settings as the server does. @throws Error */
+    readonly settings: () => Config
+    /** Asks the user without echoing the input; null without a terminal. */
+    readonly promptHidden: ((question: string) => Promise<string>) | null
+    /** The standard output, for binary output; null where it is a terminal. */
+    readonly output: Writable | null
+  }
+}
+
+type Run = (typed: ParsedArguments, ground: LocalEnvironment) => Promise<boolean>
+
+export type LocalCommand = {
+  /** The name, such as `backup verify`. */
+  readonly name: string
+  readonly words: string
+  readonly summary: string
+  readonly options: readonly (readonly [string, string | null, string])[]
+  readonly run: Run
+}
+
+const passphraseVariable = 'TRUNKLINE_BACKUP_PASSPHRASE'
+
+const passphraseFrom = async (
+  { options }: ParsedArguments,
+  ground: LocalEnvironment,
+  isNew: boolean,
+): Promise<string> => {
+  const file = options.get('passphrase-file')?.at(-1)
+  if (file !== undefined) return ground.read(file).split(/\r?\n/, 1).join('')
+  const given = ground.environment[passphraseVariable]
+  if (given) return given
+  const { promptHidden } = ground.local
+  if (!promptHidden)
+    throw new UsageError(
+      `there is no passphrase: set ${passphraseVariable}, give --passphrase-file FILE, or use a terminal`,
+    )
+  const typed = await promptHidden(isNew ? 'New passphrase of the backup: ' : 'Passphrase of the backup: ')
+  if (isNew && (await promptHidden('Repeat it: ')) !== typed) throw new UsageError('the two passphrases differ')
+  return typed
+}
+
+const fileOf = ({ words }: ParsedArguments, before: number): string => {
+  const file = words[before]
+  if (file === undefined) throw new UsageError('which FILE?')
+  if (words.length > before + 1) throw new UsageError(`"${words[before + 1]}" is an unexpected argument`)
+  return file
+}
+
+const number = (value: number): string => value.toLocaleString('en')
+
+const plural = (value: number, noun: string): string => `${number(value)} ${noun}${value === 1 ? '' : 's'}`
+
+const loadBackups = async () => (await import('../../domains/backup/ops.ts')).backups
+
+const runControlOf = ({ untilStopped, files }: LocalEnvironment) => ({ signal: untilStopped(), report: files.report })
+
+type BackupContents = Awaited<ReturnType<Awaited<ReturnType<typeof loadBackups>>['create']>>
+
+const describeFiles = ({ manifest, summary }: BackupContents): string[] => [
+  ...(manifest.bucket === null
+    ? []
+    : [`Files of messages are in ${manifest.bucket}, and not in the backup: see docs/backup.md.`]),
+  ...(summary.deleted.length > 0
+    ? [`${plural(summary.deleted.length, 'file')} deleted while the backup was made.`]
+    : []),
+  ...(summary.missing.length > 0
+    ? [
+        `Warning: the database names ${plural(summary.missing.length, 'file')} that the store does not have, such as ${summary.missing[0]}.`,
+      ]
+    : []),
+]
+
+const describe = ({ manifest, summary }: BackupContents): string[] => {
+  const rows = Object.values(summary.rows).reduce((sum, one) => sum + one, 0)
+  return [
+    `Made at ${manifest.created_at} by Trunkline ${manifest.version} from PostgreSQL ${manifest.postgresql}, schema ${manifest.migrations.at(-1)?.name}.`,
+    `${plural(manifest.money.accounts, 'account')}, balances of USD ${manifest.money.balances}, ${plural(rows, 'row')} of ${plural(manifest.tables.length, 'table')}, ${plural(summary.files, 'file')} of ${number(summary.bytes)} bytes, the master key.`,
+    ...describeFiles({ manifest, summary }),
+  ]
+}
+
+const printResult = (
+  { write }: LocalEnvironment,
+  { options }: ParsedArguments,
+  value: object,
+  lines: readonly string[],
+): void => write(options.has('json') ? `${JSON.stringify(value, null, 2)}\n` : `${lines.join('\n')}\n`)
+
+/** Omits the names of tables and columns, which do not help a reader. */
+const presentBackup = ({
+  manifest: { tables, migrations, ...manifest },
+  summary: { sequences, ...summary },
+}: BackupContents) => ({
+  ...{ ...manifest, schema: migrations.at(-1)?.name },
+  ...summary,
+})
+
+const create: Run = async (typed, ground) => {
+  const file = fileOf(typed, 1)
+  const settings = ground.local.settings()
+  const { create } = await loadBackups()
+  const made = await create(
+    settings,
+    file,
+    await passphraseFrom(typed, ground, true),
+    ground.version,
+    runControlOf(ground),
+  )
+  ground.files.report('')
+  printResult(ground, typed, { success: true, file: resolve(file), ...presentBackup(made) }, [
+    `${resolve(file)} is written.`,
+    ...describe(made),
+    'Store the passphrase apart from the file: without it, the file cannot be opened. Now test it: backup verify FILE',
+  ])
+  return true
+}
+
+const show: Run = async (typed, ground) => {
+  const { show } = await loadBackups()
+  const made = await show(fileOf(typed, 2), await passphraseFrom(typed, ground, false), runControlOf(ground))
+  printResult(ground, typed, { success: true, ...presentBackup(made) }, [...describe(made), 'All digests match.'])
+  return true
+}
+
+const tar: Run = async (typed, ground) => {
+  const file = fileOf(typed, 2)
+  const { output } = ground.local
+  if (!output) throw new UsageError('the tar file is not for a terminal: use backup tar FILE | tar -x, or > FILE.tar')
+  const { tar } = await loadBackups()
+  await tar(file, await passphraseFrom(typed, ground, false), output, runControlOf(ground))
+  return true
+}
+
+const verify: Run = async (typed, ground) => {
+  const { verify } = await loadBackups()
+  const file = fileOf(typed, 2)
+  const passphrase = await passphraseFrom(typed, ground, false)
+  const verdict = await verify(ground.local.settings(), file, passphrase, runControlOf(ground))
+  ground.files.report('')
+  const isSound = verdict.checks.every(({ faults }) => faults.length === 0)
+  printResult(ground, typed, { success: isSound, ...presentBackup(verdict), checks: verdict.checks }, [
+    ...describe(verdict),
+    ...verdict.checks.flatMap(({ what, found, faults }) => [
+      `${faults.length === 0 ? 'ok    ' : 'FAULT '} ${what}: ${found}`,
+      ...faults.map((fault) => `         ${fault}`),
+    ]),
+    isSound ? 'The backup is sound.' : 'The backup is NOT sound.',
+  ])
+  return isSound
+}
+
+const restore: Run = async (typed, ground) => {
+  const file = fileOf(typed, 1)
+  const settings = ground.local.settings()
+  const { restore } = await loadBackups()
+  const passphrase = await passphraseFrom(typed, ground, false)
+  const isReplacing = typed.options.get('replace')?.at(-1) === 'true'
+  const done = await restore(settings, file, passphrase, isReplacing, runControlOf(ground))
+  ground.files.report('')
+  if (done.finished) {
+    printResult(ground, typed, { success: true, finished: true }, [
+      'An earlier restore that was interrupted is finished. The file was not read.',
+    ])
+    return true
+  }
+  printResult(
+    ground,
+    typed,
+    { success: true, aside: done.aside, files_aside: done.filesAside, ...presentBackup(done) },
+    [
+      `Restored into ${settings.databaseUrl === null ? resolve(settings.home) : `the database of DATABASE_URL, and ${resolve(settings.home)}`}.`,
+      ...describe(done),
+      ...(done.aside === null ? [] : [`The previous installation is in ${done.aside}.`]),
+      ...(done.filesAside === null ? [] : [`Files with different content are in ${done.filesAside}.`]),
+      'Messages that were queued at that time are sent at the start: see docs/backup.md.',
+    ],
+  )
+  return true
+}
+
+const rotate: Run = async (typed, ground) => {
+  if (typed.words.length > 2) throw new UsageError(`"${typed.words[2]}" is an unexpected argument`)
+  const { home, databaseUrl, masterKey: given } = ground.local.settings()
+  const { rotateMaster } = await import('../../domains/keys/ops.ts')
+  const nextFile = typed.options.get('new-key-file')?.at(-1) ?? null
+  const { values, fingerprint, file, before } = await rotateMaster({ home, databaseUrl, given, nextFile })
+  printResult(ground, typed, { success: true, values, fingerprint, file, before }, [
+    `${plural(values, 'value')} sealed under the new master key, whose fingerprint is ${fingerprint}.`,
+    before === null
+      ? `Set TRUNKLINE_MASTER_KEY to the content of ${file} for every process, then start.`
+      : `The new key is ${file}. The previous key is ${before}, for older copies of the database.`,
+    'Files that were encrypted before stay readable. Links to files and SIP credentials end, voice tokens do not: see docs/operating/encryption.md.',
+  ])
+  return true
+}
+
+const passphraseOption = [
+  'passphrase-file',
+  'FILE',
+  `File with the passphrase; else ${passphraseVariable}, else a prompt asks for it`,
+] as const
+
+export const locals: readonly LocalCommand[] = [
+  {
+    name: 'backup',
+    words: 'FILE',
+    summary: 'Write a backup of this installation to one encrypted file, while the platform runs or not',
+    options: [passphraseOption],
+    run: create,
+  },
+  {
+    name: 'backup verify',
+    words: 'FILE',
+    summary: 'Restore a backup to a temporary place, and compare money, secrets and files',
+    options: [passphraseOption],
+    run: verify,
+  },
+  {
+    name: 'backup show',
+    words: 'FILE',
+    summary: 'Show the content of a backup, and verify its digests',
+    options: [passphraseOption],
+    run: show,
+  },
+  {
+    name: 'backup tar',
+    words: 'FILE',
+    summary: 'Write a backup to the standard output as a plain tar file, for other programs',
+    options: [passphraseOption],
+    run: tar,
+  },
+  {
+    name: 'restore',
+    words: 'FILE',
+    summary: 'Restore a backup into TRUNKLINE_HOME, and DATABASE_URL if it is set',
+    options: [
+      passphraseOption,
+      ['replace', null, 'Move an existing installation aside; without it, the restore is refused'],
+    ],
+    run: restore,
+  },
+  {
+    name: 'master-key rotate',
+    words: '',
+    summary:
+      'Seal all secrets again under a new master key, in one transaction. Every process of the platform must be stopped. The new key is written to keys/master in TRUNKLINE_HOME; with TRUNKLINE_MASTER_KEY it comes from a file, and you set it',
+    options: [
+      [
+        'new-key-file',
+        'FILE',
+        'If TRUNKLINE_MASTER_KEY is set: the file with its next value. If FILE does not exist, a new key is written to it; keep the file',
+      ],
+    ],
+    run: rotate,
+  },
+]
+
+/** Returns the local command with these words; null when there is none. */
+export const findLocal = (noun: string | undefined, verb: string | undefined): LocalCommand | null =>
+  locals.find(({ name }) => name === `${noun} ${verb}`) ?? locals.find(({ name }) => name === noun) ?? null
+
+/** Nouns of local commands, for suggestions. */
+export const localNouns: readonly string[] = [...new Set(locals.map(({ name }) => name.split(' ')[0] ?? ''))]
+
+/** The options, for parsing arguments. */
+export const knownOptionsOfLocal = ({ options }: LocalCommand): KnownOptions =>
+  new Map(options.map(([name, value]) => [name, value === null ? 'boolean' : 'value']))
+
+/** @returns false when it found a fault @throws UsageError, CallError */
+export const runLocal = async (
+  local: LocalCommand,
+  args: readonly string[],
+  context: LocalEnvironment,
+): Promise<boolean> => {
+  const typed = parseArguments(args, knownOptionsOfLocal(local))
+  try {
+    return await local.run(typed, context)
+  } catch (error) {
+    if (error instanceof UsageError || context.environment.TRUNKLINE_LOG === 'debug') throw error
+    context.files.report('')
+    throw new CallError(error instanceof Error ? error.message : String(error), {})
+  }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { renderInline, renderMarkdown, rewriteLinks } from './markdown.ts'
+
+const render = (text: string) => renderMarkdown(text, (target) => target).html
+
+test('raw HTML in Markdown is shown as text', () => {
+  const hostile = '<script>alert(1)</script>\n\nA <img src=x onerror=alert(1)> <b onclick="x">word</b> <!-- note -->\n'
+  const html = render(hostile)
+  assert.doesNotMatch(html, /<(?:script|img|b)\b/)
+  assert.match(html, /&lt;script&gt;/)
+  assert.doesNotMatch(render('<!-- x --><script>a</script>'), /<script/)
+  assert.doesNotMatch(renderInline('`a` <img src=x>'), /<img/)
+})
+
+test('links to other schemes become text', () => {
+  for (const target of ['javascript:alert(1)', 'data:text/html,x', 'JaVaScRiPt:alert(1)', '//elsewhere.example'])
+    assert.doesNotMatch(render(`[word](${target})`), /<a /, target)
+  assert.match(
+    render('[word](https://example.com/?a=1&b="2")'),
+    /href="https:\/\/example\.com\/\?a=1&amp;b=(?:&quot;|%22)/,
+  )
+})
+
+test('headings have the anchors of GitHub, and equal ones differ', () => {
+  const ids = renderMarkdown('# What’s `new`, here\n\n## Ports\n\n## Ports\n', () => null).headings.map(({ id }) => id)
+  assert.deepEqual(ids, ['whats-new-here', 'ports', 'ports-1'])
+})
+
+test('links of Markdown are rewritten outside code, and become text without an address', () => {
+  const resolve = (target: string) => (target === 'a.md' ? '/docs/a.md' : null)
+  const text = '[one](a.md) [`two`](a.md) `[three](a.md)` [four](b.ts)\n\n```sh\n[five](a.md)\n```\n'
+  assert.equal(
+    rewriteLinks(text, resolve),
+    '[one](/docs/a.md) [`two`](/docs/a.md) `[three](a.md)` four\n\n```sh\n[five](a.md)\n```\n',
+  )
+})

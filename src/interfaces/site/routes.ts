@@ -1,0 +1,131 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { contracts } from '../../contracts.ts'
+import { eventDocuments } from '../../event-payloads.ts'
+import { openapi } from '../../platform/http/openapi.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import type { Services } from '../../services.ts'
+import { makeCachedPages } from './cached-pages.ts'
+import { makeDocuments } from './documents.ts'
+import { referenceHtml } from './reference.ts'
+
+const pages = join(import.meta.dirname, 'pages')
+const repository = join(import.meta.dirname, '../../..')
+/** Built by scripts/ready.mjs. */
+const sdk = join(import.meta.dirname, '../../../packages/voice-sdk/dist')
+
+/** No inline script or style, and no external source. */
+const policy =
+  "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+  "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+/** Swagger UI sets styles in elements. */
+const tryPolicy = policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+
+/**
+ * Equally strict, with two additions: the page generates the ringtone, and the gateway and recordings use the public
+ * name, which may differ from the page's.
+ */
+const phonePolicy = (publicUrl: string) => {
+  const { host, origin } = new URL(publicUrl)
+  return (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+    `media-src 'self' blob: ${origin}; connect-src 'self' ws://${host} wss://${host}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`
+  )
+}
+
+const asPage = (reply: FastifyReply, allowed = policy): FastifyReply =>
+  reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', allowed)
+    .header('x-content-type-options', 'nosniff')
+    .header('referrer-policy', 'no-referrer')
+
+const page = (reply: FastifyReply, html: string, allowed = policy) => asPage(reply, allowed).send(html)
+
+/** Returns the contracts that this installation serves. */
+const servedContracts = (sandbox: boolean) => contracts.filter(({ url }) => sandbox || !url.startsWith('/sandbox'))
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
+
+/** @throws the 401 Problem when a token is required and is wrong or missing */
+const admitMetrics = (authorization: string | undefined, token: string | null): void => {
+  if (token === null) return
+  const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? ''
+  // Compares digests: timingSafeEqual requires equal lengths.
+  if (!timingSafeEqual(digest(given), digest(token)))
+    throw new Problem('unauthorized', 'Send TRUNKLINE_METRICS_TOKEN as Authorization: Bearer', 'unauthorized', {
+      'www-authenticate': 'Bearer',
+    })
+}
+
+/** Serves the documents as pages, and as Markdown at the same addresses with `.md`. */
+const installDocuments = (app: FastifyInstance, send: ReturnType<typeof makeCachedPages>): void => {
+  const { find, html, markdown, index } = makeDocuments(repository)
+  const { description } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
+  app.get<{ Params: { '*': string } }>('/docs/*', (request, reply) => {
+    const url = `/docs/${request.params['*'].replace(/\/$/, '')}`
+    const isMarkdown = url.endsWith('.md')
+    const found = find(isMarkdown ? url.slice(0, -3) : url)
+    if (!found) return reply.callNotFound()
+    return isMarkdown
+      ? send(request, reply.type('text/markdown; charset=utf-8'), url, () => markdown(found))
+      : send(request, asPage(reply), url, () => html(found))
+  })
+  app.get('/llms.txt', (request, reply) =>
+    send(request, reply.type('text/plain; charset=utf-8'), 'index', () => index(description)),
+  )
+}
+
+/** Installs the pages for people and monitoring: documentation, console, metrics. */
+export const installSite = async (
+  app: FastifyInstance,
+  { config, metrics, version, publicUrl }: Services,
+): Promise<void> => {
+  const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+  const [attempt, home, phone = ''] = ['try.html', 'console.html', 'phone.html'].map((name) =>
+    readFileSync(join(pages, name), 'utf8'),
+  )
+  await app.register(fastifyStatic, { root: pages, prefix: '/pages/', index: false, maxAge: 3_600_000 })
+  await app.register(fastifyStatic, {
+    root: renderer,
+    prefix: '/docs/assets/',
+    decorateReply: false,
+    index: false,
+    maxAge: 86_400_000,
+    allowedPath: (path) => /^\/swagger-ui(?:-bundle\.js|\.css)$/.test(path),
+  })
+  await app.register(fastifyStatic, {
+    root: sdk,
+    prefix: '/sdk/',
+    decorateReply: false,
+    index: false,
+    maxAge: 300_000,
+    preCompressed: true,
+    allowedPath: (path) => /^\/(?:voice\.m?js(?:\.gz)?|licenses\.txt)$/.test(path),
+    // A customer's own page loads it too: the file is public.
+    setHeaders: (reply) => void reply.header('access-control-allow-origin', '*'),
+  })
+  const document = () => openapi(servedContracts(config.sandbox), version, eventDocuments)
+  const send = makeCachedPages()
+  app.get('/openapi.json', (request, reply) =>
+    send(request, reply.type('application/json; charset=utf-8'), 'openapi', () => JSON.stringify(document())),
+  )
+  app.get('/docs', (request, reply) => send(request, asPage(reply), 'reference', () => referenceHtml(document())))
+  app.get('/docs/try', (_request, reply) => page(reply, attempt ?? '', tryPolicy))
+  installDocuments(app, send)
+  if (config.roles.includes('console')) {
+    const softphone = phone.replace('data-sandbox="false"', `data-sandbox="${config.sandbox}"`)
+    app.get('/console', (_request, reply) => page(reply, home ?? ''))
+    app.get('/console/phone', (_request, reply) => page(reply, softphone, phonePolicy(publicUrl())))
+  }
+  app.get('/', (_request, reply) => reply.redirect('/console'))
+  app.get('/metrics', async (request, reply) => {
+    admitMetrics(request.headers.authorization, config.metricsToken)
+    return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+  })
+}

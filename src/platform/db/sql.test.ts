@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { inspect } from 'node:util'
+import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
+import { connect, isUnavailable } from './sql.ts'
+
+onEachPostgres((database) => {
+  let db: TestDatabase
+  before(async () => {
+    db = await database()
+  })
+
+  test('values are read back as written', async () => {
+    const row = await db.one<Record<string, unknown>>`
+      select ${'text'}::text as text, ${12}::bigint as count, ${'0.007500'}::numeric as money, ${true}::boolean as flag,
+        ${['a', 'b']}::text[] as list, ${{ a: [1] }}::jsonb as object, ${null}::text as nothing`
+    assert.deepEqual(row, {
+      text: 'text',
+      count: 12,
+      money: '0.007500',
+      flag: true,
+      list: ['a', 'b'],
+      object: { a: [1] },
+      nothing: null,
+    })
+  })
+
+  test('an error contains no value of a row or of a statement, however it is printed', async () => {
+    const mark = 'ZQXMARK'
+    await db.raw(
+      `create table marked (id integer, text text unique deferrable initially deferred, check (text <> '${mark}'))`,
+    )
+    const failing: (() => Promise<unknown>)[] = [
+      () => db.run`insert into marked values (1, ${mark})`,
+      () => db.run`select ${mark}::text::integer`,
+      () => db.run`select ${`{"${mark}`}::text::json`,
+      () => db.run`select ${mark}::text::timestamptz`,
+      () => db.run`select ${`{${mark}`}::text::text[]`,
+      () => db.raw('select $1::uuid', [mark]),
+      () => db.raw(`do $$ begin perform '${mark}'::integer; end $$`),
+      () =>
+        db.begin(async (tx) => {
+          for (let i = 0; i < 2; i++) await tx.run`insert into marked values (${i}, ${`twice ${mark}`})`
+        }),
+    ]
+    for (const [i, attempt] of failing.entries()) {
+      const error: unknown = await attempt().catch((error: unknown) => error)
+      assert.ok(error instanceof Error && 'code' in error, String(i))
+      assert.doesNotMatch(inspect(error, { depth: 9, showHidden: true }), /ZQXMARK/)
+      assert.match(error.stack ?? '', /\n {4}at /)
+    }
+    await db.raw('drop table marked')
+  })
+
+  test('a failed transaction leaves nothing behind, and its effects do not happen', async () => {
+    let effects = 0
+    const work = db.begin(async (tx) => {
+      await tx.run`insert into installation_state (name, value) values ('half', '1')`
+      tx.afterCommit(() => effects++)
+      throw new Error('changed my mind')
+    })
+    await assert.rejects(work, /changed my mind/)
+    assert.equal(await db.maybe`select from installation_state where name = 'half'`, null)
+    assert.equal(effects, 0)
+  })
+
+  test('effects of a transaction run after its commit', async () => {
+    const seen: unknown[] = []
+    await db.begin(async (tx) => {
+      await tx.run`insert into installation_state (name, value) values ('whole', '1')`
+      tx.afterCommit(() => seen.push('effect'))
+      seen.push('work')
+    })
+    assert.deepEqual(seen, ['work', 'effect'])
+    assert.equal((await db.many`select from installation_state where name = 'whole'`).length, 1)
+  })
+
+  test('a transaction with an ignored failed statement does not count as committed', async () => {
+    let effects = 0
+    const work = db.begin(async (tx) => {
+      await tx.run`insert into installation_state (name, value) values ('passed', '1')`
+      tx.afterCommit(() => effects++)
+      await tx.run`select 1 / 0`.catch(() => {})
+    })
+    await assert.rejects(work, /was rolled back: a failed statement in it was ignored/)
+    assert.equal(await db.maybe`select from installation_state where name = 'passed'`, null)
+    assert.equal(effects, 0)
+  })
+
+  test('an effect that throws is reported, and neither undoes the commit nor stops the next effect', async () => {
+    const said: string[] = []
+    const own = connect({ url: db.url, onError: (error) => said.push(error.message) })
+    await own.begin(async (tx) => {
+      tx.afterCommit(() => {
+        throw new Error('broken effect')
+      })
+      tx.afterCommit(() => said.push('next effect'))
+    })
+    assert.deepEqual(said, ['broken effect', 'next effect'])
+    assert.deepEqual(own.load(), { total: 1, idle: 1, waiting: 0 })
+    await own.end()
+  })
+
+  test('a broken connection is replaced, and the caller gets the error', async () => {
+    const said: string[] = []
+    const own = connect({ url: db.url, connections: 1, onError: (error) => said.push(error.message) })
+    const { pid } = await own.one<{ pid: number }>`select pg_backend_pid() as pid`
+    const broken = own.begin(async (tx) => {
+      await db.raw('select pg_terminate_backend($1)', [pid])
+      await tx.one`select 1`
+    })
+    await assert.rejects(broken, isUnavailable)
+    assert.notEqual((await own.one<{ pid: number }>`select pg_backend_pid() as pid`).pid, pid)
+    await own.end()
+  })
+
+  test('just-in-time compilation is off, whatever the database sets, unless the address requests it', async () => {
+    const { name } = await db.one<{ name: string }>`select current_database() as name`
+    await db.raw(`alter database ${name} set jit = on`)
+    const shown = async (options: string | null, patient = false) => {
+      const url = new URL(db.url)
+      if (options !== null) url.searchParams.set('options', options)
+      const own = connect({ url: url.href, connections: 1, unlimited: patient })
+      const row = await own.one<{ jit: string; memory: string }>`
+        select current_setting('jit') as jit, current_setting('work_mem') as memory`
+      await own.end()
+      return [row.jit, row.memory]
+    }
+    const [, memory] = await shown(null)
+    assert.deepEqual(await shown(null), ['off', memory])
+    assert.deepEqual(await shown(null, true), ['off', memory])
+    assert.deepEqual(await shown('-c work_mem=7MB'), ['off', '7MB'])
+    assert.deepEqual(await shown('-c jit=on'), ['on', memory])
+  })
+
+  test('a statement that times out counts as unavailable', async () => {
+    const slow = db.begin(async (tx) => {
+      await tx.run`set local statement_timeout = 1`
+      await tx.run`select pg_sleep(60)`
+    })
+    await assert.rejects(slow, isUnavailable)
+  })
+
+  test('one() requires exactly one row', async () => {
+    await assert.rejects(db.one`select from generate_series(1, 2)`, /expected one row, got 2/)
+    await assert.rejects(db.one`select where false`, /expected one row, got 0/)
+  })
+})

@@ -1,0 +1,35 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { print } from '../lib/id.ts'
+
+/** Returns the query parameters of the contract. Strings, such as a number or a search, are masked. */
+const maskedQuery = (request: FastifyRequest): Record<string, unknown> => {
+  const schema: unknown = request.routeOptions.config.contract?.query
+  const known = schema instanceof Object && 'properties' in schema ? Object(schema.properties) : {}
+  const given = Object.entries(request.query ?? {})
+  return Object.fromEntries(
+    given
+      .filter(([name]) => Object.hasOwn(known, name))
+      .map(([name, value]) => [name, typeof value === 'number' || typeof value === 'boolean' ? value : '•••']),
+  )
+}
+
+/** Logs every request at level debug, by route pattern: never its path, which may hold numbers, nor its body. */
+export const installAccessLog = (app: FastifyInstance, log: Logger): void => {
+  if (!log.isLevelEnabled('debug')) return
+  app.addHook('onSend', (request, reply, payload, done) => {
+    log.debug(
+      {
+        method: request.method,
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        ms: Math.round((performance.now() - request.began) * 10) / 10,
+        request_id: request.id,
+        account: request.account ? print('ACC', request.account.id) : null,
+        query: maskedQuery(request),
+      },
+      'http: request',
+    )
+    done(null, payload)
+  })
+}

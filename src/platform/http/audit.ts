@@ -1,0 +1,160 @@
+import type { FastifyRequest } from 'fastify'
+import type { Db, Tx } from '../db/sql.ts'
+import { parse, uuid } from '../lib/id.ts'
+import { keyHash } from '../lib/secret.ts'
+import { storable } from '../lib/storable.ts'
+import type { Audit, AuditEntry } from './audit-entry.ts'
+import { confidentialNames, type Masking, maskNamed } from './confidential.ts'
+import type { Contract } from './endpoint.ts'
+import { maxAuditChanges, maxAuditTargets, maxAuditTextLength } from './limits.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export type Change = { field: string; before?: unknown; after?: unknown }
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+
+/** Values by their dotted path; lists are values. */
+const flattened = (fields: Fields, above = ''): [string, unknown][] =>
+  Object.entries(fields).flatMap(([name, value]) =>
+    isFields(value) ? flattened(value, `${above}${name}.`) : [[`${above}${name}`, value]],
+  )
+
+const truncated = (value: unknown): unknown => {
+  if (typeof value === 'string') return storable(value, maxAuditTextLength)
+  const text = typeof value === 'object' ? (JSON.stringify(value) ?? '') : ''
+  return text.length > 2_000 || text.includes('\\u') ? storable(text, maxAuditTextLength) : value
+}
+
+/** Returns the fields that differ between two states. Secrets are masked as `•••`. */
+export const differences = (
+  { before, after }: Pick<AuditEntry, 'before' | 'after'>,
+  names: ReadonlyMap<string, Masking>,
+): Change[] => {
+  const [old, fresh] = [new Map(flattened(before ?? {})), new Map(flattened(after ?? {}))]
+  const shown = (field: string, value: unknown) => {
+    const path = field.split('.')
+    // A mark on an object masks all its fields.
+    return truncated(maskNamed(names, value ?? null, path.find((name) => names.has(name)) ?? path.at(-1)))
+  }
+  return [...new Set([...old.keys(), ...fresh.keys()])]
+    .filter((field) => !field.endsWith('updated_at'))
+    .filter((field) => JSON.stringify(old.get(field) ?? null) !== JSON.stringify(fresh.get(field) ?? null))
+    .slice(0, maxAuditChanges)
+    .map((field) => ({
+      field: storable(field, maxAuditTextLength),
+      ...(before ? { before: shown(field, old.get(field)) } : {}),
+      ...(after ? { after: shown(field, fresh.get(field)) } : {}),
+    }))
+}
+
+/** Returns the canonical spelling of an id: lower case after the prefix. */
+export const canonicalTarget = (target: string): string =>
+  /^[A-Z]{3}[0-9a-fA-F-]{36}$/.test(target)
+    ? target.slice(0, 3) + target.slice(3).toLowerCase()
+    : storable(target, maxAuditTextLength)
+
+type AuditRow = {
+  account: string | null
+  address: string | null
+  userAgent: string | null
+  requestId: string | null
+  action: string
+  targets: readonly string[]
+  changes: readonly Change[]
+}
+
+type AuditActor = { kind: 'operator' | 'system'; id: string | null; label: string; lastFour: string | null }
+
+const insert = (tx: Tx, actor: AuditActor, r: AuditRow) => tx.run`
+  insert into audit (account_id, id, actor_kind, actor_id, actor_label, actor_last_four, address, user_agent, request_id,
+    action, targets, changes)
+  values (${r.account}, ${uuid()}, ${actor.kind}, ${actor.id}, ${actor.label}, ${actor.lastFour}, ${r.address},
+    ${r.userAgent}, ${r.requestId}, ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb)`
+
+const insertOfKey = (tx: Tx, hash: Buffer, r: AuditRow) => tx.run`
+  insert into audit (account_id, id, actor_kind, actor_id, actor_label, actor_last_four, address, user_agent, request_id,
+    action, targets, changes)
+  select k.account_id, ${uuid()}, 'api_key', k.id, k.label, k.last_four, ${r.address}, ${r.userAgent}, ${r.requestId},
+    ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb
+  from api_keys k where k.account_id = ${r.account} and k.hash = ${hash}`
+
+/** Records an operation of the program itself, such as a key that a setting adds at the start. */
+export const auditSystem = async (tx: Tx, action: string, { target = [], account, ...states }: AuditEntry) => {
+  const actor: AuditActor = { kind: 'system', id: null, label: 'system', lastFour: null }
+  await insert(tx, actor, {
+    account: account ?? null,
+    address: null,
+    userAgent: null,
+    requestId: null,
+    action,
+    targets: [target].flat(),
+    changes: differences(states, new Map()),
+  })
+}
+
+const idsIn = (params: Record<string, string>): string[] => {
+  const { account_uuid: account, ...others } = params
+  const ids = Object.values(others)
+  return ids.length > 0 ? ids : account === undefined ? [] : [account]
+}
+
+/** Ids of the audited operations. */
+const actions = new Set<string>()
+
+/** Returns the ids of the audited operations, sorted. */
+export const auditedActions = (): string[] => [...actions].sort()
+
+/** Returns the function that runs an audited operation of one contract and writes its row. */
+export const makeAuditor = (contract: Contract) => {
+  actions.add(contract.id)
+  const names = confidentialNames(contract.query, contract.body, contract.reply)
+
+  const write = async (tx: Tx, request: FastifyRequest, { target, account, ...states }: AuditEntry): Promise<void> => {
+    const params: Record<string, string> = Object.fromEntries(Object.entries(Object(request.params)))
+    const row: AuditRow = {
+      account: request.account?.id ?? account ?? parse('ACC', params.account_uuid ?? ''),
+      address: request.ip,
+      userAgent: request.headers['user-agent'] ? storable(request.headers['user-agent'], maxAuditTextLength) : null,
+      requestId: request.id,
+      action: contract.id,
+      targets: [target ?? idsIn(params)].flat().slice(0, maxAuditTargets).map(canonicalTarget),
+      changes: differences(states, names),
+    }
+    const { operator } = request
+    if (operator) {
+      await insert(tx, { kind: 'operator', ...operator }, row)
+      return
+    }
+    const written = await insertOfKey(tx, keyHash(String(request.headers['x-user-api-key'])), row)
+    if (written === 0) throw new Error('the API key of an audited request is not in the database')
+  }
+
+  /**
+   * Runs an operation and writes its audit row: in the request's transaction, or in the one that the handler passes.
+   * The row of an operation without a transaction is written after it. A refusal writes nothing.
+   */
+  return async <T>(
+    db: Db,
+    { request, tx }: { request: FastifyRequest; tx: Tx | null },
+    act: (audit: Audit) => Promise<T>,
+  ): Promise<T> => {
+    let isWritten = false
+    let noted: AuditEntry = {}
+    const audit: Audit = async (within, entry) => {
+      noted = entry
+      if (!within) return
+      await write(within, request, entry)
+      if (within === tx) isWritten = true
+      else
+        within.afterCommit(() => {
+          isWritten = true
+        })
+    }
+    const result = await act(audit)
+    if (isWritten) return result
+    await (tx ? write(tx, request, noted) : db.begin((own) => write(own, request, noted)))
+    return result
+  }
+}

@@ -1,0 +1,234 @@
+import type { InvalidationBus } from '../db/invalidation-bus.ts'
+import type { Db } from '../db/sql.ts'
+import { type AddressList, makeAddressList } from '../lib/address-list.ts'
+import { iso } from '../lib/clock.ts'
+import { makeGenerationCache } from '../lib/generation-cache.ts'
+import type { QuotaValues } from '../lib/quota-definitions.ts'
+import { keyDigest, keyHash } from '../lib/secret.ts'
+import type { KeyStore } from './auth-throttle.ts'
+import { bitOf, type Capability, maskOf } from './capability.ts'
+import { maxCachedKeys } from './limits.ts'
+import { Problem } from './problem.ts'
+
+/** Fields of the authenticated account that every request needs. */
+export type Account = {
+  readonly id: string
+  readonly name: string
+  readonly onTrial: boolean
+  readonly blocked: boolean
+  /** True if the account is permanently closed; `blocked` is then true too. */
+  readonly closed: boolean
+  readonly blockReason: string | null
+  readonly requestsPerMinute: number
+  readonly maxApiRequests: number | null
+  readonly a2pUs: boolean
+  /** Quotas that an operator changed. */
+  readonly quotas: QuotaValues
+}
+
+/** The operator key of a request. */
+export type OperatorKey = {
+  readonly id: string
+  readonly label: string
+  readonly lastFour: string
+  readonly role: 'operator' | 'observer'
+}
+
+/** Restrictions of an API key; null for none. */
+export type KeyLimits = {
+  readonly scopes: readonly Capability[] | null
+  readonly expires_at: Date | null
+  readonly allowed_addresses: readonly string[] | null
+}
+
+/** An authenticated API key. */
+export type AccountKey = {
+  readonly id: string
+  readonly account: Account
+  readonly limits: KeyLimits
+  /** Bit mask of capabilities. */
+  readonly scopes: number
+  /** Unix milliseconds by the machine's clock, which the sandbox does not move; Infinity for no expiry. */
+  readonly expiresAt: number
+  readonly addresses: AddressList | null
+}
+
+/** The user of a voice client's token. Uuids have no prefix. */
+export type VoiceUser = {
+  readonly account: string
+  readonly user: string
+  readonly label: string | null
+  readonly expiresAt: Date
+  /** Number of times that all tokens of the user had been revoked when this one was issued. */
+  readonly epoch: number
+}
+
+export type Auth = {
+  /** API keys, including expired ones. */
+  readonly accounts: KeyStore<AccountKey>
+  readonly operators: KeyStore<OperatorKey>
+  /** Returns the current account of a token's user; null if the token was revoked. */
+  accountOf(person: VoiceUser): Promise<Account | null>
+  /** Stores the time of use for all keys used since the last call. */
+  flush(): Promise<void>
+}
+
+type AuthRow = {
+  id: string
+  name: string
+  on_trial: boolean
+  blocked: boolean
+  block_reason: string | null
+  closed_at: Date | null
+  requests_per_minute: number
+  max_api_requests: number | null
+  a2p_us: boolean
+  quotas: QuotaValues
+}
+
+const accountOf = (row: AuthRow): Account => ({
+  id: row.id,
+  name: row.name,
+  onTrial: row.on_trial,
+  blocked: row.blocked,
+  closed: row.closed_at !== null,
+  blockReason: row.block_reason,
+  requestsPerMinute: row.requests_per_minute,
+  maxApiRequests: row.max_api_requests,
+  a2pUs: row.a2p_us,
+  quotas: row.quotas,
+})
+
+const accountKeyOf = (row: AuthRow & KeyLimits & { key_id: string }): AccountKey => {
+  const { key_id: id, scopes, expires_at, allowed_addresses } = row
+  return {
+    id,
+    account: accountOf(row),
+    limits: { scopes, expires_at, allowed_addresses },
+    scopes: maskOf(scopes),
+    expiresAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+    addresses: allowed_addresses && makeAddressList(allowed_addresses),
+  }
+}
+
+/**
+ * Caches keys by their SHA-256, never in plain text. Any change of an account or key (topic `accounts`) clears the
+ * cache, so that every process refuses a revoked key within a second.
+ */
+export const makeAuth = (db: Db, changes: InvalidationBus): Auth => {
+  const accounts = makeGenerationCache<AccountKey>(maxCachedKeys)
+  const operators = makeGenerationCache<OperatorKey>(maxCachedKeys)
+  const used = new Set<string>()
+
+  changes.on('accounts', () => {
+    accounts.clear()
+    operators.clear()
+  })
+
+  const read = async (key: string): Promise<AccountKey | null> => {
+    const row = await db.maybe<AuthRow & KeyLimits & { key_id: string }>`
+      select k.id as key_id, k.scopes, k.expires_at, k.allowed_addresses, a.id, a.name, a.on_trial, a.blocked,
+             a.block_reason, a.closed_at, a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
+      from api_keys k join accounts a on a.id = k.account_id
+      where k.hash = ${keyHash(key)} and (k.revoked_at is null or k.revoked_at >= a.closed_at)`
+    return row && accountKeyOf(row)
+  }
+
+  return {
+    accounts: {
+      cached: (key) => {
+        const known = accounts.get(keyDigest(key))
+        if (!known) return null
+        used.add(known.id)
+        return known
+      },
+      find: async (key) => {
+        const found = await accounts.load(keyDigest(key), () => read(key))
+        if (found) used.add(found.id)
+        return found
+      },
+    },
+    accountOf: async ({ account, user, expiresAt, epoch }) => {
+      const row = await db.maybe<AuthRow>`
+        select id, name, on_trial, blocked, block_reason, closed_at, requests_per_minute, max_api_requests, a2p_us,
+          quotas
+        from accounts a
+        where id = ${account}
+          and (a.closed_at is not null or not exists (
+            select 1 from revoked_tokens r
+            where r.account_id = a.id and r.user_id = ${user} and r.expires_at = ${expiresAt}::timestamptz)
+          and not exists (
+            select 1 from token_epochs e where e.account_id = a.id and e.user_id = ${user} and e.epoch <> ${epoch}))`
+      return row && accountOf(row)
+    },
+    operators: {
+      cached: (key) => operators.get(keyDigest(key)) ?? null,
+      find: (key) =>
+        operators.load(
+          keyDigest(key),
+          () => db.maybe<OperatorKey>`
+            select id, label, last_four as "lastFour", role from operator_keys
+            where hash = ${keyHash(key)} and revoked_at is null`,
+        ),
+    },
+    flush: async () => {
+      if (used.size === 0) return
+      const ids = [...used]
+      used.clear()
+      await db.run`update api_keys set last_used_at = app_now() where id = any(${ids}::uuid[])`
+    },
+  }
+}
+
+export const missingKey = () =>
+  new Problem('unauthorized', 'The header X-User-API-Key is missing: send the API key of your account in it')
+export const wrongKey = () => new Problem('unauthorized', 'The API key is not valid, or was revoked')
+/** Returns the refusal of an expired key, or of a key used from a disallowed address; null if the key may be used.
+ *  @param from its address is read only if the key has an address list */
+export const keyRefusal = (key: AccountKey, from: { readonly ip: string }): Problem | null => {
+  if (key.expiresAt <= Date.now())
+    return new Problem(
+      'unauthorized',
+      `The API key expired at ${iso(key.expiresAt)}: use another key of the account, or request a new one from its administrator`,
+      'key_expired',
+    )
+  if (key.addresses === null || key.addresses.contains(from.ip)) return null
+  return new Problem(
+    'forbidden',
+    `The API key may not be used from the address ${from.ip}: use it from its allowed_addresses, or another key here`,
+    'address_not_allowed',
+  )
+}
+
+/** Returns the refusal of a key without a scope; null if the key has it. */
+export const scopeRefusal = (key: AccountKey, needs: Capability): Problem | null =>
+  (key.scopes & bitOf(needs)) !== 0
+    ? null
+    : new Problem(
+        'forbidden',
+        `The API key lacks the scope ${needs}: use a key that has it, or create one with POST /open/keys or through the operator`,
+        'scope_missing',
+      )
+export const wrongOperatorKey = () =>
+  new Problem('unauthorized', 'The header X-Operator-Key is missing or has no valid operator key')
+export const wrongRole = () =>
+  new Problem(
+    'forbidden',
+    'This operator key has the role observer, and this request needs the role operator: use a key with that role',
+    'role',
+  )
+export const wrongToken = () =>
+  new Problem(
+    'unauthorized',
+    'The header Authorization must be Bearer with a valid token of POST /open/sdk/access-token: this one is missing, expired or revoked',
+    'token_invalid',
+  )
+/** Returns the refusal of a blocked or closed account. */
+export const blockedRefusal = (account: Account) =>
+  account.closed
+    ? new Problem('forbidden', 'The account is closed: ask the operator for another one', 'account_closed')
+    : new Problem(
+        'forbidden',
+        `The account is blocked${account.blockReason ? `: ${account.blockReason}` : ''}`,
+        'account_blocked',
+      )

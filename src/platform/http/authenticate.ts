@@ -1,0 +1,207 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import {
+  type Account,
+  type AccountKey,
+  type Auth,
+  blockedRefusal,
+  keyRefusal,
+  missingKey,
+  type OperatorKey,
+  scopeRefusal,
+  type VoiceUser,
+  wrongKey,
+  wrongOperatorKey,
+  wrongRole,
+  wrongToken,
+} from './auth.ts'
+import { type AuthThrottle, type KeyStore, lookUp } from './auth-throttle.ts'
+import type { Capability } from './capability.ts'
+import { type Contract, isMetered, needsOperator } from './endpoint.ts'
+import { Problem } from './problem.ts'
+import type { RateLimiter } from './rate-limiter.ts'
+
+export type AuthDeps = {
+  auth: Auth
+  rateLimiter: RateLimiter
+  authThrottle: AuthThrottle
+  tokens: {
+    /** Returns the user of a token; null if the token is foreign, damaged or expired. */
+    bearer(token: string, issuer: string): Promise<VoiceUser | null>
+  }
+  publicUrl(): string
+  readonly config: { readonly isSandboxExplicit: boolean }
+  /** Reports whether an account is a sandbox account. */
+  readonly sandboxAccounts: { has(account: string): boolean }
+  readonly log: Pick<Logger, 'warn'>
+}
+
+type AuthHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+
+const notSandbox = () =>
+  new Problem(
+    'forbidden',
+    'The account is not a sandbox account: an operator can mark it with PATCH /operator/accounts/{uuid} {"sandbox": true}',
+    'not_sandbox_account',
+  )
+
+const behindProxy = () =>
+  new Problem(
+    'forbidden',
+    'The request came through a proxy, and the sandbox is on by default only: set TRUNKLINE_SANDBOX to true or false',
+    'sandbox_behind_proxy',
+  )
+
+/** Headers that proxies add (RFC 7239, RFC 9110 7.6.3, and those in use before). */
+const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+
+const isForwarded = ({ headers }: FastifyRequest): boolean =>
+  forwardingHeaders.some((name) => headers[name] !== undefined)
+
+/** Decides whether a request has sandbox effects. A sandbox that is on by default ignores requests through a proxy. */
+const makeSandboxRule = ({ config, sandboxAccounts, log }: AuthDeps) => {
+  let isWarned = false
+  return (account: Account, request: FastifyRequest, isNeeded: boolean): Problem | null => {
+    if (!sandboxAccounts.has(account.id)) return isNeeded ? notSandbox() : null
+    if (!config.isSandboxExplicit && isForwarded(request)) {
+      if (!isWarned) log.warn('sandbox: a request came through a proxy; set TRUNKLINE_SANDBOX to true or false')
+      isWarned = true
+      return isNeeded ? behindProxy() : null
+    }
+    request.isSandbox = true
+    return null
+  }
+}
+
+/** Admits an account: first its rate limit and quota (429, 402). Then 403 if it is blocked, if the key lacks the scope,
+ *  or if the sandbox is required and not available to it. */
+const admitAccount = (parts: AuthDeps, contract: Contract) => {
+  const { rateLimiter } = parts
+  const metered = isMetered(contract)
+  const isSandboxNeeded = contract.url.startsWith('/sandbox/')
+  const sandboxFault = makeSandboxRule(parts)
+  return (
+    account: Account,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: (error?: Error) => void,
+    needs: Capability | null = null,
+  ) => {
+    const admit = () => {
+      if (account.blocked) return done(blockedRefusal(account))
+      const lacking = needs && request.accountKey && scopeRefusal(request.accountKey, needs)
+      if (lacking) return done(lacking)
+      const fault = sandboxFault(account, request, isSandboxNeeded)
+      if (fault) return done(fault)
+      request.account = account
+      done()
+    }
+    const paced = (rate: string) => {
+      reply.header('ratelimit', rate).header('ratelimit-policy', rateLimiter.policy(account))
+      admit()
+    }
+    if (!metered) return admit()
+    // A blocked account is rate-limited, but its quota is not checked: it is refused as blocked.
+    const rate = rateLimiter.take(account.blocked ? { ...account, maxApiRequests: null } : account)
+    if (typeof rate === 'string') paced(rate)
+    else rate.then(paced, done)
+  }
+}
+
+/** Passes the owner of a key to `take`: at once if this process has the key cached, else after a database query. Wrong
+ *  keys are counted and throttled by address. */
+const resolveKey = <T>(
+  { authThrottle }: AuthDeps,
+  request: FastifyRequest,
+  key: string,
+  keys: KeyStore<T>,
+  wrong: () => Problem,
+  take: (known: T) => void,
+  done: (error: Error) => void,
+) => {
+  const known = keys.cached(key)
+  if (known !== null) take(known)
+  else lookUp(authThrottle, request.ip, key, keys, wrong).then(take, done)
+}
+
+/** Returns the hook that requires the API key of an account: else 401, 429, 402 or 403. */
+const requireAccountKey = (parts: AuthDeps, contract: Contract, needs: Capability): AuthHook => {
+  const enter = admitAccount(parts, contract)
+  return (request, reply, done) => {
+    const key = request.headers['x-user-api-key']
+    if (typeof key !== 'string' || key === '') return done(missingKey())
+    const known = (found: AccountKey) => {
+      const refusal = keyRefusal(found, request)
+      if (refusal) return done(refusal)
+      request.accountKey = found
+      enter(found.account, request, reply, done, needs)
+    }
+    resolveKey(parts, request, key, parts.auth.accounts, wrongKey, known, done)
+  }
+}
+
+/** Returns the hook that requires a token of a voice client: else 401. */
+const requireUserToken = (parts: AuthDeps, contract: Contract): AuthHook => {
+  const enter = admitAccount(parts, contract)
+  const known = async (token: string): Promise<{ person: VoiceUser; account: Account } | null> => {
+    const person = await parts.tokens.bearer(token, parts.publicUrl())
+    const account = person && (await parts.auth.accountOf(person))
+    return account && { person, account }
+  }
+  return (request, reply, done) => {
+    const token = /^Bearer +([\w.~+/=-]{1,4000})$/i.exec(request.headers.authorization ?? '')?.[1]
+    if (token === undefined) return done(wrongToken())
+    known(token).then((found) => {
+      if (!found) {
+        // The signature is checked before the throttle: wrong tokens from one address never block a valid one.
+        const refusal = parts.authThrottle.refusal(request.ip, null)
+        if (!refusal) parts.authThrottle.failed(request.ip, token)
+        return done(refusal ?? wrongToken())
+      }
+      request.person = found.person
+      enter(found.account, request, reply, done)
+    }, done)
+  }
+}
+
+const loopback = /^(?:127\.|::1$|::ffff:127\.)/
+
+/** Requires HTTPS, except from this machine. */
+const requireHttps: AuthHook = (request, _reply, done) => {
+  const own = request.headers['x-forwarded-for'] === undefined && loopback.test(request.raw.socket.remoteAddress ?? '')
+  if (own || request.protocol === 'https') return done()
+  done(new Problem('forbidden', 'Tokens travel over HTTPS only: call this endpoint over https', 'https_required'))
+}
+
+/** Returns the hook that requires an operator key: 401 without a valid key, 403 without the role. */
+const requireOperatorKey = (parts: AuthDeps, contract: Contract): AuthHook => {
+  const isRestricted = needsOperator(contract)
+  return (request, _reply, done) => {
+    const key = request.headers['x-operator-key']
+    if (typeof key !== 'string' || key === '') return done(wrongOperatorKey())
+    const known = (operator: OperatorKey) => {
+      if (isRestricted && operator.role !== 'operator') return done(wrongRole())
+      request.operator = operator
+      done()
+    }
+    resolveKey(parts, request, key, parts.auth.operators, wrongOperatorKey, known, done)
+  }
+}
+
+/** Returns the hooks that run before the body is read: 401, the account's rate limit, 403. */
+export const authHooks = (parts: AuthDeps, contract: Contract): AuthHook[] => {
+  const credentialHook = (): AuthHook | null => {
+    switch (contract.auth) {
+      case 'account':
+        return requireAccountKey(parts, contract, contract.needs)
+      case 'voice':
+        return requireUserToken(parts, contract)
+      case 'operator':
+        return requireOperatorKey(parts, contract)
+      case 'none':
+        return null
+    }
+  }
+  const admit = credentialHook()
+  return [...(admit ? [admit] : []), ...(contract.secure ? [requireHttps] : [])]
+}

@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify'
+import { extendTimeout } from './socket.ts'
+import { fileTypes, mediaTypeOf, parseFile, unsupportedMediaType } from './upload.ts'
+import { bodyProblem } from './validation.ts'
+
+/** Installs parsers that buffer a body up to the limit of its endpoint: JSON as values, CSV as text, files as bytes. */
+export const installBodyParsers = (app: FastifyInstance): void => {
+  app.removeAllContentTypeParsers()
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
+    // Some clients send the header with GET and DELETE, without a body.
+    if (body === '') return done(null, undefined)
+    parseJson(request, body, (error, value) => done(error ?? bodyProblem(body, value), value))
+  })
+  app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser(fileTypes, { parseAs: 'buffer' }, parseFile)
+}
+
+/** Installs parsers that pass bodies on as streams, without the request timeout. The key was checked before. */
+export const installStreamParsers = (scope: FastifyInstance): void => {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser(['text/csv', 'text/vcard', 'text/x-vcard'], (request, payload, done) => {
+    const taken = request.routeOptions.config.contract?.media ?? ['text/csv']
+    if (!taken.includes(mediaTypeOf(request))) return done(unsupportedMediaType(request))
+    extendTimeout(request.raw.socket)
+    done(null, payload)
+  })
+}

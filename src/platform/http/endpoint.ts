@@ -1,0 +1,198 @@
+import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import type { Tx } from '../db/sql.ts'
+import type { Audit } from './audit-entry.ts'
+import type { Account, AccountKey, VoiceUser } from './auth.ts'
+import type { Capability } from './capability.ts'
+import type { ProblemName, Shape } from './problem.ts'
+
+/** One endpoint as data. The validator, the serialiser, OpenAPI, the client, the CLI, the fuzzer and the isolation test
+ *  read it. */
+export type Contract = ContractFields & ContractAuth
+
+/** Kind of credential of the request, and the scope that it needs. `voice`: token of a user's voice client. */
+type ContractAuth =
+  | { readonly auth: 'account'; readonly needs: Capability }
+  | { readonly auth: 'operator' | 'voice' | 'none'; readonly needs?: never }
+
+type ContractFields = {
+  /** Name of the operation: a verb and a noun. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `:name` for path parameters. */
+  readonly url: string
+  readonly tag: string
+  readonly summary: string
+  /** Effect, limits, events: adds to the summary in one to three sentences. */
+  readonly description: string
+  readonly shape: Shape
+  /** Excludes observers from a GET of /operator whose response cannot be masked, such as a file. */
+  readonly role?: 'operator'
+  /** Records an operation of an account in the audit trail. Changes by operators are always recorded. */
+  readonly audited?: true
+  readonly params?: TSchema
+  readonly query?: TSchema
+  readonly body?: TSchema
+  /** Refuses plain HTTP from other machines (403 https_required). */
+  readonly secure?: boolean
+  /** Binds the Idempotency-Key to the API key: another key of the account or operator does not get the response. */
+  readonly ownAnswer?: boolean
+  /** Enables CORS for the configured origins. */
+  readonly browser?: boolean
+  /** Media types of a body that is a file. The handler receives its bytes, or a stream. */
+  readonly media?: readonly string[]
+  /** Bytes. Default: 256 KiB. */
+  readonly bodyLimit?: number
+  /** Passes the body as a stream of any length, without a time limit. A stream has no digest before it is processed, so
+   *  the endpoint takes no Idempotency-Key. */
+  readonly stream?: boolean
+  /** The endpoint waits for a network or supplier: its requests use separate limiters and do not delay others. */
+  readonly waits?: boolean
+  readonly status: number
+  /** Another status of the same reply if there was nothing to do, with its description. */
+  readonly also?: { readonly [status: number]: string }
+  readonly reply: TSchema
+  /** Additional headers of a successful response, with their descriptions. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Errors specific to the endpoint; `refusals` adds those of every endpoint (401, 429 …). */
+  readonly errors: Partial<Record<ProblemName, string>>
+  /** Values of `error_code` besides those that `errors` names in brackets. */
+  readonly codes?: { readonly [problem in ProblemName]?: readonly string[] }
+  /** Additional fields of the endpoint's own error responses. */
+  readonly faults?: TSchema
+  /** CLI command that calls the endpoint, such as `accounts create`. */
+  readonly cli?: string
+}
+
+export const contract = <const C extends Contract>(made: C): C => made
+
+type InputPart<C extends Contract, K extends 'params' | 'query' | 'body'> = C[K] extends TSchema
+  ? Static<C[K]>
+  : undefined
+
+/** Input of a handler. */
+export type HandlerInput<C extends Contract> = {
+  readonly params: InputPart<C, 'params'>
+  readonly query: InputPart<C, 'query'>
+  readonly body: C['stream'] extends true ? Readable : InputPart<C, 'body'>
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+} & WithAudit<C> &
+  (C['auth'] extends 'account' ? { readonly account: Account; readonly key: AccountKey } : unknown) &
+  (C['auth'] extends 'voice' ? { readonly account: Account; readonly person: VoiceUser } : unknown)
+
+type ChangingMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Function by which the handler of an audited operation reports it. */
+type WithAudit<C extends Contract> = C extends { audited: true } | { auth: 'operator'; method: ChangingMethod }
+  ? { readonly audit: Audit }
+  : unknown
+
+/** Transaction of a changing request. It covers the effect, the Idempotency-Key and the stored response. */
+type WithTransaction<C extends Contract> = C['method'] extends ChangingMethod ? { readonly tx: Tx } : unknown
+
+type Reply<C extends Contract> = Static<C['reply']>
+
+/** A contract with its handler. */
+export type Endpoint = {
+  readonly contract: Contract
+  /** `each`: the handler runs inside a transaction. `keyed`: only for a request with an Idempotency-Key; else the
+   *  handler ensures durability itself. `none`: the handler only reads. */
+  readonly transaction: 'each' | 'keyed' | 'none'
+  /** Runs before the transaction; its result is the handler's `prepared`. */
+  readonly prepare?: (call: never) => Promise<unknown>
+  readonly handle: (call: never) => unknown
+}
+
+/** Binds a handler to a contract. A changing request runs inside one transaction, `tx`. */
+export const route = <const C extends Contract>(
+  made: C,
+  handle: (call: HandlerInput<C> & WithTransaction<C>) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: made.method === 'GET' ? 'none' : 'each', handle })
+
+/** Binds the handler of a changing request that first waits for another system, such as a name server. `prepare` runs
+ *  before the transaction, so that the wait holds no database connection, and must have no lasting effect. */
+export const routeWithPreparation = <const C extends Contract, P>(
+  made: C,
+  prepare: (call: HandlerInput<C>) => Promise<P>,
+  handle: (call: HandlerInput<C> & WithTransaction<C> & { readonly prepared: P }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'each', prepare, handle })
+
+/** Binds a handler of the hot path: `tx` is null unless the request carries an Idempotency-Key. */
+export const routeHotPath = <const C extends Contract>(
+  made: C,
+  handle: (call: HandlerInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'keyed', handle })
+
+/** Binds a handler of the hot path that first waits for another system, as `routeWithPreparation`. */
+export const routeHotPathWithPreparation = <const C extends Contract>(
+  made: C,
+  prepare: (call: HandlerInput<C>) => Promise<void>,
+  handle: (call: HandlerInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'keyed', prepare, handle })
+
+/** Binds a handler without a transaction: it has no effect in our database, or streams its response. */
+export const routeWithoutTransaction = <const C extends Contract>(
+  made: C,
+  handle: (call: HandlerInput<C>) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'none', handle })
+
+/** Returns the body of a successful response. */
+export const ok = <const T extends object>(body: T) => ({ success: true as const, ...body })
+
+/** True if requests count as API calls of the account, and are subject to its rate limit and quota. */
+export const isMetered = ({ auth, url }: Pick<Contract, 'auth' | 'url'>): boolean =>
+  (auth === 'account' || auth === 'voice') && url.startsWith('/open/')
+
+/** True if operations are recorded in the audit trail. */
+export const isAudited = ({ auth, method, audited }: Pick<Contract, 'auth' | 'method' | 'audited'>): boolean =>
+  audited === true || (auth === 'operator' && method !== 'GET')
+
+/** True if observers are excluded. They may only use GETs that can be masked. */
+export const needsOperator = ({ auth, method, role }: Pick<Contract, 'auth' | 'method' | 'role'>): boolean =>
+  auth === 'operator' && (method !== 'GET' || role === 'operator')
+
+/** True if the endpoint takes an Idempotency-Key. Responses to a token are for its user only, and short-lived. */
+export const isRepeatable = ({ method, stream, auth }: Pick<Contract, 'method' | 'stream' | 'auth'>): boolean =>
+  method === 'POST' && !stream && auth !== 'voice'
+
+const takesPhone = ({ params, query, body }: Contract): boolean =>
+  JSON.stringify([params, query, body]).includes('"format":"phone"')
+
+/** Returns all errors of an endpoint with their descriptions. */
+export const refusals = (made: Contract): Partial<Record<ProblemName, string>> => ({
+  ...(made.auth === 'none'
+    ? {}
+    : {
+        unauthorized: `The ${made.auth === 'voice' ? 'token' : 'key'} is missing or not valid${made.auth === 'account' ? ', or has expired (key_expired)' : ''}`,
+        tooMany: 'Too many wrong keys or tokens from this address (too_many_failures)',
+        internal: 'An internal error; search the log for the request_id',
+        unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
+      }),
+  ...(made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
+  ...(made.auth === 'account'
+    ? {
+        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), or it may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}`,
+      }
+    : {}),
+  ...(needsOperator(made)
+    ? { forbidden: 'The key has the role observer; this operation needs the role operator (role)' }
+    : {}),
+  ...(isMetered(made)
+    ? {
+        balance: 'The quota of API calls is used up',
+        tooMany:
+          'The account exceeded its requests per minute, or this address sent too many wrong keys or tokens (too_many_failures)',
+      }
+    : {}),
+  ...(made.params || made.query || made.body
+    ? { invalid: 'A field is missing or has a wrong value; the message names it' }
+    : {}),
+  ...(made.body ? { mediaType: 'The body is not application/json, or has a content encoding' } : {}),
+  ...(made.body && !made.stream ? { tooLarge: 'The body is larger than 256 KiB' } : {}),
+  ...(made.media || made.stream ? { timedOut: 'The body arrived too slowly' } : {}),
+  ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body or query' } : {}),
+  ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
+  ...made.errors,
+})

@@ -1,0 +1,94 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Db, Tx } from '../db/sql.ts'
+import type { Seal } from '../lib/secret.ts'
+import { makeAuditor } from './audit.ts'
+import type { AccountKey } from './auth.ts'
+import { confidentialNames, maskMarked } from './confidential.ts'
+import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
+import { canonicalPath, runIdempotently } from './idempotency.ts'
+import { limiterKeyOf, type RequestLimiters, runInTurn } from './request-limiters.ts'
+import { jsonType } from './socket.ts'
+
+const noAccount = '00000000-0000-0000-0000-000000000000'
+
+type HandlerCall = Pick<FastifyRequest, 'account' | 'person' | 'body'> & {
+  readonly key: AccountKey | null
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly prepared?: unknown
+  readonly tx: Tx | null
+}
+
+type HandlerFunction = (call: HandlerCall) => Promise<{ [key: string]: unknown }>
+
+/** Wraps the handler of an audited operation: the audit row is written in the transaction of the operation. */
+const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
+  const auditor = makeAuditor(contract)
+  return (call) => auditor(db, call, (audit) => run(Object.assign({ audit }, call)))
+}
+
+/** Wraps the handler of a response with marked fields: they are masked for observers. */
+const maskedForObservers = ({ reply }: Contract, run: HandlerFunction): HandlerFunction => {
+  return async (call) => {
+    const payload = await run(call)
+    return call.request.operator?.role === 'observer' ? Object(maskMarked(reply, payload)) : payload
+  }
+}
+
+const wrapped = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
+  if (isAudited(contract)) return audited(db, contract, run)
+  const isMasked = contract.auth === 'operator' && confidentialNames(contract.reply).size > 0
+  return isMasked ? maskedForObservers(contract, run) : run
+}
+
+/** Returns the Fastify handler of an endpoint, which manages the transaction and the Idempotency-Key. */
+export const handler = (
+  { db, seal, limiters }: { db: Db; seal: Seal; limiters: RequestLimiters },
+  { contract, transaction, prepare, handle }: Endpoint,
+) => {
+  const { database, externalKeyed, external } = limiters
+  /** Limiter of requests without an Idempotency-Key. The hot path needs none, as its rows wait in fair batches. */
+  const waitLimiter = transaction === 'each' ? externalKeyed : external
+  const limiter = contract.stream ? null : contract.waits ? waitLimiter : transaction === 'keyed' ? null : database
+  // The types of a handler are checked where it is bound to its contract (endpoint.ts); here all endpoints are alike.
+  const run = wrapped(db, contract, handle as HandlerFunction)
+  const shape: { [key: string]: unknown } = { ...contract.reply }
+  const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
+  const fulfil = (call: HandlerCall): unknown => {
+    const { account, body, request, reply } = call
+    // Compiled at the first response, as in compileLazily.
+    reply.code(contract.status).type(jsonType).serializer(reply.compileSerializationSchema(shape))
+    // A socket with an extended timeout takes no further request.
+    if (contract.stream) reply.header('connection', 'close')
+    const key = request.headers['idempotency-key']
+    if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
+      return limiter
+        ? runInTurn(limiter, limiterKeyOf(request), reply, () =>
+            transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call),
+          )
+        : run(call)
+    const path = canonicalPath(contract.url, request.params)
+    const answer = async (tx: Tx) => {
+      const payload = await run({ ...call, tx })
+      return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
+    }
+    const said = contract.ownAnswer ? { body, by: call.key?.id ?? request.operator?.id } : body
+    const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body: said }
+    const kept = runInTurn(contract.waits ? externalKeyed : database, limiterKeyOf(request), reply, () =>
+      runIdempotently(db, seal, asked, answer),
+    )
+    return kept.then(({ status, body: text, replayed }) => {
+      if (replayed) reply.header('idempotent-replayed', 'true')
+      reply.serializer((whole) => String(whole))
+      return reply.code(status).type(jsonType).send(text)
+    })
+  }
+  return (request: FastifyRequest, reply: FastifyReply): unknown => {
+    const { account, accountKey, person, params, query, body } = request
+    const call = { account, key: accountKey, person, params, query, body, request, reply, tx: null }
+    if (!before) return fulfil(call)
+    return runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
+      fulfil({ ...call, prepared }),
+    )
+  }
+}

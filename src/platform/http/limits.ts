@@ -1,0 +1,43 @@
+// Limits of the HTTP server.
+
+/** Levels of nested values: the recursive readers would exhaust the stack. */
+export const maxNestingDepth = 200
+
+/** Milliseconds without failures after which a peer starts with short waits again. */
+export const throttleResetMs = 600_000
+
+/** Longest wait between lookups of wrong keys from one peer, in milliseconds. */
+export const maxThrottleWaitMs = 60_000
+
+/** Peers with failures. Bounds memory: about 200 bytes each. */
+export const maxThrottledPeers = 10_000
+
+/** Keys remembered as valid. Bounds memory. */
+export const maxSucceededKeys = 10_000
+
+/** Bytes of a body that is not counted: one per connection makes 160 MiB. */
+export const uncountedUploadBytes = 16 * 1024
+
+/** Milliseconds for which a process may use the tokens of a lot. */
+export const tokenLeaseMs = 1000
+
+/** API keys cached by their hash. Bounds memory. */
+export const maxCachedKeys = 10_000
+
+/** Targets of an audit row. */
+export const maxAuditTargets = 100
+
+/** Changed fields of an audit row. */
+export const maxAuditChanges = 200
+
+/** Characters of each text in an audit row. */
+export const maxAuditTextLength = 500
+
+/** Sockets; one address may have half of them. */
+export const maxConnections = 10_000
+
+/** Characters of a field name: the time to find the closest name grows with the length. */
+export const maxFieldNameLength = 60
+
+/** Idle timeout in milliseconds: long imports are silent while they are processed. */
+export const idleTimeoutMs = 3_600_000

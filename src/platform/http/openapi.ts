@@ -1,0 +1,236 @@
+import type { TSchema } from 'typebox'
+import { quotaNames } from '../lib/quota-definitions.ts'
+import { isBodyOptional } from './body-reader.ts'
+import { type Contract, isRepeatable, needsOperator, refusals } from './endpoint.ts'
+import { errorCodesOf, transferOf } from './error-codes.ts'
+import { type Components, type Json, makeComponents } from './openapi-components.ts'
+import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
+import { type ProblemName, problems, type Shape } from './problem.ts'
+
+const securitySchemeNames: Record<Contract['auth'], string | null> = {
+  account: 'accountKey',
+  operator: 'operatorKey',
+  voice: 'voiceToken',
+  none: null,
+}
+
+/** Returns the properties of an object schema by name. */
+export const properties = (schema: TSchema | undefined): [string, TSchema][] =>
+  schema && 'properties' in schema ? Object.entries(schema.properties ?? {}) : []
+
+/** Returns the names of the required properties. */
+export const required = (schema: TSchema | undefined): string[] =>
+  schema && 'required' in schema && Array.isArray(schema.required) ? schema.required : []
+
+const parameters = (schema: TSchema | undefined, where: 'path' | 'query'): Json[] =>
+  properties(schema).map(([name, property]) => {
+    const { description, ...rest } = { description: undefined, ...property }
+    return {
+      name,
+      in: where,
+      required: where === 'path' || required(schema).includes(name),
+      ...(description ? { description } : {}),
+      schema: rest,
+    }
+  })
+
+/** Returns an example value of a schema, composed of the examples of its parts. */
+export const exampleOf = (schema: TSchema): unknown => {
+  const node: Json = { ...schema }
+  if (Array.isArray(node.examples)) return node.examples[0]
+  if ('const' in node) return node.const
+  if ('default' in node) return node.default
+  if (Array.isArray(node.enum)) return node.enum[0]
+  if (node.format === 'date-time') return '2026-11-21T06:20:00Z'
+  if (Array.isArray(node.anyOf)) return exampleOf(node.anyOf[0])
+  switch (Array.isArray(node.type) ? node.type[0] : node.type) {
+    case 'object':
+      return Object.fromEntries(
+        properties(schema)
+          .filter(([name]) => required(schema).includes(name) || properties(schema).length <= 12)
+          .map(([name, property]) => [name, exampleOf(property)]),
+      )
+    case 'array':
+      return node.items && typeof node.items === 'object' ? [exampleOf(node.items)] : []
+    case 'integer':
+    case 'number':
+      return typeof node.minimum === 'number' ? Math.max(node.minimum, 1) : 1
+    case 'boolean':
+      return false
+    case 'null':
+      return null
+    default:
+      return 'text'
+  }
+}
+
+/** Returns the example of a request body: the one of the schema, else its required fields. */
+export const requestExample = (schema: TSchema): unknown => {
+  if (!('properties' in schema) || 'examples' in schema) return exampleOf(schema)
+  return Object.fromEntries(
+    properties(schema)
+      .filter(([name]) => required(schema).includes(name))
+      .map(([name, property]) => [name, requestExample(property)]),
+  )
+}
+
+/** Schema of an error response in one of the two shapes. */
+const errorSchema = (shape: Shape): Json => ({
+  type: 'object',
+  required: [...(shape === 'full' ? ['success'] : []), 'error', 'error_message', 'error_code', 'request_id'],
+  properties: {
+    ...(shape === 'full' ? { success: { const: false } } : {}),
+    error: { const: true },
+    error_message: { type: 'string' },
+    error_code: { type: 'string', description: 'Stable, for programs' },
+    limit: { type: 'string', description: 'The exhausted quota; on limit_exceeded', enum: [...quotaNames] },
+    request_id: { type: 'string', description: 'Identifies the request in the log of the server' },
+    ...(shape === 'full' ? { detail: { type: 'string', description: 'The message again; on 401' } } : {}),
+  },
+})
+
+/** Returns the media types of a schema. Default: JSON. */
+const mediaOf = (schema: TSchema, media?: readonly string[]): readonly string[] =>
+  media ?? ['contentMediaType' in schema ? String(schema.contentMediaType) : 'application/json']
+
+const content = ({ referenced }: Components, schema: TSchema, example: unknown, media?: readonly string[]): Json =>
+  Object.fromEntries(mediaOf(schema, media).map((type) => [type, { schema: referenced(schema), example }]))
+
+const pascalCase = (text: string): string => text.replace(/(?:^|_)([a-z])/g, (_, first: string) => first.toUpperCase())
+
+/** Name of a refusal that many operations share. */
+const sharedName = (contract: Contract, problem: ProblemName): string => {
+  const { auth, needs = '', shape, url } = contract
+  const brief = shape === 'brief' && problem !== 'unauthorized' ? 'Brief' : ''
+  const ofKey = problem === 'unauthorized' || problem === 'tooMany' || problem === 'forbidden'
+  const ofSandbox = problem === 'tooMany' || problem === 'forbidden' || problem === 'unavailable'
+  const sandbox = ofSandbox && url.startsWith('/sandbox/') ? 'Sandbox' : ''
+  const scope = problem === 'forbidden' ? pascalCase(needs) : ''
+  const transfer = transferOf(contract)
+  const file = problem === 'unavailable' && transfer !== 'none' ? pascalCase(transfer) : ''
+  return `${brief}${ofKey ? pascalCase(auth) : ''}${sandbox}${pascalCase(problem)}${scope}${file}`
+}
+
+const refusal = (contract: Contract, name: ProblemName, description: string, components: Components): Json => {
+  const { status, code } = problems[name]
+  const shape = status === 401 ? 'full' : contract.shape
+  const plain = { $ref: `#/components/schemas/${shape === 'full' ? 'Error' : 'BriefError'}` }
+  const { faults } = status === 400 ? contract : {}
+  const codes = errorCodesOf(contract)[name] ?? [code]
+  const narrowed = { properties: { error_code: { enum: codes } } }
+  const body = {
+    description,
+    content: {
+      'application/json': {
+        schema: { allOf: [plain, narrowed, ...(faults ? [components.referenced(faults)] : [])] },
+        example: {
+          ...(shape === 'full' ? { success: false } : {}),
+          error: true,
+          error_message: description,
+          error_code: codes[0],
+          request_id: 'req_Zk3x9Qa1b',
+          ...(faults ? Object(exampleOf(faults)) : {}),
+        },
+      },
+    },
+  }
+  const isShared = contract.errors[name] === undefined && contract.codes?.[name] === undefined && !faults
+  return isShared ? components.response(sharedName(contract, name), body) : body
+}
+
+const isProblem = (name: string): name is ProblemName => Object.hasOwn(problems, name)
+
+const responses = (contract: Contract, components: Components): Json => {
+  const { reply, headers = {} } = contract
+  const described = Object.entries(headers).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ])
+  const answers: Json = {}
+  for (const [status, description] of Object.entries({ ...contract.also, [contract.status]: 'Done' }))
+    answers[status] = {
+      description,
+      ...(described.length > 0 ? { headers: Object.fromEntries(described) } : {}),
+      content: content(components, reply, exampleOf(reply)),
+    }
+  for (const [name, description] of Object.entries(refusals(contract)))
+    if (isProblem(name)) answers[problems[name].status] = refusal(contract, name, description, components)
+  return answers
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'A repeated request with the same key and body within 24 hours has no second effect and gets the same response',
+  schema: { type: 'string', maxLength: 255 },
+}
+
+const operation = (contract: Contract, components: Components): Json => {
+  const { id, tag, summary, body, media } = contract
+  const key = securitySchemeNames[contract.auth]
+  const inputs = [
+    ...parameters(contract.params, 'path'),
+    ...parameters(contract.query, 'query'),
+    ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ]
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description: contract.needs
+      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`.`
+      : contract.description,
+    ...(contract.needs ? { 'x-needs': contract.needs } : {}),
+    ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
+    ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
+    ...(inputs.length > 0 ? { parameters: inputs } : {}),
+    ...(body
+      ? {
+          requestBody: {
+            required: !isBodyOptional(contract),
+            content: content(components, body, requestExample(body), media),
+          },
+        }
+      : {}),
+    responses: responses(contract, components),
+  }
+}
+
+/** Returns the OpenAPI 3.1 document of the contracts. */
+export const openapi = (contracts: readonly Contract[], version: string, events: readonly EventDocument[]): Json => {
+  const paths: Record<string, Json> = {}
+  const components = makeComponents({ Error: errorSchema('full'), BriefError: errorSchema('brief') })
+  for (const contract of contracts) {
+    const path = contract.url.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [contract.method.toLowerCase()]: operation(contract, components) }
+  }
+  const webhooks = webhookSection(events, components, exampleOf)
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Trunkline',
+      version,
+      description:
+        'Phone numbers, SMS, voice, contacts, a messaging app and webhooks behind one interface, on a server of your own. ' +
+        'A blank or null optional value counts as absent; in an update a blank leaves the field unchanged, and null clears it where its schema allows null. ' +
+        'Decimal strings are accepted for numbers, and the strings true and false for booleans.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set([...contracts.map(({ tag }) => tag), 'Events'])].map((name) => ({ name })),
+    paths,
+    webhooks,
+    components: {
+      securitySchemes: {
+        accountKey: { type: 'apiKey', in: 'header', name: 'X-User-API-Key' },
+        operatorKey: { type: 'apiKey', in: 'header', name: 'X-Operator-Key' },
+        voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+      },
+      parameters: { IdempotencyKey: idempotencyKey, ...webhookHeaders },
+      responses: components.responses,
+      schemas: components.schemas,
+    },
+  }
+}

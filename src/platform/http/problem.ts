@@ -1,0 +1,85 @@
+/** Kinds of refusal: HTTP status and default `error_code`. */
+export const problems = {
+  invalid: { status: 400, code: 'invalid_request' },
+  unauthorized: { status: 401, code: 'unauthorized' },
+  balance: { status: 402, code: 'insufficient_balance' },
+  forbidden: { status: 403, code: 'forbidden' },
+  notFound: { status: 404, code: 'not_found' },
+  methodNotAllowed: { status: 405, code: 'method_not_allowed' },
+  notSupported: { status: 406, code: 'not_supported' },
+  timedOut: { status: 408, code: 'request_timeout' },
+  conflict: { status: 409, code: 'conflict' },
+  tooLarge: { status: 413, code: 'body_too_large' },
+  mediaType: { status: 415, code: 'unsupported_media_type' },
+  unprocessable: { status: 422, code: 'unprocessable' },
+  tooMany: { status: 429, code: 'too_many_requests' },
+  headersTooLarge: { status: 431, code: 'headers_too_large' },
+  internal: { status: 500, code: 'internal_error' },
+  unavailable: { status: 503, code: 'unavailable' },
+} as const
+
+export type ProblemName = keyof typeof problems
+
+/** A refusal that is part of the contract. Any other error is a bug: it is logged, and answered 500 without detail. */
+export class Problem extends Error {
+  readonly problem: ProblemName
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Additional fields of the body, as the contract defines them. */
+  readonly extraFields: Readonly<Record<string, unknown>>
+
+  constructor(
+    problem: ProblemName,
+    message: string,
+    code?: string,
+    headers: Record<string, string> = {},
+    faults: Record<string, unknown> = {},
+  ) {
+    super(message)
+    this.problem = problem
+    this.code = code ?? problems[problem].code
+    this.headers = headers
+    this.extraFields = faults
+  }
+
+  get status(): number {
+    return problems[this.problem].status
+  }
+}
+
+const thrower =
+  (problem: ProblemName) =>
+  (message: string, code?: string): never => {
+    throw new Problem(problem, message, code)
+  }
+
+export const invalid = thrower('invalid')
+export const forbidden = thrower('forbidden')
+export const notFound = thrower('notFound')
+export const conflict = thrower('conflict')
+export const insufficient = thrower('balance')
+export const unprocessable = thrower('unprocessable')
+export const unavailable = thrower('unavailable')
+
+/** `full` has `success: false`; `brief` is the shape of SMS operations and of the deletion of a number. */
+export type Shape = 'full' | 'brief'
+
+export type ErrorBody = {
+  success?: false
+  error: true
+  error_message: string
+  error_code: string
+  request_id: string
+  detail?: string
+}
+
+/** Returns the body of a refusal. On 401 `detail` repeats the message, as some clients read only that field. */
+export const errorBody = (shape: Shape, problem: Problem, requestId: string): ErrorBody => ({
+  ...(shape === 'full' || problem.status === 401 ? { success: false } : {}),
+  error: true,
+  error_message: problem.message,
+  ...(problem.status === 401 ? { detail: problem.message } : {}),
+  error_code: problem.code,
+  request_id: requestId,
+  ...problem.extraFields,
+})

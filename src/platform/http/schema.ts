@@ -1,0 +1,90 @@
+import type { Readable } from 'node:stream'
+import { type TProperties, type TSchema, Type } from 'typebox'
+import type { Prefix } from '../lib/id.ts'
+
+/** A phone number: E.164, or its digits alone. Anything else is answered 422. */
+export const Phone = (description = 'E.164') =>
+  Type.String({ format: 'phone', maxLength: 40, description, examples: ['+447700900123'] })
+
+/** Pattern of a URL or an empty string. */
+export const webAddress = '^(?:[hH][tT][tT][pP][sS]?://.|$)'
+
+/** An id with its prefix. A wrong prefix is answered 400, an unknown id 404. */
+export const Id = (prefix: Prefix, description?: string) =>
+  Type.String({
+    pattern: `^${prefix}`,
+    maxLength: 64,
+    description: description ?? `Starts with ${prefix}`,
+    examples: [`${prefix}01a1fcca-93ab-7cbc-9f10-be702f775479`],
+  })
+
+/** A file as the body of a request or response. */
+export const FileBody = (contentMediaType: string, example: string) =>
+  Type.Unsafe<Buffer | Readable>({ contentMediaType, examples: [example] })
+
+/** Time in ISO 8601 UTC with seconds. */
+export const Time = Type.String({ format: 'date-time', examples: ['2026-11-21T06:20:00Z'] })
+
+/** A decimal string such as `12.50`. */
+export const Decimal = Type.String({ examples: ['12.50'] })
+
+/** Free text: not empty, of limited length. */
+export const FreeText = (maxLength: number, description?: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: '\\S',
+    examples: ['Example'],
+    ...(description ? { description } : {}),
+  })
+
+/** One of several strings. */
+export const Enum = <const T extends string[]>(values: T, options = {}) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options })
+
+export const Country = Type.String({
+  pattern: '^[A-Za-z]{2}$',
+  description: 'ISO 3166-1 alpha-2',
+  examples: ['GB'],
+})
+
+/** Names a schema: it becomes a component of openapi.json, and each place that uses it a reference. Validators ignore
+ *  the keyword. */
+export const Named = <T extends TSchema>(name: string, schema: T): T => Object.assign(schema, { 'x-name': name })
+
+/** `{success: true, …}` */
+export const Ok = <T extends TProperties>(properties: T) => Type.Object({ success: Type.Literal(true), ...properties })
+
+/** `{success: true}` */
+export const Success = Named('Success', Ok({}))
+
+export const pagingQuery = {
+  page_number: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'From 0' })),
+  page: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'The same as page_number' })),
+  results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default: 50' })),
+  per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
+}
+
+/** Fields of a paged list besides its rows. A client may loop while `count` equals its page size. */
+export const pageFields = {
+  count: Type.Integer({ description: 'Rows in this page' }),
+  page: Type.Integer({ description: 'The requested page, from 0' }),
+  total: Type.Integer({ description: 'All matches' }),
+}
+
+type Paging = { page_number?: number; page?: number; results_per_page?: number; per_page?: number }
+
+/** True if the query requests a page. Without one, some lists are returned whole. */
+export const isPaged = (query: Paging): boolean =>
+  [query.page_number, query.page, query.results_per_page, query.per_page].some((one) => one !== undefined)
+
+/** Returns the requested page, or `limit` null for the whole list if no page is requested. */
+export const optionalPageOf = (query: Paging): { page: number; limit: number | null; offset: number } =>
+  isPaged(query) ? pageOf(query) : { page: 0, limit: null, offset: 0 }
+
+/** Returns the requested page, its size and its offset. */
+export const pageOf = (query: Paging): { page: number; limit: number; offset: number } => {
+  const page = query.page_number ?? query.page ?? 0
+  const limit = query.results_per_page ?? query.per_page ?? 50
+  return { page, limit, offset: page * limit }
+}

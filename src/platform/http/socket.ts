@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { type Server, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { makeFairLimiter } from '../lib/fair-limiter.ts'
+import { idleTimeoutMs } from './limits.ts'
+import { errorBody, Problem } from './problem.ts'
+
+// Refusals of traffic that never becomes a Fastify request.
+
+export const jsonType = 'application/json; charset=utf-8'
+
+/** Headers of all responses: not cached, type not guessed. */
+export const noStoreHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+/** Closes connections beyond the limit of an address. @param most connections per address */
+export const limitConnections = (server: Server, most: number): void => {
+  const connections = makeFairLimiter({ perKey: most, total: Number.POSITIVE_INFINITY })
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? ''
+    if (!connections.tryAcquire(address)) return socket.destroy()
+    socket.once('close', () => connections.release(address))
+  })
+}
+
+const bodyOf = (problem: Problem): string =>
+  JSON.stringify(errorBody('full', problem, `req_${randomBytes(8).toString('base64url')}`))
+
+/** Refusals of incomplete requests, by Node's error code. */
+const incompleteRequests = new Map<string, () => Problem>(
+  Object.entries({
+    HPE_HEADER_OVERFLOW: () => new Problem('headersTooLarge', 'The headers of the request are too large'),
+    ERR_HTTP_REQUEST_TIMEOUT: () => new Problem('timedOut', 'The request took too long to arrive'),
+  }),
+)
+
+/** Writes a refusal to a bare socket and ends it. */
+export const endWithProblem = (problem: Problem, socket: Duplex): void => {
+  const { status, headers } = problem
+  const body = bodyOf(problem)
+  const fields = {
+    ...noStoreHeaders,
+    ...headers,
+    'content-type': jsonType,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  }
+  const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`)
+}
+
+const extended = new WeakSet<Duplex>()
+
+/** Replaces the request timeout of a socket by an idle timeout of one hour. */
+export const extendTimeout = (socket: Duplex): void => {
+  extended.add(socket)
+  if (socket instanceof Socket) socket.setTimeout(idleTimeoutMs)
+}
+
+/** Answers malformed HTTP on a socket. */
+export const refuseMalformed = (error: Error & { code?: string }, socket: Duplex): void => {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  // Node reports a timeout once per request, and leaves the socket to us.
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && extended.has(socket)) return
+  const known = incompleteRequests.get(error.code ?? '')
+  endWithProblem(known ? known() : new Problem('invalid', 'The request is not valid HTTP', 'malformed_request'), socket)
+}
+
+/** Answers an unknown Expect; Node itself would answer without a body. */
+export const refuseExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
+  const problem = new Problem('invalid', 'Expect can only be 100-continue', 'malformed_request')
+  const body = bodyOf(problem)
+  const length = Buffer.byteLength(body)
+  response
+    .writeHead(problem.status, {
+      ...noStoreHeaders,
+      'content-type': jsonType,
+      'content-length': length,
+      connection: 'close',
+    })
+    .end(body)
+}

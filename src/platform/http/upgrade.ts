@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import { isUnavailable } from '../db/sql.ts'
+import type { Alias } from './alias.ts'
+import { type AccountKey, type Auth, blockedRefusal, keyRefusal, missingKey, scopeRefusal, wrongKey } from './auth.ts'
+import { type AuthThrottle, lookUp } from './auth-throttle.ts'
+import type { Capability } from './capability.ts'
+import type { Cors } from './cors.ts'
+import { Problem } from './problem.ts'
+import { protocolViolation } from './protocol-violation.ts'
+import type { RateLimiter } from './rate-limiter.ts'
+import { endWithProblem } from './socket.ts'
+
+/** A path that upgrades to WebSocket. */
+export type Upgrade = {
+  readonly path: string
+  /** Takes over the connection. Must throw before it writes: the error is sent as an HTTP response. */
+  open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+}
+
+type UpgradeDeps = {
+  readonly alias: Alias
+  readonly log: Logger
+  readonly lifecycle: { readonly stopping: boolean }
+  publicUrl(): string
+}
+
+const isOriginOf = (origin: string, host: string | undefined): boolean =>
+  host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
+
+/** Checks the Origin that browsers send (RFC 6455, 10.2), as no same-origin policy applies. Other clients send none.
+ *  @throws Problem for an origin that is neither ours nor configured */
+const checkOrigin = ({ headers: { origin, host } }: IncomingMessage, cors: Cors, publicUrl: string): void => {
+  if (origin === undefined || cors.admits(origin) || isOriginOf(origin, host)) return
+  if (isOriginOf(origin, new URL(publicUrl).host)) return
+  throw new Problem(
+    'forbidden',
+    `Pages of ${origin} may not connect: add the origin to TRUNKLINE_CORS_ORIGINS`,
+    'origin_not_allowed',
+  )
+}
+
+type KeyDeps = { readonly auth: Auth; readonly rateLimiter: RateLimiter; readonly authThrottle: AuthThrottle }
+
+/** Returns the refusal of a key for an upgrade or an open connection; null if it may be used.
+ *  @param address of the client */
+export const upgradeRefusal = (key: AccountKey, address: string, needs: Capability): Problem | null =>
+  keyRefusal(key, { ip: address }) ?? (key.account.blocked ? blockedRefusal(key.account) : scopeRefusal(key, needs))
+
+/** Authenticates an upgrade request; it counts for the rate limit of the account. @throws Problem */
+export const authenticateUpgrade = async (
+  { auth, rateLimiter, authThrottle }: KeyDeps,
+  { headers }: IncomingMessage,
+  address: string,
+  needs: Capability,
+): Promise<AccountKey> => {
+  const text = headers['x-user-api-key']
+  if (typeof text !== 'string' || text === '') throw missingKey()
+  const { accounts } = auth
+  const key = accounts.cached(text) ?? (await lookUp(authThrottle, address, text, accounts, wrongKey))
+  const refusal = upgradeRefusal(key, address, needs)
+  if (refusal) throw refusal
+  await rateLimiter.take(key.account)
+  return key
+}
+
+const asProblem = (error: unknown): Problem | null => {
+  if (error instanceof Problem) return error
+  return isUnavailable(error) ? new Problem('unavailable', 'The database cannot be reached at the moment') : null
+}
+
+/** Returns the upgrade handlers of Node's server. An unknown upgrade is answered as a plain request: some clients offer
+ *  h2c with every request. */
+export const makeUpgrades = (
+  upgrades: readonly Upgrade[],
+  cors: Cors,
+  { alias, log, lifecycle, publicUrl }: UpgradeDeps,
+) => {
+  const found = (request: IncomingMessage): Upgrade | undefined => {
+    const url = alias.rewriteUrl?.(request) ?? request.url ?? ''
+    const path = url.split('?', 1)[0]
+    return request.headers.upgrade?.toLowerCase() === 'websocket'
+      ? upgrades.find((one) => one.path === path)
+      : undefined
+  }
+  const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy())
+    try {
+      if (lifecycle.stopping) throw new Problem('unavailable', 'The server is stopping: try again in a moment')
+      const fault = protocolViolation(request)
+      if (fault) throw fault
+      checkOrigin(request, cors, publicUrl())
+      await found(request)?.open(request, socket, head)
+    } catch (error) {
+      const problem = asProblem(error)
+      if (!problem) log.error({ err: error, route: request.url?.split('?', 1)[0] }, 'http: upgrade failed')
+      endWithProblem(problem ?? new Problem('internal', 'Something went wrong on our side'), socket)
+    }
+  }
+  return {
+    isUpgrade: (request: IncomingMessage): boolean => found(request) !== undefined,
+    open: (request: IncomingMessage, socket: Duplex, head: Buffer): void => void open(request, socket, head),
+  }
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, fork } from 'node:child_process'
+import { after, before, test } from 'node:test'
+import { type TestDatabase, testDatabase } from '../../../../test/database.ts'
+import type { JobKind } from '../job-kind.ts'
+import { errorLog, startTestWorker, until } from '../job-testing.ts'
+import { enqueueAll } from '../queue.ts'
+import type { FixtureMessage } from './fence.worker-fixture.ts'
+import { releaseLeases } from './worker.ts'
+
+let db: TestDatabase
+before(async () => {
+  db = await testDatabase()
+  await db.raw('create table effects (job uuid, who text)')
+})
+
+const children = new Set<ChildProcess>()
+after(() => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** Starts a worker in a child process that claims all jobs and then waits for `go`. */
+const holder = (leaseSeconds: number) => {
+  const child = fork(`${import.meta.dirname}/fence.worker-fixture.ts`, [db.url, String(leaseSeconds)])
+  children.add(child)
+  const told = { holds: 0, refused: 0 }
+  child.on('message', (message: FixtureMessage) => {
+    if ('holds' in message) told.holds = message.holds
+    else told.refused += message.refused
+  })
+  return { child, told, go: () => child.send('go') }
+}
+
+const add = (count: number) =>
+  db.begin((tx) =>
+    enqueueAll(
+      tx,
+      'held',
+      Array.from({ length: count }, () => ({ payload: {} })),
+    ),
+  )
+const effects = () =>
+  db.many<{ who: string; n: number }>`select who, count(*) as n from effects group by who order by who`
+const left = async () => (await db.one<{ n: number }>`select count(*) as n from jobs`).n
+
+/** Starts a worker in this process that may hold its jobs until released. */
+const other = (go: Promise<void> = Promise.resolve()) => {
+  const taken = new Set<string>()
+  const kind: JobKind = {
+    kind: 'held',
+    concurrency: 1000,
+    batch: 500,
+    leaseSeconds: 30,
+    maxAttempts: 5,
+    run: async ({ id }) => {
+      taken.add(id)
+      await go
+    },
+    onComplete: async (tx, done) => {
+      await tx.run`insert into effects select id, 'other' from unnest(${done.map(({ job }) => job.id)}::uuid[]) d (id)`
+    },
+  }
+  return { taken, worker: startTestWorker({ db, kinds: [kind], log: errorLog }) }
+}
+
+test('the late writes of a worker that slept through its leases are refused, 1,000 of 1,000 (R10)', async () => {
+  await add(1000)
+  const sleeper = holder(1)
+  await until('the child holds all', () => sleeper.told.holds === 1000)
+  sleeper.child.kill('SIGSTOP')
+
+  const go = Promise.withResolvers<void>()
+  const { taken, worker } = other(go.promise)
+  await until('the leases expire and all are taken over', () => taken.size === 1000)
+  sleeper.child.kill('SIGCONT')
+  sleeper.go()
+  await until('the child has tried to write', () => sleeper.told.refused === 1000)
+  assert.deepEqual(await effects(), [])
+
+  go.resolve()
+  await until('the others are written', async () => (await left()) === 0)
+  await worker.stop()
+  sleeper.child.kill('SIGKILL')
+  assert.deepEqual(await effects(), [{ who: 'other', n: 1000 }])
+})
+
+test('the jobs of a killed worker return within a second of the end of their leases', async () => {
+  await db.run`delete from effects`
+  await add(50)
+  const victim = holder(1)
+  await until('the child holds all', () => victim.told.holds === 50)
+  victim.child.kill('SIGKILL')
+  const killed = performance.now()
+  const { worker, taken } = other()
+  await until('all are taken over', () => taken.size === 50)
+  assert.ok(performance.now() - killed < 2100, `${performance.now() - killed} ms after a lease of 1,000`)
+  await until('all are done', async () => (await left()) === 0)
+  await worker.stop()
+  assert.deepEqual(await effects(), [{ who: 'other', n: 50 }])
+})
+
+test('releasing all leases at the start lets a dead worker’s jobs run at once', async () => {
+  await db.run`delete from effects`
+  await add(50)
+  const victim = holder(3600)
+  await until('the child holds all', () => victim.told.holds === 50)
+  victim.child.kill('SIGKILL')
+  await until('it is dead', () => victim.child.signalCode !== null)
+  assert.equal(await releaseLeases(db), 50)
+  const { worker } = other()
+  await until('all are done', async () => (await left()) === 0)
+  await worker.stop()
+  assert.deepEqual(await effects(), [{ who: 'other', n: 50 }])
+})
+
+test('a live worker keeps its leases while its handlers run', async () => {
+  await db.run`delete from effects`
+  await add(20)
+  const slow = holder(1)
+  await until('the child holds all', () => slow.told.holds === 20)
+  const { worker, taken } = other()
+  const began = await db.one<{ at: Date }>`select clock_timestamp() as at`
+  await until('leases were prolonged past their first end', async () => {
+    const row = await db.one<{ long: boolean }>`select clock_timestamp() > ${began.at}::timestamptz + '2.5 s' as long`
+    return row.long
+  })
+  assert.equal(taken.size, 0)
+  slow.go()
+  await until('all are done', async () => (await left()) === 0)
+  await worker.stop()
+  slow.child.kill('SIGKILL')
+  assert.deepEqual(await effects(), [{ who: 'child', n: 20 }])
+})

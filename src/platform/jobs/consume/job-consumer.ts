@@ -1,0 +1,413 @@
+import { type Db, isUnavailable, sqlState } from '../../db/sql.ts'
+import { backoff, type CompletedRun, type Job, type JobKind, type Log } from '../job-kind.ts'
+import {
+  type ClaimResult,
+  completeAndClaim,
+  extendLeases,
+  type LeasedJob,
+  moveToDeadLetter,
+  type RescheduledJob,
+  recoverOrphans,
+  reschedule,
+} from '../store.ts'
+import { classifyError, errorText, type HeldJob, isTransient, type JobOutcome } from './job-outcome.ts'
+import type { LocalQueue, SlotReservation } from './local-queue.ts'
+
+/** Maximum of concurrent statements of a kind: while PostgreSQL executes one, Node prepares the other. */
+const maxStatements = 2
+
+/** Lost workers allowed beyond `maxAttempts`: a job that kills every worker must end too. */
+const extraAttempts = 5
+
+/** Start of a round over the accounts: below every id. */
+const lowestAccountId = '00000000-0000-0000-0000-000000000000'
+
+/** Consumer of one kind of job in one worker: claims jobs, runs them and commits their outcomes. */
+export class JobConsumer implements LocalQueue {
+  readonly #kind: JobKind
+  readonly #db: Db
+  readonly #log: Log
+  readonly worker: string
+  readonly #batch: number
+  /** Jobs leased to this worker whose end is not committed yet. */
+  readonly #held = new Set<HeldJob>()
+  #outcomes: JobOutcome[] = []
+  /** Outcomes of a batch that the database rejected: committed one by one, so that only the bad row fails. */
+  #singleOutcomes: JobOutcome[] = []
+  #running = 0
+  /** Slots reserved for jobs that are being inserted. */
+  #reserved = 0
+  #activeStatements = 0
+  #claiming = 0
+  #mayBeDue = true
+  #accountCursor: string | null = null
+  /** True when the backlog exceeds a claim or two: the last claim was full, or a round over the accounts continues. */
+  #isFarBehind = false
+  #caughtUpWaiters: (() => void)[] = []
+  /** True after the response to a claim was lost: this worker may hold leases that it does not know of. */
+  #hasUnknownLeases = false
+  #failures = 0
+  #retryTimer: NodeJS.Timeout | undefined
+  /** Time of the last flush of outcomes, by the monotonic clock. */
+  #flushedAt = Number.NEGATIVE_INFINITY
+  #flushTimer: NodeJS.Timeout | undefined
+  #scheduled = false
+  #state: 'open' | 'closing' | 'closed' = 'open'
+  #onIdle: (() => void) | undefined
+
+  constructor(kind: JobKind, db: Db, log: Log, worker: string) {
+    this.#kind = kind
+    this.#db = db
+    this.#log = log
+    this.worker = worker
+    this.#batch = Math.min(kind.batch ?? 128, 1000)
+  }
+
+  get kind(): string {
+    return this.#kind.kind
+  }
+
+  /** Number of handlers that run in this process. */
+  get running(): number {
+    return this.#running
+  }
+
+  get leaseSeconds(): number {
+    return this.#kind.leaseSeconds
+  }
+
+  whenCaughtUp(): Promise<void> | null {
+    const isClose = (this.#scheduled || this.#claiming > 0) && !this.#isFarBehind && this.#state === 'open'
+    if (!isClose || this.#retryTimer !== undefined) return null
+    return new Promise((resolve) => this.#caughtUpWaiters.push(resolve))
+  }
+
+  reserve(count: number): SlotReservation | null {
+    const isBehind = this.#mayBeDue || this.#claiming > 0 || this.#hasUnknownLeases || this.#retryTimer !== undefined
+    if (isBehind || this.#state !== 'open') return null
+    const granted = Math.min(count, this.#freeSlots())
+    if (granted === 0) return null
+    this.#reserved += granted
+    return { count: granted, at: performance.now() }
+  }
+
+  commit({ count, at }: SlotReservation, jobs: readonly Job[]): void {
+    this.#reserved -= count
+    const leased = jobs.map((job) => ({ job, fence: 1 }))
+    // After half the lease time, another worker may hold the jobs soon: give them back.
+    const isLate = performance.now() - at > this.leaseSeconds * 500
+    if (isLate || this.#state === 'closed') void this.#release(leased)
+    else for (const one of leased) this.#start(one, at)
+    this.scheduleStep()
+  }
+
+  cancel({ count }: SlotReservation, doubtful: boolean): void {
+    this.#reserved -= count
+    this.#hasUnknownLeases ||= doubtful
+    this.notify()
+  }
+
+  /** Signals that jobs may be due. */
+  notify(): void {
+    this.#mayBeDue = true
+    this.scheduleStep()
+  }
+
+  /** Runs the next step at the end of this event-loop turn, so that outcomes of one turn share a statement. */
+  scheduleStep(): void {
+    if (this.#scheduled) return
+    if (this.#retryTimer !== undefined || this.#state === 'closed') {
+      this.#notifyCaughtUp()
+      return
+    }
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#step()
+    })
+  }
+
+  /** Extends leases older than a third of their duration. Aborts handlers whose lease another worker holds. */
+  async extend(): Promise<void> {
+    const { leaseSeconds } = this.#kind
+    const now = performance.now()
+    const old = [...this.#held].filter(
+      ({ isCommitting, leasedAt }) => !isCommitting && now - leasedAt > (leaseSeconds * 1000) / 3,
+    )
+    if (old.length === 0) return
+    const kept = await extendLeases(
+      this.#db,
+      old.map(({ job, fence }) => ({ job, fence, leaseSeconds })),
+    )
+    for (const held of old) {
+      if (kept.has(held.job.id)) held.leasedAt = now
+      else if (this.#held.has(held) && !held.isCommitting) {
+        this.#held.delete(held)
+        this.#log.warn({ kind: this.kind, job: held.job.id }, 'jobs: lease lost during a run')
+        held.controller.abort(new Error('the lease was lost'))
+      }
+    }
+  }
+
+  /** Stops claiming and waits until running jobs have ended and their outcomes are committed. After `deadline`
+   *  milliseconds, aborts the remaining handlers and returns their jobs to the queue. */
+  async close(deadline: number): Promise<void> {
+    this.#state = 'closing'
+    const timer = Promise.withResolvers<void>()
+    const timeout = setTimeout(timer.resolve, deadline)
+    const idle = new Promise<void>((resolve) => {
+      this.#onIdle = resolve
+    })
+    this.scheduleStep()
+    await Promise.race([idle, timer.promise])
+    clearTimeout(timeout)
+    this.#state = 'closed'
+    clearTimeout(this.#retryTimer)
+    clearTimeout(this.#flushTimer)
+    const left = [...this.#held]
+    for (const { controller } of left) controller.abort(new Error('the worker is stopping'))
+    await this.#release(left)
+  }
+
+  async #release(jobs: readonly LeasedJob[]): Promise<void> {
+    if (jobs.length === 0) return
+    await reschedule(
+      this.#db,
+      jobs.map(({ job, fence }) => ({ job, fence, seconds: 0, error: null, counted: false, waitsFor: null })),
+    ).catch((error) => this.#log.error({ err: error, kind: this.kind }, 'jobs: releasing leases failed'))
+  }
+
+  #step(): void {
+    while (this.#activeStatements < maxStatements && this.#retryTimer === undefined && this.#state !== 'closed') {
+      const alone = this.#singleOutcomes.shift()
+      const outcomes = alone ? [alone] : this.#delaysFlush ? [] : this.#outcomes.splice(0, this.#batch)
+      if (outcomes.length > 0) this.#flushedAt = performance.now()
+      // The end of a job unblocks the next job of its key, which the same statement may claim.
+      if (outcomes.some(({ what, held }) => what !== 'back' && held.job.key !== null)) this.#mayBeDue = true
+      // Kinds with their own completion statement claim with a separate one.
+      const wanted = alone || (this.#kind.completeDirectly && outcomes.length > 0) ? 0 : this.#wanted()
+      if (outcomes.length === 0 && wanted === 0) break
+      void this.#runStatement(outcomes, wanted)
+    }
+    if (this.#claiming === 0) this.#notifyCaughtUp()
+    const isIdle = this.#held.size === 0 && this.#activeStatements === 0 && this.#reserved === 0
+    if (this.#state === 'closing' && isIdle) this.#onIdle?.()
+  }
+
+  /** Whether outcomes wait for more to share a statement; a timer flushes them otherwise. */
+  get #delaysFlush(): boolean {
+    const left = this.#flushedAt + (this.#kind.flushIntervalMs ?? 0) - performance.now()
+    if (left <= 0 || this.#outcomes.length * 2 >= this.#batch || this.#state !== 'open') return false
+    this.#flushTimer ??= setTimeout(() => {
+      this.#flushTimer = undefined
+      this.scheduleStep()
+    }, left)
+    return true
+  }
+
+  #notifyCaughtUp(): void {
+    for (const go of this.#caughtUpWaiters.splice(0)) go()
+  }
+
+  #wanted(): number {
+    if (!this.#mayBeDue || this.#state !== 'open') return 0
+    // One claim at a time: the responses to two may arrive out of order.
+    if (this.#claiming > 0) return 0
+    // Backpressure: the database is slower than the handlers.
+    if (this.#outcomes.length > 4 * this.#batch) return 0
+    // Orphan recovery comes first, and must not release jobs that are being inserted.
+    if (this.#hasUnknownLeases && this.#reserved > 0) return 0
+    return Math.min(this.#batch, this.#freeSlots())
+  }
+
+  /** Number of jobs that could start now. */
+  #freeSlots(): number {
+    const most = Math.min(this.#kind.concurrency - this.#running, this.#kind.capacity?.() ?? Number.POSITIVE_INFINITY)
+    return Math.max(0, Math.floor(most) - this.#reserved)
+  }
+
+  async #runStatement(outcomes: JobOutcome[], wanted: number): Promise<void> {
+    this.#activeStatements++
+    this.#claiming += wanted
+    for (const { held } of outcomes) held.isCommitting = true
+    if (wanted > 0) this.#mayBeDue = false
+    let done = false
+    try {
+      if (wanted > 0 && this.#hasUnknownLeases) await this.#recoverUnknownLeases()
+      const result = await this.#commitAndClaim(outcomes, wanted)
+      done = true
+      this.#failures = 0
+      for (const { held } of outcomes) this.#held.delete(held)
+      this.#wakeForReschedules(outcomes)
+      if (wanted > 0) this.#planNextClaim(result, wanted)
+      this.#claiming -= wanted
+      // The stop deadline passed during the claim.
+      if (this.#state === 'closed') await this.#release(result.claimed)
+      else for (const leased of result.claimed) this.#start(leased)
+    } catch (error) {
+      if (!done) this.#claiming -= wanted
+      this.#handleError(error, outcomes, wanted)
+    }
+    // Notify even if the next claim follows at once: it may be the first claim of a long queue.
+    if (wanted > 0) this.#notifyCaughtUp()
+    this.#activeStatements--
+    this.scheduleStep()
+  }
+
+  async #recoverUnknownLeases(): Promise<void> {
+    // Cleared first: another response may be lost during the recovery.
+    this.#hasUnknownLeases = false
+    const known = [...this.#held].map(({ job }) => job.id)
+    await recoverOrphans(this.#db, this.worker, this.kind, known).catch((error) => {
+      this.#hasUnknownLeases = true
+      throw error
+    })
+  }
+
+  /** Commits outcomes and claims jobs: in one statement if possible, otherwise in one transaction. */
+  #commitAndClaim(outcomes: JobOutcome[], count: number): Promise<ClaimResult> {
+    const { leaseSeconds, onComplete: complete, onDiscard: discard } = this.#kind
+    const wanted = { kind: this.kind, count, worker: this.worker, leaseSeconds, after: this.#accountCursor }
+    const done: (LeasedJob & CompletedRun)[] = []
+    const back: RescheduledJob[] = []
+    const dead: (LeasedJob & { error: string })[] = []
+    for (const outcome of outcomes) {
+      const { job, fence } = outcome.held
+      if (outcome.what === 'done') done.push({ job, fence, result: outcome.result })
+      else if (outcome.what === 'back') back.push({ ...outcome, job, fence })
+      else dead.push({ job, fence, error: outcome.error })
+    }
+    if (back.length === 0 && dead.length === 0 && (!complete || done.length === 0))
+      return completeAndClaim(this.#db, done, wanted).then((result) =>
+        this.#logLostLeases(result, done.length, result.ended.size),
+      )
+
+    const ending =
+      back.length === 0 && dead.length === 0 && count === 0 ? this.#kind.completeDirectly?.(this.#db, done) : null
+    if (ending)
+      return ending.then((ended) =>
+        this.#logLostLeases({ ended, claimed: [], examined: 0, after: null }, done.length, ended.size),
+      )
+
+    return this.#db.begin(async (tx) => {
+      const returned = back.length > 0 ? await reschedule(tx, back) : new Set()
+      const buried = dead.length > 0 ? await moveToDeadLetter(tx, dead) : new Set()
+      for (const { job, error } of dead) if (buried.has(job.id)) await discard?.call(this.#kind, tx, job, error)
+      const result = await completeAndClaim(tx, done, wanted)
+      const ours = result.ended.size === done.length ? done : done.filter(({ job }) => result.ended.has(job.id))
+      if (ours.length > 0) await complete?.call(this.#kind, tx, ours)
+      return this.#logLostLeases(result, outcomes.length, ours.length + returned.size + buried.size)
+    })
+  }
+
+  #logLostLeases(result: ClaimResult, ended: number, held: number): ClaimResult {
+    if (held < ended) this.#log.warn({ kind: this.kind, jobs: ended - held }, 'jobs: completion refused, lease lost')
+    return result
+  }
+
+  /** Logs a failed run without the error message, which may quote message content; the job's row has it. */
+  #logFailedRun({ held, ...outcome }: JobOutcome, error: unknown): void {
+    const type = error instanceof Error ? error.name : typeof error
+    const { id, attempt, account } = held.job
+    const fields = { kind: this.kind, job: id, account, attempt, type, code: sqlState(error) ?? undefined }
+    if (outcome.what === 'back') this.#log.debug({ ...fields, seconds: outcome.seconds }, 'jobs: retry scheduled')
+    else this.#log.debug(fields, 'jobs: job failed for good')
+  }
+
+  /** Wakes this consumer for jobs that are due again before the next poll. */
+  #wakeForReschedules(outcomes: JobOutcome[]): void {
+    const soon = outcomes.flatMap((outcome) =>
+      outcome.what === 'back' && outcome.seconds < 0.5 ? [outcome.seconds] : [],
+    )
+    if (soon.length > 0) setTimeout(() => this.notify(), Math.ceil(Math.min(...soon) * 1000) + 1).unref()
+  }
+
+  /** Decides whether to claim again, and from which account on. */
+  #planNextClaim({ examined, after }: ClaimResult, wanted: number): void {
+    if (this.#accountCursor !== null) {
+      // The claim at the end of a round serves jobs without an account and the oldest ones.
+      this.#mayBeDue = true
+      this.#accountCursor = after
+    } else if (examined >= wanted) {
+      this.#mayBeDue = true
+      if (this.#kind.fair) this.#accountCursor = lowestAccountId
+    }
+    this.#isFarBehind = examined >= wanted || this.#accountCursor !== null
+  }
+
+  #start(leased: LeasedJob, leasedAt = performance.now()): void {
+    const held: HeldJob = { ...leased, controller: new AbortController(), leasedAt, isCommitting: false }
+    this.#held.add(held)
+    const { attempt } = leased.job
+    if (attempt > this.#kind.maxAttempts + extraAttempts)
+      this.#outcomes.push({ held, what: 'dead', error: `The worker was lost in attempt ${attempt - 1}` })
+    else if (this.#kind.run) {
+      this.#running++
+      void this.#run(held)
+    } else this.#outcomes.push({ held, what: 'done', result: undefined })
+  }
+
+  async #run(held: HeldJob): Promise<void> {
+    let outcome: JobOutcome
+    try {
+      outcome = { held, what: 'done', result: await this.#kind.run?.(held.job, held.controller.signal) }
+    } catch (error) {
+      outcome = classifyError(this.#kind, held, error)
+      this.#logFailedRun(outcome, error)
+    }
+    this.#running--
+    this.#outcomes.push(outcome)
+    this.scheduleStep()
+  }
+
+  #handleError(error: unknown, outcomes: JobOutcome[], wanted: number): void {
+    for (const { held } of outcomes) held.isCommitting = false
+    if (wanted > 0) {
+      this.#mayBeDue = true
+      this.#hasUnknownLeases ||= isUnavailable(error)
+    }
+    if (isTransient(error)) {
+      this.#outcomes.unshift(...outcomes)
+      // Retry conflicts quickly. While the database is unavailable, back off to one statement a second.
+      const away = isUnavailable(error)
+      if (away && this.#failures++ === 0) this.#log.warn({ err: error, kind: this.kind }, 'jobs: database unavailable')
+      const delay = away ? Math.min(1000, 50 * 2 ** Math.min(this.#failures, 5)) : Math.random() * 10
+      this.#retryTimer ??= setTimeout(() => {
+        this.#retryTimer = undefined
+        this.scheduleStep()
+      }, delay)
+      return
+    }
+    this.#log.error({ err: error, kind: this.kind }, 'jobs: committing outcomes failed')
+    const [only, ...others] = outcomes
+    if (!only) this.#pauseAfterFault()
+    else if (others.length > 0) this.#singleOutcomes.push(...outcomes)
+    else this.#failOutcome(only, error)
+  }
+
+  /** Waits a second after a claim failed permanently (a missing function, for example), to avoid a busy loop. */
+  #pauseAfterFault(): void {
+    this.#retryTimer ??= setTimeout(() => {
+      this.#retryTimer = undefined
+      this.scheduleStep()
+    }, 1000)
+  }
+
+  /** Handles a job that `onComplete` or `onDiscard` rejected: the error counts as a failure of the job. */
+  #failOutcome(outcome: JobOutcome, error: unknown): void {
+    const { held } = outcome
+    // A failed `onDiscard` is retried with the next run. A job that cannot be rescheduled returns when its lease ends.
+    const next = classifyError(this.#kind, held, error)
+    if (outcome.what === 'done') this.#outcomes.push(next)
+    else if (outcome.what === 'dead')
+      this.#outcomes.push({
+        held,
+        what: 'back',
+        seconds: backoff(12),
+        error: errorText(error),
+        counted: true,
+        waitsFor: null,
+      })
+    else this.#held.delete(held)
+  }
+}

@@ -1,0 +1,78 @@
+import type { Tx } from '../db/sql.ts'
+import { uuid } from '../lib/id.ts'
+
+export type Payload = { [key: string]: unknown }
+
+export type JobOptions = {
+  /** The account that owns the job. */
+  account?: string
+  /**
+   * Jobs of a kind with the same key run one at a time, in the order of their ids, across processes and retries. A job
+   * that waits for its time or its next attempt blocks the jobs behind it.
+   */
+  key?: string
+  /** Due time by the platform's clock. Default: now. */
+  runAt?: Date
+  /** A UUID version 7 that no job had before; adding the same id again has no effect. Default: a new one. */
+  id?: string
+}
+
+/** A job to add together with others of its kind. */
+export type NewJob = JobOptions & { payload: Payload }
+
+/**
+ * Adds a job in the caller's transaction, and notifies this process's worker after the commit.
+ *
+ * A statement on a hot path may insert jobs itself: `insert into jobs (id, account_id, kind, key, payload, run_at,
+ * created_at) …`, with ids from `uuid()` and both times written exactly as `(select app_now())`. As a column default,
+ * or from a subquery in `from`, the function would run for each row (measured: 2.5 µs). The caller must call
+ * `notify(kind)` after the commit and must not set any other column.
+ * @returns the job's id
+ */
+export const enqueue = async (tx: Tx, kind: string, payload: Payload, options: JobOptions = {}): Promise<string> => {
+  const id = options.id ?? uuid()
+  await tx.run`
+    insert into jobs (id, account_id, kind, key, payload, run_at, created_at)
+    select ${id}::uuid, ${options.account ?? null}::uuid, ${kind}::text, ${options.key ?? null}::text, ${payload}::jsonb,
+      coalesce(${options.runAt ?? null}::timestamptz, (select app_now())), (select app_now())
+    on conflict (id) do nothing`
+  // The worker's poll finds jobs with a later due time.
+  if (!options.runAt || options.runAt.getTime() <= Date.now()) tx.afterCommit(() => notify(kind))
+  return id
+}
+
+/** Adds many jobs of a kind in one statement. @returns their ids, in order */
+export const enqueueAll = async (tx: Tx, kind: string, jobs: readonly NewJob[]): Promise<string[]> => {
+  const ids = jobs.map(({ id }) => id ?? uuid())
+  await tx.run`
+    insert into jobs (id, account_id, kind, key, payload, run_at, created_at)
+    select j.id, j.account, ${kind}::text, j.key, j.payload::jsonb, coalesce(j.run_at, (select app_now())),
+      (select app_now())
+    from unnest(
+      ${ids}::uuid[], ${jobs.map(({ account }) => account ?? null)}::uuid[], ${jobs.map(({ key }) => key ?? null)}::text[],
+      ${jobs.map(({ payload }) => JSON.stringify(payload))}::text[], ${jobs.map(({ runAt }) => runAt ?? null)}::timestamptz[]
+    ) j (id, account, key, payload, run_at)
+    on conflict (id) do nothing`
+  if (jobs.some(({ runAt }) => !runAt || runAt.getTime() <= Date.now())) tx.afterCommit(() => notify(kind))
+  return ids
+}
+
+type Listener = (isDue: boolean) => void
+const listeners = new Map<string, Set<Listener>>()
+
+/** Notifies the workers of this process that jobs of a kind may be due. A hint: workers also poll twice a second. */
+export const notify = (kind: string): void => {
+  for (const effect of listeners.get(kind) ?? []) effect(true)
+}
+
+/** Notifies the workers of this process that a kind has capacity again (job-kind.ts). Also a hint. */
+export const notifyCapacity = (kind: string): void => {
+  for (const effect of listeners.get(kind) ?? []) effect(false)
+}
+
+/** Calls `effect` on every notification of the kind. @returns a function that unsubscribes */
+export const onNotify = (kind: string, effect: Listener): (() => void) => {
+  const effects = listeners.get(kind) ?? new Set()
+  listeners.set(kind, effects.add(effect))
+  return () => effects.delete(effect)
+}

@@ -1,0 +1,110 @@
+/** Result of a media engine. The causes become the SIP statuses 503, 488, 488 and 500, in the order below. */
+export type MediaResult<T> =
+  | { readonly outcome: 'done'; readonly value: T }
+  | {
+      readonly outcome: 'refused'
+      /** No capacity; no common codec; an unusable session description; a wrong state, or a call that has ended. */
+      readonly cause: 'full' | 'codec' | 'description' | 'state'
+      readonly reason: string
+    }
+
+export type MediaCodec = 'opus' | 'pcmu' | 'pcma'
+
+/** Direction as in SDP (RFC 8866, 6.7), from the view of the party that states it. */
+export type MediaDirection = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
+
+/** Events of a call's media. `leg` is the id of the leg; null when the event concerns the whole call. */
+export type MediaEvents = {
+  /** Media can flow: ICE and DTLS are done, or a plain leg received its first packet. Once per leg. */
+  connected(leg: string): void
+  /** A key was pressed (RFC 4733). Once per press. */
+  dtmf(leg: string, digit: string): void
+  /** A leg that is connected and not held received no packet for `seconds`. Once, and again after further packets. */
+  silence(leg: string, seconds: number): void
+  /** The leg, or with null the call, has ended. No more media flow. */
+  failed(leg: string | null, reason: string): void
+  /** Packets from an unannounced address and port are dropped. Once per address, a few times per leg. */
+  dropped(leg: string, from: string, expected: string): void
+}
+
+export type MediaLegStats = {
+  readonly leg: string
+  readonly codec: MediaCodec | null
+  /** `lost` of sent packets is the peer's report. Null where the engine has no figure. */
+  readonly received: {
+    readonly packets: number
+    readonly bytes: number
+    readonly lost: number | null
+    readonly jitterMs: number | null
+  }
+  readonly sent: { readonly packets: number; readonly bytes: number; readonly lost: number | null }
+  /** Packets from unannounced addresses. Null where the engine does not count them. */
+  readonly dropped: number | null
+  /** Measured by RTCP; null until known. */
+  readonly roundTripMs: number | null
+  /** Arrival of the last packet, Unix milliseconds; null before the first. */
+  readonly lastMediaAt: number | null
+  /** Addresses with ports: the ICE pair in use of a browser's leg, the media address of a plain leg. */
+  readonly local: string | null
+  readonly remote: string | null
+}
+
+/** A recording: stereo, 16 bits, 8,000 samples per second. */
+export type MediaRecording = { readonly seconds: number; readonly bytes: number; readonly sha256: string }
+
+/** A side of a call. */
+export type MediaLeg = {
+  readonly id: string
+  /** Returns our session description: the answer to the peer's offer, or an offer if the leg has none. In a bridge,
+   *  call it after the other leg has its description. Otherwise the answer reflects the abilities of this leg alone. */
+  describe(): Promise<MediaResult<string>>
+  /** Applies the peer's answer to our offer. A second answer, as after early media, replaces the first.
+   *  @param source address of the peer's signalling, as in MediaLegOptions */
+  accept(answer: string, source?: string): Promise<MediaResult<null>>
+  /** Applies a new offer of the peer (hold, another address, an ICE restart) and returns our answer. */
+  renegotiate(offer: string): Promise<MediaResult<string>>
+  /** Returns a new offer of ours with this direction; `accept` applies the answer. */
+  reoffer(direction: MediaDirection): Promise<MediaResult<string>>
+  /** Sends keys to the peer: 100 ms each, 50 ms apart. Resolves once the last key is sent. */
+  sendKeys(digits: string): Promise<MediaResult<null>>
+  /** Plays a tone to the peer in place of the bridged media; null stops it. G.711 only. */
+  playTone(hertz: number | null): Promise<MediaResult<null>>
+}
+
+/** SRTP with keys in session descriptions (RFC 4568) on a plain leg. `offer`: encrypted if the peer supports it. */
+export type MediaSrtp = 'never' | 'offer' | 'require'
+
+export type MediaLegOptions = {
+  /** Our id of the leg, such as `agent` or `trunk`. */
+  readonly id: string
+  readonly kind: 'webrtc' | 'rtp'
+  /** The peer's offer; null when we make the offer. */
+  readonly offer: string | null
+  /** Codecs that may be negotiated, best first. */
+  readonly codecs: readonly MediaCodec[]
+  /** Address of the peer's signalling. Media from there are accepted too, as the peer may be behind a NAT. */
+  readonly source?: string
+  /** For plain legs. Default: never. */
+  readonly srtp?: MediaSrtp
+}
+
+/** Media of a call. The call ends with `close` or with the event `failed(null)`. */
+export type MediaCall = {
+  addLeg(options: MediaLegOptions): Promise<MediaResult<MediaLeg>>
+  /** Relays media and DTMF between two legs, in both directions. */
+  bridge(one: MediaLeg, other: MediaLeg): Promise<MediaResult<null>>
+  /** Records the incoming audio of two G.711 legs to a WAV file, one leg per channel. The file is one second behind. */
+  startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaResult<null>>
+  stopRecording(): Promise<MediaResult<MediaRecording>>
+  stats(): Promise<MediaResult<readonly MediaLegStats[]>>
+  /** Ends every leg and a running recording. Idempotent. */
+  close(): Promise<void>
+}
+
+export type MediaEngine = {
+  /** Refused with cause `full` when there is no capacity. */
+  openCall(events: MediaEvents): Promise<MediaResult<MediaCall>>
+  /** Number of current calls, and the maximum. */
+  state(): { readonly calls: number; readonly capacity: number }
+  close(): Promise<void>
+}

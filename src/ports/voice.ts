@@ -1,0 +1,225 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { MediaLegStats, MediaRecording, MediaSrtp } from './media.ts'
+import type { LinkState } from './sms.ts'
+
+/**
+ * The port of voice: types only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their
+ * media. Call control decides what is allowed and stores the CDRs. The gateway calls it before every relevant step, and
+ * continues only after the promise resolves.
+ */
+
+/** The user of a browser: uuids without prefix. */
+export type VoiceUser = { readonly account: string; readonly user: string }
+
+/** A SIP response that refuses (RFC 3261, 21), such as 403 `claims and SIP identity do not match`. */
+export type VoiceRefusal = { readonly status: number; readonly reason: string }
+
+export type VoiceDecision<T> = { readonly value: T } | { readonly refused: VoiceRefusal }
+
+/**
+ * A registration request of a browser with a proven password, whose identity matches the username. A generation older
+ * than the newest one issued is refused. When a registration ends, the WebSocket closes after its last call with 4001
+ * (replaced), 4002 (expired) or 4003 (suspended).
+ */
+export type VoiceRegisterRequest = {
+  /** Digest username, `<expiry>:<USR…>`. */
+  readonly username: string
+  /** The proven password. It may have been revoked since. */
+  readonly password: string
+  /** User part of From and To. */
+  readonly identity: string
+  /** Header X-Device-Gen; null when absent. */
+  readonly generation: number | null
+}
+
+/** A registration. `until`: Unix milliseconds, at most the end of the credentials. */
+export type VoiceRegistration = VoiceUser & { readonly generation: number; readonly until: number }
+
+/** A call from a browser. `to` as dialled; `from` as requested in X-Caller-Id; `headers`: all others with prefix X-. */
+export type VoiceOutboundCall = {
+  readonly person: VoiceUser
+  readonly callId: string
+  readonly to: string
+  readonly from: string | null
+  readonly headers: { readonly [name: string]: string }
+}
+
+/** A call from a trunk. `from` and `to` are E.164 where the trunk's numbers are, otherwise as sent. */
+export type VoiceInboundCall = {
+  readonly trunk: string
+  readonly callId: string
+  readonly from: string
+  readonly to: string
+  readonly name: string | null
+  /** The carrier's verification of the caller's number (3GPP TS 24.229), such as TN-Validation-Passed; or null. */
+  readonly verstat: string | null
+  /** Whether the carrier queried the portability database, and the routing number of a ported number (RFC 4694). */
+  readonly npdi: boolean
+  readonly rn: string | null
+  /** All channels of the trunk are in use. The call was refused with 503 and may get a CDR. */
+  readonly isFull: boolean
+}
+
+/** A destination of a call. The gateway tries the next target when one fails before it rings. */
+export type VoiceTarget =
+  | { readonly trunk: string; readonly number: string }
+  /** All users ring at once; the first to answer takes the call. */
+  | { readonly people: readonly VoiceUser[] }
+
+export type VoicePlan = {
+  /** Uuid of our call record. */
+  readonly call: string
+  /** E.164 number shown to the other side; calls between browsers may show another name of the caller. */
+  readonly callerId: string
+  readonly targets: readonly VoiceTarget[]
+  readonly ringSeconds: number
+  /** Path of the recording; null for no recording. */
+  readonly record: string | null
+  /** Maximum duration after the answer, in seconds; null for no limit. */
+  readonly mostSeconds: number | null
+}
+
+/** Keys that the callee of a platform call must type, after a tone that repeats until the first key. */
+export type VoiceCodeEntry = {
+  /** Number of keys, 0 to 9 each; `*` and `#` restart the entry. */
+  readonly length: number
+  /** Maximum duration after the answer, in seconds. */
+  readonly seconds: number
+  /** `again`: the callee may retry. Otherwise the call ends with the reason in `done`. */
+  check(typed: string): Promise<'again' | { readonly done: string }>
+}
+
+export type VoiceLeg = 'caller' | 'callee'
+
+/** A persisted SIP dialog, for a BYE after a crash: plain JSON of the SIP layers. */
+export type VoiceDialog = { readonly leg: VoiceLeg; readonly trunk: string | null; readonly frozen: object }
+
+/** Why a call ended. */
+export type VoiceEnd = {
+  readonly how:
+    | 'completed'
+    | 'canceled'
+    | 'busy'
+    | 'no_answer'
+    | 'rejected'
+    | 'failed'
+    /** No media; balance or allowed time exhausted; user or account suspended; ended by an operator. */
+    | 'media_timeout'
+    | 'balance'
+    | 'suspended'
+    | 'operator'
+    | 'interrupted'
+    /** The callee of a platform call did not type in time. */
+    | 'entry_timeout'
+  /** SIP status; 0 for none. */
+  readonly status: number
+  readonly reason: string
+  /** The side that ended the call; null if the platform did. */
+  readonly by: VoiceLeg | null
+  /** Milliseconds since the end. Closing the recording takes time, and the report is retried until it is persisted. */
+  readonly agoMs: number
+  readonly stats: readonly MediaLegStats[]
+  /** `left`: started but not closed properly, so a file may exist. Null: not started. */
+  readonly recording: MediaRecording | 'left' | null
+}
+
+/** An entry of a call's timeline, which explains failures and silence. `at` in Unix milliseconds. */
+export type VoiceTimelineEntry = {
+  readonly at: number
+  readonly leg: VoiceLeg | null
+  /** First line of a SIP message, ICE pair, codec, or reason. */
+  readonly what: 'sip_in' | 'sip_out' | 'media' | 'note'
+  readonly text: string
+}
+
+/** Decides on calls and stores their CDRs. Every promise resolves once its result is durable. */
+export type VoiceCallControl = {
+  /** Password of a digest username; null if it does not exist. */
+  password(username: string): string | null | Promise<string | null>
+  admit(arrival: VoiceRegisterRequest): Promise<VoiceDecision<VoiceRegistration>>
+  left(person: VoiceUser, reason: 'replaced' | 'expired' | 'suspended' | 'requested'): void
+  /** Stores a CDR of the attempt, whether it is refused or not. */
+  placeCall(call: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>>
+  receiveCall(call: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>>
+  ringing(call: string, target: VoiceTarget): Promise<void>
+  /** Called before the answer is relayed; charging starts. A refusal ends the call at once. */
+  answered(call: string, by: VoiceTarget, dialogs: readonly VoiceDialog[]): Promise<VoiceDecision<null>>
+  /** Called every 5 s of an answered call. A refusal ends the call with its reason, such as an exhausted balance. */
+  heartbeat(call: string, stats: readonly MediaLegStats[]): Promise<VoiceDecision<null>>
+  /** May be called again. */
+  ended(call: string, end: VoiceEnd): Promise<void>
+  addTimelineEntries(call: string, lines: readonly VoiceTimelineEntry[]): void
+}
+
+/** Settings of a SIP trunk. Addresses are IPv4 or IPv6, or networks in CIDR notation. */
+export type VoiceTrunk = {
+  readonly id: string
+  readonly name: string
+  readonly host: string
+  readonly port: number | null
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  /** For TLS: PEM of the only trusted authority, and the expected certificate name if it is not `host`. */
+  readonly authority: string | null
+  readonly serverName: string | null
+  readonly username: string | null
+  readonly password: string | null
+  /** Whether we register with the trunk, so that it can reach us. */
+  readonly register: boolean
+  /** Addresses that may call us. Default: the trunk's own address. */
+  readonly addresses: readonly string[]
+  /** Host of our From and P-Asserted-Identity. Default: our host. */
+  readonly domain: string | null
+  /** Number format of the trunk. */
+  readonly numbers: 'e164' | 'plus' | 'national'
+  /** For `national`: numbers of this calling code are written with 0, others with 00. Null: all as `e164`. */
+  readonly callingCode?: string | null
+  readonly codecs: readonly ('pcmu' | 'pcma')[]
+  /** SRTP with keys in session descriptions (RFC 4568). */
+  readonly srtp: MediaSrtp
+  readonly pingSeconds: number
+  /** Maximum of concurrent calls; null for no limit. */
+  readonly channels: number | null
+}
+
+export type VoiceTrunkState = LinkState & {
+  readonly registered: boolean | null
+  readonly calls: number
+  /** Round trip of the last OPTIONS in ms, and when it was answered. */
+  readonly pingMs: number | null
+  readonly pingedAt: number | null
+}
+
+/** A result of the trunk diagnostics, with the change to make if it failed. */
+export type VoiceFinding = {
+  readonly what: 'dns' | 'reach' | 'options' | 'registration' | 'nat' | 'tls' | 'codecs' | 'media'
+  readonly well: boolean
+  /** Failed, but calls work nevertheless. */
+  readonly isWarning?: boolean
+  readonly found: string
+  readonly mend: string | null
+}
+
+export type VoiceGateway = {
+  /** Accepts a connection that upgrades to SIP over WebSocket (RFC 7118). */
+  acceptWebSocket(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+  /** Reconciles the running trunks with this list. Unchanged trunks keep running. */
+  apply(trunks: readonly VoiceTrunk[]): Promise<void>
+  trunk(id: string): VoiceTrunkState | null
+  isRegistered(person: VoiceUser): boolean
+  /** Ends registrations, and with `calls` also the calls. `expired`: the credentials were revoked. */
+  dropRegistrations(people: readonly VoiceUser[], reason: 'suspended' | 'expired', calls: boolean): Promise<void>
+  hangUp(call: string, reason: string): Promise<void>
+  /** Places a platform call that call control has started. */
+  dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void>
+  /** Sends BYE for dialogs that a crash left open. @returns the number of peers that answered */
+  releaseDialogs(dialogs: readonly VoiceDialog[]): Promise<number>
+  /** Diagnoses a trunk. @param echo E.164 number behind the trunk that answers and echoes audio */
+  diagnose(trunk: string, echo: string | null): AsyncIterable<VoiceFinding>
+  /** UDP port of SIP. */
+  readonly port: number
+  calls(): number
+  /** Stops new calls, waits up to `graceMs` for current calls, then ends them.
+   *  @param isSuperseded another process has taken over. Registrations at trunks stay, as they may be its own. */
+  close(graceMs: number, isSuperseded?: boolean): Promise<void>
+}

@@ -1,0 +1,212 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { auditRetention } from './domains/audit/jobs.ts'
+import { deleteCallerIdCodes } from './domains/callers/jobs.ts'
+import { closeCalls } from './domains/calls/jobs.ts'
+import { installVoiceMetrics } from './domains/calls/metrics.ts'
+import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
+import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
+import { purgeContactImports } from './domains/contacts/jobs.ts'
+import { lowBalances } from './domains/ledger/jobs.ts'
+import { countChannels } from './domains/msgapp/channels/ops.ts'
+import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
+import { countDeadLetters } from './domains/msgapp/dead-letters/ops.ts'
+import { makeInboundHandlers } from './domains/msgapp/inbound.ts'
+import { msgappSchedules } from './domains/msgapp/jobs.ts'
+import { installMedia } from './domains/msgapp/media/media-downloads.ts'
+import { mediaGc } from './domains/msgapp/media/media-gc.ts'
+import { expireOldFiles, mediaRetention } from './domains/msgapp/media/media-retention.ts'
+import { makeOperations } from './domains/msgapp/operations/operations.ts'
+import { numberJobs } from './domains/numbers/jobs.ts'
+import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-callbacks.ts'
+import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
+import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
+import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
+import { deleteRevokedTokens } from './domains/tokens/ops.ts'
+import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
+import { purgeDeliveriesDaily, webhookJobs } from './domains/webhooks/jobs.ts'
+import { installWebhookMetrics } from './domains/webhooks/ops.ts'
+import { makeEndpoints } from './endpoints.ts'
+import { installSite } from './interfaces/site/routes.ts'
+import { makeTunnel } from './interfaces/tunnel/routes.ts'
+import { makeAlias } from './platform/http/alias.ts'
+import { makeClientAddress } from './platform/http/client-address.ts'
+import { deleteExpiredKeys } from './platform/http/idempotency.ts'
+import { makeServer } from './platform/http/server.ts'
+import { startWorker, type Worker } from './platform/jobs/consume/worker.ts'
+import { queueDepth } from './platform/jobs/ops.ts'
+import { tick } from './platform/jobs/tick.ts'
+import type { CarrierState, LinkState } from './ports/sms.ts'
+import type { Services } from './services.ts'
+
+/** Registers the metrics other than those of HTTP. */
+const installMetrics = (services: Services) => {
+  const { metrics, db, accept, carriers, networks, suppliers } = services
+  metrics.gauge('trunkline_jobs', 'Jobs in the queue by kind and state', ['kind', 'state'], async () =>
+    (await queueDepth(db)).flatMap(({ kind, due, delayed, leased, dead }) =>
+      Object.entries({ due, delayed, leased, dead }).map(([state, value]) => ({ labels: { kind, state }, value })),
+    ),
+  )
+  metrics.gauge('trunkline_jobs_oldest_seconds', 'Age of the oldest job that is due', ['kind'], async () =>
+    (await queueDepth(db)).map(({ kind, oldest_seconds }) => ({ labels: { kind }, value: oldest_seconds })),
+  )
+  metrics.gauge('trunkline_sms_pending_commit', 'Messages whose commit is pending', [], () => [
+    { labels: {}, value: accept.queueDepth() },
+  ])
+  metrics.gauge(
+    'trunkline_smpp_window_available',
+    'Message parts for which the submit windows of carriers have capacity',
+    [],
+    () => [{ labels: {}, value: carriers.availableWindow() }],
+  )
+  const carrierGauge = (name: string, help: string, read: (state: CarrierState) => number) =>
+    metrics.gauge(name, help, ['connection'], () =>
+      carriers.states().map(({ name: connection, state }) => ({ labels: { connection }, value: read(state) })),
+    )
+  carrierGauge('trunkline_smpp_up', '1 while a bind that sends is up', ({ state }) => (state === 'bound' ? 1 : 0))
+  carrierGauge('trunkline_smpp_in_flight', 'Submits without a response so far', ({ inFlight }) => inFlight)
+  carrierGauge('trunkline_smpp_window', 'Size of the submit window; smaller after throttling', ({ window }) => window)
+  const networkGauge = (name: string, help: string, read: (state: LinkState) => number) =>
+    metrics.gauge(name, help, ['connection'], () =>
+      networks.states().map(({ name: connection, state }) => ({ labels: { connection }, value: read(state) })),
+    )
+  networkGauge('trunkline_msgapp_link_up', '1 while a chat connection is up', ({ state }) => (state === 'up' ? 1 : 0))
+  networkGauge('trunkline_msgapp_link_in_flight', 'Messages without a response so far', ({ inFlight }) => inFlight)
+  networkGauge('trunkline_msgapp_link_submitted', 'Messages accepted since the start', ({ submitted }) => submitted)
+  metrics.gauge(
+    'trunkline_supplier_catalogue_stale',
+    '1 while the catalogue of a supplier cannot be read',
+    ['supplier'],
+    async () =>
+      (await supplierMetrics(db, suppliers)).map(({ supplier, missing }) => ({ labels: { supplier }, value: missing })),
+  )
+  metrics.gauge('trunkline_supplier_orders', 'Open orders at suppliers', ['supplier'], async () =>
+    (await supplierMetrics(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
+  )
+  installWebhookMetrics(metrics, db)
+  installVoiceMetrics(services)
+  metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
+    (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
+  )
+  metrics.gauge(
+    'trunkline_msgapp_dead_letters',
+    'Inbound events that cannot be stored (dead letters)',
+    ['platform'],
+    async () => (await countDeadLetters(db)).map(({ platform, count }) => ({ labels: { platform }, value: count })),
+  )
+  metrics.gauge('trunkline_database_connections', 'Database connections of this process', ['state'], () => {
+    const { total, idle, waiting } = db.load()
+    return Object.entries({ total, idle, waiting }).map(([state, value]) => ({ labels: { state }, value }))
+  })
+}
+
+/** Builds the HTTP server, which does not listen yet, and the tunnel that forwards events to `trunkline listen`. */
+const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer } | null) => {
+  const { config } = services
+  const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
+  const alias = makeAlias(config.msgappName)
+  const tunnel = makeTunnel(services, alias, makeClientAddress(trustProxy))
+  const app = makeServer({ ...services, tls, trustProxy, alias }, makeEndpoints(services), [
+    tunnel.upgrade,
+    services.voice.upgrade,
+  ])
+  app.addHook('preClose', tunnel.close)
+  await installSite(app, services)
+  await installSupplierCallbacks(app, services)
+  await installChatCallbacks(app, services)
+  installRecordingDownloads(app, services)
+  installMedia(app, services.chat.media, services)
+  installMetrics(services)
+  return { app, tunnel }
+}
+
+/** Builds the HTTP server alone. */
+export const buildApp = async (services: Services): Promise<FastifyInstance> => (await buildServer(services, null)).app
+
+export type RunningRoles = {
+  readonly app: FastifyInstance
+  readonly port: number
+  /** Finishes the work under way, then stops. */
+  stop(): Promise<void>
+}
+
+/** Starts the roles of this process. */
+export const startRoles = async (
+  services: Services,
+  tls: { cert: Buffer; key: Buffer } | null = null,
+): Promise<RunningRoles> => {
+  const {
+    config,
+    db,
+    log,
+    carriers,
+    networks,
+    voice,
+    auth,
+    rateLimiter,
+    changes,
+    outbound,
+    lifecycle,
+    remoteConnections,
+  } = services
+  const onError = (error: unknown) => log.error({ err: error }, 'process: periodic task failed')
+  const timers = [tick(5_000, auth.flush, onError), tick(2_000, rateLimiter.flush, onError)]
+  const { app, tunnel } = await buildServer(services, tls)
+  timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
+  if (config.roles.includes('voice')) await voice.start()
+  await app.listen({ host: config.host, port: config.port })
+  const { port } = app.server.address() as AddressInfo // it listens on TCP
+  let worker: Worker | null = null
+  let deliveries: DeliveryEngine | null = null
+  if (config.roles.includes('worker')) {
+    await carriers.start()
+    await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
+    worker = startWorker({
+      db,
+      log,
+      kinds: [
+        ...numberJobs(services),
+        ...smsJobs(services),
+        ...webhookJobs(services),
+        mediaGc(services.chat.media),
+        mediaRetention(config),
+      ],
+      schedules: [
+        { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
+        ...smsSchedules(services),
+        ...msgappSchedules(services),
+        expireOldFiles(config),
+        syncSchedule(services),
+        lowBalances,
+        closeCalls,
+        deleteOldTimelines(config.timelineDays),
+        deleteCallerIdCodes,
+        purgeContactImports,
+        purgeDeliveriesDaily,
+        auditRetention(config.auditDays),
+        deleteRevokedTokens,
+      ],
+    })
+    deliveries = startDeliveryEngine(services)
+  }
+  if (config.roles.includes('worker') || config.roles.includes('voice')) await remoteConnections.start()
+  return {
+    app,
+    port,
+    stop: async () => {
+      lifecycle.stopping = true
+      // A client may keep its connection open after its last response, which would delay the stop.
+      const hangUp = tick(100, async () => app.server.closeIdleConnections(), onError)
+      await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
+      await hangUp.end()
+      // Last: the steps before may still have published events.
+      await deliveries?.stop()
+      await remoteConnections.end()
+      await carriers.close()
+      await networks.close()
+      outbound.close()
+      for (const one of timers) await one.end()
+      changes.stop()
+    },
+  }
+}

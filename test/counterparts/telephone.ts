@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { freePort, runProgram } from './program.ts'
+
+/** The account of bob, who registers at a local port. */
+export const bobAt = (registrar: number) => (): string =>
+  `<sip:bob@127.0.0.1:${registrar}>;auth_user=bob;auth_pass=pass;regint=60`
+
+/**
+ * baresip as a telephone that answers and dials on command. Its aubridge returns the audio it receives.
+ * @param account of baresip, given its own port
+ */
+export const openTelephone = async (t: TestContext, account: (port: number) => string) => {
+  const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const [port, control] = [await freePort(), await freePort()]
+  const modules = ['g711.so', 'aubridge.so']
+  const config = [
+    `sip_listen 127.0.0.1:${port}`,
+    ...['net_interface 127.0.0.1', 'module_path /usr/lib/baresip/modules', 'audio_source aubridge,none'],
+    ...['audio_player aubridge,none', 'audio_alert aubridge,none', `ctrl_tcp_listen 127.0.0.1:${control}`],
+    ...modules.map((name) => `module ${name}`),
+    ...['module_tmp account.so', 'module_app menu.so', 'module_app ctrl_tcp.so'],
+  ]
+  writeFileSync(join(folder, 'config'), `${config.join('\n')}\n`)
+  writeFileSync(join(folder, 'accounts'), `${account(port)}\n`)
+  writeFileSync(join(folder, 'contacts'), '')
+  let line: Socket | null = null
+  t.after(() => line?.destroy())
+  const program = runProgram(t, ['baresip', '-f', folder], folder)
+  return {
+    program,
+    port,
+    /** Sends a menu command over ctrl_tcp: one connection at a time, and commands as netstrings. */
+    tell: (command: string, params = '') => {
+      line ??= connect(control, '127.0.0.1').on('error', () => {})
+      const text = JSON.stringify({ command, params })
+      line.write(`${text.length}:${text},`)
+    },
+  }
+}

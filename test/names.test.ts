@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+
+// The rules of names that a program can check (CONTRIBUTING.md, Names).
+
+const root = join(import.meta.dirname, '..')
+const files = globSync('{src,packages,simulator,test,scripts,bench}/**/*.ts', {
+  cwd: root,
+  exclude: (path) => /(?:^|\/)(?:node_modules|dist)(?:\/|$)/.test(path),
+}).sort()
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** Private metaphors of earlier versions, and pronouns: the field has a term for each. */
+const banned = [
+  ...['aside', 'asked', 'berth', 'bury', 'courier', 'crew', 'desk', 'diary', 'doctor', 'door', 'elder', 'farewell'],
+  ...['forsake', 'given', 'giver', 'guest', 'hasten', 'hungry', 'kept', 'lane', 'manners', 'newcomers', 'nobody'],
+  ...['office', 'somebody', 'story', 'teller', 'tenure', 'told', 'unwritten', 'veil', 'wanted', 'whoever', 'wish'],
+]
+
+/** The words of a name: `makeJobConsumer` and `job-consumer.ts` have make, job and consumer. */
+const wordsOf = (name: string): string[] =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.toLowerCase())
+
+const bannedIn = (name: string) => wordsOf(name).filter((word) => banned.includes(word))
+
+const exportsOf = (path: string): string[] =>
+  [
+    ...read(path).matchAll(
+      /^export (?:abstract |async )?(?:type|interface|class|const|let|function\*?|enum) ([A-Za-z_]\w*)/gm,
+    ),
+  ].map(([, name = '']) => name)
+
+test('file names and exported names use no banned word', () => {
+  assert.ok(files.length >= 1_000, `saw only ${files.length} files`)
+  const faults = files.flatMap((path) => [
+    ...bannedIn(basename(path)).map((word) => `${path}: ${word}`),
+    ...exportsOf(path).flatMap((name) => bannedIn(name).map((word) => `${path} exports ${name}: ${word}`)),
+  ])
+  assert.deepEqual(faults, [])
+})
+
+/** Names that mean the same in each folder that has them. */
+const standard = ['contract.ts', 'routes.ts', 'ops.ts', 'store.ts', 'jobs.ts', 'limits.ts', 'testing.ts', 'main.ts']
+
+test('no other file name is used more than three times', () => {
+  const counts = Map.groupBy(
+    files.filter((path) => !path.endsWith('.test.ts')),
+    (path) => basename(path),
+  )
+  const repeated = [...counts].filter(([name, paths]) => paths.length > 3 && !standard.includes(name))
+  assert.deepEqual(repeated, [])
+})
+
+test('no type is named by a bare participle', () => {
+  const types = files.flatMap((path) =>
+    [...read(path).matchAll(/^(?:export )?(?:type|interface|class) ([A-Z]\w*)/gm)].map(([, name = '']) => ({
+      path,
+      name,
+    })),
+  )
+  assert.ok(types.length >= 1_500, `saw only ${types.length} types`)
+  const participle =
+    /^(?:[A-Z][a-z]+ed|Done|Found|Given|Gone|Heard|Held|Kept|Known|Left|Listed|Made|Said|Seen|Sent|Shown|Taken|Told|Written)$/
+  const faults = types.filter(({ name }) => participle.test(name))
+  assert.deepEqual(
+    faults.map(({ path, name }) => `${path}: ${name}`),
+    [],
+  )
+})

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { PassThrough } from 'node:stream'
+import { issueOperatorKey } from '../../src/domains/operators/ops.ts'
+import { type Contract, isMetered } from '../../src/platform/http/endpoint.ts'
+import type { ProblemName } from '../../src/platform/http/problem.ts'
+import { makeKey } from '../../src/platform/lib/secret.ts'
+import type { Tenant, World } from '../world.ts'
+import type { Recipe, Request } from './recipe.ts'
+import type { Scene } from './scene.ts'
+import { fields, type Node, nodeOf, prefixOf } from './schema.ts'
+import { type RawAnswer, send } from './send.ts'
+
+/** The worlds in which every endpoint can be brought to its refusals. */
+export type RefusalWorlds = {
+  readonly scene: Scene
+  /** A world whose tables of keys are gone: every request meets a fault. */
+  readonly broken: World
+  /** A world whose database cannot be reached. */
+  readonly cut: World
+  /** A world in which one wrong key blocks an address. */
+  readonly strict: World
+}
+
+const replaced = (request: Request, contract: Contract, chosen: (node: Node) => unknown): Request | null => {
+  for (const part of ['params', 'query', 'body'] as const)
+    for (const [name, node] of fields(contract[part])) {
+      const value = chosen(node)
+      if (value === undefined) continue
+      const before = request[part]
+      return { ...request, [part]: { ...(typeof before === 'object' ? before : {}), [name]: value } }
+    }
+  return null
+}
+
+/** A request that breaks the schema. */
+const invalidRequest = (request: Request, contract: Contract): Request | null => {
+  const { contentMediaType } = nodeOf(contract.body)
+  if (contract.body && contentMediaType === undefined) return { ...request, body: [] }
+  const changed = replaced(request, contract, (node) => {
+    if (prefixOf(node)) return 'XXX1'
+    return node.type === 'integer' ? 'many' : undefined
+  })
+  return changed ?? (contentMediaType ? { ...request, body: { not: 'text' } } : null)
+}
+
+type RefusalMaker = (stages: RefusalWorlds, contract: Contract, recipe: Recipe) => Promise<RawAnswer | null>
+
+const newTenant = (scene: Scene, options: Parameters<World['tenant']>[0] = {}): Promise<Tenant> =>
+  scene.world.tenant(options)
+
+const changeTenant = (scene: Scene, tenant: Tenant, body: object) =>
+  scene.world.call('operator', 'PATCH', `/operator/accounts/${tenant.uuid}`, body)
+
+const changing =
+  (change: (request: Request, contract: Contract) => Request | null): RefusalMaker =>
+  async ({ scene }, contract, recipe) => {
+    const request = change(await recipe.ok(scene), contract)
+    return request && send(scene.world, contract, scene.tenant, request)
+  }
+
+/** Refusals common to all endpoints, made from the successful request. Null where a recipe is needed. */
+const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
+  invalid: changing(invalidRequest),
+  notFound: changing((request, contract) =>
+    replaced(request, contract, (node) => {
+      const prefix = prefixOf(node)
+      return prefix ? `${prefix}${randomUUID()}` : undefined
+    }),
+  ),
+  unprocessable: changing((request, contract) =>
+    replaced(request, contract, ({ format }) => (format === 'phone' ? 'nobody' : undefined)),
+  ),
+  unauthorized: async ({ scene }, contract, recipe) => {
+    const request = await recipe.ok(scene)
+    return send(scene.world, contract, scene.tenant, request, { key: makeKey('UAK') })
+  },
+  forbidden: async ({ scene }, contract, recipe) => {
+    if (contract.auth === 'operator') {
+      const { key } = await scene.world.db.begin((tx) => issueOperatorKey(tx, 'observer', { role: 'observer' }))
+      return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { key })
+    }
+    if (contract.auth !== 'account') return null
+    const tenant = await newTenant(scene)
+    await changeTenant(scene, tenant, { blocked: true, block_reason: 'fraud' })
+    return send(scene.world, contract, tenant, await recipe.ok(scene))
+  },
+  balance: async ({ scene }, contract, recipe) => {
+    if (!isMetered(contract)) return null
+    const tenant = await newTenant(scene)
+    await changeTenant(scene, tenant, { max_api_request_count: 0 })
+    return send(scene.world, contract, tenant, await recipe.ok(scene))
+  },
+  tooMany: async ({ scene, strict }, contract, recipe) => {
+    if (!isMetered(contract)) {
+      const request = await recipe.ok(scene)
+      const wrong = () => send(strict, contract, scene.tenant, request, { key: 'a wrong key' })
+      await wrong()
+      return await wrong()
+    }
+    const tenant = await newTenant(scene, { requestsPerMinute: 1 })
+    await scene.world.call(tenant, 'GET', '/open/info')
+    return send(scene.world, contract, tenant, await recipe.ok(scene))
+  },
+  conflict: async ({ scene }, contract, recipe) => {
+    if (contract.method !== 'POST') return null
+    const request = await recipe.ok(scene)
+    const headers = { 'idempotency-key': randomUUID() }
+    await send(scene.world, contract, scene.tenant, request, { headers })
+    const { body } = request
+    // An operator's body may hold only known fields, so the query differs there.
+    if (contract.auth === 'operator' && typeof body !== 'string')
+      return send(
+        scene.world,
+        contract,
+        scene.tenant,
+        { ...request, query: { ...request.query, other: 1 } },
+        { headers },
+      )
+    const other = typeof body === 'string' ? `${body}sms_in,997,0.01\n` : { ...Object(body), other: 1 }
+    return send(scene.world, contract, scene.tenant, { ...request, body: other }, { headers })
+  },
+  tooLarge: async ({ scene }, contract, recipe) => {
+    const payload = Buffer.alloc((contract.bodyLimit ?? 256 * 1024) + 1, 32)
+    return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { payload })
+  },
+  timedOut: async ({ scene }, contract, recipe) => {
+    const [type = ''] = contract.media ?? ['text/csv']
+    // The rest of the body never arrives.
+    const payload = new PassThrough()
+    payload.write('%PDF-1.7\n')
+    const request = await recipe.ok(scene)
+    return send(scene.world, contract, scene.tenant, request, { payload, headers: { 'content-type': type } })
+  },
+  mediaType: async ({ scene }, contract, recipe) => {
+    const change = { payload: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }
+    return send(scene.world, contract, scene.tenant, await recipe.ok(scene), change)
+  },
+  internal: async ({ scene, broken }, contract, recipe) => send(broken, contract, scene.tenant, await recipe.ok(scene)),
+  unavailable: async ({ scene, cut }, contract, recipe) => send(cut, contract, scene.tenant, await recipe.ok(scene)),
+}
+
+/** Brings an endpoint to a refusal, by its recipe or by the common way. */
+export const refusalOf = async (
+  stages: RefusalWorlds,
+  contract: Contract,
+  recipe: Recipe,
+  problem: ProblemName,
+): Promise<RawAnswer | null> => {
+  const own = recipe[problem]
+  if (!own) return (await refusalMakers[problem]?.(stages, contract, recipe)) ?? null
+  const { scene } = stages
+  return send(scene.world, contract, scene.tenant, await own(scene))
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { after, describe, test } from 'node:test'
+import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
+import { needs } from '../needs.ts'
+import { apiKey, buyNumber, until } from '../platform.ts'
+import { type FirefoxPage, openFirefox } from './firefox.ts'
+
+// Debian's Firefox with the softphone, on the quick start: a platform bound to loopback. Firefox pairs no loopback
+// address with its own candidates. Every call there was silent until the platform offered a second address of the
+// machine.
+
+/**
+ * The frequency, in hertz, of the tone that the page's call receives: zero crossings of a recording of half a second.
+ * Firefox runs no AudioContext on a machine without a loudspeaker, but records and decodes there.
+ */
+const listening = `() => {
+  let call = null
+  const Connection = RTCPeerConnection
+  globalThis.RTCPeerConnection = class extends Connection {
+    constructor(...settings) {
+      super(...settings)
+      call = this
+    }
+  }
+  globalThis.hertz = async () => {
+    const recorder = new MediaRecorder(new MediaStream(call.getReceivers().map(({ track }) => track)))
+    const recorded = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data) })
+    recorder.start(500)
+    const data = await recorded
+    recorder.stop()
+    const context = new OfflineAudioContext(1, 48_000, 48_000)
+    const samples = (await context.decodeAudioData(await data.arrayBuffer())).getChannelData(0).slice(-12_000)
+    const crossings = samples.filter((sample, i) => i > 0 && samples[i - 1] < -0.001 && sample >= -0.001).length
+    return (crossings * 48_000) / samples.length
+  }
+}`
+
+describe('Firefox with the softphone of the quick start', needs('firefox-esr'), async () => {
+  const platform = await startVoicePlatform()
+  after(() => platform.end())
+  await buyNumber(platform)
+  const firefox = await openFirefox({ after })
+
+  const signIn = async (page: FirefoxPage) => {
+    await page.run(`{
+      document.querySelector('[name=key]').value = ${JSON.stringify(apiKey)}
+      document.querySelector('#with-key button').click()
+    }`)
+    await page.sees(`!document.querySelector('#sandbox').hidden`)
+  }
+  const click = (id: string) => `document.querySelector('#${id}').click()`
+  const is = (state: string) => `document.querySelector('#line').dataset.state === '${state}'`
+  const handset = async () => (await platform.call('GET', '/sandbox/handsets/+447700900123')).body.calls.at(-1)
+
+  const hearsTone = 'await hertz().then((heard) => Math.abs(heard - 620) < 12)'
+
+  let page: FirefoxPage
+  test('a call from Firefox receives the tone of 620 Hz and sends the tone of its microphone', async () => {
+    page = await firefox.open(`${platform.url}/console/phone`, listening)
+    await signIn(page)
+    assert.equal(await page.run(`document.querySelector('#notice').hidden`), true)
+    await page.run(`document.querySelector('#number').value = '+447700900123'; ${click('call')}`)
+    await page.sees(is('talking'))
+    await page.sees(hearsTone)
+    await page.sees(`document.querySelector('#quality').dataset.bars === '4'`)
+    await page.run(click('hang-up'))
+    await page.sees(is('idle'))
+    const tones: { hertz: number; seconds: number }[] = await until(async () => {
+      const call = await handset()
+      return call.state === 'completed' && call.tones
+    })
+    assert.ok(
+      tones.some(({ hertz, seconds }) => Math.abs(hertz - 1_000) < 20 && seconds > 0.5),
+      JSON.stringify(tones),
+    )
+  })
+
+  test('a call to Firefox receives the tone, too', async () => {
+    await page.run(click('be-called'))
+    await page.sees(is('incoming'))
+    await page.run(click('accept'))
+    await page.sees(is('talking'))
+    await page.sees(hearsTone)
+    await page.run(click('hang-up'))
+    await page.sees(is('idle'))
+  })
+
+  test('a Firefox that offers no network address says so before the call', async () => {
+    const closed = await openFirefox({ after }, { 'media.peerconnection.ice.proxy_only': true })
+    const silent = await closed.open(`${platform.url}/console/phone`)
+    await signIn(silent)
+    await silent.sees(
+      `document.querySelector('#notice-text').textContent.startsWith('Calls have no sound in this browser')`,
+    )
+  })
+})
