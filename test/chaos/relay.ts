@@ -19,6 +19,15 @@ export type Relay = {
 
 type Leg = { readonly client: Socket; readonly carrier: Socket }
 
+/**
+ * Breaks a connection. Unix sockets have no reset. A socket that is shutting down refuses one (libuv: EINVAL), and Node
+ * then never closes its handle: the process spins at its exit.
+ */
+const breakSocket = (socket: Socket): void => {
+  if (socket.remotePort === undefined || socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
+}
+
 export const makeRelay = async (t: { after(end: () => void): void }, to: number | string): Promise<Relay> => {
   const legs = new Set<Leg>()
   const attempts: number[] = []
@@ -28,10 +37,8 @@ export const makeRelay = async (t: { after(end: () => void): void }, to: number 
 
   const end = (leg: Leg) => {
     legs.delete(leg)
-    leg.client.resetAndDestroy()
-    // A Unix socket has no reset.
-    if (leg.carrier.remotePort === undefined) leg.carrier.destroy()
-    else leg.carrier.resetAndDestroy()
+    breakSocket(leg.client)
+    breakSocket(leg.carrier)
   }
   /** Data that arrives while the relay is mute waits. It is not lost while the connection lasts. */
   const pass = (leg: Leg, from: Socket, into: Socket) => {
