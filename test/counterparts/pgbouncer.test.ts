@@ -1,43 +1,14 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, connect as openSocket, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { connect } from '../../src/platform/db/sql.ts'
+import { makeRelay } from '../chaos/relay.ts'
 import { testDatabase } from '../database.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { canConnect, freePort, runProgram } from './program.ts'
-
-/** A TCP port that leads to the database, whose socket only its owner may open. */
-const bridgeTo = async (target: { path: string } | { port: number }) => {
-  const sockets = new Set<Socket>()
-  const server = createServer((client) => {
-    const database = openSocket(target)
-    for (const [from, to] of [
-      [client, database],
-      [database, client],
-    ] as const) {
-      sockets.add(from)
-      from.on('error', () => {})
-      from.on('close', () => {
-        sockets.delete(from)
-        to.destroy()
-      })
-      from.pipe(to)
-    }
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    port: (server.address() as AddressInfo).port, // a TCP server has an address with a port
-    end: () => {
-      server.close()
-      for (const socket of sockets) socket.destroy()
-    },
-  }
-}
 
 describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
   let platform: Platform
@@ -53,8 +24,8 @@ describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
     const db = await testDatabase()
     const url = new URL(db.url)
     const socket = `${url.searchParams.get('host')}/.s.PGSQL.5432`
-    const bridge = await bridgeTo(url.searchParams.has('host') ? { path: socket } : { port: Number(url.port || 5432) })
-    life.after(bridge.end)
+    // Only its owner may open the socket of the database.
+    const bridge = await makeRelay(life, url.searchParams.has('host') ? socket : Number(url.port || 5432))
     const [folder, port] = [temporaryFolder(), await freePort()]
     const file = join(folder, 'pgbouncer.ini')
     const server = `host=127.0.0.1 port=${bridge.port} user=${url.username} password=${url.password}`
