@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { certificate } from './certificate.ts'
-import { freePort } from './counterparts/program.ts'
-import { component, type Lifetime, type Prosody, password, reaches, secret, until } from './prosody.ts'
+import { canConnect, freePort } from './counterparts/program.ts'
+import { component, type Lifetime, type Prosody, password, secret, until } from './prosody.ts'
 import { temporaryFolder } from './servers.ts'
 
 // Debian's ejabberd on loopback, in its own folder: a node without a name, so that it needs neither epmd nor a cookie.
@@ -87,7 +87,7 @@ export const startEjabberd = async (t: Lifetime, users: readonly string[]): Prom
         return false
       }
     }
-    await until('ejabberd listens', async () => isDone() && (await reaches(c2s)) && reaches(part), 30)
+    await until('ejabberd listens', async () => isDone() && (await canConnect(c2s)) && canConnect(part))
   }
   const stop = async (by: NodeJS.Signals = 'SIGTERM') => {
     const child = running

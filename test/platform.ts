@@ -119,7 +119,7 @@ export const buyNumber = async ({ call }: Pick<Platform, 'call'>): Promise<{ num
 }
 
 /** Waits for a condition. @throws Error when the condition stays false until the timeout */
-export const until = async <T>(look: () => Promise<T | null | undefined | false>, seconds = 20): Promise<T> => {
+export const until = async <T>(look: () => Promise<T | null | undefined | false>, seconds = 60): Promise<T> => {
   const end = Date.now() + seconds * 1000
   for (;;) {
     const found = await look()

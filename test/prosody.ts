@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { certificate } from './certificate.ts'
-import { freePort } from './counterparts/program.ts'
+import { canConnect, freePort } from './counterparts/program.ts'
 import { temporaryFolder } from './servers.ts'
 
 // Debian's Prosody on loopback, an XMPP server that we did not write, with a certificate of its own.
@@ -16,23 +15,13 @@ export const password = 'of everybody'
 export const component = 'gate.localhost'
 
 /** Waits until something holds. */
-export const until = async (what: string, condition: () => boolean | Promise<boolean>, seconds = 15): Promise<void> => {
+export const until = async (what: string, condition: () => boolean | Promise<boolean>, seconds = 60): Promise<void> => {
   const end = performance.now() + seconds * 1_000
   while (!(await condition())) {
     assert.ok(performance.now() < end, `not within ${seconds} s: ${what}`)
     await wait(20)
   }
 }
-
-export const reaches = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
 
 /** A test, or another owner that ends what was started. */
 export type Lifetime = { after(work: () => unknown): void }
@@ -110,7 +99,7 @@ export const startProsody = async (t: Lifetime, users: readonly string[]): Promi
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     })
-    await until('Prosody listens', async () => (await reaches(ports.c2s)) && reaches(ports.component))
+    await until('Prosody listens', async () => (await canConnect(ports.c2s)) && canConnect(ports.component))
   }
   const stop = async (by: NodeJS.Signals = 'SIGTERM') => {
     const child = running

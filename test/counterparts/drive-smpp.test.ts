@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { needs } from '../needs.ts'
-import { until } from '../platform.ts'
 import { bindSession, makeSimulatorHome, submitAll } from '../simulator.ts'
 import { freePort, runProgram } from './program.ts'
 
@@ -35,7 +34,7 @@ test(
     })
     assert.deepEqual(await submitAll(platform, '+33612345678', 'Hello'), [{ outcome: 'accepted', carrierId: '' }])
     await platform.until(() => platform.inbound.length >= messages)
-    await until(async () => carrier.output().includes('All messages sent to ESME'))
+    await carrier.prints('All messages sent to ESME')
     assert.deepEqual(
       platform.inbound.map(({ text }) => text),
       Array.from({ length: messages }, (_, i) => String(i + 1)),

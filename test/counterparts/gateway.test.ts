@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import { until } from '@trunkline/sip/user-agent/testing.ts'
+import { openAgent, until } from '@trunkline/sip/user-agent/testing.ts'
 import {
   answer,
   closedAfter,
@@ -14,6 +14,7 @@ import {
   receivesTone,
   toBrowsers,
   toCarrier,
+  trunkOf,
 } from '../../src/adapters/sip-gateway/testing.ts'
 import { makeSoftphone } from '../media/softphone.ts'
 import { needs } from '../needs.ts'
@@ -27,15 +28,20 @@ after(() => media.close())
 const sipp = (t: TestContext, scenario: 'uac' | 'uas', ...flags: string[]) => {
   const folder = mkdtempSync(join(tmpdir(), 'sipp-'))
   t.after(() => rmSync(folder, { recursive: true }))
-  const fixed = ['-i', '127.0.0.1', '-nostdin', '-timeout', '30', '-timeout_error', '-trace_err', '-m', '1']
+  const fixed = ['-i', '127.0.0.1', '-nostdin', '-timeout', '60', '-timeout_error', '-trace_err', '-m', '1']
   return runProgram(t, ['sipp', '-sn', scenario, ...fixed, ...flags], folder)
 }
 
 test('a browser calls sipp, hears its own voice come back, and hangs up', needs('sipp'), async (t) => {
-  const { carrier: before, browser, ended } = await openWorld(t, toCarrier, { media })
+  const { gateway, browser, ended } = await openWorld(t, toCarrier, { media })
   // A carrier answers the OPTIONS ping before SIPp takes its place: SIPp would treat the ping as its call.
-  await before.agent.close()
-  const carrier = sipp(t, 'uas', '-p', String(before.port), '-rtp_echo', '-mp', String(await freePort()))
+  const port = await freePort()
+  const { agent } = await openAgent(t, { port })
+  await gateway.apply([trunkOf(port)])
+  await until(() => gateway.trunk('carrier')?.state === 'up')
+  await agent.close()
+  const carrier = sipp(t, 'uas', '-p', String(port), '-rtp_echo', '-mp', String(await freePort()))
+  await carrier.listens(port, 'udp')
   const ann = await browser('ANN')
   const softphone = await closedAfter(t, makeSoftphone())
   const { dialled } = await dial(ann, fromBrowser(ann), softphone)

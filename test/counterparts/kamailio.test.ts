@@ -18,7 +18,7 @@ import {
 } from '../../src/adapters/sip-gateway/testing.ts'
 import { makeSoftphone } from '../media/softphone.ts'
 import { needs } from '../needs.ts'
-import { canConnect, freePort, runProgram } from './program.ts'
+import { freePort, runProgram } from './program.ts'
 import { bobAt, openTelephone } from './telephone.ts'
 
 // Kamailio as a trunk: a registrar and record-routing proxy between the gateway and baresip. We wrote neither.
@@ -84,7 +84,7 @@ const openProxy = async (t: TestContext) => {
   const command = ['kamailio', '-f', file, '-DD', '-E', '-Y', folder, '-m', '32', '-M', '4']
   const program = runProgram(t, command, folder, {}, 'TERM')
   // A refused REGISTER is sent again after 30 s: longer than a test waits.
-  await until(() => canConnect(port), 'Kamailio')
+  await program.listens(port)
   const seen = (what: string) => program.output().split(`SEEN ${what}`).length - 1
   return { port, program, seen, sees: (what: string, times = 1) => until(() => seen(what) >= times, what) }
 }

@@ -83,14 +83,14 @@ accepted-smsc = sandbox
 `,
   )
   const bearer = runProgram(t, ['bearerbox', '-v', '1', path], folder)
-  await until(async () => bearer.output().includes('BOXC') || bearer.output().includes('smsbox'), 30)
   const status = async () => {
     const answer = await fetch(`http://127.0.0.1:${admin}/status.txt?password=admin`).catch(() => null)
     return answer?.ok ? answer.text() : ''
   }
-  await until(async () => /sandbox.*online/.test(await status()), 30)
+  await bearer.reaches('it is bound', async () => /sandbox.*online/.test(await status()))
   const smsbox = runProgram(t, ['smsbox', '-v', '1', path], folder)
-  await until(async () => /smsbox.*on-line/.test(await status()), 30)
+  await smsbox.reaches('it is registered', async () => /smsbox.*on-line/.test(await status()))
+  await smsbox.listens(http)
   const call = async (query: Record<string, string>) => {
     const answer = await fetch(`http://127.0.0.1:${http}/cgi-bin/sendsms?${new URLSearchParams(query)}`)
     assert.equal(answer.status, 202, `${await answer.text()} ${smsbox.output()}`)

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { needs } from '../needs.ts'
-import { until } from '../platform.ts'
 import {
   bindSession,
   handsetMessages,
@@ -79,7 +78,7 @@ test('Net::SMPP binds to the sandbox SMSC, submits, enquires and unbinds', needs
 test('a connection binds to a server of Net::SMPP, submits and unbinds', needs('Net::SMPP', isHere()), async (t) => {
   const port = await freePort()
   const program = runProgram(t, ['perl', '-e', server, String(port)], await makeSimulatorHome(t))
-  await until(async () => program.output().includes('listening'))
+  await program.prints('listening')
   const platform = await bindSession(t, port)
   const results = await submitAll(platform, '+33612345678', 'é@x')
   assert.deepEqual(results, [{ outcome: 'accepted', carrierId: 'perl-1' }])

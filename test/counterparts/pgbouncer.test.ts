@@ -8,7 +8,7 @@ import { testDatabase } from '../database.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
-import { canConnect, freePort, runProgram } from './program.ts'
+import { freePort, runProgram } from './program.ts'
 
 describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
   let platform: Platform
@@ -45,8 +45,7 @@ default_pool_size = 40
     chmodSync(file, 0o644)
     // PgBouncer refuses to run as root.
     const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-    runProgram(life, ['pgbouncer', ...user, file], folder)
-    await until(() => canConnect(port))
+    await runProgram(life, ['pgbouncer', ...user, file], folder).listens(port)
     pooled = `postgresql://anybody@127.0.0.1:${port}${url.pathname}`
     platform = await startPlatform(undefined, {
       DATABASE_URL: pooled,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -8,7 +8,7 @@ import { DigestServer } from '@trunkline/sip/digest/digest-server.ts'
 import { contactsOf } from '@trunkline/sip/fields.ts'
 import { defaultHandlers, noSessionEvents, openAgent, until } from '@trunkline/sip/user-agent/testing.ts'
 import { needs } from '../needs.ts'
-import { canConnect, freePort, runProgram } from './program.ts'
+import { freePort, runProgram } from './program.ts'
 
 // SIPp: its own caller and its own carrier, and scenarios of ours (sipp/*.xml) for what those do not do.
 
@@ -22,16 +22,12 @@ const sipp = (t: TestContext, scenario: string, ...flags: string[]) => {
   t.after(() => rmSync(folder, { recursive: true }))
   const builtIn = scenario === 'uac' || scenario === 'uas'
   const which = builtIn ? ['-sn', scenario] : ['-sf', join(import.meta.dirname, 'sipp', `${scenario}.xml`)]
-  const fixed = ['-i', '127.0.0.1', '-nostdin', '-timeout', '30', '-timeout_error', '-trace_err']
+  const fixed = ['-i', '127.0.0.1', '-nostdin', '-timeout', '60', '-timeout_error', '-trace_err']
   return runProgram(t, ['sipp', ...which, ...fixed, ...flags], folder)
 }
 
 const succeeds = async (program: ReturnType<typeof sipp>) =>
   assert.equal(await program.ended, 0, program.output().slice(-3_000))
-
-/** Whether a program receives datagrams on that port: earlier ones are answered as unreachable. */
-const isBound = (port: number) =>
-  readFileSync('/proc/net/udp', 'utf8').includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000`)
 
 /** An agent that accepts every call, and the end of each call. */
 const openCallee = async (t: TestContext, sessionSeconds = 1_800) => {
@@ -69,7 +65,7 @@ describe('sipp unmodified', { concurrency: true }, () => {
     test(`20 calls to sipp over ${transport} are answered and ended`, needs('sipp'), async (t) => {
       const port = await freePort()
       const carrier = sipp(t, 'uas', '-t', flag, '-p', String(port), '-m', '20')
-      await until(() => (transport === 'tcp' ? canConnect(port) : isBound(port)))
+      await carrier.listens(port, transport)
       const { agent } = await openAgent(t)
       const ask = { uri: `sip:them@127.0.0.1:${port};transport=${transport}`, from: '<sip:us@127.0.0.1>', body: offer }
       for (let call = 0; call < 20; call++) {
@@ -92,11 +88,11 @@ describe('sipp unmodified', { concurrency: true }, () => {
   test('calls to sipp survive the loss of every tenth message', needs('sipp'), async (t) => {
     const port = await freePort()
     // Without -m: SIPp counts repeated requests of an ended call as calls, and would exit before the last.
-    sipp(t, 'uas', '-p', String(port), '-lost', '10')
+    const carrier = sipp(t, 'uas', '-p', String(port), '-lost', '10')
     const { agent } = await openAgent(t)
     const ended: Promise<boolean>[] = []
     const ask = { uri: `sip:them@127.0.0.1:${port}`, from: '<sip:us@127.0.0.1>', body: offer }
-    await until(() => isBound(port))
+    await carrier.listens(port, 'udp')
     for (let call = 0; call < 20; call++) {
       agent.invite(ask, {
         progress: () => {},
@@ -164,7 +160,7 @@ test('we answer the challenge of sipp, and a rejection is reported as a wrong pa
   ] as const) {
     const port = await freePort()
     const carrier = sipp(t, 'challenge', '-p', String(port), '-m', '1')
-    await until(() => isBound(port))
+    await carrier.listens(port, 'udp')
     const { agent } = await openAgent(t)
     const got: number[] = []
     agent.invite(
@@ -190,7 +186,7 @@ test('we answer the challenge of sipp, and a rejection is reported as a wrong pa
 test('a redirection of sipp is reported with its target, and not followed', needs('sipp'), async (t) => {
   const port = await freePort()
   const carrier = sipp(t, 'moved', '-p', String(port), '-m', '1')
-  await until(() => isBound(port))
+  await carrier.listens(port, 'udp')
   const { agent } = await openAgent(t)
   const got: unknown[] = []
   const call: OutgoingCall = agent.invite(

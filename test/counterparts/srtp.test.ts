@@ -43,7 +43,7 @@ const openEcho = async (t: TestContext, port: number, encryption: string | null,
   writeFileSync(join(folder, 'accounts'), `${[...account, ...keys].join(';')}\n`)
   writeFileSync(join(folder, 'contacts'), '')
   const program = runProgram(t, ['baresip', '-f', folder, ...(call === null ? [] : ['-e', `d ${call}`])], folder)
-  await until(() => program.output().includes('baresip is ready'))
+  await program.prints('baresip is ready')
   return program
 }
 

@@ -31,6 +31,7 @@ export const openTelephone = async (t: TestContext, account: (port: number) => s
   let line: Socket | null = null
   t.after(() => line?.destroy())
   const program = runProgram(t, ['baresip', '-f', folder], folder)
+  await program.prints('baresip is ready')
   return {
     program,
     port,

@@ -4,19 +4,11 @@ import { once } from 'node:events'
 import { connectNg } from '../../src/adapters/media/rtpengine/ng-client.ts'
 import { startRtpengineEngine } from '../../src/adapters/media/rtpengine/rtpengine-engine.ts'
 import type { MediaEngine } from '../../src/ports/media.ts'
+import { freePort } from '../counterparts/program.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
-const freePort = async (): Promise<number> => {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  socket.close()
-  return port
-}
-
-const [firstPort, lastPort, rangeSize] = [10_000, 31_999, 1_000]
+const [firstPort, lastPort, rangeSize] = [10_000, 19_999, 500]
 
 /**
  * A port range that no other test's daemon uses: rtpengine shares ports that another one has bound, and takes its

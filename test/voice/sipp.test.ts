@@ -20,16 +20,18 @@ const sipp = async (t: TestContext, scenario: 'uas' | 'uac', ...flags: string[])
   const folder = mkdtempSync(join(tmpdir(), 'sipp-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const media = ['-rtp_echo', '-mi', '127.0.0.1', '-mp', String(await freePort())]
-  const fixed = ['-i', '127.0.0.1', '-nostdin', '-timeout', '30', '-timeout_error', '-m', '1']
+  const fixed = ['-i', '127.0.0.1', '-nostdin', '-timeout', '60', '-timeout_error', '-m', '1']
   return runProgram(t, ['sipp', '-sn', scenario, ...fixed, ...media, ...flags], folder)
 }
 
 test('a browser hears itself through the echo of SIPp, and both end the call', needs('sipp'), async (t) => {
   // SIPp would treat a ping as its only call and exit, so another responder answers the ping.
-  const { agent, port } = await openCarrier(t)
+  const port = await freePort()
+  const { agent } = await openCarrier(t, '127.0.0.1', port)
   await addTrunk(platform, { port, prefixes: ['336'] })
   await agent.close()
   const carrier = await sipp(t, 'uas', '-p', String(port))
+  await carrier.listens(port, 'udp')
   const person = await openBrowserUser(t, platform, ada)
   assert.match(await person.register(), /^200/)
   const softphone = await person.softphone()

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { usersOf } from '../../src/domains/calls/call-testing.ts'
 import { makeEphemeral } from '../../src/domains/devices/ops.ts'
-import { canConnect, freePort, type ProgramOwner, runProgram } from '../counterparts/program.ts'
+import { freePort, type ProgramOwner, runProgram } from '../counterparts/program.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
 import { openChromium, openTab } from '../sdk/tab.ts'
@@ -15,7 +15,7 @@ import { callsSeenBy, endedCall, freePortSettings, secondsOf } from './voice-fix
 const secret = 'a secret that coturn and we share'
 
 /** Starts coturn on the loopback. @returns its port */
-const startCoturn = async (t: ProgramOwner, attempts = 5): Promise<number> => {
+const startCoturn = async (t: ProgramOwner): Promise<number> => {
   const [port, folder] = [await freePort(), temporaryFolder()]
   const options = [
     ...['--use-auth-secret', `--static-auth-secret=${secret}`, '--realm=turn.test', '--fingerprint', '--no-cli'],
@@ -24,12 +24,8 @@ const startCoturn = async (t: ProgramOwner, attempts = 5): Promise<number> => {
     ...[`--listening-port=${port}`, '--listening-ip=127.0.0.1', '--relay-ip=127.0.0.1', '--relay-threads=1'],
     ...['-n', '--no-tls', '--no-dtls', '--log-file=stdout', `--userdb=${folder}/users`, `--pidfile=${folder}/pid`],
   ]
-  const coturn = runProgram(t, ['turnserver', ...options], folder)
-  const begun = await Promise.race([until(() => canConnect(port)), coturn.ended.then(() => false)])
-  if (begun) return port
-  // Another process may have taken its port first.
-  if (attempts > 1) return startCoturn(t, attempts - 1)
-  throw new Error(`coturn did not start: ${coturn.output()}`)
+  await runProgram(t, ['turnserver', ...options], folder).listens(port)
+  return port
 }
 
 /** Restricts a page to relay candidates. */

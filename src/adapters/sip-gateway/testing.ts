@@ -198,11 +198,12 @@ export const outcomeText = (outcome: RequestOutcome): string =>
 /**
  * A carrier: a user agent on UDP that collects its incoming calls.
  * @param address where its SIP is bound
+ * @param port Default: one that the system chooses
  */
-export const openCarrier = async (t: TestContext, address = '127.0.0.1') => {
+export const openCarrier = async (t: TestContext, address = '127.0.0.1', port = 0) => {
   const calls: IncomingCall[] = []
   const { agent, udp } = await openAgent(t, {
-    ...{ user: 'carrier', address },
+    ...{ user: 'carrier', address, port },
     handlers: { ...defaultHandlers, onInvite: (call) => void calls.push(call) },
   })
   return { agent, port: udp, calls, call: () => until(() => calls.shift(), 'a call at the carrier') }
