@@ -5,6 +5,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { clientFiles } from '../scripts/client.ts'
 import { commandsFile, commandsText, openapiFile, openapiText } from '../scripts/openapi.ts'
 import { packages } from './needs.ts'
 
@@ -29,7 +30,9 @@ const passes = async (tool: string, ...flags: string[]) => {
 
 test('types agree', () => passes('tsc', '-p', '.', ...frugal))
 
-test('types of the browser SDK agree', () => passes('tsc', '-p', 'packages/voice-sdk', '--noEmit', ...frugal))
+test('types of the packages for browsers agree', async () => {
+  for (const name of ['client', 'voice-sdk']) await passes('tsc', '-p', `packages/${name}`, '--noEmit', ...frugal)
+})
 
 test('lint and format agree', () => passes('biome', 'check', '--error-on-warnings', '.'))
 
@@ -43,6 +46,11 @@ test('docs/openapi.json matches the contracts', () => {
 test('src/interfaces/cli/contracts.json matches the contracts', () => {
   const stored = readFileSync(commandsFile, 'utf8')
   assert.ok(stored === commandsText(), 'run: node_modules/.bin/node scripts/openapi.ts')
+})
+
+test('the generated files of @trunkline/client match the contracts', () => {
+  for (const [path, wanted] of Object.entries(clientFiles()))
+    assert.ok(readFileSync(path, 'utf8') === wanted, 'run: node_modules/.bin/node scripts/client.ts')
 })
 
 test('.ci/run installs exactly the programs that tests need', () => {

@@ -156,7 +156,7 @@ const long: Record<string, string> = {
 
 test('files are at most 500 lines long, the median about 100', () => {
   const lengths = sources.map((path) => [path, read(path).split('\n').length] as const)
-  const over = lengths.filter(([path, lines]) => lines > 501 && !(path in long))
+  const over = lengths.filter(([path, lines]) => lines > 501 && !path.endsWith('.gen.ts') && !(path in long))
   assert.deepEqual(over, [])
   assert.ok(Object.keys(long).length <= 6, 'a list of exceptions is short')
   for (const path of Object.keys(long)) assert.ok(sources.includes(path), `${path} is gone: take it off the list`)

@@ -37,6 +37,7 @@ const Quota = Type.Integer({ description: `${unlimited} if there is no quota`, e
 
 export const getInfo = contract({
   id: 'getInfo',
+  client: 'account.info',
   needs: 'read_only',
   method: 'GET',
   url: '/open/info',
@@ -136,6 +137,7 @@ const operator = { auth: 'operator', shape: 'full', tag: 'Operator: accounts' } 
 export const createAccount = contract({
   ...operator,
   id: 'createAccount',
+  client: 'accounts.create',
   method: 'POST',
   url: '/operator/accounts',
   summary: 'Create an account',
@@ -161,6 +163,7 @@ export const createAccount = contract({
 export const listAccounts = contract({
   ...operator,
   id: 'listAccounts',
+  client: 'accounts.list',
   method: 'GET',
   url: '/operator/accounts',
   summary: 'List accounts, the oldest first; all of them without paging parameters',
@@ -184,6 +187,7 @@ export const listAccounts = contract({
 export const getAccount = contract({
   ...operator,
   id: 'getAccount',
+  client: 'accounts.get',
   method: 'GET',
   url: '/operator/accounts/:account_uuid',
   summary: 'One account',
@@ -198,6 +202,7 @@ export const getAccount = contract({
 export const changeAccount = contract({
   ...operator,
   id: 'changeAccount',
+  client: 'accounts.update',
   method: 'PATCH',
   url: '/operator/accounts/:account_uuid',
   summary: 'Change an account: its name, limits, whether it is blocked, whether it may send to the US',
@@ -240,6 +245,7 @@ const Count = (description: string) => Type.Integer({ description })
 export const closeAccount = contract({
   ...operator,
   id: 'closeAccount',
+  client: 'accounts.close',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/close',
   summary: 'Close an account permanently: ends its keys, tokens, webhooks, channels and numbers, and keeps its records',
@@ -325,6 +331,7 @@ const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 
 export const createKey = contract({
   ...operator,
   id: 'createKey',
+  client: 'keys.create',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/keys',
   summary: 'Create an API key; only this response shows it',
@@ -342,6 +349,7 @@ export const createKey = contract({
 export const listKeys = contract({
   ...operator,
   id: 'listKeys',
+  client: 'keys.list',
   method: 'GET',
   url: '/operator/accounts/:account_uuid/keys',
   summary: 'API keys of an account that are not revoked',
@@ -356,6 +364,7 @@ export const listKeys = contract({
 export const revokeKey = contract({
   ...operator,
   id: 'revokeKey',
+  client: 'keys.revoke',
   method: 'DELETE',
   url: '/operator/accounts/:account_uuid/keys/:key_uuid',
   summary: 'Revoke an API key; every process refuses it within a second',
@@ -372,6 +381,7 @@ const ownKeys = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Accoun
 export const listOwnKeys = contract({
   ...ownKeys,
   id: 'listOwnKeys',
+  client: 'keys.list',
   method: 'GET',
   url: '/open/keys',
   summary: 'API keys of the account that are not revoked',
@@ -393,6 +403,7 @@ export const listOwnKeys = contract({
 export const createOwnKey = contract({
   ...ownKeys,
   id: 'createOwnKey',
+  client: 'keys.create',
   audited: true,
   method: 'POST',
   url: '/open/keys',
@@ -413,6 +424,7 @@ export const createOwnKey = contract({
 export const revokeOwnKey = contract({
   ...ownKeys,
   id: 'revokeOwnKey',
+  client: 'keys.revoke',
   audited: true,
   method: 'DELETE',
   url: '/open/keys/:key_uuid',

@@ -62,6 +62,7 @@ export const listAudit = contract({
   shape: 'full',
   tag: 'Operator: audit',
   id: 'listAudit',
+  client: 'audit.list',
   method: 'GET',
   url: '/operator/audit',
   summary: 'List all acts of operators, and changing acts of accounts, newest first',
@@ -89,6 +90,7 @@ export const listOwnAudit = contract({
   shape: 'full',
   tag: 'Audit',
   id: 'listOwnAudit',
+  client: 'audit.list',
   method: 'GET',
   url: '/open/audit',
   summary: 'List acts on the account by its own keys and by operators (without their keys), newest first',
@@ -102,9 +104,10 @@ export const listOwnAudit = contract({
     ...filters,
   }),
   status: 200,
-  reply: Named(
-    'OwnAuditEntry',
-    Ok({ count: pageReply.count, acts: Type.Array(Type.Object(act)), next_cursor: pageReply.next_cursor }),
-  ),
+  reply: Ok({
+    count: pageReply.count,
+    acts: Type.Array(Named('OwnAuditEntry', Type.Object(act))),
+    next_cursor: pageReply.next_cursor,
+  }),
   errors: {},
 })

@@ -52,6 +52,7 @@ const unknown = 'No such caller ID of the account'
 export const listCallerIds = contract({
   ...account,
   id: 'listCallerIds',
+  client: 'callerIds.list',
   needs: 'read_only',
   method: 'GET',
   url: '/open/voip/caller-ids',
@@ -71,6 +72,7 @@ export const listCallerIds = contract({
 export const createCallerId = contract({
   ...account,
   id: 'createCallerId',
+  client: 'callerIds.create',
   audited: true,
   needs: 'numbers',
   method: 'POST',
@@ -135,6 +137,7 @@ export const createCallerId = contract({
 export const verifyCallerId = contract({
   ...account,
   id: 'verifyCallerId',
+  client: 'callerIds.verify',
   audited: true,
   needs: 'numbers',
   method: 'POST',
@@ -158,6 +161,7 @@ export const verifyCallerId = contract({
 export const deleteCallerId = contract({
   ...account,
   id: 'deleteCallerId',
+  client: 'callerIds.delete',
   audited: true,
   needs: 'numbers',
   method: 'DELETE',

@@ -7,6 +7,7 @@ const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 export const estimateCallPrice = contract({
   ...account,
   id: 'estimateCallPrice',
+  client: 'calls.estimatePrice',
   needs: 'inbox',
   method: 'GET',
   url: '/open/voip/estimated-call-price/:number',
@@ -88,6 +89,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const getCallHistory = contract({
   ...account,
   id: 'getCallHistory',
+  client: 'calls.list',
   needs: 'read_only',
   method: 'GET',
   url: '/open/voip/call-history',
@@ -118,6 +120,7 @@ export const getCallHistory = contract({
 export const getCall = contract({
   ...account,
   id: 'getCall',
+  client: 'calls.get',
   needs: 'read_only',
   method: 'GET',
   url: '/open/voip/call/:call_uuid',
@@ -157,6 +160,7 @@ const Timeline = Type.Array(
 export const getCallTimeline = contract({
   ...account,
   id: 'getCallTimeline',
+  client: 'calls.timeline',
   needs: 'read_only',
   method: 'GET',
   url: '/open/voip/call/:call_uuid/timeline',
@@ -173,6 +177,7 @@ export const getCallTimelineOfAccount = contract({
   shape: 'full',
   tag: 'Operator: calls',
   id: 'getCallTimelineOfAccount',
+  client: 'calls.timeline',
   method: 'GET',
   url: '/operator/accounts/:account_uuid/calls/:call_uuid/timeline',
   summary: 'Timeline of a call of an account, with the addresses of trunks',
@@ -189,6 +194,7 @@ export const listOpenCalls = contract({
   shape: 'full',
   tag: 'Operator: calls',
   id: 'listOpenCalls',
+  client: 'calls.list',
   method: 'GET',
   url: '/operator/calls',
   summary: 'Current calls of all accounts, newest first',
@@ -205,6 +211,7 @@ export const hangUpCall = contract({
   shape: 'full',
   tag: 'Operator: calls',
   id: 'hangUpCall',
+  client: 'calls.hangUp',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/calls/:call_uuid/hangup',
   summary: 'End a current call within a second, in whichever process it runs, with the end_reason operator',
@@ -267,6 +274,7 @@ const limited = {
 export const getCallLimits = contract({
   ...limited,
   id: 'getCallLimits',
+  client: 'callLimits.get',
   method: 'GET',
   summary: 'Call limits of an account',
   description: 'The reply shows the limits of the account and the defaults that replace absent ones.',
@@ -276,6 +284,7 @@ export const getCallLimits = contract({
 export const changeCallLimits = contract({
   ...limited,
   id: 'changeCallLimits',
+  client: 'callLimits.update',
   method: 'PATCH',
   summary: 'Change call limits of an account; absent fields stay unchanged',
   description: 'New limits apply to new calls; current calls continue.',
@@ -288,6 +297,7 @@ export const checkTrunk = contract({
   shape: 'full',
   tag: 'Operator: calls',
   id: 'checkTrunk',
+  client: 'trunks.check',
   method: 'POST',
   waits: true,
   url: '/operator/trunks/:trunk_name/check',

@@ -88,6 +88,7 @@ const settingsErrors = { conflict: 'Another connection has this name' }
 export const createConnection = contract({
   ...operator,
   id: 'createConnection',
+  client: 'connections.create',
   method: 'POST',
   url: '/operator/connections',
   summary: 'Connect a carrier or a supplier of numbers; it takes effect at once',
@@ -105,6 +106,7 @@ export const createConnection = contract({
 export const listConnections = contract({
   ...operator,
   id: 'listConnections',
+  client: 'connections.list',
   method: 'GET',
   url: '/operator/connections',
   summary: 'Connections with their live state',
@@ -122,6 +124,7 @@ export const listConnections = contract({
 export const getConnection = contract({
   ...operator,
   id: 'getConnection',
+  client: 'connections.get',
   method: 'GET',
   url: '/operator/connections/:connection_uuid',
   summary: 'One connection with its live state',
@@ -137,6 +140,7 @@ export const getConnection = contract({
 export const changeConnection = contract({
   ...operator,
   id: 'changeConnection',
+  client: 'connections.update',
   method: 'PATCH',
   url: '/operator/connections/:connection_uuid',
   summary: 'Change a connection; omitted settings stay, and null clears an optional one',
@@ -165,6 +169,7 @@ export const changeConnection = contract({
 export const deleteConnection = contract({
   ...operator,
   id: 'deleteConnection',
+  client: 'connections.delete',
   method: 'DELETE',
   url: '/operator/connections/:connection_uuid',
   summary: 'Disconnect and delete a connection',
@@ -183,6 +188,7 @@ export const deleteConnection = contract({
 export const testConnection = contract({
   ...operator,
   id: 'testConnection',
+  client: 'connections.test',
   method: 'POST',
   waits: true,
   url: '/operator/connections/:connection_uuid/test',

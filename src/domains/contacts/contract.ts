@@ -100,6 +100,7 @@ const more = {
 export const createContact = contract({
   ...open,
   id: 'createContact',
+  client: 'contacts.create',
   needs: 'inbox',
   method: 'POST',
   url: '/open/contacts',
@@ -122,6 +123,7 @@ export const createContact = contract({
 export const updateContact = contract({
   ...open,
   id: 'updateContact',
+  client: 'contacts.update',
   needs: 'inbox',
   method: 'PUT',
   url: '/open/contacts/:contact_uuid',
@@ -153,6 +155,7 @@ const perPage = { results_per_page: page(''), per_page: page('results_per_page')
 export const listContacts = contract({
   ...open,
   id: 'listContacts',
+  client: 'contacts.list',
   needs: 'inbox',
   method: 'GET',
   url: '/open/contacts',
@@ -185,6 +188,7 @@ const Query = (description: string) =>
 export const searchContacts = contract({
   ...open,
   id: 'searchContacts',
+  client: 'contacts.search',
   needs: 'inbox',
   method: 'GET',
   url: '/open/contacts/search',
@@ -207,6 +211,7 @@ export const searchContacts = contract({
 export const getContact = contract({
   ...open,
   id: 'getContact',
+  client: 'contacts.get',
   needs: 'inbox',
   method: 'GET',
   url: '/open/contacts/:contact_uuid',
@@ -221,6 +226,7 @@ export const getContact = contract({
 export const deleteContact = contract({
   ...open,
   id: 'deleteContact',
+  client: 'contacts.delete',
   needs: 'inbox',
   method: 'DELETE',
   url: '/open/contacts/:contact_uuid',

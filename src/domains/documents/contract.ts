@@ -23,6 +23,7 @@ const Document = Named(
 export const uploadDocument = contract({
   ...open,
   id: 'uploadDocument',
+  client: 'documents.upload',
   needs: 'numbers',
   method: 'POST',
   url: '/open/numbers/documents',
@@ -51,6 +52,7 @@ export const uploadDocument = contract({
 export const listDocuments = contract({
   ...open,
   id: 'listDocuments',
+  client: 'documents.list',
   needs: 'numbers',
   method: 'GET',
   url: '/open/numbers/documents',
@@ -70,6 +72,7 @@ export const listDocuments = contract({
 export const getDocument = contract({
   ...open,
   id: 'getDocument',
+  client: 'documents.get',
   needs: 'numbers',
   method: 'GET',
   url: '/open/numbers/documents/:document_uuid',
@@ -84,6 +87,7 @@ export const getDocument = contract({
 export const getDocumentContent = contract({
   ...open,
   id: 'getDocumentContent',
+  client: 'documents.content',
   needs: 'numbers',
   method: 'GET',
   url: '/open/numbers/documents/:document_uuid/content',
@@ -98,6 +102,7 @@ export const getDocumentContent = contract({
 export const deleteDocument = contract({
   ...open,
   id: 'deleteDocument',
+  client: 'documents.delete',
   audited: true,
   needs: 'numbers',
   method: 'DELETE',

@@ -30,6 +30,7 @@ const Amount = Type.Unsafe<string | number>({
 export const creditAccount = contract({
   ...operator,
   id: 'creditAccount',
+  client: 'accounts.credit',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/credit',
   summary: 'Add money to the balance of an account',
@@ -49,6 +50,7 @@ export const creditAccount = contract({
 export const debitAccount = contract({
   ...operator,
   id: 'debitAccount',
+  client: 'accounts.debit',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/debit',
   summary: 'Debit the balance of an account, for example after a returned payment',
@@ -69,6 +71,7 @@ export const debitAccount = contract({
 export const correctBalance = contract({
   ...operator,
   id: 'correctBalance',
+  client: 'accounts.correct',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/corrections',
   summary: 'Correct the balance of an account, up or down, for example after a wrong charge',
@@ -99,6 +102,7 @@ const transferColumns = {
 export const getLedger = contract({
   ...operator,
   id: 'getLedger',
+  client: 'accounts.ledger',
   method: 'GET',
   url: '/operator/accounts/:account_uuid/ledger',
   summary: 'List the transfers into and out of the balance of an account, newest first',
@@ -157,6 +161,7 @@ export const getLedger = contract({
 export const listHolds = contract({
   ...operator,
   id: 'listHolds',
+  client: 'accounts.holds',
   method: 'GET',
   url: '/operator/accounts/:account_uuid/holds',
   summary: 'List money held for pending operations, such as calls, oldest first',

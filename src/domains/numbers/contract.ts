@@ -39,6 +39,7 @@ const unknownGroup = 'There is no such number group'
 export const listCountries = contract({
   ...read,
   id: 'listNumberCountries',
+  client: 'numbers.countries',
   url: '/open/numbers/countries',
   summary: 'Countries that have numbers, with the types on offer',
   description: 'The list shows only countries whose numbers can be bought here.',
@@ -64,6 +65,7 @@ export const listCountries = contract({
 export const listRegions = contract({
   ...read,
   id: 'listNumberRegions',
+  client: 'numbers.regions',
   url: '/open/numbers/regions',
   summary: 'Regions of a country: US, CA and GB have some',
   description: 'Use the id of a region to filter cities and groups.',
@@ -86,6 +88,7 @@ export const listRegions = contract({
 export const listCities = contract({
   ...read,
   id: 'listNumberCities',
+  client: 'numbers.cities',
   url: '/open/numbers/cities',
   summary: 'Cities of a country, or of one of its regions, that have numbers',
   description: 'Cities are found by the beginning of any word of their name, with or without accents.',
@@ -105,6 +108,7 @@ export const listCities = contract({
 export const listTypes = contract({
   ...read,
   id: 'listNumberTypes',
+  client: 'numbers.types',
   url: '/open/numbers/did-types',
   summary: 'Types of numbers',
   description: 'Use the name of a type to filter groups and requirements.',
@@ -121,6 +125,7 @@ export const listTypes = contract({
 export const listRequirements = contract({
   ...read,
   id: 'listNumberRequirements',
+  client: 'numbers.requirements',
   url: '/open/numbers/requirements',
   summary: 'Requirements of the country’s regulator for owners of a number',
   description: 'Each requirement states the kind of answer and the documents that the regulator accepts.',
@@ -137,6 +142,7 @@ export const listRequirements = contract({
 export const listGroups = contract({
   ...read,
   id: 'listNumberGroups',
+  client: 'numbers.groups',
   url: '/open/numbers/groups',
   summary: 'Groups of numbers by country, region, city, prefix and type',
   description:
@@ -166,6 +172,7 @@ export const listGroups = contract({
 export const listAvailable = contract({
   ...read,
   id: 'listAvailableNumbers',
+  client: 'numbers.available',
   url: '/open/numbers/available',
   summary: 'Free numbers of a group that supports number selection',
   description:
@@ -210,6 +217,7 @@ export const listAvailable = contract({
 export const reserveNumber = contract({
   ...change,
   id: 'reserveNumber',
+  client: 'reservations.create',
   method: 'POST',
   url: '/open/numbers/reservations',
   summary: 'Reserve a number for a limited time: the given one, or any free one of the group',
@@ -241,6 +249,7 @@ export const reserveNumber = contract({
 export const listReservations = contract({
   ...read,
   id: 'listReservations',
+  client: 'reservations.list',
   url: '/open/numbers/reservations',
   summary: 'Active reservations of the account',
   description: 'An expired reservation leaves the list at once.',
@@ -256,6 +265,7 @@ export const listReservations = contract({
 export const cancelReservation = contract({
   ...change,
   id: 'cancelReservation',
+  client: 'reservations.cancel',
   method: 'DELETE',
   url: '/open/numbers/reservations/:reservation_uuid',
   summary: 'Cancel a reservation',
@@ -270,6 +280,7 @@ export const cancelReservation = contract({
 export const purchaseNumber = contract({
   ...audited,
   id: 'purchaseNumber',
+  client: 'numbers.purchase',
   method: 'POST',
   url: '/open/numbers/purchase',
   summary:
@@ -311,6 +322,7 @@ const numberParams = Type.Object({ virtual_number_uuid: Id('DID') })
 export const listVirtualNumbers = contract({
   ...read,
   id: 'listVirtualNumbers',
+  client: 'numbers.list',
   url: '/open/voip/virtual-numbers',
   summary: 'The numbers of the account',
   description: 'Released numbers are not listed. Filter and page by the query parameters.',
@@ -329,6 +341,7 @@ export const listVirtualNumbers = contract({
 export const getVirtualNumber = contract({
   ...read,
   id: 'getVirtualNumber',
+  client: 'numbers.get',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',
   summary: 'One number of the account',
   description: 'The reply includes the state of the number, its renewal and its settings.',
@@ -341,6 +354,7 @@ export const getVirtualNumber = contract({
 export const changeVirtualNumber = contract({
   ...audited,
   id: 'changeVirtualNumber',
+  client: 'numbers.update',
   method: 'PUT',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',
   summary: 'Change a number: its name, recording, time zone, and the user whose browser rings',
@@ -364,6 +378,7 @@ export const deleteVirtualNumber = contract({
   ...audited,
   shape: 'brief',
   id: 'deleteVirtualNumber',
+  client: 'numbers.release',
   method: 'DELETE',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',
   summary: 'Release a number at once, without refund',

@@ -12,6 +12,7 @@ const Role = Enum(['operator', 'observer'], {
 export const createOperatorKey = contract({
   ...operator,
   id: 'createOperatorKey',
+  client: 'operatorKeys.create',
   method: 'POST',
   url: '/operator/keys',
   summary: 'Create an operator key; only this response shows it',
@@ -32,6 +33,7 @@ export const createOperatorKey = contract({
 export const listOperatorKeys = contract({
   ...operator,
   id: 'listOperatorKeys',
+  client: 'operatorKeys.list',
   method: 'GET',
   url: '/operator/keys',
   summary: 'List the operator keys that are not revoked',
@@ -59,6 +61,7 @@ export const listOperatorKeys = contract({
 export const revokeOperatorKey = contract({
   ...operator,
   id: 'revokeOperatorKey',
+  client: 'operatorKeys.revoke',
   method: 'DELETE',
   url: '/operator/keys/:key_uuid',
   summary: 'Revoke another operator key; every process refuses it within a second',

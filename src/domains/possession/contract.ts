@@ -19,6 +19,7 @@ const NumberGrant = Named(
 export const createNumberGrant = contract({
   ...operator,
   id: 'createNumberGrant',
+  client: 'numberGrants.create',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/number-grants',
   summary: 'Vouch that a number belongs to an account: the account may call and send messages from that number',
@@ -42,6 +43,7 @@ export const createNumberGrant = contract({
 export const listNumberGrants = contract({
   ...operator,
   id: 'listNumberGrants',
+  client: 'numberGrants.list',
   method: 'GET',
   url: '/operator/accounts/:account_uuid/number-grants',
   summary: 'The numbers that the operator granted to an account, ordered by number',
@@ -56,6 +58,7 @@ export const listNumberGrants = contract({
 export const deleteNumberGrant = contract({
   ...operator,
   id: 'deleteNumberGrant',
+  client: 'numberGrants.delete',
   method: 'DELETE',
   url: '/operator/accounts/:account_uuid/number-grants/:phone_number',
   summary: 'Withdraw a grant; a channel without another proof is deleted',

@@ -19,6 +19,7 @@ const Price = Named('Price', Type.Object({ kind: Kind, prefix: Prefix, price: Ty
 export const listPrices = contract({
   ...operator,
   id: 'listPrices',
+  client: 'prices.list',
   method: 'GET',
   url: '/operator/prices',
   summary: 'List prices, including future ones; all of them without paging parameters',
@@ -37,6 +38,7 @@ export const listPrices = contract({
 export const setPrices = contract({
   ...operator,
   id: 'setPrices',
+  client: 'prices.set',
   method: 'PUT',
   url: '/operator/prices',
   summary: 'Set prices by kind, prefix and effective date; other prices do not change',
@@ -64,6 +66,7 @@ export const setPrices = contract({
 export const deletePrice = contract({
   ...operator,
   id: 'deletePrice',
+  client: 'prices.delete',
   method: 'DELETE',
   url: '/operator/prices',
   summary: 'Delete one price by kind, prefix and effective date; the previous price applies again',
@@ -94,6 +97,7 @@ export const deletePrice = contract({
 export const importPrices = contract({
   ...operator,
   id: 'importPrices',
+  client: 'prices.import',
   method: 'POST',
   url: '/operator/prices/import',
   summary:

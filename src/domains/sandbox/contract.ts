@@ -59,6 +59,7 @@ const Call = Named(
 export const getHandset = contract({
   ...sandbox,
   id: 'getHandset',
+  client: 'handsets.get',
   needs: 'develop',
   method: 'GET',
   url: '/sandbox/handsets/:number',
@@ -79,6 +80,7 @@ export const getHandset = contract({
 export const setHandset = contract({
   ...sandbox,
   id: 'setHandset',
+  client: 'handsets.set',
   needs: 'develop',
   method: 'PUT',
   url: '/sandbox/handsets/:number',
@@ -128,6 +130,7 @@ export const setHandset = contract({
 export const sendFromHandset = contract({
   ...sandbox,
   id: 'sendFromHandset',
+  client: 'handsets.sendSms',
   needs: 'develop',
   method: 'POST',
   url: '/sandbox/handsets/:number/sms',
@@ -149,6 +152,7 @@ const ownCalls = { ...sandbox, method: 'POST', status: 202 } as const
 export const callFromHandset = contract({
   ...ownCalls,
   id: 'callFromHandset',
+  client: 'handsets.call',
   needs: 'develop',
   url: '/sandbox/handsets/:number/calls',
   summary: 'The handset calls a number through the trunk, with its tone',
@@ -180,6 +184,7 @@ export const callFromHandset = contract({
 export const pressOnHandset = contract({
   ...ownCalls,
   id: 'pressOnHandset',
+  client: 'handsets.pressKeys',
   needs: 'develop',
   url: '/sandbox/handsets/:number/calls/:call_id/keys',
   summary: 'The handset presses keys in a call: telephone-events of RFC 4733, 100 ms each and 50 ms apart',
@@ -193,6 +198,7 @@ export const pressOnHandset = contract({
 export const hangUpFromHandset = contract({
   ...ownCalls,
   id: 'hangUpFromHandset',
+  client: 'handsets.hangUp',
   needs: 'develop',
   url: '/sandbox/handsets/:number/calls/:call_id/hang-up',
   summary: 'The handset hangs up, or rejects a call that rings',
@@ -205,6 +211,7 @@ export const hangUpFromHandset = contract({
 export const moveClock = contract({
   ...sandbox,
   id: 'moveClock',
+  client: 'clock.move',
   needs: 'develop',
   method: 'POST',
   url: '/sandbox/clock',

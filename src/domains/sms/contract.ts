@@ -72,6 +72,7 @@ const refusedDestination = 'A number is not E.164, to_number is in the US (a2p_u
 export const sendSms = contract({
   ...sms,
   id: 'sendSms',
+  client: 'sms.send',
   needs: 'inbox',
   method: 'POST',
   url: '/open/sms/send',
@@ -106,6 +107,7 @@ export const sendSms = contract({
 export const previewSms = contract({
   ...sms,
   id: 'previewSms',
+  client: 'sms.preview',
   needs: 'inbox',
   method: 'POST',
   url: '/open/sms/preview',
@@ -132,6 +134,7 @@ const unknownChannel = 'The channel does not exist or is not the account’s'
 export const listSmsChannels = contract({
   ...sms,
   id: 'listSmsChannels',
+  client: 'sms.channels',
   needs: 'read_only',
   method: 'GET',
   url: '/open/sms/channels',
@@ -146,6 +149,7 @@ export const listSmsChannels = contract({
 export const getSmsChannel = contract({
   ...sms,
   id: 'getSmsChannel',
+  client: 'sms.channel',
   needs: 'read_only',
   method: 'GET',
   url: '/open/sms/channel/:channel_uuid',
@@ -160,6 +164,7 @@ export const getSmsChannel = contract({
 export const getSmsThread = contract({
   ...sms,
   id: 'getSmsThread',
+  client: 'sms.thread',
   needs: 'inbox',
   method: 'GET',
   url: '/open/sms/messages/:channel_uuid/:contact_number',
@@ -208,6 +213,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const listSmsMessages = contract({
   ...sms,
   id: 'listSmsMessages',
+  client: 'sms.list',
   needs: 'inbox',
   method: 'GET',
   url: '/open/sms/messages',
@@ -237,6 +243,7 @@ export const listSmsMessages = contract({
 export const getSmsMessage = contract({
   ...sms,
   id: 'getSmsMessage',
+  client: 'sms.get',
   needs: 'inbox',
   method: 'GET',
   url: '/open/sms/message/:message_uuid',
@@ -253,6 +260,7 @@ export const getSmsMessage = contract({
 export const cancelSms = contract({
   ...sms,
   id: 'cancelSms',
+  client: 'sms.cancel',
   needs: 'inbox',
   method: 'DELETE',
   url: '/open/sms/message/:message_uuid',
@@ -287,6 +295,7 @@ export const inspectMessage = contract({
   shape: 'full',
   tag: 'Operator: messages',
   id: 'inspectMessage',
+  client: 'messages.inspect',
   method: 'GET',
   url: '/operator/messages/:message_uuid',
   summary: 'Show the route of any account’s SMS: candidates, parts and carrier responses',

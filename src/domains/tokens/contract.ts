@@ -4,6 +4,7 @@ import { Enum, Id, Named, Ok, Time } from '../../platform/http/schema.ts'
 
 export const mintToken = contract({
   id: 'mintToken',
+  client: 'voice.createToken',
   needs: 'inbox',
   method: 'POST',
   url: '/open/sdk/access-token',
@@ -40,6 +41,7 @@ export const mintToken = contract({
 
 export const revokeTokens = contract({
   id: 'revokeTokens',
+  client: 'voice.revokeTokens',
   audited: true,
   needs: 'inbox',
   method: 'POST',
@@ -84,6 +86,7 @@ const operator = { auth: 'operator', shape: 'full', tag: 'Operator: signing keys
 export const listSigningKeys = contract({
   ...operator,
   id: 'listSigningKeys',
+  client: 'signingKeys.list',
   method: 'GET',
   url: '/operator/signing-keys',
   summary: 'List the keys that sign voice tokens, newest first',
@@ -97,6 +100,7 @@ export const listSigningKeys = contract({
 export const rotateSigningKey = contract({
   ...operator,
   id: 'rotateSigningKey',
+  client: 'signingKeys.rotate',
   method: 'POST',
   url: '/operator/signing-keys',
   summary: 'Rotate the signing key; tokens of older keys remain valid until they expire',

@@ -4,6 +4,7 @@ import { Enum, FreeText, Id, Named, Ok, pageFields, pagingQuery, Time } from '..
 
 export const listActiveUsers = contract({
   id: 'listActiveUsers',
+  client: 'users.list',
   needs: 'inbox',
   method: 'GET',
   url: '/open/users',
@@ -50,6 +51,7 @@ const accountParams = Type.Object({ account_uuid: Id('ACC') })
 export const createUser = contract({
   ...operator,
   id: 'createUser',
+  client: 'users.create',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/users',
   summary: 'Create a user of an account',
@@ -71,6 +73,7 @@ export const createUser = contract({
 export const listUsers = contract({
   ...operator,
   id: 'listUsers',
+  client: 'users.list',
   method: 'GET',
   url: '/operator/accounts/:account_uuid/users',
   summary: 'List the users of an account, of every status',
@@ -86,6 +89,7 @@ export const listUsers = contract({
 export const changeUser = contract({
   ...operator,
   id: 'changeUser',
+  client: 'users.update',
   method: 'PATCH',
   url: '/operator/users/:user_uuid',
   summary: 'Change a user: names, e-mail address, status',

@@ -53,6 +53,7 @@ const disabled = 'The webhook is disabled (webhook_disabled), or the Idempotency
 export const subscribeWebhook = contract({
   ...audited,
   id: 'subscribeWebhook',
+  client: 'webhooks.subscribe',
   method: 'POST',
   url: '/open/webhooks/subscribe/:event_name',
   summary: 'Subscribe to an event on a channel',
@@ -105,6 +106,7 @@ export const subscribeWebhook = contract({
 export const listWebhooks = contract({
   ...webhooks,
   id: 'listWebhooks',
+  client: 'webhooks.list',
   method: 'GET',
   url: '/open/webhooks',
   summary: 'The enabled webhooks of the account',
@@ -117,6 +119,7 @@ export const listWebhooks = contract({
 export const listChannelWebhooks = contract({
   ...webhooks,
   id: 'listChannelWebhooks',
+  client: 'webhooks.listOfChannel',
   method: 'GET',
   url: '/open/webhooks/channel/:channel_uuid',
   summary: 'The enabled webhooks of a channel',
@@ -130,6 +133,7 @@ export const listChannelWebhooks = contract({
 export const getWebhook = contract({
   ...webhooks,
   id: 'getWebhook',
+  client: 'webhooks.get',
   method: 'GET',
   url: '/open/webhooks/:webhook_uuid',
   summary: 'One webhook, enabled or not, and the health of its receiver',
@@ -154,6 +158,7 @@ export const getWebhook = contract({
 export const changeWebhook = contract({
   ...audited,
   id: 'changeWebhook',
+  client: 'webhooks.update',
   method: 'PUT',
   url: '/open/webhooks/:webhook_uuid',
   summary: 'Change the address of a webhook, pause it, or enable it again',
@@ -185,6 +190,7 @@ export const changeWebhook = contract({
 export const deleteWebhook = contract({
   ...audited,
   id: 'deleteWebhook',
+  client: 'webhooks.delete',
   method: 'DELETE',
   url: '/open/webhooks/:webhook_uuid',
   summary: 'Unsubscribe',
@@ -200,6 +206,7 @@ export const deleteWebhook = contract({
 export const rotateWebhookSecret = contract({
   ...audited,
   id: 'rotateWebhookSecret',
+  client: 'webhooks.rotateSecret',
   method: 'POST',
   url: '/open/webhooks/:webhook_uuid/rotate-secret',
   summary: 'Create a new signing secret; the previous one also signs for 24 hours',
@@ -237,6 +244,7 @@ const Delivery = Named(
 export const listDeliveries = contract({
   ...webhooks,
   id: 'listDeliveries',
+  client: 'webhooks.deliveries',
   method: 'GET',
   url: '/open/webhooks/:webhook_uuid/deliveries',
   summary: 'Deliveries of a webhook, newest first, with each attempt and its response',
@@ -260,6 +268,7 @@ export const listDeliveries = contract({
 export const testWebhook = contract({
   ...webhooks,
   id: 'testWebhook',
+  client: 'webhooks.test',
   method: 'POST',
   url: '/open/webhooks/:webhook_uuid/test',
   summary:
@@ -277,6 +286,7 @@ export const testWebhook = contract({
 export const redeliver = contract({
   ...webhooks,
   id: 'redeliver',
+  client: 'webhooks.redeliver',
   method: 'POST',
   url: '/open/webhooks/deliveries/:delivery_id/redeliver',
   summary: 'Send an event again with its original webhook-id',
@@ -290,6 +300,7 @@ export const redeliver = contract({
 export const replayWebhook = contract({
   ...webhooks,
   id: 'replayWebhook',
+  client: 'webhooks.replay',
   method: 'POST',
   url: '/open/webhooks/:webhook_uuid/replay',
   summary: 'Send the events of a time window again, in order, with their original webhook-ids',
@@ -313,6 +324,7 @@ export const replayWebhook = contract({
 
 export const showWebhooks = contract({
   id: 'showWebhooks',
+  client: 'webhooks.list',
   auth: 'operator',
   shape: 'full',
   tag: 'Webhooks',

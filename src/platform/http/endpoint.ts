@@ -11,10 +11,12 @@ import type { ProblemName, Shape } from './problem.ts'
  *  read it. */
 export type Contract = ContractFields & ContractAuth
 
-/** Kind of credential of the request, and the scope that it needs. `voice`: token of a user's voice client. */
+/** Kind of credential of the request, and the scope that it needs. `voice`: token of a user's voice client.
+ *  `client`: name of the method in @trunkline/client, such as `sms.send`. */
 type ContractAuth =
-  | { readonly auth: 'account'; readonly needs: Capability }
-  | { readonly auth: 'operator' | 'voice' | 'none'; readonly needs?: never }
+  | { readonly auth: 'account'; readonly needs: Capability; readonly client: string }
+  | { readonly auth: 'operator'; readonly needs?: never; readonly client: string }
+  | { readonly auth: 'voice' | 'none'; readonly needs?: never; readonly client?: never }
 
 type ContractFields = {
   /** Name of the operation: a verb and a noun. */

@@ -18,6 +18,7 @@ const BadLines = Type.Array(
 export const importContacts = contract({
   ...open,
   id: 'importContacts',
+  client: 'contacts.import',
   needs: 'inbox',
   method: 'POST',
   url: '/open/contacts/import',
@@ -74,6 +75,7 @@ export const importContacts = contract({
 export const exportContacts = contract({
   ...open,
   id: 'exportContacts',
+  client: 'contacts.export',
   needs: 'inbox',
   method: 'GET',
   url: '/open/contacts/export',

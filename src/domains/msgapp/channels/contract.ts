@@ -38,6 +38,7 @@ const Channel = Named(
 export const listChannels = contract({
   ...common,
   id: 'listMsgappNumbers',
+  client: 'channels.list',
   needs: 'read_only',
   method: 'GET',
   url: '/open/msgapp/get-numbers',
@@ -60,6 +61,7 @@ export const listChannels = contract({
 export const createChannel = contract({
   ...common,
   id: 'createMsgappChannel',
+  client: 'channels.create',
   audited: true,
   needs: 'numbers',
   method: 'POST',
@@ -118,6 +120,7 @@ const Abilities = Named(
 export const getChannel = contract({
   ...common,
   id: 'getMsgappChannel',
+  client: 'channels.get',
   needs: 'read_only',
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid',
@@ -138,6 +141,7 @@ const Pairing = {
 export const getChannelStatus = contract({
   ...common,
   id: 'getMsgappChannelStatus',
+  client: 'channels.status',
   needs: 'read_only',
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid/status',
@@ -177,6 +181,7 @@ export const getChannelStatus = contract({
 export const getChannelQr = contract({
   ...common,
   id: 'getMsgappChannelQrCode',
+  client: 'channels.qrCode',
   needs: 'numbers',
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid/qr-code',
@@ -192,6 +197,7 @@ export const getChannelQr = contract({
 export const connectChannel = contract({
   ...common,
   id: 'connectMsgappChannel',
+  client: 'channels.connect',
   needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/channel/:channel_uuid/connect',
@@ -207,6 +213,7 @@ export const connectChannel = contract({
 export const disconnectChannel = contract({
   ...common,
   id: 'disconnectMsgappChannel',
+  client: 'channels.disconnect',
   needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/channel/:channel_uuid/disconnect',
@@ -221,6 +228,7 @@ export const disconnectChannel = contract({
 export const deleteChannel = contract({
   ...common,
   id: 'deleteMsgappChannel',
+  client: 'channels.delete',
   audited: true,
   needs: 'numbers',
   method: 'DELETE',

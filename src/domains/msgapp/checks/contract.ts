@@ -94,6 +94,7 @@ const limits = {
 export const checkNumber = contract({
   ...checks,
   id: 'checkNumber',
+  client: 'msgapp.checkNumber',
   needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/check-number/:your_number/:number_to_check',
@@ -139,6 +140,7 @@ const Batch = Named(
 export const checkNumbers = contract({
   ...checks,
   id: 'checkNumbers',
+  client: 'msgapp.checkNumbers',
   needs: 'inbox',
   method: 'POST',
   url: '/open/msgapp/check-numbers',
@@ -157,6 +159,7 @@ export const checkNumbers = contract({
 export const getCheckBatch = contract({
   ...checks,
   id: 'getCheckBatch',
+  client: 'msgapp.getCheckBatch',
   needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/check-numbers/:batch_uuid',

@@ -8,6 +8,7 @@ const operator = { auth: 'operator', shape: 'full', tag: 'Operator: messaging ap
 export const listDeadLetters = contract({
   ...operator,
   id: 'listSetAside',
+  client: 'deadLetters.list',
   method: 'GET',
   url: '/operator/set-aside',
   summary:
@@ -42,6 +43,7 @@ export const listDeadLetters = contract({
 export const retryDeadLetter = contract({
   ...operator,
   id: 'retrySetAside',
+  client: 'deadLetters.retry',
   method: 'POST',
   url: '/operator/set-aside/:uuid/retry',
   summary: 'Retry a dead letter after its cause is fixed',

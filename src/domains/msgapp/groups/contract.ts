@@ -62,6 +62,7 @@ const networkCodes = {
 export const createGroup = contract({
   ...groups,
   id: 'createGroup',
+  client: 'groups.create',
   needs: 'inbox',
   method: 'POST',
   url: '/open/msgapp/group/create',
@@ -91,6 +92,7 @@ export const createGroup = contract({
 export const listGroups = contract({
   ...groups,
   id: 'listGroups',
+  client: 'groups.list',
   needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/groups/:number',
@@ -109,6 +111,7 @@ const missing = { notFound: 'The account has no such group' }
 export const getGroup = contract({
   ...groups,
   id: 'getGroup',
+  client: 'groups.get',
   needs: 'inbox',
   method: 'GET',
   url: '/open/msgapp/group/:group_uuid',
@@ -138,6 +141,7 @@ const members = {
 export const addParticipant = contract({
   ...members,
   id: 'addParticipant',
+  client: 'groups.addParticipant',
   needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/add-participant',
   summary: 'Add people to a group, at most 10 at a time',
@@ -149,6 +153,7 @@ export const addParticipant = contract({
 export const removeParticipant = contract({
   ...members,
   id: 'removeParticipant',
+  client: 'groups.removeParticipant',
   needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/remove-participant',
   summary: 'Remove people from a group, at most 10 at a time',
@@ -158,6 +163,7 @@ export const removeParticipant = contract({
 export const promoteParticipant = contract({
   ...members,
   id: 'promoteParticipant',
+  client: 'groups.promoteParticipant',
   needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/promote-participant',
   summary: 'Make people administrators of a group, at most 10 at a time',
@@ -167,6 +173,7 @@ export const promoteParticipant = contract({
 export const demoteParticipant = contract({
   ...members,
   id: 'demoteParticipant',
+  client: 'groups.demoteParticipant',
   needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/demote-participant',
   summary: 'Make administrators of a group ordinary participants, at most 10 at a time',
@@ -176,6 +183,7 @@ export const demoteParticipant = contract({
 export const setGroupDescription = contract({
   ...change,
   id: 'setGroupDescription',
+  client: 'groups.setDescription',
   needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/set-description',
   summary: 'Describe a group',
@@ -189,6 +197,7 @@ export const setGroupPicture = contract({
   codes: networkCodes,
   errors: { ...missing, notSupported: busy.notSupported },
   id: 'setGroupPicture',
+  client: 'groups.setPicture',
   needs: 'inbox',
   url: '/open/msgapp/group/:group_uuid/set-picture',
   summary: 'Set the picture of a group, or remove it; queued',

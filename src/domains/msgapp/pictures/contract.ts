@@ -14,6 +14,7 @@ const errors = {
 export const setProfilePicture = contract({
   ...profile,
   id: 'setProfilePicture',
+  client: 'msgapp.setProfilePicture',
   needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/set-profile-picture/:number',
@@ -33,6 +34,7 @@ export const setProfilePicture = contract({
 export const setStatusText = contract({
   ...profile,
   id: 'setStatusText',
+  client: 'msgapp.setStatusText',
   needs: 'numbers',
   method: 'POST',
   url: '/open/msgapp/set-status/:number',

@@ -36,6 +36,7 @@ const Import = Named(
 export const importInventory = contract({
   ...operator,
   id: 'importInventory',
+  client: 'inventory.import',
   method: 'POST',
   url: '/operator/inventory/import',
   summary:
@@ -72,6 +73,7 @@ export const importInventory = contract({
 export const listImports = contract({
   ...operator,
   id: 'listImports',
+  client: 'inventory.imports',
   method: 'GET',
   url: '/operator/inventory/imports',
   summary: 'The last 50 imports of numbers, newest first, with their progress',
@@ -85,6 +87,7 @@ export const listImports = contract({
 export const getImport = contract({
   ...operator,
   id: 'getImport',
+  client: 'inventory.getImport',
   method: 'GET',
   url: '/operator/inventory/imports/:import_uuid',
   summary: 'Progress of an import of numbers, and its bad lines',

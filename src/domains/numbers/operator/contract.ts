@@ -23,6 +23,7 @@ const Prefix = Type.Optional(
 export const listInventory = contract({
   ...operator,
   id: 'listInventory',
+  client: 'inventory.list',
   method: 'GET',
   url: '/operator/inventory',
   summary: 'Numbers of the inventory, ordered by number',
@@ -80,6 +81,7 @@ const whichErrors = { invalid: 'Neither numbers nor group_id is given, or both a
 export const withdrawInventory = contract({
   ...operator,
   id: 'withdrawInventory',
+  client: 'inventory.withdraw',
   method: 'POST',
   url: '/operator/inventory/withdraw',
   summary: 'Take numbers off sale if they are free or in quarantine. Held and owned numbers are not changed',
@@ -94,6 +96,7 @@ export const withdrawInventory = contract({
 export const restoreInventory = contract({
   ...operator,
   id: 'restoreInventory',
+  client: 'inventory.restore',
   method: 'POST',
   url: '/operator/inventory/restore',
   summary: 'Put withdrawn numbers on sale again',
@@ -119,6 +122,7 @@ const Sold = Named(
 export const listSoldNumbers = contract({
   ...operator,
   id: 'listSoldNumbers',
+  client: 'numbers.list',
   method: 'GET',
   url: '/operator/numbers',
   summary: 'Numbers of all accounts, those bought last first',
@@ -145,6 +149,7 @@ const unknown = 'No such virtual number'
 export const suspendNumber = contract({
   ...operator,
   id: 'suspendNumber',
+  client: 'numbers.suspend',
   method: 'POST',
   url: '/operator/numbers/:virtual_number_uuid/suspend',
   summary: 'Suspend a number: it stays its owner’s, but can neither send nor receive messages',
@@ -161,6 +166,7 @@ export const suspendNumber = contract({
 export const reinstateNumber = contract({
   ...operator,
   id: 'reinstateNumber',
+  client: 'numbers.reinstate',
   method: 'POST',
   url: '/operator/numbers/:virtual_number_uuid/reinstate',
   summary: 'End the suspension of a number and restore its previous state',

@@ -24,6 +24,7 @@ const which = {
 export const listNumberPrices = contract({
   ...operator,
   id: 'listNumberPrices',
+  client: 'numberPrices.list',
   method: 'GET',
   url: '/operator/numbers/prices',
   summary: 'Prices of numbers by country and type, prefix or group, including future prices',
@@ -50,6 +51,7 @@ export const listNumberPrices = contract({
 export const setNumberPrices = contract({
   ...operator,
   id: 'setNumberPrices',
+  client: 'numberPrices.set',
   method: 'PUT',
   url: '/operator/numbers/prices',
   summary: 'Set prices of numbers from a date on; numbers bought before keep their price',
@@ -84,6 +86,7 @@ export const setNumberPrices = contract({
 export const importNumberPrices = contract({
   ...operator,
   id: 'importNumberPrices',
+  client: 'numberPrices.import',
   method: 'POST',
   url: '/operator/numbers/prices/import',
   summary:

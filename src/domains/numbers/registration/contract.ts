@@ -62,6 +62,7 @@ const Registration = Named(
 export const checkRequirements = contract({
   ...open,
   id: 'checkNumberRequirements',
+  client: 'numbers.checkRequirements',
   needs: 'numbers',
   method: 'POST',
   url: '/open/numbers/requirements/check',
@@ -81,6 +82,7 @@ export const checkRequirements = contract({
 export const getRegistration = contract({
   ...open,
   id: 'getNumberRequirements',
+  client: 'numbers.getRequirements',
   needs: 'numbers',
   method: 'GET',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid/requirements',
@@ -95,6 +97,7 @@ export const getRegistration = contract({
 export const giveRequirements = contract({
   ...open,
   id: 'giveNumberRequirements',
+  client: 'numbers.setRequirements',
   needs: 'numbers',
   method: 'PUT',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid/requirements',
@@ -131,6 +134,7 @@ const Listed = Named(
 export const listRegistrations = contract({
   ...operator,
   id: 'listRegistrations',
+  client: 'registrations.list',
   method: 'GET',
   url: '/operator/registrations',
   summary: 'Registrations of numbers, oldest first. Default: those that await a decision',
@@ -150,6 +154,7 @@ export const listRegistrations = contract({
 export const showRegistration = contract({
   ...operator,
   id: 'showRegistration',
+  client: 'registrations.get',
   method: 'GET',
   url: '/operator/registrations/:virtual_number_uuid',
   summary: 'The answers given for a number, and what is missing',
@@ -167,6 +172,7 @@ export const showRegistration = contract({
 export const readRegistrationDocument = contract({
   ...operator,
   id: 'readRegistrationDocument',
+  client: 'registrations.document',
   role: 'operator',
   method: 'GET',
   url: '/operator/registrations/:virtual_number_uuid/documents/:document_uuid',
@@ -182,6 +188,7 @@ export const readRegistrationDocument = contract({
 export const approveRegistration = contract({
   ...operator,
   id: 'approveRegistration',
+  client: 'registrations.approve',
   method: 'POST',
   url: '/operator/registrations/:virtual_number_uuid/approve',
   summary: 'Approve: the number is active, and no longer suspended for its missing registration',
@@ -197,6 +204,7 @@ export const approveRegistration = contract({
 export const refuseRegistration = contract({
   ...operator,
   id: 'refuseRegistration',
+  client: 'registrations.refuse',
   method: 'POST',
   url: '/operator/registrations/:virtual_number_uuid/refuse',
   summary:

@@ -27,6 +27,7 @@ const Writing = {
 export const writeFromHandset = contract({
   ...inTheApp,
   id: 'writeFromHandset',
+  client: 'handsets.sendMessage',
   needs: 'develop',
   url: '/sandbox/handsets/:number/msgapp',
   summary: 'The handset writes on the messaging app, to a number or to a group',
@@ -46,6 +47,7 @@ export const writeFromHandset = contract({
 export const readFromHandset = contract({
   ...inTheApp,
   id: 'readFromHandset',
+  client: 'handsets.readMessages',
   needs: 'develop',
   url: '/sandbox/handsets/:number/read',
   summary: 'The handset opens its messages from a number: acknowledgement 3',
@@ -59,6 +61,7 @@ export const readFromHandset = contract({
 export const callFromHandsetInApp = contract({
   ...inTheApp,
   id: 'callFromHandsetInApp',
+  client: 'handsets.callInApp',
   needs: 'develop',
   url: '/sandbox/handsets/:number/msgapp-calls',
   summary: 'The handset calls a number on the messaging app',
@@ -72,6 +75,7 @@ export const callFromHandsetInApp = contract({
 export const editFromHandset = contract({
   ...inTheApp,
   id: 'editFromHandset',
+  client: 'handsets.editMessage',
   needs: 'develop',
   url: '/sandbox/handsets/:number/edit',
   summary: 'The handset changes the text of a message that it wrote',
@@ -85,6 +89,7 @@ export const editFromHandset = contract({
 export const reactFromHandset = contract({
   ...inTheApp,
   id: 'reactFromHandset',
+  client: 'handsets.react',
   needs: 'develop',
   url: '/sandbox/handsets/:number/reaction',
   summary: 'The handset reacts to a message, or removes its reaction',
@@ -101,6 +106,7 @@ export const reactFromHandset = contract({
 export const leaveFromHandset = contract({
   ...inTheApp,
   id: 'leaveFromHandset',
+  client: 'handsets.leaveGroup',
   needs: 'develop',
   url: '/sandbox/handsets/:number/leave-group',
   summary: 'The handset leaves a group, or is removed from it',
@@ -121,6 +127,7 @@ export const leaveFromHandset = contract({
 export const joinFromHandset = contract({
   ...inTheApp,
   id: 'joinFromHandset',
+  client: 'handsets.joinGroup',
   needs: 'develop',
   url: '/sandbox/handsets/:number/join-group',
   summary: 'The handset joins a group by its invitation link',
@@ -137,6 +144,7 @@ const byPhone = { ...inTheApp, params: Type.Object({ channel_uuid: Id('WPN') }) 
 export const pairChannel = contract({
   ...byPhone,
   id: 'pairChannel',
+  client: 'channels.pair',
   needs: 'develop',
   url: '/sandbox/channels/:channel_uuid/pair',
   summary: 'The phone of a channel scans the code that connects it',
@@ -148,6 +156,7 @@ export const pairChannel = contract({
 export const writeFromPhone = contract({
   ...byPhone,
   id: 'writeFromPhone',
+  client: 'channels.sendMessage',
   needs: 'develop',
   url: '/sandbox/channels/:channel_uuid/msgapp',
   summary: 'The phone of a channel writes to a number or a group: a message with sent_by agent',
@@ -164,6 +173,7 @@ export const writeFromPhone = contract({
 export const callFromPhone = contract({
   ...byPhone,
   id: 'callFromPhone',
+  client: 'channels.call',
   needs: 'develop',
   url: '/sandbox/channels/:channel_uuid/msgapp-calls',
   summary: 'The phone of a channel calls a number on the messaging app and talks for a second',

@@ -5,6 +5,7 @@ import { AnyEvent } from '../../events/contract.ts'
 
 export const triggerEvent = contract({
   id: 'triggerEvent',
+  client: 'events.trigger',
   needs: 'develop',
   auth: 'account',
   shape: 'full',

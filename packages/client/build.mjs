@@ -1,0 +1,31 @@
+// Builds a module (.mjs) and a CommonJS form (.cjs) of each entry point. Runs on Node 20.19 or newer.
+//
+//   node build.mjs [FOLDER]     Default: dist
+
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const here = dirname(fileURLToPath(import.meta.url))
+
+const outdir = process.argv[2] ?? join(here, 'dist')
+const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
+
+for (const [format, extension] of [
+  ['esm', '.mjs'],
+  ['cjs', '.cjs'],
+])
+  await build({
+    entryPoints: ['index', 'sandbox', 'operator'].map((name) => join(here, 'src', `${name}.ts`)),
+    outdir,
+    format,
+    outExtension: { '.js': extension },
+    bundle: true,
+    minify: true,
+    keepNames: true,
+    target: 'es2022',
+    platform: 'neutral',
+    banner: { js: `/* @trunkline/client ${version}, Apache-2.0 */` },
+    logLevel: 'warning',
+  })
