@@ -1,10 +1,10 @@
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
 import type { Db, Tx } from '../../platform/db/sql.ts'
-import { conflict, notFound } from '../../platform/http/problem.ts'
 import { batchesOf } from '../../platform/lib/batches.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { type Micros, micros } from '../../platform/lib/money.ts'
 import { makeNewestRead } from '../../platform/lib/newest-read.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 export type Prices = {
@@ -80,9 +80,8 @@ export const deletePrice = async (
 ): Promise<store.PriceRow> => {
   const place = `${kind} to ${prefix || 'every number'}`
   const [found, another] = await store.ofPrefix(tx, kind, prefix, at)
-  if (!found) return notFound(`There is no price of ${place}${at === null ? '' : ` from ${at}`}`)
-  if (another)
-    conflict(`There are several prices of ${place}: select one by effective_at (see prices list)`, 'several_prices')
+  if (!found) throw refusals.unknownPrice(place, at)
+  if (another) throw refusals.severalPrices(place)
   await store.remove(tx, found)
   await changes.invalidate(tx, 'prices')
   return found

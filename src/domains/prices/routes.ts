@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import type { Audit } from '../../platform/http/audit-entry.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { invalid, unprocessable } from '../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
 import { optionalPageOf } from '../../platform/http/schema.ts'
 import { formats } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -11,6 +11,7 @@ import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { deletePrice, setPrices } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in']
@@ -56,7 +57,7 @@ const readPrices = async (csv: string) => {
 
 const refuse = (faults: readonly string[]) => {
   const rest = faults.length > maxFaults ? `; and ${faults.length - maxFaults} more` : ''
-  unprocessable(`Nothing was imported: ${faults.slice(0, maxFaults).join('; ')}${rest}`, 'invalid_csv')
+  throw httpRefusals.linesRejected(faults.slice(0, maxFaults).join('; ') + rest)
 }
 
 /** Describes the kind, prefix and date of a price. */
@@ -102,7 +103,7 @@ export const priceRoutes = ({ db, changes }: Services) => {
         effectiveAt: effective_at === null ? null : new Date(effective_at).toISOString(),
       }))
       const [twice] = findDuplicates(prices, describePrice, (place) => `prices.${place}`)
-      if (twice !== undefined) invalid(twice)
+      if (twice !== undefined) throw refusals.duplicatePrice(twice)
       return ok({ count: await set(tx, audit, prices) })
     }),
 
@@ -117,7 +118,7 @@ export const priceRoutes = ({ db, changes }: Services) => {
     route(c.importPrices, async ({ body, tx, audit }) => {
       const { prices, lines, faults } = await readPrices(body)
       if (faults.length > 0) refuse(faults)
-      if (prices.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+      if (prices.length === 0) throw refusals.emptyCsv()
       const twice = findDuplicates(prices, describePrice, (place) => `line ${lines[place]}`)
       if (twice.length > 0) refuse(twice)
       return ok({ count: await set(tx, audit, prices) })

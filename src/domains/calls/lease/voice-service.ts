@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
-import { Problem } from '../../../platform/http/problem.ts'
 import type { Quotas } from '../../../platform/http/quotas.ts'
 import type { Upgrade } from '../../../platform/http/upgrade.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
@@ -19,6 +18,7 @@ import { type TrunkConnection, trunkOf } from '../control/trunk-selection.ts'
 import { closeGraceMs, leaseTimeoutMs, recoveryIntervalMs, registrationCheckMs, timelineFlushMs } from '../limits.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { startRecordingTasks, storeOf } from '../recordings/recording-upload.ts'
+import { refusals } from '../refusals.ts'
 import { heartbeatMs, type LeaseHolder, makeVoiceLease } from './voice-lease.ts'
 import { openVoiceNode, type VoiceNode, type VoiceNodeDeps } from './voice-node.ts'
 
@@ -241,7 +241,7 @@ export const makeVoiceService = ({
         const { reason } = standing()
         if (!node || reason !== null) {
           const why = ticks.length > 0 ? reason : 'it does not have the role voice'
-          throw new Problem('unavailable', `This process takes no calls: ${why}`, undefined, { 'retry-after': '2' })
+          throw refusals.notTakingCalls(why)
         }
         await node.gateway.acceptWebSocket(...asked)
       },

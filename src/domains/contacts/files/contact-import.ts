@@ -1,5 +1,4 @@
 import type { Db, Tx } from '../../../platform/db/sql.ts'
-import { Problem } from '../../../platform/http/problem.ts'
 import type { QuotaHolder, Quotas } from '../../../platform/http/quotas.ts'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
 import { uuid } from '../../../platform/lib/id.ts'
@@ -7,6 +6,7 @@ import { type ImportError, type ImportErrors, makeImportErrors } from '../../../
 import type { Contact } from '../contact-presenter.ts'
 import { maxDetails, toInput, unique } from '../details.ts'
 import { add, change, type Draft, load } from '../ops.ts'
+import { refusals } from '../refusals.ts'
 import { byKeys, count, lock, total } from '../store.ts'
 import type { ParsedEntry } from './import-entry.ts'
 import * as store from './store.ts'
@@ -112,10 +112,7 @@ const importStaged = async (tx: Tx, context: ImportContext, good: number, duplic
   const { quotas, id } = context
   const account = context.account.id
   const most = quotas.limitOf(context.account, 'contacts')
-  if (!(await store.tryLock(tx, account))) {
-    const text = 'Another import of this account is running: try again when it has ended'
-    throw new Problem('unavailable', text, 'import_running', { 'retry-after': '5' })
-  }
+  if (!(await store.tryLock(tx, account))) throw refusals.importRunning()
   const before = await total(tx, account)
   // Checked up front if every entry becomes a contact; otherwise checked chunk by chunk, and rolled back.
   if (duplicates === 'create' && before + good > most) throw quotas.exceeded(context.account, 'contacts')

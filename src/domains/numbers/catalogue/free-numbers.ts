@@ -1,5 +1,5 @@
 import type { Db } from '../../../platform/db/sql.ts'
-import { invalid } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import * as inventory from '../purchase/inventory-store.ts'
 
 /**
@@ -32,7 +32,7 @@ export const freeNumbers = async (
 ): Promise<FreePage> => {
   const isSearch = digits !== ''
   const from = cursor === null ? firstPosition : await inventory.positionOf(db, group.id, `+${cursor}`)
-  if (!from) return invalid('cursor must be a next_cursor of this list')
+  if (!from) throw httpRefusals.badCursor()
   const window = { limit: limit + 1, offset: cursor === null ? offset : 0 }
   const found = await inventory.available(db, group.id, digits, from, isSearch ? maxExamined : null, window)
   const numbers = found.slice(0, limit).map((row) => row.number)

@@ -1,13 +1,14 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { Audit } from '../../../platform/http/audit-entry.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
-import { invalid, unprocessable } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { batchesOf } from '../../../platform/lib/batches.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
 import { findDuplicates } from '../../../platform/lib/duplicates.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { Services } from '../../../services.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { parsePrices, timeOf } from './price-file.ts'
 import * as store from './store.ts'
@@ -20,7 +21,7 @@ const linesOf = async (csv: string) => {
     return await parsePrices(csv)
   } catch (error) {
     if (!(error instanceof UnreadableCsv)) throw error
-    return unprocessable(`Nothing was imported: line ${error.line}: ${error.message}`, 'invalid_csv')
+    throw httpRefusals.linesRejected(`line ${error.line}: ${error.message}`)
   }
 }
 
@@ -29,7 +30,7 @@ const batchSize = 5_000
 
 const rejectFaults = (faults: string[]) => {
   const rest = faults.length > maxListedFaults ? `; and ${faults.length - maxListedFaults} more` : ''
-  unprocessable(`Nothing was imported: ${faults.slice(0, maxListedFaults).join('; ')}${rest}`, 'invalid_csv')
+  throw httpRefusals.linesRejected(faults.slice(0, maxListedFaults).join('; ') + rest)
 }
 
 /** Returns the faults of the prices' countries and groups, by index in the list. */
@@ -98,7 +99,7 @@ export const pricingRoutes = ({ db }: Services) => [
   route(c.setNumberPrices, async ({ body, tx, audit }) => {
     const prices = body.prices.map((given, i) => {
       const { prefix = '', group_id: group = '', setup_price = '0', price_per_minute = '0' } = given
-      if (prefix !== '' && group !== '') invalid(`prices.${i}: prefix and group_id exclude each other`)
+      if (prefix !== '' && group !== '') throw refusals.prefixAndGroup(i)
       return {
         iso: given.country.toUpperCase(),
         type: given.type,
@@ -111,15 +112,15 @@ export const pricingRoutes = ({ db }: Services) => [
       }
     })
     const [twice] = findDuplicates(prices, describeScope, (place) => `prices.${place}`)
-    if (twice !== undefined) invalid(twice)
+    if (twice !== undefined) throw refusals.duplicatePrice(twice)
     const [wrong] = await unknownTargets(tx, prices)
-    if (wrong) invalid(`prices.${wrong.place}.${wrong.field}: ${wrong.error}`)
+    if (wrong) throw refusals.badPrice(wrong.place, wrong.field, wrong.error)
     return ok({ count: await set(tx, audit, prices) })
   }),
 
   route(c.importNumberPrices, async ({ body, tx, audit }) => {
     const { prices, lines, faults } = await linesOf(body)
-    if (lines.length === 0) unprocessable('The CSV has no lines below its header', 'invalid_csv')
+    if (lines.length === 0) throw refusals.emptyCsv()
     if (faults.length > 0) rejectFaults(faults)
     const twice = findDuplicates(prices, describeScope, (place) => `line ${lines[place]}`)
     if (twice.length > 0) rejectFaults(twice)

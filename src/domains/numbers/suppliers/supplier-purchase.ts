@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { Audit } from '../../../platform/http/audit-entry.ts'
-import { keyReused } from '../../../platform/http/idempotency.ts'
-import { conflict, unavailable } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
 import { uuid } from '../../../platform/lib/id.ts'
@@ -10,6 +10,7 @@ import type { Services } from '../../../services.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
 import { groupOf, type PurchaseRequest } from '../ops.ts'
 import * as inventory from '../purchase/inventory-store.ts'
+import { refusals } from '../refusals.ts'
 import type { AnswerRow } from '../registration/store.ts'
 import { makeSupplierLimiter } from './supplier-limiter.ts'
 import * as offers from './supplier-offer-store.ts'
@@ -37,9 +38,7 @@ const waitMs = 8_000
 const waitLimits = { perKey: 2, total: 4 }
 
 const unavailableProblem = (number: string | null, group: string) =>
-  number === null
-    ? conflict(`The group ${group} has no free number`, 'group_sold_out')
-    : conflict(`${number} is not available`, 'number_unavailable')
+  number === null ? refuse(refusals.supplierGroupSoldOut(group)) : refuse(refusals.numberUnavailable(number))
 
 /** Numbers that an account may hold at suppliers: their limits apply to all accounts together. */
 const maxHeld = 5
@@ -68,10 +67,7 @@ export const makeSupplierPurchase = ({
   /** The customer gets no details; the log has them. */
   const rejectUnanswered = (connection: string, reason: string) => {
     log.warn({ connection, reason }, 'numbers: supplier request failed')
-    return unavailable(
-      'The supplier of this number does not answer: nothing was charged, try again',
-      'supplier_unavailable',
-    )
+    throw refusals.supplierUnavailable()
   }
 
   /** Holds one number at its supplier. Null when the number is gone. */
@@ -232,7 +228,7 @@ export const makeSupplierPurchase = ({
       { name, by, request, answers, audit }: AnyNumberPurchase,
     ) => {
       const before = request && (await orders.findByRequest(db, account, request.key))
-      if (before && request && !before.request_digest?.equals(request.digest)) keyReused()
+      if (before && request && !before.request_digest?.equals(request.digest)) throw httpRefusals.idempotencyKeyReused()
       const placed =
         before ??
         (await db.begin(async (tx) => {
@@ -249,16 +245,10 @@ export const makeSupplierPurchase = ({
           { connection: from.connection_id, order: row.id, reason: row.reason },
           'numbers: a supplier refused an order',
         )
-        return conflict('The supplier did not deliver a number; nothing was charged', 'not_delivered')
+        throw refusals.notDelivered()
       }
       const made = row?.virtual_number_id && (await virtualNumbers.find(db, account, row.virtual_number_id))
-      return (
-        made ||
-        conflict(
-          'The number is ordered but not delivered yet. It will appear among the virtual numbers, and is charged on delivery',
-          'order_pending',
-        )
-      )
+      return made || refuse(refusals.orderPending())
     },
 
     /**

@@ -1,14 +1,12 @@
-import { invalid } from '../../../platform/http/problem.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
+import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
 import type { SimulatorClient, SimulatorFile } from '../simulator-client.ts'
 
 /** Maximum bytes of a file that a handset sends; the simulator stores no larger one. */
 const maxBytes = 33_554_432
 
 const timeoutMs = 10_000
-
-const refuse = (why: string): never => invalid(`url ${why}`, 'url_refused')
 
 /**
  * Imports a file at a tenant's URL into the simulator, which fetches no tenant URLs itself. The URL and its redirects
@@ -22,7 +20,7 @@ export const importFile = async (
 ): Promise<SimulatorFile> => {
   const signal = AbortSignal.timeout(timeoutMs)
   const { status, type, body } = await outbound.get({ url, idleMs: timeoutMs, signal }).catch((error: unknown) => {
-    if (error instanceof OutboundError) return refuse(error.message)
+    if (error instanceof OutboundError) throw msgappRefusals.urlRefused(error.message)
     throw error
   })
   let fault: string | null = status === 200 ? null : `answered ${status}`
@@ -40,10 +38,10 @@ export const importFile = async (
     }
   }
   try {
-    if (fault !== null) return refuse(fault)
+    if (fault !== null) throw msgappRefusals.urlRefused(fault)
     return await simulator.storeFile(bounded(), type?.split(';')[0]?.trim() || 'application/octet-stream')
   } catch (error) {
-    if (fault !== null) return refuse(fault)
+    if (fault !== null) throw msgappRefusals.urlRefused(fault)
     throw error
   } finally {
     body.destroy()

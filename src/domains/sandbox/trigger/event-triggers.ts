@@ -1,11 +1,12 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { Account } from '../../../platform/http/auth.ts'
-import { conflict, unavailable } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import type { Services } from '../../../services.ts'
 import type { Event } from '../../events/ops.ts'
 import type { Channel } from '../../msgapp/channels/ops.ts'
 import { sendText as sendOnMsgapp } from '../../msgapp/messages/ops.ts'
 import { isSimulated, sendMessage } from '../../sms/ops.ts'
+import { refusals } from '../refusals.ts'
 import type { ChatAction } from '../simulator-client.ts'
 import { byNetworkId } from '../store.ts'
 import * as store from './store.ts'
@@ -64,7 +65,7 @@ const pollTimeoutMs = 10_000
 const waitFor = async (what: string, look: () => Promise<boolean>): Promise<void> => {
   const until = performance.now() + pollTimeoutMs
   while (!(await look())) {
-    if (performance.now() > until) return unavailable(`The sandbox did not deliver ${what}`, 'sandbox_down')
+    if (performance.now() > until) throw refusals.notDelivered(what)
     await after(pollIntervalMs)
   }
 }
@@ -83,11 +84,7 @@ type Action = (about: ChatContext) => Promise<Origin>
 /** Performs a handset action on the sandbox network. @returns the id of the created object */
 const perform = async ({ simulator }: Services, number: string, deed: ChatAction, body: object): Promise<string> => {
   const done = await simulator.chatAction(number, deed, body)
-  return done
-    ? (done.id ?? '')
-    : conflict(
-        `The handset ${number} cannot do this (${deed}): check its settings, made with PUT /sandbox/handsets/${number}`,
-      )
+  return done ? (done.id ?? '') : refuse(refusals.handsetCannot(number, deed))
 }
 
 const writes: Action = async ({ parts, channel, handset }) => {
