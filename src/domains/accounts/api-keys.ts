@@ -4,14 +4,10 @@ import { type Capability, capabilities } from '../../platform/http/capability.ts
 import { refuse } from '../../platform/http/problem.ts'
 import { isNetwork, makeAddressList } from '../../platform/lib/address-list.ts'
 import { iso } from '../../platform/lib/clock.ts'
+import { maxKeys, maxKeysPerDay } from './limits.ts'
 import { issueKey } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
-
-/** Limits of unrevoked keys per account, and of keys created within 24 hours. Each revocation clears the key cache of
- *  every process. */
-const maxKeys = 100
-const maxKeysPerDay = 1_000
 
 /** Requested limits of a key. */
 type KeyRequest = {

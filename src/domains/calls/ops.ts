@@ -69,9 +69,6 @@ export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> =
   return true
 }
 
-/** Maximum waiting time of a platform call in seconds. A later call would surprise its callee. */
-export const maxQueuedSeconds = 60
-
 type QueueDeps = {
   readonly seal: Seal
   readonly prices: Prices

@@ -7,13 +7,10 @@ import { iso } from '../../platform/lib/clock.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
+import { maxDocumentBytes, maxDocuments } from './limits.ts'
 import { fileHeaders, readFile, storeFile } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
-
-/** Limits of one account. */
-const maxDocuments = 1000
-const maxBytes = 256 * 1024 * 1024
 
 /** First bytes of each type: ISO 32000-2, 7.5.2; ISO/IEC 10918-1, B.1.1.3; RFC 2083, 3.1. */
 const signatures = {
@@ -49,8 +46,8 @@ export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
       if (!Buffer.isBuffer(body) || !body.subarray(0, signatures[type].length).equals(signatures[type]))
         throw refusals.contentNotOfType(type)
       const { count, bytes } = await store.usage(tx, account.id)
-      if (count >= maxDocuments || bytes + body.length > maxBytes)
-        throw refusals.tooManyDocuments(count, bytes, maxDocuments, maxBytes)
+      if (count >= maxDocuments || bytes + body.length > maxDocumentBytes)
+        throw refusals.tooManyDocuments(count, bytes, maxDocuments, maxDocumentBytes)
       const made = { account_id: account.id, id: uuid(), name: query.name, kind: query.kind, media_type: type }
       const kept = await storeFile(tx, seal, made, body)
       await quotas.check(tx, account, 'stored_bytes', () => storedBytes(tx, account.id))

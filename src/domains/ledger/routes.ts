@@ -12,22 +12,23 @@ import type { Services } from '../../services.ts'
 import { assertOpen } from '../accounts/ops.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import * as c from './contract.ts'
+import { maxAmountMicros } from './limits.ts'
 import { adjust, deposit } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
-const maxAmount = 1_000_000_000_000_000
-
 /** Parses an amount other than zero, in micro-dollars. @throws Problem 400 */
 const signedAmountOf = (given: string | number) => {
   const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
-  return amount === null || amount === 0 || Math.abs(amount) > maxAmount ? refuse(refusals.badSignedAmount()) : amount
+  return amount === null || amount === 0 || Math.abs(amount) > maxAmountMicros
+    ? refuse(refusals.badSignedAmount())
+    : amount
 }
 
 /** Parses an amount above zero, in micro-dollars. @throws Problem 400 */
 const amountOf = (given: string | number) => {
   const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
-  return amount === null || amount <= 0 || amount > maxAmount ? refuse(refusals.badAmount()) : amount
+  return amount === null || amount <= 0 || amount > maxAmountMicros ? refuse(refusals.badAmount()) : amount
 }
 
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)

@@ -10,12 +10,12 @@ import { findDuplicates } from '../../platform/lib/duplicates.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
+import { maxAuditedPrices, maxListedFaults } from './limits.ts'
 import { deletePrice, setPrices } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in']
-const maxFaults = 20
 
 type Cells = Readonly<Record<string, string>>
 
@@ -56,21 +56,18 @@ const readPrices = async (csv: string) => {
 }
 
 const refuse = (faults: readonly string[]) => {
-  const rest = faults.length > maxFaults ? `; and ${faults.length - maxFaults} more` : ''
-  throw httpRefusals.linesRejected(faults.slice(0, maxFaults).join('; ') + rest)
+  const rest = faults.length > maxListedFaults ? `; and ${faults.length - maxListedFaults} more` : ''
+  throw httpRefusals.linesRejected(faults.slice(0, maxListedFaults).join('; ') + rest)
 }
 
 /** Describes the kind, prefix and date of a price. */
 const describePrice = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
   `the price of ${kind} to ${prefix || 'every number'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
 
-/** Maximum of prices listed in an audit row; the rest is only counted. */
-const maxAudited = 100
-
 export const priceRoutes = ({ db, changes }: Services) => {
   /** Sets prices, and audits the previous prices. */
   const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
-    const some = prices.slice(0, maxAudited)
+    const some = prices.slice(0, maxAuditedPrices)
     const fieldOf = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
       `${kind} ${prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
     const before = Object.fromEntries(

@@ -5,6 +5,7 @@ import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { refusals as userRefusals } from '../users/refusals.ts'
 import * as c from './contract.ts'
+import { maxRevokedTokens } from './limits.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -13,9 +14,6 @@ const presentSigningKey = ({ kid, created_at, retired_at }: store.KeyRow) => ({
   created_at: iso(created_at),
   ...(retired_at ? { retired_at: iso(retired_at) } : {}),
 })
-
-/** Maximum of unexpired revoked tokens per account. */
-const maxRevoked = 10_000
 
 export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Services) => [
   route(c.mintToken, async ({ account, body, tx }) => {
@@ -50,8 +48,8 @@ export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Services) => [
     const found = await tokens.bearer(token ?? '', publicUrl())
     if (found?.account !== account.id) throw refusals.unknownToken()
     const { user, expiresAt } = found
-    if ((await store.revoke(tx, account.id, user, expiresAt, maxRevoked)) === 0)
-      throw refusals.tooManyRevocations(maxRevoked)
+    if ((await store.revoke(tx, account.id, user, expiresAt, maxRevokedTokens)) === 0)
+      throw refusals.tooManyRevocations(maxRevokedTokens)
     await changes.invalidate(tx, 'tokens')
     await audit(tx, { target: print('USR', user), before: { tokens: 'one' } })
     return ok({ user_uuid: print('USR', user), revoked: 'token' })

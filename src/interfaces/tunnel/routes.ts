@@ -13,16 +13,9 @@ import { formatSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
 import { listenPath } from './contract.ts'
 import { makeEventReader, startAfter } from './event-reader.ts'
+import { listenerLimits, maxFrameBytes, readLimits } from './limits.ts'
 import { type ListenSession, startListenSession } from './listen-session.ts'
 import { refusals } from './refusals.ts'
-
-/** Concurrent listeners of one account and of this process. */
-const listenerLimits = { perKey: 10, total: 500 }
-/** Concurrent event reads. The reads of one account run one after the other, and all of them use few connections. */
-const readLimits = { perKey: 1, total: 3 }
-
-/** Maximum size of a frame from the laptop, bytes. */
-const maxFrameBytes = 4_096
 
 /** Reads the query of the path: events by their own names, each with the requested spelling. @throws Problem 400 */
 const readQuery = (url: string, { rewriteUrl }: Alias, msgappName: string | null) => {

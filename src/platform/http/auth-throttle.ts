@@ -1,7 +1,14 @@
 import { peerKeyOf } from '../lib/address-list.ts'
 import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { isFalseKey, keyDigest } from '../lib/secret.ts'
-import { maxSucceededKeys, maxThrottledPeers, maxThrottleWaitMs, throttleResetMs } from './limits.ts'
+import {
+  keyLookupLimits,
+  maxSucceededKeys,
+  maxThrottledPeers,
+  maxThrottleWaitMs,
+  throttledLookupMs,
+  throttleResetMs,
+} from './limits.ts'
 import type { Problem } from './problem.ts'
 import { refusals } from './refusals.ts'
 
@@ -47,7 +54,6 @@ export type AuthThrottle = {
 }
 
 const minuteMs = 60_000
-const lookupMs = 1_000
 
 const trim = (map: { readonly size: number; keys(): Iterator<string>; delete(key: string): boolean }, most: number) => {
   if (map.size <= most) return
@@ -60,21 +66,18 @@ const tooManyFailures = (address: string, milliseconds: number) => {
   return refusals.tooManyFailures(address, wait)
 }
 
-/** Concurrent key look-ups by address and in all: wrong keys use no more database connections. */
-const lookups = { perKey: 2, total: 3, queue: { perKey: 200, total: 5_000 } }
-
 /** @param limit failures within a minute before an address has to wait; 0: never */
 export const makeAuthThrottle = (limit: number, now: () => number = () => performance.now()): AuthThrottle => {
   const peers = new Map<string, Peer>()
   const proved = new Set<string>()
-  const turns = makeFairLimiter({ ...lookups, full: refusals.tooManyKeyLookups })
+  const turns = makeFairLimiter({ ...keyLookupLimits, full: refusals.tooManyKeyLookups })
   return {
     runInTurn: (address, look) => turns.run(peerKeyOf(address), look),
     refusal: (address, key) => {
       const peer = peers.size > 0 ? peers.get(peerKeyOf(address)) : undefined
       const wait = peer ? peer.until - now() : 0
       if (!peer || wait <= 0 || (key !== null && proved.has(keyDigest(key)))) return null
-      if (key === null || now() - peer.lookedUpAt < lookupMs) return tooManyFailures(address, wait)
+      if (key === null || now() - peer.lookedUpAt < throttledLookupMs) return tooManyFailures(address, wait)
       peer.lookedUpAt = now()
       return null
     },

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import type { FairLimiter } from '../lib/fair-limiter.ts'
-import { uncountedUploadBytes } from './limits.ts'
+import { uncountedUploadBytes, uploadSampleMs } from './limits.ts'
 import type { Problem } from './problem.ts'
 import { refusals } from './refusals.ts'
 import {
@@ -15,8 +15,6 @@ import { extendTimeout } from './socket.ts'
 /** Media types of all file uploads (contract.media). */
 export const fileTypes = ['application/pdf', 'image/jpeg', 'image/png']
 
-const sampleMs = 500
-
 /**
  * Refuses a body that arrives too slowly (408) and closes its connection. Time counts only while the receive buffer is
  * empty: buffered bytes mean that the server is the slow side.
@@ -24,7 +22,7 @@ const sampleMs = 500
 const enforceUploadRate = (request: FastifyRequest, reply: FastifyReply, pace: UploadRate): void => {
   const { raw } = request
   const { socket } = raw
-  const every = Math.min(sampleMs, pace.windowMs / 2)
+  const every = Math.min(uploadSampleMs, pace.windowMs / 2)
   let waited = -pace.graceMs
   let before = socket.bytesRead
   const timer = setInterval(() => {

@@ -23,14 +23,14 @@ import { calledNumber } from '../../numbers/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { callPermissionOf } from '../../users/ops.ts'
 import type { RecordingLink } from '../call-presenter.ts'
-import { callHeartbeatMs, maxCodeEntrySeconds, ringTimeoutSeconds } from '../limits.ts'
+import { callHeartbeatMs, maxCodeEntrySeconds, maxUnpersistedMs, ringTimeoutSeconds } from '../limits.ts'
 import { beginCall, callAnswered, callEnded, type HoldShortfall, heartbeatCall, refuseCall } from '../ops.ts'
 import * as recordings from '../recordings/recording-files.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
 import type { NewCall, QueuedCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
-import { callEndOf, cutReasons, maxUnpersistedMs, type RunningCall } from './call-end-reason.ts'
+import { callEndOf, cutReasons, type RunningCall } from './call-end-reason.ts'
 import {
   checkCallLimits,
   checkDestination,

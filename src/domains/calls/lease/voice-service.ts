@@ -13,13 +13,20 @@ import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import type { VoiceFinding, VoiceTrunkState } from '../../../ports/voice.ts'
 import { enabledConnections } from '../../connections/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
-import { maxUnpersistedMs } from '../control/call-end-reason.ts'
 import { type TrunkConnection, trunkOf } from '../control/trunk-selection.ts'
-import { closeGraceMs, leaseTimeoutMs, recoveryIntervalMs, registrationCheckMs, timelineFlushMs } from '../limits.ts'
+import {
+  closeGraceMs,
+  leaseHeartbeatMs,
+  leaseTimeoutMs,
+  maxUnpersistedMs,
+  recoveryIntervalMs,
+  registrationCheckMs,
+  timelineFlushMs,
+} from '../limits.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { startRecordingTasks, storeOf } from '../recordings/recording-upload.ts'
 import { refusals } from '../refusals.ts'
-import { heartbeatMs, type LeaseHolder, makeVoiceLease } from './voice-lease.ts'
+import { type LeaseHolder, makeVoiceLease } from './voice-lease.ts'
 import { openVoiceNode, type VoiceNode, type VoiceNodeDeps } from './voice-node.ts'
 
 // One process at a time holds the voice lease and runs the calls. While it does, it has an open voice node: the SIP
@@ -278,7 +285,7 @@ export const makeVoiceService = ({
       await checkLease()
       await following
       ticks.push(
-        tick(heartbeatMs, checkLease, onError),
+        tick(leaseHeartbeatMs, checkLease, onError),
         tick(recoveryIntervalMs, async () => node?.recover(), onError),
         tick(registrationCheckMs, async () => node?.checkUsers(), onError),
         tick(registrationCheckMs, async () => node?.hangUp(), onError),

@@ -4,16 +4,15 @@ import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { maxNamedFaults } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { type ImportResult, importNumbers } from './import-numbers.ts'
 import * as store from './store.ts'
 
-const formatFault = 5
-
 const refusal = ({ id, lines, faults }: ImportResult): Problem => {
-  const first = faults.listed.slice(0, formatFault).map(({ line, error }) => `line ${line}: ${error}`)
-  const rest = faults.count > formatFault ? `; and ${faults.count - formatFault} more` : ''
+  const first = faults.listed.slice(0, maxNamedFaults).map(({ line, error }) => `line ${line}: ${error}`)
+  const rest = faults.count > maxNamedFaults ? `; and ${faults.count - maxNamedFaults} more` : ''
   const what = `${faults.count} bad of ${lines} ${lines === 1 ? 'line' : 'lines'}`
   const body = { import_uuid: print('IMP', id), bad_lines: faults.count, lines: faults.listed }
   return httpRefusals.fileRejected(`${what}; ${first.join('; ')}${rest}`, 'invalid_csv', body)

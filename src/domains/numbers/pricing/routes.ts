@@ -8,12 +8,12 @@ import { UnreadableCsv } from '../../../platform/lib/csv.ts'
 import { findDuplicates } from '../../../platform/lib/duplicates.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { Services } from '../../../services.ts'
+import { maxAuditedPrices, maxListedFaults, priceBatchSize } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { parsePrices, timeOf } from './price-file.ts'
 import * as store from './store.ts'
 
-const maxListedFaults = 20
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
 
 const linesOf = async (csv: string) => {
@@ -25,9 +25,6 @@ const linesOf = async (csv: string) => {
   }
 }
 
-/** Prices per statement: 40,000 values, which the driver writes in one turn of the event loop. */
-const batchSize = 5_000
-
 const rejectFaults = (faults: string[]) => {
   const rest = faults.length > maxListedFaults ? `; and ${faults.length - maxListedFaults} more` : ''
   throw httpRefusals.linesRejected(faults.slice(0, maxListedFaults).join('; ') + rest)
@@ -36,7 +33,7 @@ const rejectFaults = (faults: string[]) => {
 /** Returns the faults of the prices' countries and groups, by index in the list. */
 const unknownTargets = async (tx: Tx, prices: readonly store.NewPrice[]) => {
   const wrong: { place: number; field: string; error: string }[] = []
-  for (const { from, items } of batchesOf(prices, batchSize))
+  for (const { from, items } of batchesOf(prices, priceBatchSize))
     for (const { place, what } of await store.unknownTargets(tx, items)) {
       const { iso: country, type, group } = items[place] ?? { iso: '', type: '', group: '' }
       wrong.push(
@@ -56,12 +53,9 @@ const unknownTargets = async (tx: Tx, prices: readonly store.NewPrice[]) => {
 const describeScope = ({ iso, type, prefix, group, effectiveAt }: store.NewPrice) =>
   `the price of ${iso} ${type} ${group || prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
 
-/** Prices that an audit row lists. The others are only counted. */
-const maxAudited = 100
-
 /** Sets prices and records the previous ones. */
 const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
-  const some = prices.slice(0, maxAudited)
+  const some = prices.slice(0, maxAuditedPrices)
   const fieldOf = ({ iso, type, prefix, group, effectiveAt }: store.NewPrice) =>
     `${iso} ${type} ${group || prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
   const shown = ({ setup, monthly, ppm }: store.PriceAmounts) =>
@@ -74,7 +68,7 @@ const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Pro
   )
   const after = Object.fromEntries(some.map((one) => [fieldOf(one), shown(one)]))
   let count = 0
-  for (const { items } of batchesOf(prices, batchSize)) count += await store.set(tx, items)
+  for (const { items } of batchesOf(prices, priceBatchSize)) count += await store.set(tx, items)
   await audit(tx, { before, after: { ...after, count } })
   return count
 }

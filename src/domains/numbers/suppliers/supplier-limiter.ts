@@ -1,13 +1,6 @@
 import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
+import { keyedSupplierRequestLimits, supplierRequestLimits } from '../limits.ts'
 import { refusals } from '../refusals.ts'
-
-/**
- * Concurrent supplier requests per account and in total, with their queues. The totals match the load that suppliers
- * accept.
- */
-const limits = { perKey: 2, total: 64, queue: { perKey: 20, total: 1_280 } }
-/** Requests with an Idempotency-Key: each occupies one of few database connections (http/request-limiters.ts). */
-const keyedLimits = { perKey: 2, total: 4 }
 
 /**
  * Runs the work when the account has capacity.
@@ -26,8 +19,8 @@ export type SupplierLimiter = <T>(
  * @param longestMs time after which a request is rejected, whatever the supplier does
  */
 export const makeSupplierLimiter = (longestMs = 12_000): SupplierLimiter => {
-  const requests = makeFairLimiter({ ...limits, full: refusals.supplierBusy })
-  const keyed = makeFairLimiter(keyedLimits)
+  const requests = makeFairLimiter({ ...supplierRequestLimits, full: refusals.supplierBusy })
+  const keyed = makeFairLimiter(keyedSupplierRequestLimits)
 
   return async ({ account, isKeyed }, work, onLateResult) => {
     if (isKeyed && !keyed.tryAcquire(account)) throw refusals.supplierBusy()

@@ -8,6 +8,7 @@ import { uuid } from '../../../platform/lib/id.ts'
 import type { NumberSupplier, SupplierNumber } from '../../../ports/supplier.ts'
 import type { Services } from '../../../services.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
+import { deliveryWaitLimits, deliveryWaitMs, maxHoldTries, maxSupplierHolds } from '../limits.ts'
 import { groupOf, type PurchaseRequest } from '../ops.ts'
 import * as inventory from '../purchase/inventory-store.ts'
 import { refusals } from '../refusals.ts'
@@ -27,21 +28,8 @@ export type HeldNumber = {
   readonly reservation: { readonly id: string; readonly until: number } | null
 }
 
-/** Numbers tried per reservation: concurrent reservations may take the same number first. */
-const maxTries = 3
-
-/**
- * Milliseconds that a purchase waits for its delivery, and how many purchases wait at a time, per account and in total.
- * Each occupies a database connection while its request has an Idempotency-Key.
- */
-const waitMs = 8_000
-const waitLimits = { perKey: 2, total: 4 }
-
 const unavailableProblem = (number: string | null, group: string) =>
   number === null ? refuse(refusals.supplierGroupSoldOut(group)) : refuse(refusals.numberUnavailable(number))
-
-/** Numbers that an account may hold at suppliers: their limits apply to all accounts together. */
-const maxHeld = 5
 
 /** The requesting account, and whether the request has an Idempotency-Key. */
 type Requester = { readonly account: string; readonly isKeyed: boolean }
@@ -104,7 +92,7 @@ export const makeSupplierPurchase = ({
     if (asked.outcome !== 'done') return rejectUnanswered(group.connection_id, asked.reason)
     const fitting = number === null ? asked.value : asked.value.filter((one) => one.number === number)
     const start = Math.floor(Math.random() * fitting.length)
-    for (const one of [...fitting.slice(start), ...fitting.slice(0, start)].slice(0, maxTries)) {
+    for (const one of [...fitting.slice(start), ...fitting.slice(0, start)].slice(0, maxHoldTries)) {
       const held = await holdOne(supplier, group, one)
       if (held) return held
     }
@@ -154,7 +142,7 @@ export const makeSupplierPurchase = ({
   }
 
   const waiting = new Set<() => void>()
-  const waitLimiter = makeFairLimiter(waitLimits)
+  const waitLimiter = makeFairLimiter(deliveryWaitLimits)
   changes.on('numbers', () => {
     for (const look of waiting) look()
   })
@@ -213,7 +201,8 @@ export const makeSupplierPurchase = ({
     },
 
     /** Returns true while the account may hold another number at a supplier. */
-    mayHold: async (account: string): Promise<boolean> => (await inventory.countSupplierHolds(db, account)) < maxHeld,
+    mayHold: async (account: string): Promise<boolean> =>
+      (await inventory.countSupplierHolds(db, account)) < maxSupplierHolds,
 
     /**
      * Buys any number of a supplier's group: commits the order and waits a limited time for its end. A request that is
@@ -239,7 +228,7 @@ export const makeSupplierPurchase = ({
           await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })
           return order
         }))
-      const row = await waitForEnd(account, placed.id, waitMs)
+      const row = await waitForEnd(account, placed.id, deliveryWaitMs)
       if (row?.state === 'failed') {
         log.warn(
           { connection: from.connection_id, order: row.id, reason: row.reason },

@@ -6,6 +6,7 @@ import type { Event } from '../../events/ops.ts'
 import type { Channel } from '../../msgapp/channels/ops.ts'
 import { sendText as sendOnMsgapp } from '../../msgapp/messages/ops.ts'
 import { isSimulated, sendMessage } from '../../sms/ops.ts'
+import { triggerPollMs, triggerTimeoutMs } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import type { ChatAction } from '../simulator-client.ts'
 import { byNetworkId } from '../store.ts'
@@ -58,15 +59,12 @@ export const triggerCall = async (
   return 'handset'
 }
 
-const pollIntervalMs = 100
-const pollTimeoutMs = 10_000
-
 /** Polls until the condition holds. @throws the 503 Problem after 10 s */
 const waitFor = async (what: string, look: () => Promise<boolean>): Promise<void> => {
-  const until = performance.now() + pollTimeoutMs
+  const until = performance.now() + triggerTimeoutMs
   while (!(await look())) {
     if (performance.now() > until) throw refusals.notDelivered(what)
-    await after(pollIntervalMs)
+    await after(triggerPollMs)
   }
 }
 
