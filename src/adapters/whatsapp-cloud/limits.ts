@@ -23,3 +23,9 @@ export const maxPhonePages = 50
 
 /** Milliseconds to wait for a turn; a later message returns to the queue. */
 export const maxSendWaitMs = 30_000
+
+/**
+ * Milliseconds between messages: a number may send 80 a second unless its account has a higher limit (Cloud API,
+ * "Throughput").
+ */
+export const sendIntervalMs = 1_000 / 80

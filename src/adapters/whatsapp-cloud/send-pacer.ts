@@ -1,11 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { maxSendWaitMs } from './limits.ts'
-
-/**
- * Milliseconds between messages: a number may send 80 a second unless its account has a higher limit (Cloud API,
- * "Throughput").
- */
-const intervalMs = 1_000 / 80
+import { maxSendWaitMs, sendIntervalMs } from './limits.ts'
 
 /** Paces the messages of one number at the network's rate limit, and pauses after a rate-limit error. */
 export type SendPacer = {
@@ -22,7 +16,7 @@ export const makeSendPacer = (): SendPacer => {
       const now = performance.now()
       const mine = Math.max(now, next)
       if (mine - now > maxSendWaitMs) return (mine - now) / 1_000
-      next = mine + intervalMs
+      next = mine + sendIntervalMs
       if (mine > now) await pause(mine - now)
       return null
     },
