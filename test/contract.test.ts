@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import { refusals } from '../src/platform/http/endpoint.ts'
+import { refusalsOf } from '../src/platform/http/endpoint.ts'
 import { type ProblemName, problems } from '../src/platform/http/problem.ts'
 import { recipes } from './recipes/all.ts'
 import { answerFault } from './recipes/answer.ts'
@@ -54,7 +54,7 @@ for (const contract of contracts) {
       assert.equal(answerFault(contract, answer), null)
     })
 
-  for (const name of Object.keys(refusals(contract)) as ProblemName[]) {
+  for (const name of Object.keys(refusalsOf(contract)) as ProblemName[]) {
     const { status } = problems[name]
     test(`${contract.id} answers ${status}`, async () => {
       const answer = await refusalOf(stages, contract, recipeOf(contract.id), name)

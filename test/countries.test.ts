@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import type { Static } from 'typebox'
 import { loadCatalogue, stockSandbox } from '../src/domains/numbers/catalogue/load-catalogue.ts'
 import * as c from '../src/domains/numbers/contract.ts'
-import type { Contract, refusals } from '../src/platform/http/endpoint.ts'
+import type { Contract, refusalsOf } from '../src/platform/http/endpoint.ts'
 import { problems } from '../src/platform/http/problem.ts'
 import { answerFault } from './recipes/answer.ts'
 import type { Request } from './recipes/recipe.ts'
@@ -32,7 +32,7 @@ const ask = async <const C extends Contract>(contract: C, request: Request = {})
 }
 
 /** Calls an endpoint that must refuse. @returns its error_code */
-const refused = async (contract: Contract, request: Request, why: keyof ReturnType<typeof refusals>) => {
+const refused = async (contract: Contract, request: Request, why: keyof ReturnType<typeof refusalsOf>) => {
   const answer = await send(world, contract, buyer, request)
   assert.equal(answerFault(contract, answer), null)
   assert.equal(answer.status, problems[why].status, `${contract.id} ${JSON.stringify(request)}: ${answer.text}`)

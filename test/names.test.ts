@@ -45,7 +45,17 @@ test('file names and exported names use no banned word', () => {
 })
 
 /** Names that mean the same in each folder that has them. */
-const standard = ['contract.ts', 'routes.ts', 'ops.ts', 'store.ts', 'jobs.ts', 'limits.ts', 'testing.ts', 'main.ts']
+const standard = [
+  'contract.ts',
+  'routes.ts',
+  'ops.ts',
+  'store.ts',
+  'jobs.ts',
+  'limits.ts',
+  'refusals.ts',
+  'testing.ts',
+  'main.ts',
+]
 
 test('no other file name is used more than three times', () => {
   const counts = Map.groupBy(

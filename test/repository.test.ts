@@ -111,9 +111,9 @@ const fault = ({ from, to, isType }: Import): string | null => {
   if (/^src\/(?:contracts|event-payloads)\.ts$/.test(to) && from.startsWith('src/interfaces/site/')) return null
   if ([...settings, 'src/services.ts'].includes(to))
     return isType ? null : 'services are handed over: import their type'
-  return ['domains', 'interfaces'].includes(there) && /\/(?:contract|ops)\.ts$/.test(to)
+  return ['domains', 'interfaces'].includes(there) && /\/(?:contract|ops|refusals)\.ts$/.test(to)
     ? null
-    : 'another domain shows its contract.ts and ops.ts only'
+    : 'another domain shows its contract.ts, ops.ts and refusals.ts only'
 }
 
 test('only those import whom the house allows to', () => {

@@ -1,6 +1,6 @@
 import Format from 'typebox/format'
 import { Compile } from 'typebox/schema'
-import { type Contract, refusals } from '../../src/platform/http/endpoint.ts'
+import { type Contract, refusalsOf } from '../../src/platform/http/endpoint.ts'
 import { type ProblemName, problems } from '../../src/platform/http/problem.ts'
 import { formats } from '../../src/platform/http/validation.ts'
 import { nodeOf } from './schema.ts'
@@ -60,7 +60,7 @@ export const statusesOf = (contract: Contract): Set<number> =>
   new Set([
     contract.status,
     ...Object.keys(contract.also ?? {}).map(Number),
-    ...Object.keys(refusals(contract)).map((name) => problems[name as ProblemName].status), // keys of problems
+    ...Object.keys(refusalsOf(contract)).map((name) => problems[name as ProblemName].status), // keys of problems
   ])
 
 /** Returns how an answer breaks its contract, or null. */

@@ -3,6 +3,7 @@ import { failedBeforeSending, fetchErrorCode } from '../../platform/lib/fetch-er
 import type { LinkState } from '../../ports/sms.ts'
 import type { ServiceResult } from '../../ports/supplier.ts'
 import { FormatError, type JsonApiDocument, readDocument, readErrors } from './json-api.ts'
+import { maxFailures, maxQueueMs, maxResponseBytes, requestTimeoutMs, restMs } from './limits.ts'
 import { apiVersion, type DidwwSettings, production } from './settings.ts'
 
 export type ApiRequest = {
@@ -21,17 +22,6 @@ export type DidwwClient = {
   send(call: ApiRequest): Promise<ServiceResult<JsonApiDocument | null>>
   state(): LinkState
 }
-
-/** Milliseconds of one request, from its turn to the end of its answer. */
-const timeoutMs = 8_000
-/** Longest time in the queue. The difference is reserved for jobs, however many searches there are. */
-const longestQueueMs = { hasty: 2_500, patient: 5_000 }
-/** Octets. A page of 100 groups with its related resources takes about 500,000. */
-const maxResponseBytes = 8 * 1024 * 1024
-
-/** Consecutive failures after which requests fail at once for a while. */
-const maxFailures = 3
-const restMs = 10_000
 
 const reasonOf = (error: unknown): string => {
   const code = fetchErrorCode(error)
@@ -148,7 +138,7 @@ export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
     const { method = 'GET', path, query = {}, body, isInteractive = false, isDeletion = false } = call
     const before = resting()
     if (before) return before
-    const wait = await waitForTurn(isInteractive ? longestQueueMs.hasty : longestQueueMs.patient)
+    const wait = await waitForTurn(isInteractive ? maxQueueMs.hasty : maxQueueMs.patient)
     if (wait !== null) return { outcome: 'later', seconds: wait, reason: 'too many requests are queued' }
     const after = resting()
     if (after) return after
@@ -166,7 +156,7 @@ export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
           'x-didww-api-version': apiVersion,
         },
         redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.timeout(requestTimeoutMs),
         ...(body ? { body: JSON.stringify(body) } : {}),
       })
       return await sorted(response, isRead, isDeletion)

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import type { LinkState } from '../../ports/sms.ts'
 import { encode, makeDecoder, type Notification, type Operation, type Operations, type ToPlatform } from './codec.ts'
+import { requestTimeoutMs } from './limits.ts'
 
 export type SandboxSettings = { readonly host: string; readonly port: number; readonly token: string }
 
@@ -33,7 +34,6 @@ type Deps = {
 
 type Waiter = (heard: RequestOutcome<unknown>) => void
 
-const requestTimeoutMs = 10_000
 /** First and longest delay between attempts in ms; each is randomised between half and full. */
 const [minDelayMs, maxDelayMs] = [250, 10_000]
 

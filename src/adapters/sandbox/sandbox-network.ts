@@ -22,10 +22,8 @@ import type {
   Participant,
   Peer,
 } from './codec.ts'
+import { maxMissedPings } from './limits.ts'
 import { makeLink, type RequestOutcome, type SandboxSettings } from './link.ts'
-
-/** Failed round trips in a row after which the socket is replaced. */
-const maxMissedPings = 3
 
 const remoteOf = (number: string, pushname: string | null = null): ChatParty => ({
   number,

@@ -20,6 +20,3 @@ export const isBrowser = ({ protocol }: Flow): boolean => protocol === 'WS' || p
 
 /** The key of a person in a map. */
 export const personKey = ({ account, user }: VoiceUser): string => `${account} ${user}`
-
-/** How long a disconnected browser may take to return, ms. Its calls continue meanwhile. */
-export const reconnectMs = 30_000

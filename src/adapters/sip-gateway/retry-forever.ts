@@ -1,6 +1,5 @@
 import type { Timers } from '@trunkline/sip/timers.ts'
-
-const maxDelayMs = 60_000
+import { maxRetryMs } from './limits.ts'
 
 /** Repeats an operation until it succeeds, with delays that grow to one minute. Stopping the timers ends it. */
 export const retryForever = async (
@@ -8,7 +7,7 @@ export const retryForever = async (
   fault: (error: unknown) => void,
   run: () => Promise<void>,
 ): Promise<void> => {
-  for (let waitMs = 1_000; ; waitMs = Math.min(maxDelayMs, waitMs * 2)) {
+  for (let waitMs = 1_000; ; waitMs = Math.min(maxRetryMs, waitMs * 2)) {
     try {
       await run()
       return

@@ -7,6 +7,7 @@ import type { LinkState } from '../../ports/sms.ts'
 import type { ServiceResult } from '../../ports/supplier.ts'
 import { type GraphError, isTokenRefused, readError, retryAfterOf } from './codec/errors.ts'
 import { type Fields, fieldsOf } from './codec/fields.ts'
+import { fileTimeoutMs, maxResponseBytes, requestTimeoutMs } from './limits.ts'
 import { graphOf, type WhatsappCloudSettings } from './whatsapp-cloud-settings.ts'
 
 export type GraphRequest = {
@@ -35,11 +36,6 @@ export type GraphClient = {
   state(): LinkState
   close(): void
 }
-
-const requestTimeoutMs = 20_000
-const fileTimeoutMs = 120_000
-/** Maximum bytes of a response. A page of 100 numbers takes about 40,000. */
-const maxResponseBytes = 4 * 1024 * 1024
 
 const errorTextOf = (error: unknown): string => {
   const code = fetchErrorCode(error)

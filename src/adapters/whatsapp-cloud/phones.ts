@@ -2,13 +2,12 @@ import type { ServiceResult } from '../../ports/supplier.ts'
 import { type Fields, fieldsOf, listOf, textOf } from './codec/fields.ts'
 import { digitsOf } from './codec/numbers.ts'
 import type { GraphClient } from './graph-client.ts'
+import { maxPhonePages } from './limits.ts'
 
 /** A number of the business account. */
 export type Phone = { readonly id: string; readonly digits: string; readonly name: string | null }
 
 const fields = 'id,display_phone_number,verified_name'
-/** Accounts have 20 numbers, or some thousands after a review. */
-const maxPages = 50
 
 const phoneOf = (one: Fields): Phone[] => {
   const id = textOf(one.id)
@@ -20,7 +19,7 @@ const phoneOf = (one: Fields): Phone[] => {
 export const listPhones = async (client: GraphClient, account: string): Promise<ServiceResult<readonly Phone[]>> => {
   const phones: Phone[] = []
   let after: string | null = null
-  for (let page = 0; page < maxPages; page++) {
+  for (let page = 0; page < maxPhonePages; page++) {
     const query: Record<string, string> = { fields, limit: '100', ...(after === null ? {} : { after }) }
     const told = await client.request({ path: `${encodeURIComponent(account)}/phone_numbers`, query })
     if (told.outcome !== 'done') return told

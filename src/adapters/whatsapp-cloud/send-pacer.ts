@@ -1,12 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-
-/**
- * Milliseconds between messages: a number may send 80 a second unless its account has a higher limit (Cloud API,
- * "Throughput").
- */
-const intervalMs = 1_000 / 80
-/** Maximum milliseconds to wait for a turn. */
-const maxWaitMs = 30_000
+import { maxSendWaitMs, sendIntervalMs } from './limits.ts'
 
 /** Paces the messages of one number at the network's rate limit, and pauses after a rate-limit error. */
 export type SendPacer = {
@@ -22,8 +15,8 @@ export const makeSendPacer = (): SendPacer => {
     acquire: async () => {
       const now = performance.now()
       const mine = Math.max(now, next)
-      if (mine - now > maxWaitMs) return (mine - now) / 1_000
-      next = mine + intervalMs
+      if (mine - now > maxSendWaitMs) return (mine - now) / 1_000
+      next = mine + sendIntervalMs
       if (mine > now) await pause(mine - now)
       return null
     },

@@ -4,6 +4,7 @@ import type { ServiceResult } from '../../ports/supplier.ts'
 import { rateLimitCode } from './codec/errors.ts'
 import { listOf, textOf } from './codec/fields.ts'
 import { type GraphClient, makeGraphClient } from './graph-client.ts'
+import { listTtlMs, pingTimeoutMs } from './limits.ts'
 import { mediaCategoryOf, openMedia, retryIfUnknown, setPicture, uploadFile } from './media.ts'
 import { bodyOf, contentError } from './message-body.ts'
 import { listPhones, type Phone } from './phones.ts'
@@ -12,9 +13,6 @@ import type { WhatsappCloudSettings } from './whatsapp-cloud-settings.ts'
 
 /** First and longest delay between attempts to link a number in ms; each is randomised between half and full. */
 const [minDelayMs, maxDelayMs] = [500, 60_000]
-const pingTimeoutMs = 4_000
-/** Milliseconds for which attached numbers share one list of the account's numbers. */
-const listTtlMs = 2_000
 
 type AttachedNumber = {
   readonly ref: ChatChannel

@@ -6,6 +6,7 @@ import { type AddressBook, makeAddressBook } from './address-book.ts'
 import { bareOf, isLid, numberOf } from './codec/jid.ts'
 import { type GroupMembers, makeGroupMembers } from './group-members.ts'
 import type { BinaryNode, Library, Message, WASocket } from './library.ts'
+import { ackTimeoutMs } from './limits.ts'
 import { LinkedDevice } from './linked-device.ts'
 import { parseMessage, type ResolveNumber } from './message-parser.ts'
 import { publishCall, publishGroupChange } from './node-events.ts'
@@ -15,9 +16,6 @@ import { publishGroupReceipts, publishReceipts, rejectionReason as refusalOf } f
 import { notLinked, requestOutcome } from './request-outcome.ts'
 import { retry } from './retry.ts'
 import type { WhatsappWebSettings } from './whatsapp-web-settings.ts'
-
-/** Maximum milliseconds until the network acknowledges a message. */
-const ackTimeoutMs = 15_000
 
 export type ChannelSession = {
   readonly aliases: NumberAliases

@@ -1,10 +1,8 @@
 import { bareOf } from './codec/jid.ts'
 import { numberOfMember } from './groups.ts'
 import type { WASocket } from './library.ts'
+import { maxCachedGroups } from './limits.ts'
 import type { NumberAliases } from './number-aliases.ts'
-
-/** Maximum groups per number whose members are cached; a group has at most 1,024 members. */
-const maxGroups = 100
 
 type Member = { readonly jid: string; readonly written: string | null }
 
@@ -25,7 +23,7 @@ export const makeGroupMembers = (people: NumberAliases): GroupMembers => {
       .then(({ participants }) =>
         participants.map((one): Member => ({ jid: bareOf(one.id), written: numberOfMember(one) })),
       )
-    if (known.size >= maxGroups) known.delete(known.keys().next().value ?? '')
+    if (known.size >= maxCachedGroups) known.delete(known.keys().next().value ?? '')
     known.set(group, loading)
     loading.catch(() => known.get(group) === loading && known.delete(group))
     return loading

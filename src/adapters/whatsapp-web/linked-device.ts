@@ -3,6 +3,7 @@ import { numberOf } from './codec/jid.ts'
 import { type DeviceKeys, type KeyLease, openDeviceKeys } from './device-keys.ts'
 import { isSameNumber } from './jid-lookup.ts'
 import type { BinaryNode, Library, Message, WASocket } from './library.ts'
+import { maxCodeRounds, maxMissedPings, pingTimeoutMs, replacedAttempts, stableLinkMs } from './limits.ts'
 import { requestedNumberType } from './number-aliases.ts'
 import { retry } from './retry.ts'
 import { makeSignalRepository } from './signal-repository.ts'
@@ -10,17 +11,8 @@ import type { WhatsappWebSettings } from './whatsapp-web-settings.ts'
 
 /** First and longest delay between attempts in ms; each is randomised between half and full. */
 const [shortest, longest] = [500, 60_000]
-/** A link that lasted this long, in milliseconds, resets the delay. */
-const stableAfterMs = 60_000
-/** Attempts assumed when another program has taken the link. Otherwise both would take it from each other endlessly. */
-const replacedAttempts = 7
-const pingTimeoutMs = 4_000
-/** Failed round trips in a row after which the socket is replaced. */
-const maxMissedPings = 3
 /** Validity in milliseconds of the first code to scan and of each later one, as in the application. */
 const [firstCodeMs, codeMs] = [60_000, 20_000]
-/** Rounds of unscanned codes after which linking fails until requested again. */
-const maxCodeRounds = 3
 
 /** Close codes of the network (baileys, `DisconnectReason`). */
 const closeCodes = { banned: 403, loggedOut: 401, codesOver: 408, outdated: 405, replaced: 440, restart: 515 } as const
@@ -121,7 +113,7 @@ export class LinkedDevice {
 
   private drop(): WASocket | null {
     const { socket } = this
-    if (this.isUp && performance.now() - this.upSince >= stableAfterMs) this.attempts = 0
+    if (this.isUp && performance.now() - this.upSince >= stableLinkMs) this.attempts = 0
     this.ownership?.reject(new Error('the socket is closed'))
     if (this.lease) this.written = this.lease.release()
     this.lease = null

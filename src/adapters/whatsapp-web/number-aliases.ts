@@ -3,10 +3,8 @@ import type { ChatCredentialStore, ChatEvents } from '../../ports/chat.ts'
 import { numberOf } from './codec/jid.ts'
 import { lookUpJids } from './jid-lookup.ts'
 import type { WASocket } from './library.ts'
+import { maxCachedAliases } from './limits.ts'
 import { retry } from './retry.ts'
-
-/** Maximum numbers cached per session and direction. */
-const maxCached = 5_000
 
 /** Type of the vault entries: requested number by number as the network writes it. They survive unlinking. */
 export const requestedNumberType = 'asked-number'
@@ -35,7 +33,7 @@ type Deps = {
 }
 
 const cache = (map: Map<string, string>, key: string, value: string): void => {
-  if (!map.has(key) && map.size >= maxCached) map.delete(map.keys().next().value ?? '')
+  if (!map.has(key) && map.size >= maxCachedAliases) map.delete(map.keys().next().value ?? '')
   map.set(key, value)
 }
 

@@ -2,9 +2,8 @@ import type { ChatBusiness, ChatNumberCheck } from '../../ports/chat.ts'
 import { numberOf } from './codec/jid.ts'
 import { lookUpJids } from './jid-lookup.ts'
 import type { BusinessProfile, WASocket } from './library.ts'
+import { extraMs } from './limits.ts'
 import type { NumberAliases } from './number-aliases.ts'
-
-const extraMs = 8_000
 
 const unknownOf = (number: string): ChatNumberCheck => ({
   number,

@@ -1,11 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
 import type { BinaryNode, Content, Library, Message, Repository } from './library.ts'
+import { maxCachedMappings } from './limits.ts'
 
 type MakeRepository = Library['DEFAULT_CONNECTION_CONFIG']['makeSignalRepository']
-
-/** Maximum addresses cached beside the keys. The library itself would cache any number for three days. */
-const maxCachedMappings = 20_000
 
 type Deps = {
   /** The node that contained a ciphertext. */

@@ -47,3 +47,6 @@ export const firstPersistRetryMs = 200
 
 /** Longest delay between such retries, in milliseconds. */
 export const maxPersistRetryMs = 5_000
+
+/** Checks of one request that run at a time, so that a server does not throttle the number. */
+export const concurrentChecks = 8

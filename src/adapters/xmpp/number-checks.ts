@@ -7,7 +7,7 @@ import { child, elements, textOf, type XmlElement, xml } from '@trunkline/xmpp/x
 import type { ChatNumberCheck } from '../../ports/chat.ts'
 import type { Addresses } from './addresses.ts'
 import { form } from './forms.ts'
-import { calibrationTtlMs } from './limits.ts'
+import { calibrationTtlMs, concurrentChecks } from './limits.ts'
 import { profileOf } from './profile.ts'
 
 export type AccountExistence = ChatNumberCheck['there']
@@ -141,8 +141,6 @@ export class ExistenceChecker {
   }
 }
 
-const concurrency = 8
-
 /** Checks each number and returns the results in the order of the numbers. */
 export const checkNumbers = async (
   wire: Wire,
@@ -158,8 +156,8 @@ export const checkNumbers = async (
     return { number, there, id: there === 'yes' ? number.slice(1) : null, ...nothing, ...profile }
   }
   const checked: ChatNumberCheck[] = []
-  for (let from = 0; from < numbers.length; from += concurrency) {
-    checked.push(...(await Promise.all(numbers.slice(from, from + concurrency).map(checkOne))))
+  for (let from = 0; from < numbers.length; from += concurrentChecks) {
+    checked.push(...(await Promise.all(numbers.slice(from, from + concurrentChecks).map(checkOne))))
   }
   return checked
 }

@@ -1,16 +1,13 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import type { KeyLimits } from '../../platform/http/auth.ts'
 import { type Capability, capabilities } from '../../platform/http/capability.ts'
-import { forbidden, invalid } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { isNetwork, makeAddressList } from '../../platform/lib/address-list.ts'
 import { iso } from '../../platform/lib/clock.ts'
+import { maxKeys, maxKeysPerDay } from './limits.ts'
 import { issueKey } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
-
-/** Limits of unrevoked keys per account, and of keys created within 24 hours. Each revocation clears the key cache of
- *  every process. */
-const maxKeys = 100
-const maxKeysPerDay = 1_000
 
 /** Requested limits of a key. */
 type KeyRequest = {
@@ -29,14 +26,13 @@ export const presentLimits = ({ scopes, expires_at, allowed_addresses }: KeyLimi
 /** Parses the expiry of a key, in whole seconds as shown. @throws Problem 400 */
 const parseExpiry = (text: string): Date => {
   const end = Math.floor(Date.parse(text) / 1_000) * 1_000
-  return end > Date.now() ? new Date(end) : invalid('expires_at must be in the future')
+  return end > Date.now() ? new Date(end) : refuse(refusals.expiryNotInFuture())
 }
 
 /** Parses the limits of a key. @param own defaults for omitted limits @throws Problem 400 */
 const parseLimits = (wish: KeyRequest, own: KeyLimits | null): KeyLimits => {
   const strange = wish.allowed_addresses?.find((text) => !isNetwork(text))
-  if (strange !== undefined)
-    invalid(`allowed_addresses: ${strange} is neither an address nor a network such as 192.0.2.0/24 or 2001:db8::/32`)
+  if (strange !== undefined) throw refusals.badAllowedAddress(strange)
   return {
     scopes: wish.scopes ? [...new Set(wish.scopes)] : (own?.scopes ?? null),
     expires_at: wish.expires_at === undefined ? (own?.expires_at ?? null) : parseExpiry(wish.expires_at),
@@ -64,11 +60,7 @@ const exceededLimit = (wished: KeyLimits, own: KeyLimits): string | null => {
 /** Checks that a key may revoke another one. @throws Problem 403 if the revoking key lacks a scope of the other */
 export const assertRevocable = (target: Pick<KeyLimits, 'scopes'>, own: KeyLimits): void => {
   const more = missingScope(target.scopes, own.scopes)
-  if (more)
-    forbidden(
-      `The key has scope ${more}, which yours lacks. Revoke it with a key that has all of its scopes`,
-      'exceeds_own_key',
-    )
+  if (more) throw refusals.keyExceedsYours(more)
 }
 
 /** Creates a key of an account. @param own limits of the creating key; null for the operator
@@ -76,11 +68,9 @@ export const assertRevocable = (target: Pick<KeyLimits, 'scopes'>, own: KeyLimit
 export const createKey = async (tx: Tx, account: string, wish: KeyRequest, own: KeyLimits | null) => {
   const limits = parseLimits(wish, own)
   const exceeded = own && exceededLimit(limits, own)
-  if (exceeded) forbidden(`The new key must not exceed yours. ${exceeded}`, 'exceeds_own_key')
+  if (exceeded) throw refusals.newKeyExceedsYours(exceeded)
   const { kept, recent } = await store.countKeys(tx, account)
-  if (kept >= maxKeys)
-    forbidden(`The account has ${kept} keys; at most ${maxKeys} are allowed. Revoke an unused one`, 'too_many_keys')
-  if (recent >= maxKeysPerDay)
-    forbidden(`The account has created ${recent} keys within 24 hours, which is the limit. Use those`, 'too_many_keys')
+  if (kept >= maxKeys) throw refusals.tooManyKeys(kept, maxKeys)
+  if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)
   return { ...(await issueKey(tx, account, wish.label, undefined, limits)), ...presentLimits(limits) }
 }

@@ -1,5 +1,4 @@
 import type { Tx } from '../../platform/db/sql.ts'
-import { conflict } from '../../platform/http/problem.ts'
 import { print } from '../../platform/lib/id.ts'
 import { decimal, type Micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
@@ -10,6 +9,7 @@ import { releaseAll } from '../numbers/ops.ts'
 import { cancelScheduled } from '../sms/ops.ts'
 import { revokeAll } from '../tokens/ops.ts'
 import { disableAll } from '../webhooks/ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 export type Closing = {
@@ -23,17 +23,9 @@ export type Closing = {
 /** Writes off the remaining balance, positive or negative. @throws Problem 409 without `writeOff` */
 const settleBalance = async (tx: Tx, id: string, { reason, writeOff, by }: Closing): Promise<Micros> => {
   const { balance, holds } = await lockedBalance(tx, id)
-  if (holds > 0)
-    conflict(
-      `Money is held for ${holds} calls or orders that have not ended. Wait for their end (accounts holds lists them)`,
-      'holds_open',
-    )
+  if (holds > 0) throw refusals.holdsOpen(holds)
   if (balance === 0) return 0
-  if (!writeOff)
-    conflict(
-      `The balance is USD ${decimal(balance)}: debit or credit it to zero first, or send write_off true`,
-      'balance_remains',
-    )
+  if (!writeOff) throw refusals.balanceRemains(decimal(balance))
   await adjust(tx, id, -balance, 'written_off', { kind: 'write_off', note: reason, by })
   return balance
 }
@@ -51,8 +43,7 @@ export const closeAccount = async (
   closing: Closing,
 ) => {
   const calls = await countOpenCalls(tx, id)
-  if (calls > 0)
-    conflict(`${print('ACC', id)} has ${calls} calls under way: end them first (calls hangup)`, 'calls_open')
+  if (calls > 0) throw refusals.callsOpen(print('ACC', id), calls)
   await store.close(tx, id, closing.reason)
   const keys = await store.revokeAll(tx, id)
   const users = await revokeAll(tx, changes, id)

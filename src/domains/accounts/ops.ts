@@ -1,9 +1,9 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { KeyLimits } from '../../platform/http/auth.ts'
-import { conflict } from '../../platform/http/problem.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
 import { keyHash, makeKey } from '../../platform/lib/secret.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** Default limits of an account. */
@@ -66,6 +66,5 @@ export const firstAccount = async (sql: Sql): Promise<string | null> => (await s
 
 /** Ensures that the account is open until the end of the transaction. @throws Problem 409 if it is closed */
 export const assertOpen = async (tx: Tx, account: string): Promise<void> => {
-  if (await store.isClosed(tx, account))
-    conflict(`The account ${print('ACC', account)} is closed, for good: create another one`, 'account_closed')
+  if (await store.isClosed(tx, account)) throw refusals.accountClosed(print('ACC', account))
 }

@@ -1,5 +1,5 @@
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { mergeQuotas, type Quotas } from '../../platform/http/quotas.ts'
 import { optionalPageOf } from '../../platform/http/schema.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -10,6 +10,7 @@ import { assertRevocable, createKey, presentLimits } from './api-keys.ts'
 import { closeAccount } from './closing.ts'
 import * as c from './contract.ts'
 import { assertOpen, openAccount } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import { unlimited } from './unlimited.ts'
 
@@ -55,15 +56,13 @@ const presentKey = (key: store.KeyRow) => ({
   created_at: iso(key.created_at),
   ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
 })
-
-const unknown = (printed: string) => notFound(`No account ${printed}`)
-const idOf = (printed: string) => parse('ACC', printed) ?? unknown(printed)
+const idOf = (printed: string) => parse('ACC', printed) ?? refuse(refusals.unknownAccount(printed))
 
 export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandboxAccounts }: Services) => {
   const shown = presenterFor(quotas)
   return [
     route(c.getInfo, async ({ account }) => {
-      const row = (await store.find(db, account.id)) ?? unknown(print('ACC', account.id))
+      const row = (await store.find(db, account.id)) ?? refuse(refusals.unknownAccount(print('ACC', account.id)))
       return ok({
         account: {
           name: row.name,
@@ -99,7 +98,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
         sandboxAccounts.exclude(id)
         await changes.invalidate(tx, 'accounts')
       }
-      const account = shown((await store.find(tx, id)) ?? unknown(id))
+      const account = shown((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(id)))
       await audit(tx, { target: account.uuid, account: id, after: audited(account) })
       return ok({ account })
     }),
@@ -113,18 +112,19 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     }),
 
     route(c.getAccount, async ({ params }) => {
-      const row = (await store.find(db, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
+      const row =
+        (await store.find(db, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       return ok({ account: shown(row) })
     }),
 
     route(c.changeAccount, async ({ params, body, tx, audit }) => {
       const id = idOf(params.account_uuid)
       await store.lock(tx, id)
-      const row = (await store.find(tx, id)) ?? unknown(params.account_uuid)
+      const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, id)
       const { max_api_request_count, max_number_check_count, low_balance, quotas: wanted, ...given } = body
       if (low_balance !== undefined) {
-        if (low_balance !== null && micros(low_balance) === 0) invalid('low_balance must be above 0, or null for never')
+        if (low_balance !== null && micros(low_balance) === 0) throw refusals.badLowBalance()
         await store.setLowBalance(tx, id, low_balance)
       }
       await store.change(tx, id, {
@@ -137,7 +137,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       })
       if (body.sandbox === false) sandboxAccounts.exclude(id)
       await changes.invalidate(tx, 'accounts')
-      const account = shown((await store.find(tx, id)) ?? unknown(params.account_uuid))
+      const account = shown((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(params.account_uuid)))
       await audit(tx, { before: audited(shown(row)), after: audited(account) })
       return ok({ account })
     }),
@@ -145,19 +145,20 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     route(c.closeAccount, async ({ params, body, request, tx, audit }) => {
       const id = idOf(params.account_uuid)
       await store.lock(tx, id)
-      const row = (await store.find(tx, id)) ?? unknown(params.account_uuid)
+      const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, id)
       const { reason, write_off: writeOff = false } = body
       const by = request.operator?.id ?? null
       const { ended, writtenOff } = await closeAccount(tx, { changes, config }, id, { reason, writeOff, by })
-      const account = shown((await store.find(tx, id)) ?? unknown(params.account_uuid))
+      const account = shown((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(params.account_uuid)))
       const written_off = decimal(writtenOff)
       await audit(tx, { before: audited(shown(row)), after: { ...audited(account), ended, written_off } })
       return ok({ account, ended, written_off })
     }),
 
     route(c.createKey, async ({ params, body, tx, audit }) => {
-      const row = (await store.find(tx, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
+      const row =
+        (await store.find(tx, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, row.id)
       const issued = await createKey(tx, row.id, body, null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
@@ -165,7 +166,8 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     }),
 
     route(c.listKeys, async ({ params }) => {
-      const row = (await store.find(db, idOf(params.account_uuid))) ?? unknown(params.account_uuid)
+      const row =
+        (await store.find(db, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       const keys = await store.keys(db, row.id)
       return ok({ keys: keys.map(presentKey) })
     }),
@@ -174,7 +176,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const key = parse('KEY', params.key_uuid)
       const account = parse('ACC', params.account_uuid)
       const { scopes: _, ...revoked } =
-        (key && account && (await store.revoke(tx, account, key))) || notFound(`No key ${params.key_uuid}`)
+        (key && account && (await store.revoke(tx, account, key))) || refuse(refusals.unknownKey(params.key_uuid))
       await audit(tx, { before: revoked })
       await changes.invalidate(tx, 'accounts')
       return ok({})
@@ -192,10 +194,10 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     }),
 
     route(c.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
-      const unknownKey = () => notFound(`No key ${params.key_uuid}`)
-      const id = parse('KEY', params.key_uuid) ?? unknownKey()
-      if (id === key.id) conflict('You cannot revoke the key used for this request: use another one', 'key_in_use')
-      const { scopes, ...revoked } = (await store.revoke(tx, account.id, id)) ?? unknownKey()
+      const id = parse('KEY', params.key_uuid) ?? refuse(refusals.unknownKey(params.key_uuid))
+      if (id === key.id) throw refusals.keyInUse()
+      const { scopes, ...revoked } =
+        (await store.revoke(tx, account.id, id)) ?? refuse(refusals.unknownKey(params.key_uuid))
       assertRevocable({ scopes }, key.limits)
       await audit(tx, { before: revoked })
       await changes.invalidate(tx, 'accounts')

@@ -1,6 +1,7 @@
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../platform/db/sql.ts'
 import { makeNewestRead } from '../../platform/lib/newest-read.ts'
+import { maxExcludedAccounts } from './limits.ts'
 import * as store from './store.ts'
 
 /** In-memory set of the accounts that the sandbox affects: those marked for it, while it is on. */
@@ -9,9 +10,6 @@ export type SandboxAccounts = {
   /** Excludes an account in this process at once. Other processes follow the topic `accounts` within half a second. */
   exclude(account: string): void
 }
-
-/** Maximum of unmarked accounts; beyond it, no account counts as a sandbox account. */
-const maxExcluded = 10_000
 
 /**
  * Caches the accounts that are not marked, because installations with a sandbox have few of them.
@@ -26,7 +24,7 @@ export const makeSandboxAccounts = async (
   if (!isOn) return { has: () => false, exclude: () => {} }
   let excluded = new Set<string>()
   const list = makeNewestRead(
-    () => store.outsideSandbox(db, maxExcluded + 1),
+    () => store.outsideSandbox(db, maxExcludedAccounts + 1),
     (rows) => {
       excluded = new Set(rows.map(({ id }) => id))
     },
@@ -34,7 +32,7 @@ export const makeSandboxAccounts = async (
   changes.on('accounts', () => void list.reload().catch(onError))
   await list.reload()
   return {
-    has: (account) => excluded.size <= maxExcluded && !excluded.has(account),
+    has: (account) => excluded.size <= maxExcludedAccounts && !excluded.has(account),
     exclude: (account) => {
       excluded.add(account)
       // A concurrent read may have begun before the change.

@@ -1,12 +1,14 @@
 import { auditedActions, canonicalTarget } from '../../platform/http/audit.ts'
 import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { closestWord } from '../../platform/lib/levenshtein.ts'
 import type { Services } from '../../services.ts'
+import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import * as c from './contract.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 type Query = {
@@ -65,9 +67,7 @@ export const auditRoutes = ({ db }: Services) => {
   const checkAction = async (action: string) => {
     const known = auditedActions()
     if (action === '' || known.includes(action) || (await store.hasAction(db, action))) return
-    invalid(
-      `action ${action} is not recorded; did you mean ${closestWord(action, known)}? Recorded are ${known.join(', ')}`,
-    )
+    throw refusals.unknownAction(action, closestWord(action, known), known.join(', '))
   }
 
   const pageBy = async (
@@ -86,9 +86,12 @@ export const auditRoutes = ({ db }: Services) => {
 
   return [
     route(c.listAudit, async ({ query }) => {
-      const unknown = () => notFound(`No account ${query.account_uuid}`)
-      const account = query.account_uuid === undefined ? null : (parse('ACC', query.account_uuid) ?? unknown())
-      if (account && !(await store.hasAccount(db, account))) unknown()
+      const account =
+        query.account_uuid === undefined
+          ? null
+          : (parse('ACC', query.account_uuid) ?? refuse(accountRefusals.unknownAccount(query.account_uuid)))
+      if (account && !(await store.hasAccount(db, account)))
+        throw accountRefusals.unknownAccount(query.account_uuid ?? '')
       const { rows, next } = await pageBy(operatorCursors, query, {
         account,
         kind: null,

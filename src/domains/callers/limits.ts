@@ -1,5 +1,5 @@
-import { Problem } from '../../platform/http/problem.ts'
 import type { CounterRow } from './counter-row.ts'
+import { refusals } from './refusals.ts'
 
 /** Codes sent within a day. pair: to one number for one account; account: to all numbers; number: for all accounts. */
 export const codesPerDay = { pair: 10, account: 50, number: 20 } as const
@@ -14,18 +14,14 @@ export const attemptsPerCall = 3
  *  20,000. */
 export const attemptsPerDay = { account: 50, number: 50 } as const
 
-const refuse = (message: string, code: string, endsAt: Date, now: number): never => {
-  const seconds = Math.max(1, Math.ceil((endsAt.getTime() - now) / 1000))
-  throw new Problem('tooMany', message, code, { 'retry-after': String(seconds) })
-}
+const secondsUntil = (end: Date, now: number): number => Math.max(1, Math.ceil((end.getTime() - now) / 1000))
 
 /** Compares the counters of an account and of a number with their limits. @throws the 429 Problem */
 export const assertWithinLimits = (rows: readonly CounterRow[], account: string, now: number): void => {
   for (const { subject, codes, attempts, ends_at } of rows) {
     const [scope, who] = subject === account ? (['account', 'The account'] as const) : (['number', subject] as const)
-    if (codes > codesPerDay[scope])
-      refuse(`${who} has reached the limit of ${codesPerDay[scope]} codes a day`, 'code_limit', ends_at, now)
+    if (codes > codesPerDay[scope]) throw refusals.codeLimit(who, codesPerDay[scope], secondsUntil(ends_at, now))
     if (attempts > attemptsPerDay[scope])
-      refuse(`${who} has reached the limit of ${attemptsPerDay[scope]} attempts a day`, 'attempt_limit', ends_at, now)
+      throw refusals.attemptLimit(who, attemptsPerDay[scope], secondsUntil(ends_at, now))
   }
 }

@@ -2,7 +2,7 @@ import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
-import { conflict, notFound, Problem, unprocessable } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -15,6 +15,7 @@ import { firstSender, isSimulated, sendSecretMessage } from '../sms/ops.ts'
 import * as c from './contract.ts'
 import { assertWithinLimits } from './limits.ts'
 import { codeHasher, makeCode } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** A number to prove, the id of its caller ID without prefix, and the sender's number. */
@@ -59,7 +60,7 @@ const presentCallerId = (row: store.CallerIdRow, isSandbox: boolean) => ({
 
 const find = async (sql: Sql, account: string, printed: string): Promise<store.CallerIdRow> => {
   const id = parse('VCI', printed)
-  return (id && (await store.find(sql, account, id))) || notFound(`Caller ID ${printed} does not exist`)
+  return (id && (await store.find(sql, account, id))) || refuse(refusals.unknownCallerId(printed))
 }
 
 const codeMessage = (code: string) =>
@@ -72,10 +73,7 @@ export const callerRoutes = (parts: Services) => {
   /** Replaces the last code by a new one, within the limits. @returns the expiry */
   const renew = async (tx: Tx, account: string, number: string, code: Parameters<typeof store.renewCode>[3]) => {
     const renewed = await store.renewCode(tx, account, number, code)
-    if (!renewed)
-      throw new Problem('tooMany', 'A code was sent within the last minute, or ten within a day', 'code_too_soon', {
-        'retry-after': '60',
-      })
+    if (!renewed) throw refusals.codeTooSoon()
     assertWithinLimits(await store.addToCounters(tx, account, number, { codes: 1 }), account, clock.now())
     return renewed.expires_at
   }
@@ -84,9 +82,7 @@ export const callerRoutes = (parts: Services) => {
   const sendCode = async (tx: Tx, account: Account, { id, number, from }: CodeRecipient) => {
     const code = makeCode()
     const sender =
-      from ??
-      (await firstSender(tx, account.id, sandboxAccounts.has(account.id))) ??
-      conflict('The account has no number that can send the code by SMS', 'no_sms_number')
+      from ?? (await firstSender(tx, account.id, sandboxAccounts.has(account.id))) ?? refuse(refusals.noSmsNumber())
     const simulated = isSimulated(parts, account.id, number)
     const expires = await renew(tx, account.id, number, { hash: hashOf(id, code), simulated, call: null })
     const text = { text: codeMessage(code), shown: codeMessage('******') }
@@ -118,8 +114,7 @@ export const callerRoutes = (parts: Services) => {
     route(c.createCallerId, async ({ account, body, tx, audit }) => {
       const number = phoneNumber(body.phone_number)
       const isSandbox = sandboxAccounts.has(account.id)
-      if (await store.isUsable(tx, account.id, number, isSandbox))
-        conflict(`${number} is a caller ID of the account already`, 'caller_id_exists')
+      if (await store.isUsable(tx, account.id, number, isSandbox)) throw refusals.callerIdExists(number)
       const from = body.from_number ? phoneNumber(body.from_number) : null
       const { method = 'sms' } = body
       const id = await store.saveCallerId(tx, {
@@ -143,11 +138,7 @@ export const callerRoutes = (parts: Services) => {
       const row = await find(db, account.id, params.caller_id_uuid)
       const isSandbox = sandboxAccounts.has(account.id)
       if (isVerified(row, isSandbox)) return ok({ caller_id: presentCallerId(row, isSandbox) })
-      if (row.code_call_id !== null && row.code_is_pending)
-        conflict(
-          `The code for ${row.phone_number} must be typed on the keypad of the telephone that the platform calls`,
-          'code_by_call',
-        )
+      if (row.code_call_id !== null && row.code_is_pending) throw refusals.codeByCall(row.phone_number)
       const tried = await db.begin(async (tx) => {
         const code = { hash: hashOf(row.id, body.code), call: null }
         const found = await store.attempt(tx, account.id, row.phone_number, code)
@@ -161,19 +152,18 @@ export const callerRoutes = (parts: Services) => {
         }
         return found
       })
-      if (!tried) conflict(`There is no valid code for ${row.phone_number}: request a new one`, 'code_expired')
-      if (!tried?.is_right) unprocessable('code is not the one that was sent', 'code_wrong')
+      if (!tried) throw refusals.codeExpired(row.phone_number)
+      if (!tried?.is_right) throw refusals.codeWrong()
       return ok({ caller_id: presentCallerId(await find(db, account.id, params.caller_id_uuid), isSandbox) })
     }),
 
     route(c.deleteCallerId, async ({ account, params, tx, audit }) => {
       const row = await find(tx, account.id, params.caller_id_uuid)
-      if (row.type !== 'CI')
-        conflict(`${row.phone_number} belongs to a number or channel: remove that instead`, 'not_own')
+      if (row.type !== 'CI') throw refusals.callerIdNotRemovable(row.phone_number)
       await lockNumber(tx, row.phone_number)
       await store.remove(tx, account.id, { id: row.id })
       if (await unprovedChannel(tx, account.id, row.phone_number, sandboxAccounts.has(account.id)))
-        conflict(`${row.phone_number} is the only proof of a channel: delete the channel first`, 'channel_needs_proof')
+        throw refusals.callerIdProvesChannel(row.phone_number)
       await audit(tx, { before: { phone_number: row.phone_number, friendly_name: row.friendly_name } })
       return ok({})
     }),

@@ -53,3 +53,18 @@ export const holdAheadSeconds = 10
 
 /** Seconds without a heartbeat after which an answered call is abandoned. Its own process ends it after 60 s. */
 export const abandonedCallSeconds = 120
+
+/** Milliseconds between heartbeats of the lease's holder, and between the checks of the other processes. */
+export const leaseHeartbeatMs = 1_000
+
+/** Milliseconds for which a heartbeat holds the lease. Shorter than the checks before a takeover. */
+export const leaseHeldMs = 5_000
+
+/** Calls or dialogs that one recovery step closes: a short transaction each. */
+export const recoveryBatchSize = 50
+
+/** Milliseconds for which a call continues without persistence. Shorter than the time until others close the call. */
+export const maxUnpersistedMs = 60_000
+
+/** Seconds that a platform call may wait. A later call would surprise its callee. */
+export const maxQueuedSeconds = 60

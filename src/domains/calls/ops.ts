@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts'
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
 import type { Db, Tx } from '../../platform/db/sql.ts'
-import { conflict, notFound, Problem, unavailable } from '../../platform/http/problem.ts'
+import { Problem, refuse } from '../../platform/http/problem.ts'
 import { print } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
@@ -13,10 +13,11 @@ import { capture, extend, hold } from '../ledger/ops.ts'
 import type { Prices } from '../prices/ops.ts'
 import { presentCall, type RecordingLink } from './call-presenter.ts'
 import { addSpending, checkCallLimits, checkDestination, countAttempt, limitsOf } from './control/call-limits.ts'
-import { type CallRefusal, findDestination } from './control/destination.ts'
+import { findDestination } from './control/destination.ts'
 import * as dialogs from './control/dialog-store.ts'
 import { isVoiceRunning } from './lease/voice-lease.ts'
 import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 // Records of calls. Each step is one transaction with its money and its events, and is idempotent. Every minute is held
@@ -68,14 +69,6 @@ export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> =
   return true
 }
 
-/** Maximum waiting time of a platform call in seconds. A later call would surprise its callee. */
-export const maxQueuedSeconds = 60
-
-const asProblem = ({ status, code, reason }: CallRefusal): Problem => {
-  if (code === 'destination_not_priced') return new Problem('unprocessable', reason, code)
-  return new Problem(status === 503 ? 'unavailable' : status === 404 ? 'notFound' : 'forbidden', reason, code)
-}
-
 type QueueDeps = {
   readonly seal: Seal
   readonly prices: Prices
@@ -97,28 +90,22 @@ export const queueCall = async (
   account: string,
   { id, to, from }: { id: string; to: string; from: string | null },
 ): Promise<void> => {
-  if (!(await isVoiceRunning(tx))) unavailable('No process runs calls at this moment: try again later', 'no_voice')
+  if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
   const trunks = await enabledConnections(tx, seal, 'sip-trunk')
   const ground = { db: tx, prices, sandboxAccounts, trunks: () => trunks }
   const found = await findDestination(ground, account, to)
-  if ('code' in found) throw asProblem(found)
-  if (!found.isTrunk)
-    conflict(`${to} is a number of the account: calls to it do not leave the platform`, 'number_of_account')
+  if ('code' in found) throw refusals.ofCall(found)
+  if (!found.isTrunk) throw refusals.numberOfAccount(to)
   const { attemptsPerMinute, destinations } = await limitsOf(tx, account, config)
   const barred = checkDestination(found.to, destinations)
-  if (barred) throw asProblem(barred)
-  if ((await countAttempt(tx, account)) > attemptsPerMinute)
-    throw new Problem('tooMany', `The account may attempt ${attemptsPerMinute} calls per minute`, 'too_many_attempts', {
-      'retry-after': '60',
-    })
+  if (barred) throw refusals.ofCall(barred)
+  if ((await countAttempt(tx, account)) > attemptsPerMinute) throw refusals.tooManyAttempts(attemptsPerMinute)
   const proofs = { simulated: found.isSimulated, isSandbox: sandboxAccounts.has(account) }
   const shown =
     (await callerIdOf(tx, account, from, found.country, proofs)) ??
-    (from === null
-      ? conflict('The account has no caller ID for this call: buy a number', 'no_caller_id')
-      : notFound(`${from} is not a usable caller ID of the account. List yours with GET /open/voip/caller-ids`))
+    (from === null ? refuse(refusals.noCallerId()) : refuse(refusals.unusableCallerId(from)))
   const limited = await checkCallLimits(tx, account, micros(found.rate) ?? 0, config)
-  if (limited) throw asProblem(limited)
+  if (limited) throw refusals.ofCall(limited)
   const call = { account_id: account, id, callid: id, direction: 'O', user_id: null, from_number: null } as const
   await beginCall(tx, {
     ...{ ...call, to_number: found.to, iso_country_code: found.country, is_msgapp: false, is_trunk: true },

@@ -2,13 +2,14 @@ import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import type { Static } from 'typebox'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
-import { conflict, notFound, Problem, unprocessable } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
+import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { findConnection } from '../connections/ops.ts'
 import { calledNumber } from '../numbers/ops.ts'
 import { userOf } from '../users/ops.ts'
@@ -16,6 +17,7 @@ import { presentCall } from './call-presenter.ts'
 import * as c from './contract.ts'
 import { presentDefaults, setLimits } from './control/call-limits.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import * as story from './timeline/call-timeline.ts'
 import { redact } from './timeline/redact.ts'
@@ -36,8 +38,6 @@ const presentEntry = ({ at, leg, what, text }: story.TimelineEntry) => ({
   text,
 })
 
-const unknownAccount = (printed: string) => notFound(`No account ${printed}`)
-
 const cursors = cursorsOf(c.getCallHistory)
 
 export const callRoutes = (parts: Services) => {
@@ -45,16 +45,13 @@ export const callRoutes = (parts: Services) => {
   const { urlOf: linkOf } = recordingLinks(parts)
   const callOf = async (account: string | null, printed: string) => {
     const id = parse('CDR', printed)
-    return (account && id && (await store.find(db, account, id))) || notFound(`Call ${printed} does not exist`)
+    return (account && id && (await store.find(db, account, id))) || refuse(refusals.unknownCall(printed))
   }
   return [
     route(c.estimateCallPrice, async ({ account, params }) => {
       const number = phoneNumber(params.number)
       const isOwn = (await calledNumber(db, number))?.account_id === account.id
-      const price = isOwn
-        ? 0
-        : (prices.of('call_out', number) ??
-          unprocessable(`There is no price for calls to ${number}`, 'destination_not_priced'))
+      const price = isOwn ? 0 : (prices.of('call_out', number) ?? refuse(refusals.destinationNotPriced(number)))
       return ok({
         price_per_minute: dollars(price),
         currency: 'USD' as const,
@@ -122,26 +119,26 @@ export const callRoutes = (parts: Services) => {
 
     route(c.hangUpCall, async ({ params, tx, audit }) => {
       const { account_id, id, is_msgapp } = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
-      if (is_msgapp)
-        throw new Problem('notSupported', 'A call on the messaging app runs on other devices: only they can end it')
-      const row =
-        (await store.requestHangUp(tx, account_id, id)) ?? conflict('The call has ended already', 'call_ended')
+      if (is_msgapp) throw refusals.callOnOtherDevices()
+      const row = (await store.requestHangUp(tx, account_id, id)) ?? refuse(refusals.callEnded())
       await audit(tx, { after: { hangup: 'requested' } })
       await changes.invalidate(tx, 'calls')
       return ok({ cdr: presentCall(row, linkOf) })
     }),
 
     route(c.getCallLimits, async ({ params }) => {
-      const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
+      const account = parse('ACC', params.account_uuid) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
       // An empty change shows whether the account exists.
-      const limits = (await db.begin((tx) => setLimits(tx, account, {}))) ?? unknownAccount(params.account_uuid)
+      const limits =
+        (await db.begin((tx) => setLimits(tx, account, {}))) ??
+        refuse(accountRefusals.unknownAccount(params.account_uuid))
       return ok({ limits, defaults: presentDefaults(config) })
     }),
 
     route(c.changeCallLimits, async ({ params, body, tx, audit }) => {
-      const account = parse('ACC', params.account_uuid) ?? unknownAccount(params.account_uuid)
-      const before = (await setLimits(tx, account, {})) ?? unknownAccount(params.account_uuid)
-      const limits = (await setLimits(tx, account, body)) ?? unknownAccount(params.account_uuid)
+      const account = parse('ACC', params.account_uuid) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
+      const before = (await setLimits(tx, account, {})) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
+      const limits = (await setLimits(tx, account, body)) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
       await audit(tx, { before, after: limits })
       return ok({ limits, defaults: presentDefaults(config) })
     }),
@@ -149,8 +146,7 @@ export const callRoutes = (parts: Services) => {
     routeWithoutTransaction(c.checkTrunk, async ({ params, body, audit }) => {
       const name = params.trunk_name
       const echo = numberOf(body.echo_number)
-      const trunk =
-        (await findConnection(db, ['sip-trunk'], { name }, null)) ?? notFound(`There is no SIP trunk ${name}`)
+      const trunk = (await findConnection(db, ['sip-trunk'], { name }, null)) ?? refuse(refusals.unknownTrunk(name))
       const from = voice.state(trunk.id) ? voice : remoteConnections
       const findings = (await from.examine(trunk.id, echo)).map(({ mend, isWarning, ...one }) => ({
         ...one,

@@ -1,8 +1,7 @@
 import type { CarrierState } from '../../ports/sms.ts'
 import type { ConnectionKind } from './connection-kinds.ts'
+import { settleSeconds } from './limits.ts'
 import type { LiveState, LocalDriver, TestResult } from './remote-connections.ts'
-
-const testSeconds = 10
 
 /** Connections of one kind, as this process runs them. */
 export type KindConnections = {
@@ -37,7 +36,7 @@ export const makeLocalConnections = ({ carriers, suppliers, networks, voice }: D
     smpp: {
       state: carriers.state,
       test: async (id) => {
-        const state = await carriers.whenSettled(id, testSeconds)
+        const state = await carriers.whenSettled(id, settleSeconds)
         if (!state) return { working: false, message: 'the connection ended during the request' }
         return { working: state.state === 'bound', message: state.lastError ?? state.state }
       },

@@ -10,6 +10,7 @@ import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
 import type { CarrierState, LinkState } from '../../ports/sms.ts'
 import type { VoiceFinding, VoiceTrunkState } from '../../ports/voice.ts'
 import { aliveProcesses } from '../installation/ops.ts'
+import { answerPollMs, requestSeconds, silentAfterSeconds, statePublishMs, takeSeconds } from './limits.ts'
 import * as store from './remote-connection-store.ts'
 import { find } from './store.ts'
 
@@ -45,16 +46,6 @@ export type RemoteConnections = {
   start(): Promise<void>
   end(): Promise<void>
 }
-
-const publishMs = 2_000
-/** Seconds after which a silent process counts as dead or as cut off from its database. */
-const silentAfterSeconds = 8
-/** Milliseconds between polls for an answer, and for a request to a connection that is just starting here. */
-const pollMs = 150
-/** Seconds within which a process must take a request. */
-const takeSeconds = 5
-/** Seconds for a test, which waits up to 10 s itself, and for an examination, in which a call may ring for 20 s. */
-const limits = { test: 14, examine: 60 } as const
 
 type Deps = { db: Db; changes: InvalidationBus; log: Logger; roles: readonly string[] }
 
@@ -95,7 +86,7 @@ export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: 
         answering.add(done)
         void done.finally(() => answering.delete(done))
       }
-      await pause(pollMs)
+      await pause(answerPollMs)
     }
   }
 
@@ -113,7 +104,7 @@ export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: 
     const isHere = publishing !== null && roles.includes(role)
     if (!isHere && !(await aliveProcesses(db)).some((one) => one.roles.includes(role)))
       return { fault: `no process with the role ${role} is running: start one (TRUNKLINE_ROLES)` }
-    const seconds = limits[request.what]
+    const seconds = requestSeconds[request.what]
     const id = uuid()
     const begun = performance.now()
     await db.begin(async (tx) => {
@@ -131,7 +122,7 @@ export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: 
           return { fault: `no process with the role ${role} runs the connection: see their logs` }
         if (waited > takeSeconds + seconds)
           return { fault: `${row.process} runs the connection and did not answer within ${seconds} s` }
-        await pause(pollMs)
+        await pause(answerPollMs)
       }
     } finally {
       await store.removeRequest(db, id).catch(onError)
@@ -159,7 +150,7 @@ export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: 
       return [{ what: 'reach', well: false, found: answer.fault, mend }]
     },
     start: async () => {
-      publishing = tick(publishMs, publish, onError)
+      publishing = tick(statePublishMs, publish, onError)
       await publish().catch(onError)
     },
     end: async () => {

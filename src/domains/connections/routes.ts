@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { Tx } from '../../platform/db/sql.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { checkFields } from '../../platform/http/unknown-fields.ts'
 import { validatePart } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -9,11 +9,13 @@ import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { readNetwork } from '../../platform/lib/outbound-address.ts'
 import type { Services } from '../../services.ts'
 import { firstAccount } from '../accounts/ops.ts'
+import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { isCarrying } from '../msgapp/channels/ops.ts'
 import { openOrders, requestSync } from '../numbers/ops.ts'
 import { type ConnectionKind, changeSchemas as changesOf, kinds, type SettingsOf } from './connection-kinds.ts'
 import * as c from './contract.ts'
 import { openSettings, sealSettings } from './ops.ts'
+import { refusals } from './refusals.ts'
 import type { LiveState, ProcessState } from './remote-connections.ts'
 import * as store from './store.ts'
 
@@ -34,10 +36,7 @@ const presentState = (state: LiveState) => ({
   ...(typeof state.pingedAt === 'number' ? { pinged_at: iso(state.pingedAt) } : {}),
   ...(state.binds ? { binds: state.binds.map((one) => ({ bind: one.bind, ...presentLink(one) })) } : {}),
 })
-
-const unknownConnection = (printed: string) => notFound(`No connection ${printed}`)
-const idOf = (printed: string) => parse('CNX', printed) ?? unknownConnection(printed)
-const nameTaken = (name: string) => conflict(`There is a connection named ${name} already`)
+const idOf = (printed: string) => parse('CNX', printed) ?? refuse(refusals.unknownConnection(printed))
 
 /** Validates rules that the schema of the settings cannot express, on the complete settings. @throws Problem */
 const checkSettings = (kind: ConnectionKind, settings: object) => {
@@ -49,16 +48,12 @@ const checkSettings = (kind: ConnectionKind, settings: object) => {
     username,
     password,
   } = settings as Partial<SettingsOf['sip-trunk']>
-  if (authority !== undefined && !areCertificates(authority))
-    invalid(
-      'settings.tls_ca must be a certificate in PEM, with its lines -----BEGIN CERTIFICATE----- and END, or several, and nothing else',
-    )
+  if (authority !== undefined && !areCertificates(authority)) throw refusals.badTlsCa()
   if (kind !== 'sip-trunk') return
   const wrong = networks?.find((text) => readNetwork(text) === null)
-  if (wrong !== undefined)
-    invalid(`settings.allowed_addresses: ${wrong} is neither an address nor a network such as 203.0.113.0/28`)
+  if (wrong !== undefined) throw refusals.badAllowedAddress(wrong)
   const missing = username ? 'password' : 'username'
-  if (register && !(username && password)) invalid(`settings.${missing} is required where settings.register is true`)
+  if (register && !(username && password)) throw refusals.requiredToRegister(missing)
 }
 
 /**
@@ -120,16 +115,15 @@ export const connectionRoutes = ({
 
   const checkAccess = (kind: ConnectionKind, { shared, account_uuids }: Access) => {
     if ((shared !== undefined || account_uuids !== undefined) && !isNamedByTenants(kind))
-      invalid(`shared and account_uuids are for messaging networks: tenants do not choose a connection of kind ${kind}`)
+      throw refusals.notChosenByTenants(kind)
   }
 
   /** Sets the accounts that have access to a connection, and no others. @returns the connection */
   const assign = async (tx: Tx, row: store.ConnectionRow, printed: readonly string[] | undefined) => {
     if (!printed) return row
-    const unknownAccount = (one: string) => notFound(`No account ${one}`)
-    const accounts = printed.map((one) => parse('ACC', one) ?? unknownAccount(one))
+    const accounts = printed.map((one) => parse('ACC', one) ?? refuse(accountRefusals.unknownAccount(one)))
     const known = await store.assign(tx, row.id, accounts)
-    for (const one of accounts) if (!known.has(one)) unknownAccount(print('ACC', one))
+    for (const one of accounts) if (!known.has(one)) throw accountRefusals.unknownAccount(print('ACC', one))
     return { ...row, accounts: [...known].sort() }
   }
 
@@ -178,7 +172,7 @@ export const connectionRoutes = ({
       checkSettings(kind, settings)
       checkAccess(kind, body)
       const content = { name, enabled, shared, ...sealSettings(kind, settings, seal) }
-      const made = (await store.create(tx, uuid(), kind, content)) ?? nameTaken(name)
+      const made = (await store.create(tx, uuid(), kind, content)) ?? refuse(refusals.nameTaken(name))
       const isOpen = !isNamedByTenants(kind) || body.shared !== undefined || body.account_uuids !== undefined
       const first = isOpen ? null : await firstAccount(tx)
       const row = await assign(tx, made, first === null ? body.account_uuids : [print('ACC', first)])
@@ -197,15 +191,17 @@ export const connectionRoutes = ({
 
     route(c.getConnection, async ({ params }) => {
       const row = await store.find(db, idOf(params.connection_uuid))
-      const found = row ?? unknownConnection(params.connection_uuid)
+      const found = row ?? refuse(refusals.unknownConnection(params.connection_uuid))
       return ok({ connection: presentConnection(found, (await remote.states()).get(found.id)) })
     }),
 
     route(c.changeConnection, async ({ params, body, request, tx, audit }) => {
-      const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknownConnection(params.connection_uuid)
+      const row =
+        (await store.lock(tx, idOf(params.connection_uuid))) ??
+        refuse(refusals.unknownConnection(params.connection_uuid))
       const { name = row.name, enabled = row.enabled, shared = row.shared } = body
       checkAccess(row.kind, body)
-      if (await store.isTaken(tx, name, row.id)) nameTaken(name)
+      if (await store.isTaken(tx, name, row.id)) throw refusals.nameTaken(name)
       const { given, cleared } = splitChange(body.settings ?? {})
       checkFields(changesOf[row.kind], body.settings, ['settings'])
       validatePart(request, changesOf[row.kind], given, 'settings')
@@ -217,29 +213,23 @@ export const connectionRoutes = ({
       const isOther = name !== row.name || enabled !== row.enabled || body.settings !== undefined
       if (isOther) await store.change(tx, row.id, { name, enabled, ...content })
       await store.share(tx, row.id, shared)
-      const current = (await store.find(tx, row.id)) ?? unknownConnection(params.connection_uuid)
+      const current = (await store.find(tx, row.id)) ?? refuse(refusals.unknownConnection(params.connection_uuid))
       const after = await assign(tx, current, body.account_uuids)
       const isNarrower = (row.shared && !shared) || body.account_uuids !== undefined
       if (isNarrower && !shared && (await isCarrying(tx, row.id, after.accounts)))
-        conflict(
-          `${row.name} carries channels of accounts that account_uuids leaves out: delete those channels first`,
-          'channels_open',
-        )
+        throw refusals.channelsLeftOut(row.name)
       await audit(tx, { before: audited(row), after: audited(after) })
       await changed(tx, after)
       return ok({ connection: presentConnection(after) })
     }),
 
     route(c.deleteConnection, async ({ params, tx, audit }) => {
-      const row = (await store.lock(tx, idOf(params.connection_uuid))) ?? unknownConnection(params.connection_uuid)
+      const row =
+        (await store.lock(tx, idOf(params.connection_uuid))) ??
+        refuse(refusals.unknownConnection(params.connection_uuid))
       const open = await openOrders(tx, row.id)
-      if (open > 0)
-        conflict(
-          `${open} orders at ${row.name} are still open: wait for them, or disable the connection meanwhile`,
-          'orders_open',
-        )
-      if (await isCarrying(tx, row.id))
-        conflict(`${row.name} carries numbers of the messaging app: delete those channels first`, 'channels_open')
+      if (open > 0) throw refusals.ordersOpen(open, row.name)
+      if (await isCarrying(tx, row.id)) throw refusals.channelsOpen(row.name)
       await store.remove(tx, row.id)
       await audit(tx, { before: audited(row) })
       await changed(tx, row)
@@ -247,7 +237,9 @@ export const connectionRoutes = ({
     }),
 
     routeWithoutTransaction(c.testConnection, async ({ params, audit }) => {
-      const row = (await store.find(db, idOf(params.connection_uuid))) ?? unknownConnection(params.connection_uuid)
+      const row =
+        (await store.find(db, idOf(params.connection_uuid))) ??
+        refuse(refusals.unknownConnection(params.connection_uuid))
       const { working, message } = row.enabled
         ? await tested(row)
         : { working: false, message: 'the connection is not enabled' }

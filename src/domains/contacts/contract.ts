@@ -12,7 +12,8 @@ import {
   Time,
   webAddress,
 } from '../../platform/http/schema.ts'
-import { detailTypes, maxDetails } from './details.ts'
+import { detailTypes } from './details.ts'
+import { maxDetails } from './limits.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
 

@@ -8,9 +8,6 @@ export type DetailType = (typeof detailTypes)[number]
 /** A normalised detail: numbers are E.164. Details with the same key are equal: `PH` and `WAPH` match. */
 export type Detail = { readonly type: DetailType; readonly value: string; readonly key: string }
 
-/** Most details of one contact. */
-export const maxDetails = 50
-
 const isPhone = (type: DetailType): boolean => type === 'PH' || type === 'WAPH'
 
 const keyOf = (type: DetailType, value: string): string => {

@@ -1,7 +1,7 @@
 import type { Sql } from '../../platform/db/sql.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { invalid, notFound, unprocessable } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { pageOf } from '../../platform/http/schema.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
@@ -10,6 +10,7 @@ import { presentContact } from './contact-presenter.ts'
 import * as c from './contract.ts'
 import { type Detail, type DetailType, readDetail, toInput, unique } from './details.ts'
 import * as ops from './ops.ts'
+import { refusals } from './refusals.ts'
 import { search } from './search/search.ts'
 import * as store from './store.ts'
 
@@ -28,13 +29,9 @@ const detailsOf = (body: Lists): Detail[] | null => {
     const read = list.map(({ type, value }, i): Detail => {
       const detail = readDetail(type, value)
       const field = `${name}.${i}.value`
-      if (detail === 'phone')
-        return unprocessable(
-          `${field} must be a phone number in E.164 format, such as +447700900123`,
-          'invalid_phone_number',
-        )
-      if (detail === 'email') return invalid(`${field} must be an e-mail address`)
-      return detail === 'empty' ? invalid(`${field} must not be empty`) : detail
+      if (detail === 'phone') throw refusals.badPhone(field)
+      if (detail === 'email') throw refusals.badEmail(field)
+      return detail === 'empty' ? refuse(refusals.emptyDetail(field)) : detail
     })
     return unique(read)
   }
@@ -53,8 +50,6 @@ type ListQuery = Parameters<typeof pageOf>[0] & { cursor?: string; channel_uuid?
 const cursors = cursorsOf(c.listContacts)
 
 export const contactRoutes = ({ db, quotas }: Services) => {
-  const unknown = (printed: string) => notFound(`No contact ${printed}`)
-
   const listPage = async (account: string, query: ListQuery) => {
     const { page, limit, offset } = pageOf(query)
     const after = cursors.read(query.cursor)
@@ -80,7 +75,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
 
   return [
     route(c.createContact, async ({ account, body, tx }) => {
-      const details = detailsOf(body) ?? invalid('contact_details must have at least one detail')
+      const details = detailsOf(body) ?? refuse(refusals.noDetails())
       const { first_name, last_name = '', profile_pic_url } = body
       const draft = {
         first_name: first_name.trim(),
@@ -94,9 +89,9 @@ export const contactRoutes = ({ db, quotas }: Services) => {
 
     route(c.updateContact, async ({ account, params, body, tx }) => {
       const wanted = detailsOf(body)
-      const id = parse('CON', params.contact_uuid) ?? unknown(params.contact_uuid)
+      const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
       await store.lock(tx, account.id, [id])
-      const [was = unknown(params.contact_uuid)] = await ops.load(tx, account.id, [id])
+      const [was = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(tx, account.id, [id])
       const { first_name = was.first_name, last_name = was.last_name, profile_pic_url = was.profile_pic_url } = body
       const isMoved = body.channel_uuid !== undefined
       const contact = await ops.change(tx, was, {
@@ -124,15 +119,15 @@ export const contactRoutes = ({ db, quotas }: Services) => {
     }),
 
     route(c.getContact, async ({ account, params }) => {
-      const id = parse('CON', params.contact_uuid) ?? unknown(params.contact_uuid)
-      const [contact = unknown(params.contact_uuid)] = await ops.load(db, account.id, [id])
+      const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
+      const [contact = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(db, account.id, [id])
       return ok({ contact: presentContact(contact) })
     }),
 
     route(c.deleteContact, async ({ account, params, tx }) => {
       const id = parse('CON', params.contact_uuid)
       const gone = id ? await store.remove(tx, account.id, id) : 0
-      if (gone === 0) unknown(params.contact_uuid)
+      if (gone === 0) throw refusals.unknownContact(params.contact_uuid)
       await store.count(tx, account.id, -1, null)
       return ok({})
     }),

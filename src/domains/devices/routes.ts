@@ -1,11 +1,11 @@
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { forbidden } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { isActive } from '../users/ops.ts'
 import * as c from './contract.ts'
 import { makeEphemeral, sipCredentials, sipSecret } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 export const deviceRoutes = ({ config, seal, publicUrl }: Services) => {
@@ -24,7 +24,7 @@ export const deviceRoutes = ({ config, seal, publicUrl }: Services) => {
   return [
     route(c.getCredentials, async ({ account, person, body, tx }) => {
       const user = print('USR', person.user)
-      if (!(await isActive(tx, account.id, person.user))) forbidden(`The user ${user} is not active`, 'user_inactive')
+      if (!(await isActive(tx, account.id, person.user))) throw refusals.userNotActive(user)
       const kept = body.renew ? await store.generation(tx, account.id, person.user) : null
       const generation = kept ?? (await store.addDevice(tx, account.id, person.user))
       const { hostname, href } = new URL('/voice', publicUrl())

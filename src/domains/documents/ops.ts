@@ -1,12 +1,10 @@
 import { Readable } from 'node:stream'
 import type { Db, Tx } from '../../platform/db/sql.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
+import { documentPartBytes } from './limits.ts'
 import * as store from './store.ts'
 
 export type Document = store.DocumentRow
-
-/** Bytes of a file that are encrypted, stored and read at once. A download of any size holds no more in memory. */
-const partSize = 1024 * 1024
 
 const sealPlaceOf = (account: string, id: string, part: number) => `document ${account} ${id} ${part}`
 
@@ -19,8 +17,8 @@ export const storeFile = async (
 ): Promise<Document> => {
   const { account_id: account, id } = document
   const stored = await store.add(tx, { ...document, size: file.length })
-  for (let part = 0; part * partSize < file.length; part++) {
-    const bytes = file.subarray(part * partSize, (part + 1) * partSize)
+  for (let part = 0; part * documentPartBytes < file.length; part++) {
+    const bytes = file.subarray(part * documentPartBytes, (part + 1) * documentPartBytes)
     await store.addPart(tx, account, id, part, seal.closeBytes(bytes, sealPlaceOf(account, id, part)))
   }
   return stored

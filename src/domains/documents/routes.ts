@@ -1,5 +1,5 @@
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound, Problem } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { storedBytes } from '../../platform/http/quotas.ts'
 import { countDownload } from '../../platform/http/request-limiters.ts'
 import { pageOf } from '../../platform/http/schema.ts'
@@ -7,12 +7,10 @@ import { iso } from '../../platform/lib/clock.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
+import { maxDocumentBytes, maxDocuments } from './limits.ts'
 import { fileHeaders, readFile, storeFile } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
-
-/** Limits of one account. */
-const maxDocuments = 1000
-const maxBytes = 256 * 1024 * 1024
 
 /** First bytes of each type: ISO 32000-2, 7.5.2; ISO/IEC 10918-1, B.1.1.3; RFC 2083, 3.1. */
 const signatures = {
@@ -24,7 +22,7 @@ const signatures = {
 const mediaTypeOf = (header: string | undefined): store.MediaType => {
   const given = header?.split(';', 1)[0]?.trim().toLowerCase()
   for (const known of c.uploadDocument.media) if (known === given) return known
-  throw new Problem('mediaType', `content-type must be one of ${c.uploadDocument.media.join(', ')}`)
+  throw refusals.unsupportedType(c.uploadDocument.media.join(', '))
 }
 
 const presentDocument = (row: store.DocumentRow) => ({
@@ -37,23 +35,19 @@ const presentDocument = (row: store.DocumentRow) => ({
 })
 
 export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
-  const unknown = (printed: string) => notFound(`There is no document ${printed}`)
   const documentOf = async (account: string, printed: string) => {
     const id = parse('DOC', printed)
-    return (id && (await store.find(db, account, id))) || unknown(printed)
+    return (id && (await store.find(db, account, id))) || refuse(refusals.unknownDocument(printed))
   }
 
   return [
     route(c.uploadDocument, async ({ account, query, body, request, tx }) => {
       const type = mediaTypeOf(request.headers['content-type'])
       if (!Buffer.isBuffer(body) || !body.subarray(0, signatures[type].length).equals(signatures[type]))
-        return invalid(`The file does not begin like ${type}: send the right content-type`, 'invalid_document')
+        throw refusals.contentNotOfType(type)
       const { count, bytes } = await store.usage(tx, account.id)
-      if (count >= maxDocuments || bytes + body.length > maxBytes)
-        conflict(
-          `The account has ${count} documents of ${bytes} bytes; the limit is ${maxDocuments} of ${maxBytes}: delete some`,
-          'too_many_documents',
-        )
+      if (count >= maxDocuments || bytes + body.length > maxDocumentBytes)
+        throw refusals.tooManyDocuments(count, bytes, maxDocuments, maxDocumentBytes)
       const made = { account_id: account.id, id: uuid(), name: query.name, kind: query.kind, media_type: type }
       const kept = await storeFile(tx, seal, made, body)
       await quotas.check(tx, account, 'stored_bytes', () => storedBytes(tx, account.id))
@@ -83,9 +77,9 @@ export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
     route(c.deleteDocument, async ({ account, params, tx, audit }) => {
       const printed = params.document_uuid
       const id = parse('DOC', printed)
-      const found = (id && (await store.lock(tx, account.id, id))) || unknown(printed)
+      const found = (id && (await store.lock(tx, account.id, id))) || refuse(refusals.unknownDocument(printed))
       const user = await store.registeredNumber(tx, account.id, found.id)
-      if (user) conflict(`${user.number} is registered with this document`, 'document_in_use')
+      if (user) throw refusals.documentInUse(user.number)
       await store.remove(tx, account.id, found.id)
       const { name, kind, media_type, size } = found
       await audit(tx, { before: { name, kind, media_type, size } })

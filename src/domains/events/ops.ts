@@ -1,9 +1,10 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import { applyAlias } from '../../platform/http/alias.ts'
-import { invalid } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { closestWord } from '../../platform/lib/levenshtein.ts'
 import { type EventKind, type EventName, eventNames, findEventName, subscribable } from './event-names.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** An event of an account. */
@@ -99,16 +100,11 @@ export const eventBody = (payload: string, { eventName, msgappName }: EventSpell
 
 /** Returns the event for a name or alias. @throws Problem 400 that suggests the closest name */
 export const requireEventName = (name: string): EventName =>
-  findEventName(name) ??
-  invalid(
-    `There is no event ${name.slice(0, 60)}; did you mean ${closestWord(name.slice(0, 60), eventNames)}?`,
-    'unknown_event',
-  )
+  findEventName(name) ?? refuse(refusals.misspeltEvent(name.slice(0, 60), closestWord(name.slice(0, 60), eventNames)))
 
 /** Returns the event that a subscription to this name receives, with its kind. @throws Problem 400 with all names */
 export const requireSubscribable = (spelt: string): { name: string; kind: EventKind } =>
-  subscribable(spelt) ??
-  invalid(`There is no event ${spelt.slice(0, 60)}; there are ${eventNames.join(', ')}`, 'unknown_event')
+  subscribable(spelt) ?? refuse(refusals.unknownEvent(spelt.slice(0, 60), eventNames.join(', ')))
 
 /** Returns the payload of the newest event of a name, without `event` and without its own id; null for none. */
 export const newestPayload = async (

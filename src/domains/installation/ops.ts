@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Db, Sql } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import { heartbeatTimeoutSeconds, processHeartbeatMs, processPollMs } from './limits.ts'
 import * as store from './store.ts'
 
 /** Settings that must be equal in all processes on one database. */
@@ -11,11 +12,6 @@ export type SharedSettings = {
   /** TRUNKLINE_MEDIA_STORE; null: a folder in the home of this process. */
   readonly mediaStore: string | null
 }
-
-/** Seconds without a heartbeat after which a process counts as dead. */
-const heartbeatTimeoutSeconds = 20
-const heartbeatMs = 5_000
-const pollMs = 500
 
 /** Names a media store for the comparison. Leaves out bucket keys, which may differ during a rotation, and folder
  *  paths, which may differ between machines. */
@@ -62,9 +58,9 @@ export const enterInstallation = async (
   const end = performance.now() + patience * 1000
   for (let fault = await enter(); fault !== null; fault = await enter()) {
     if (performance.now() > end) throw new Error(fault)
-    await pause(pollMs)
+    await pause(processPollMs)
   }
-  const beat = tick(heartbeatMs, async () => void (await store.touch(db, own)), onError)
+  const beat = tick(processHeartbeatMs, async () => void (await store.touch(db, own)), onError)
   return {
     end: async () => {
       await beat.end()

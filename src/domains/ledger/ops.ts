@@ -1,8 +1,8 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { insufficient } from '../../platform/http/problem.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
 import { presentLowBalance } from './balance-presenter.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import type { TransferKind } from './transfer-kinds.ts'
 
@@ -19,13 +19,10 @@ const post = async (tx: Tx, account: string, debit: string, credit: string, amou
   return id
 }
 
-const refuseUncovered = (amount: Micros): never =>
-  insufficient(`The balance does not cover USD ${decimal(amount)}: add credit to the account`)
-
 /** Debits the balance. @throws the 402 Problem if the balance does not cover the amount */
 const debitBalance = async (tx: Tx, account: string, amount: Micros): Promise<void> => {
   const moved = await store.adjustBalance(tx, account, decimal(-amount), 'above zero')
-  if (!moved) refuseUncovered(amount)
+  if (!moved) throw refusals.insufficientBalance(decimal(amount))
 }
 
 /** New balance and transfer id of an adjustment. */
@@ -85,7 +82,7 @@ export const charge = async (
  *  Problem */
 export const assertBalance = async (db: Sql, account: string, amount: Micros): Promise<void> => {
   const row = await store.balance(db, account)
-  if ((micros(row?.balance ?? '0') ?? 0) < amount) refuseUncovered(amount)
+  if ((micros(row?.balance ?? '0') ?? 0) < amount) throw refusals.insufficientBalance(decimal(amount))
 }
 
 /** Refunds an amount. */

@@ -3,35 +3,32 @@ import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Audit } from '../../platform/http/audit-entry.ts'
 import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { insufficient, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import type { Cursor } from '../../platform/lib/cursor.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { assertOpen } from '../accounts/ops.ts'
+import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import * as c from './contract.ts'
+import { maxAmountMicros } from './limits.ts'
 import { adjust, deposit } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
-
-const maxAmount = 1_000_000_000_000_000
-
-const decimals = 'must be a decimal number'
 
 /** Parses an amount other than zero, in micro-dollars. @throws Problem 400 */
 const signedAmountOf = (given: string | number) => {
   const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
-  return amount === null || amount === 0 || Math.abs(amount) > maxAmount
-    ? invalid(`amount ${decimals}, not zero, with at most six places, and at most 1,000,000,000 either way`)
+  return amount === null || amount === 0 || Math.abs(amount) > maxAmountMicros
+    ? refuse(refusals.badSignedAmount())
     : amount
 }
 
 /** Parses an amount above zero, in micro-dollars. @throws Problem 400 */
 const amountOf = (given: string | number) => {
   const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
-  return amount === null || amount <= 0 || amount > maxAmount
-    ? invalid(`amount ${decimals} above 0 with at most six places, and at most 1,000,000,000`)
-    : amount
+  return amount === null || amount <= 0 || amount > maxAmountMicros ? refuse(refusals.badAmount()) : amount
 }
 
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
@@ -40,9 +37,8 @@ const timeOf = (given: string | undefined) => (given === undefined ? null : new 
 
 /** Returns the id and balance of an existing account. */
 const accountWithBalance = async (db: Sql, printed: string) => {
-  const unknown = `No account ${printed}`
-  const account = parse('ACC', printed) ?? notFound(unknown)
-  return { account, ...((await store.balance(db, account)) ?? notFound(unknown)) }
+  const account = parse('ACC', printed) ?? refuse(accountRefusals.unknownAccount(printed))
+  return { account, ...((await store.balance(db, account)) ?? refuse(accountRefusals.unknownAccount(printed))) }
 }
 
 /** Reads a page by cursor. One extra row shows whether another page follows. */
@@ -69,8 +65,6 @@ const holdCursors = cursorsOf(c.listHolds)
 
 /** Returns the id of the request's operator key, as stored with a transfer. */
 const keyOf = ({ operator }: FastifyRequest) => operator?.id ?? null
-
-const tooHigh = () => invalid('amount would take the balance above 9,000,000,000')
 
 type Adjustment = {
   /** Negative to debit. */
@@ -101,12 +95,8 @@ const handleAdjustment = async (
   const what = { kind, note: body.reason, reference, by: keyOf(request) }
   const made = await adjust(tx, account, amount, book, what, body.allow_negative ? 'none' : 'above zero')
   if (!made) {
-    if (amount > 0) return tooHigh()
-    return insufficient(
-      body.allow_negative
-        ? 'amount would take the balance below -9,000,000,000'
-        : `The balance does not cover USD ${decimal(-amount)}: take less, or send allow_negative true`,
-    )
+    if (amount > 0) throw refusals.balanceTooHigh()
+    throw body.allow_negative ? refusals.balanceTooLow() : refusals.debitNotCovered(decimal(-amount))
   }
   const [balance, transfer_uuid] = [decimal(made.balance), print('TRF', made.transfer)]
   await audit(tx, {
@@ -123,7 +113,7 @@ export const ledgerRoutes = ({ db }: Services) => [
     await assertOpen(tx, account)
     const amount = amountOf(body.amount)
     const what = { kind: 'credit', note: body.note ?? null, by: keyOf(request) } as const
-    const made = (await deposit(tx, account, amount, what)) ?? tooHigh()
+    const made = (await deposit(tx, account, amount, what)) ?? refuse(refusals.balanceTooHigh())
     const balance = decimal(made.balance)
     // The transfer is a target, so that the audit trail shows which key made it.
     const target = [params.account_uuid, print('TRF', made.transfer)]
@@ -140,7 +130,7 @@ export const ledgerRoutes = ({ db }: Services) => [
     const { transfer_uuid: printed, amount } = call.body
     if (printed !== undefined) {
       const id = parse('TRF', printed)
-      if (!id || !(await store.hasTransfer(call.tx, account, id))) notFound(`The account has no transfer ${printed}`)
+      if (!id || !(await store.hasTransfer(call.tx, account, id))) throw refusals.unknownTransfer(printed)
     }
     const reference = printed === undefined ? null : print('TRF', parse('TRF', printed) ?? '')
     return handleAdjustment(call, {

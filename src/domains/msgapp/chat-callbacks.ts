@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { Problem } from '../../platform/http/problem.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { ChatDeps } from '../../ports/chat.ts'
 import type { Services } from '../../services.ts'
@@ -9,13 +8,11 @@ import * as store from './channels/store.ts'
 import { makeInboundHandlers } from './inbound.ts'
 import { type ChannelRef, toEvents } from './inbound-handlers.ts'
 import { maxCallbackBytes } from './limits.ts'
+import { refusals } from './refusals.ts'
 import { makeCredentialStore } from './runner/credential-store.ts'
 import { chatKinds, driverOf } from './runner/drivers.ts'
 
 const path = '/callbacks/msgapp/:connection'
-
-/** The same response for a missing connection, so that callers cannot find out which ones exist. */
-const rejection = () => new Problem('unauthorized', 'The request is not the network’s', 'wrong_signature')
 
 /** Selects parameters that have a single text value. */
 const textParameters = (values: unknown): Record<string, string> => {
@@ -70,12 +67,12 @@ export const installChatCallbacks = async (app: FastifyInstance, parts: Services
         const found = id === null ? null : await openConnection(db, seal, id)
         const kind = chatKinds.find((one) => one === found?.kind)
         const driver = kind && driverOf(kind)
-        if (id === null || !found || !driver?.callback) throw rejection()
+        if (id === null || !found || !driver?.callback) throw refusals.wrongSignature()
         const { tools, find } = toolsFor(id, found.kind)
         const raw = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
         const request = { method, query: textParameters(query), headers: textParameters(headers), raw }
         const answer = await driver.callback(found.settings, request, tools, find)
-        if (answer.status === 401) throw rejection()
+        if (answer.status === 401) throw refusals.wrongSignature()
         return reply.code(answer.status).type('text/plain; charset=utf-8').send(answer.body)
       },
     })

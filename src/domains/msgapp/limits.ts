@@ -83,3 +83,24 @@ export const maxDeadLettersPerChannel = 1_000
 
 /** Milliseconds that a network may take over a group operation while its client waits. */
 export const groupOperationWaitMs = 20_000
+
+/**
+ * Milliseconds to which times of checks are rounded up. It bounds the entries per minute: nothing is dropped early,
+ * and at most 0.8 % of a minute's allowance late.
+ */
+export const checkGrainMs = 500
+
+/**
+ * Concurrent fetches per account and in all: fewer than a connection's concurrent jobs, so that messages continue.
+ * A fetch ends after `longestMs` milliseconds, and is tried again.
+ */
+export const fetchLimits = { each: 16, all: 128, longestMs: 120_000 }
+
+/** Seconds of a connection's lease, by the real clock: six reconciliations. */
+export const connectionLeaseSeconds = 15
+
+/**
+ * Bounds of the snooze of a job whose channel is down, in seconds. It ends early when the channel connects or is
+ * deleted.
+ */
+export const downSnoozeSeconds = { least: 15, most: 600 }

@@ -1,7 +1,5 @@
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
-
-/** Seconds of a connection's lease, by the real clock. */
-export const leaseSeconds = 15
+import { connectionLeaseSeconds } from './limits.ts'
 
 /**
  * Leases those of these connections that are free, and extends ours.
@@ -10,7 +8,7 @@ export const leaseSeconds = 15
 export const lease = async (db: Db, owner: string, connections: readonly string[]): Promise<Set<string>> => {
   const rows = await db.many<{ connection_id: string }>`
     insert into msgapp_leases (connection_id, owner, leased_until)
-    select c, ${owner}, clock_timestamp() + make_interval(secs => ${leaseSeconds}) from unnest(${connections}::uuid[]) c
+    select c, ${owner}, clock_timestamp() + make_interval(secs => ${connectionLeaseSeconds}) from unnest(${connections}::uuid[]) c
     order by c
     on conflict (connection_id) do update set owner = excluded.owner, leased_until = excluded.leased_until
     where msgapp_leases.owner = excluded.owner or msgapp_leases.leased_until <= clock_timestamp()

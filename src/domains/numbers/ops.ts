@@ -1,6 +1,6 @@
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { conflict, notFound, Problem } from '../../platform/http/problem.ts'
+import { Problem, refuse } from '../../platform/http/problem.ts'
 import { promoteJobs } from '../../platform/jobs/ops.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
 import { uuid } from '../../platform/lib/id.ts'
@@ -13,6 +13,7 @@ import { presentNumber } from './lifecycle/number-presenter.ts'
 import { assignToAccount, completeProvisioning, releaseFromAccount } from './lifecycle/provisioning.ts'
 import * as virtualNumbers from './lifecycle/virtual-number-store.ts'
 import * as inventory from './purchase/inventory-store.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import * as orders from './suppliers/supplier-order-store.ts'
 import { cancelSupplierHold, endSupply, numberForAccount, orderHeldNumber } from './suppliers/supplier-orders.ts'
@@ -38,11 +39,7 @@ export const offeredTo = (
 
 /** Returns the group by its id. @throws the 404 Problem */
 export const groupOf = async (sql: Sql, id: string, offered: store.OfferScope | 'all'): Promise<store.PlacedGroup> =>
-  (await store.group(sql, id, offered)) ?? notFound(`There is no number group ${id}`)
-
-const unavailable = (number: string) => conflict(`${number} is not available`, 'number_unavailable')
-const soldOut = (group: store.GroupRow) =>
-  conflict(`The group ${group.id} (${group.location}) has no free number`, 'group_sold_out')
+  (await store.group(sql, id, offered)) ?? refuse(refusals.unknownGroup(id))
 
 /** Returns the number, locked, if it is free; else null. */
 const freeNumber = async (tx: Tx, number: string, group: string | null): Promise<inventory.LockedNumber | null> => {
@@ -60,7 +57,8 @@ export const reserve = async (
   await assertOpen(tx, account)
   const group = await groupOf(tx, groupId, offered)
   const found = number ? await freeNumber(tx, number, group.id) : await inventory.lockFree(tx, group.id)
-  if (!found) return number ? unavailable(number) : soldOut(group)
+  if (!found)
+    return number ? refuse(refusals.numberUnavailable(number)) : refuse(refusals.groupSoldOut(group.id, group.location))
   await inventory.setOwner(tx, found.number, 'held', account)
   const made = await inventory.addReservation(tx, account, uuid(), found, minutes)
   const payload = { account, id: made.id, number: made.number }
@@ -86,12 +84,12 @@ export const returnNumbers = async (tx: Tx, numbers: readonly inventory.LockedNu
 
 /** Cancels a reservation. @throws the 404 or 409 Problem */
 export const cancel = async (tx: Tx, account: string, id: string): Promise<inventory.ReservationRow> => {
-  const found = (await inventory.findReservation(tx, account, id)) ?? notFound(`There is no reservation ${id}`)
+  const found = (await inventory.findReservation(tx, account, id)) ?? refuse(refusals.unknownReservation(id))
   const number = await inventory.lock(tx, found.number)
   if ((await inventory.cancelReservation(tx, account, id)) === 0 || !number) {
     const now = await inventory.findReservation(tx, account, id)
     const state = now && now.state !== 'active' ? now.state : 'expired'
-    return conflict(`The reservation of ${found.number} is already ${state}`, `reservation_${state}`)
+    throw refusals.reservationEnded(found.number, state)
   }
   await returnNumbers(tx, [number])
   return found
@@ -109,13 +107,12 @@ const selectNumbers = async (
     const isOurs =
       found?.state === 'held' && found.account_id === account && (await inventory.isReserved(tx, account, number))
     const isWanted = found && (group === null || found.group_id === group.id) && (found.state === 'free' || isOurs)
-    return isWanted ? [found] : unavailable(number)
+    return isWanted ? [found] : refuse(refusals.numberUnavailable(number))
   }
   const reserved = await inventory.lockReserved(tx, account, group?.id ?? null)
-  if (group === null)
-    return reserved.length > 0 ? reserved : conflict('The account has no active reservation', 'nothing_reserved')
+  if (group === null) return reserved.length > 0 ? reserved : refuse(refusals.nothingReserved())
   const one = reserved[0] ?? (await inventory.lockFree(tx, group.id))
-  return one ? [one] : soldOut(group)
+  return one ? [one] : refuse(refusals.groupSoldOut(group.id, group.location))
 }
 
 /** The friendly name of bought numbers, and the key that bought them, without prefix. */
@@ -153,7 +150,8 @@ const requireSellable = async (
   offered: store.OfferScope,
 ): Promise<void> => {
   if (supplier !== 'sandbox') return
-  if (offered !== 'sandbox' || (await isPossessedElsewhere(tx, account, number))) unavailable(number)
+  if (offered !== 'sandbox' || (await isPossessedElsewhere(tx, account, number)))
+    throw refusals.numberUnavailable(number)
 }
 
 export type PurchaseResult = {

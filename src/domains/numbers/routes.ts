@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Tx } from '../../platform/db/sql.ts'
 import { ok, route, routeHotPath } from '../../platform/http/endpoint.ts'
 import { requestDigest } from '../../platform/http/idempotency.ts'
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { isPaged, pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -20,6 +20,7 @@ import * as virtualNumbers from './lifecycle/virtual-number-store.ts'
 import { cancel, groupOf, offeredTo, release, reserve } from './ops.ts'
 import * as inventory from './purchase/inventory-store.ts'
 import { makePurchase } from './purchase/purchase.ts'
+import { refusals } from './refusals.ts'
 import { presentRequirement, requirementsIn } from './registration/requirements.ts'
 import { missingSupplier } from './schemas.ts'
 import * as store from './store.ts'
@@ -64,13 +65,13 @@ const presentReservation = (row: inventory.ListedReservation) => ({
 /** Finds a type by its id or name. */
 const typeOf = (given: string) =>
   groupTypes.find((name, i) => name === given || String(i + 1) === given) ??
-  invalid(`did_type must be one of ${groupTypes.join(', ')}, or an id of the did-types endpoint`)
+  refuse(refusals.badDidType(groupTypes.join(', ')))
 
 const zone = (name: string) => {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
   } catch {
-    return invalid('timezone must be an IANA name such as Europe/London')
+    throw refusals.badTimezone()
   }
 }
 
@@ -89,10 +90,9 @@ export const numberRoutes = (parts: Services) => {
   const within = <T>(tx: Tx | null, work: (tx: Tx) => Promise<T>): Promise<T> => (tx ? work(tx) : db.begin(work))
   const countryOf = async (given: string) => {
     const code = given.toUpperCase()
-    return (await store.country(db, code)) ?? invalid(`country ${code} is not one that has numbers`, 'unknown_country')
+    return (await store.country(db, code)) ?? refuse(refusals.unknownCountry(code))
   }
-  const unknownNumber = (printed: string) => notFound(`There is no virtual number ${printed}`)
-  const numberId = (printed: string) => parse('DID', printed) ?? unknownNumber(printed)
+  const numberId = (printed: string) => parse('DID', printed) ?? refuse(refusals.unknownVirtualNumber(printed))
 
   return [
     route(c.listCountries, async ({ account }) => {
@@ -126,7 +126,7 @@ export const numberRoutes = (parts: Services) => {
       const { region_id, city_id, city_name_or_prefix, did_type } = query
       const code = country.iso_country_code
       if (code === 'US' && region_id === undefined && city_id === undefined && city_name_or_prefix === undefined)
-        invalid('A region is required for the US: give region_id, city_id or city_name_or_prefix', 'region_required')
+        throw refusals.regionRequired()
       const wanted = city_name_or_prefix === undefined ? null : parseCityQuery(city_name_or_prefix, country.prefix)
       if (city_name_or_prefix !== undefined && !wanted)
         return ok({ count: 0, page: pageOf(query).page, total: 0, data: { groups: [] } })
@@ -153,12 +153,11 @@ export const numberRoutes = (parts: Services) => {
 
     route(c.listAvailable, async ({ account, query, reply }) => {
       const group = await groupOf(db, query.group_id, offeredTo(parts, account.id))
-      if (!group.allow_number_selection)
-        invalid(`The group ${group.id} does not support number selection`, 'number_selection_not_allowed')
+      if (!group.allow_number_selection) throw refusals.noNumberSelection(group.id)
       const { page, limit, offset } = pageOf(query)
       const { number_contains = '' } = query
       const digits = vanityDigits(number_contains)
-      if (digits === '' && number_contains !== '') invalid('number_contains has neither digits nor letters A to Z')
+      if (digits === '' && number_contains !== '') throw refusals.emptyNumberSearch()
       const there = await supplierPurchase.available(account.id, group.id, digits)
       if (there) {
         setMissingSuppliers(reply, there.missing === null ? [] : [there.missing])
@@ -178,19 +177,10 @@ export const numberRoutes = (parts: Services) => {
       const request = { group: body.group_id, number, offered: offeredTo(parts, account.id) }
       const who = { account: account.id, isKeyed: tx !== null }
       const there = await supplierPurchase.seek(who, request, true)
-      if (there && request.number === null && !there.selectable)
-        conflict(
-          `The group ${request.group} does not support number selection, and so no reservations`,
-          'not_reservable',
-        )
-      if (there && !(await supplierPurchase.mayHold(account.id)))
-        conflict('The account has reached its limit of numbers held at suppliers: buy or cancel one', 'holds_used_up')
+      if (there && request.number === null && !there.selectable) throw refusals.notReservable(request.group)
+      if (there && !(await supplierPurchase.mayHold(account.id))) throw refusals.accountHoldsUsedUp()
       const held = there && (await supplierPurchase.holdNumber(who, there, request.number))
-      if (held && held.reservation === null)
-        conflict(
-          'The supplier holds no more numbers at present: buy the number at once, or try again later',
-          'holds_used_up',
-        )
+      if (held && held.reservation === null) throw refusals.supplierHoldsUsedUp()
       const minutes = config.reservationMinutes
       const keep = () =>
         within(tx, async (tx) => {
@@ -217,7 +207,7 @@ export const numberRoutes = (parts: Services) => {
 
     route(c.cancelReservation, async ({ account, params, tx }) => {
       const id = params.reservation_uuid
-      if (!uuidForm.test(id)) notFound(`There is no reservation ${id}`)
+      if (!uuidForm.test(id)) throw refusals.unknownReservation(id)
       const ended = await cancel(tx, account.id, id.toLowerCase())
       return ok({ message: `The reservation of ${ended.number} is cancelled` })
     }),
@@ -248,16 +238,18 @@ export const numberRoutes = (parts: Services) => {
 
     route(c.getVirtualNumber, async ({ account, params }) => {
       const printed = params.virtual_number_uuid
-      const row = (await virtualNumbers.find(db, account.id, numberId(printed))) ?? unknownNumber(printed)
+      const row =
+        (await virtualNumbers.find(db, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
       return ok({ number: presentNumber(row) })
     }),
 
     route(c.changeVirtualNumber, async ({ account, params, body, tx, audit }) => {
       const printed = params.virtual_number_uuid
-      const row = (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? unknownNumber(printed)
+      const row =
+        (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
       const { inbound_user_uuid: user } = body
       const userId = user ? parse('USR', user) : null
-      if (user && !(userId && (await isActive(tx, account.id, userId)))) notFound(`There is no active user ${user}`)
+      if (user && !(userId && (await isActive(tx, account.id, userId)))) throw refusals.noActiveUser(user)
       const changed = await virtualNumbers.change(tx, account.id, row.id, {
         friendly_name: body.friendly_name ?? row.friendly_name,
         record_inbound: body.record_inbound ?? row.record_inbound,
@@ -273,7 +265,7 @@ export const numberRoutes = (parts: Services) => {
       const printed = params.virtual_number_uuid
       const released =
         (await release(tx, changes, account.id, numberId(printed), 'requested', config.quarantineDays)) ??
-        unknownNumber(printed)
+        refuse(refusals.unknownVirtualNumber(printed))
       await audit(tx, { before: { phone_number: released.number, friendly_name: released.friendly_name } })
       return ok({})
     }),

@@ -1,10 +1,11 @@
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { conflict, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { issueOperatorKey } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const audited = ({ label, role, last_four }: Pick<store.OperatorKeyRow, 'label' | 'role' | 'last_four'>) => ({
@@ -34,15 +35,10 @@ export const operatorRoutes = ({ db, changes }: Services) => [
   route(c.revokeOperatorKey, async ({ params, request, tx, audit }) => {
     const id = parse('KEY', params.key_uuid)
     const keys = await store.lockAll(tx)
-    const row = keys.find((one) => one.id === id) ?? notFound(`No operator key ${params.key_uuid}`)
-    if (row.id === request.operator?.id)
-      conflict('You cannot revoke the key used for this request: revoke it with another operator key', 'key_in_use')
+    const row = keys.find((one) => one.id === id) ?? refuse(refusals.unknownKey(params.key_uuid))
+    if (row.id === request.operator?.id) throw refusals.keyInUse()
     const isLast = row.role === 'operator' && keys.filter(({ role }) => role === 'operator').length === 1
-    if (isLast)
-      conflict(
-        'This is the last key with the role operator: create another one before you revoke it',
-        'last_operator_key',
-      )
+    if (isLast) throw refusals.lastOperatorKey()
     await store.revoke(tx, row.id)
     await audit(tx, { before: audited(row) })
     await changes.invalidate(tx, 'accounts')

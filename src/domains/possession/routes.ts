@@ -1,13 +1,15 @@
 import type { Sql } from '../../platform/db/sql.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { conflict, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { assertOpen } from '../accounts/ops.ts'
+import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { deleteChannel, unprovedChannel } from '../msgapp/channels/ops.ts'
 import * as c from './contract.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const presentGrant = (row: store.GrantRow) => ({
@@ -19,7 +21,7 @@ const presentGrant = (row: store.GrantRow) => ({
 
 const accountOf = async (sql: Sql, printed: string): Promise<string> => {
   const id = parse('ACC', printed)
-  return id && (await store.hasAccount(sql, id)) ? id : notFound(`No account ${printed}`)
+  return id && (await store.hasAccount(sql, id)) ? id : refuse(accountRefusals.unknownAccount(printed))
 }
 
 export const possessionRoutes = ({ db, sandboxAccounts }: Pick<Services, 'db' | 'sandboxAccounts'>) => [
@@ -29,7 +31,7 @@ export const possessionRoutes = ({ db, sandboxAccounts }: Pick<Services, 'db' | 
     await assertOpen(tx, account)
     await store.lockNumber(tx, number)
     const row = await store.grant(tx, account, number, body.note ?? null)
-    const grant = presentGrant(row ?? conflict(`Another account owns ${number} on the platform`, 'number_owned'))
+    const grant = presentGrant(row ?? refuse(refusals.numberOwned(number)))
     await audit(tx, { after: { phone_number: number, note: grant.note } })
     return ok({ grant })
   }),
@@ -43,7 +45,7 @@ export const possessionRoutes = ({ db, sandboxAccounts }: Pick<Services, 'db' | 
     const number = phoneNumber(params.phone_number)
     const account = await accountOf(tx, params.account_uuid)
     await store.lockNumber(tx, number)
-    if (!(await store.removeGrant(tx, account, number))) notFound(`${params.account_uuid} has no grant for ${number}`)
+    if (!(await store.removeGrant(tx, account, number))) throw refusals.unknownGrant(params.account_uuid, number)
     await audit(tx, { before: { phone_number: number } })
     const channel = await unprovedChannel(tx, account, number, sandboxAccounts.has(account))
     if (channel) await deleteChannel(tx, account, channel, 'the operator withdrew the grant of the number')

@@ -1,10 +1,11 @@
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
 import type { Db, Tx } from '../../platform/db/sql.ts'
-import { conflict, notFound } from '../../platform/http/problem.ts'
 import { batchesOf } from '../../platform/lib/batches.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { type Micros, micros } from '../../platform/lib/money.ts'
 import { makeNewestRead } from '../../platform/lib/newest-read.ts'
+import { priceBatchSize } from './limits.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 export type Prices = {
@@ -65,9 +66,6 @@ export const makePrices = (
 /** Sets prices at startup, before caches exist. */
 export const seedPrices = store.set
 
-/** Prices per statement: 20,000 values, which the driver writes in one turn of the event loop. */
-const batchSize = 5_000
-
 /**
  * Deletes the price of a kind and prefix, in every process within a second.
  * @param at effective date, to the second; null if there is only one price
@@ -80,9 +78,8 @@ export const deletePrice = async (
 ): Promise<store.PriceRow> => {
   const place = `${kind} to ${prefix || 'every number'}`
   const [found, another] = await store.ofPrefix(tx, kind, prefix, at)
-  if (!found) return notFound(`There is no price of ${place}${at === null ? '' : ` from ${at}`}`)
-  if (another)
-    conflict(`There are several prices of ${place}: select one by effective_at (see prices list)`, 'several_prices')
+  if (!found) throw refusals.unknownPrice(place, at)
+  if (another) throw refusals.severalPrices(place)
   await store.remove(tx, found)
   await changes.invalidate(tx, 'prices')
   return found
@@ -95,7 +92,7 @@ export const setPrices = async (
   prices: readonly store.NewPrice[],
 ): Promise<number> => {
   let count = 0
-  for (const { items } of batchesOf(prices, batchSize)) count += await store.set(tx, items)
+  for (const { items } of batchesOf(prices, priceBatchSize)) count += await store.set(tx, items)
   await changes.invalidate(tx, 'prices')
   return count
 }

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import type { Audit } from '../../platform/http/audit-entry.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { invalid, unprocessable } from '../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
 import { optionalPageOf } from '../../platform/http/schema.ts'
 import { formats } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -10,11 +10,12 @@ import { findDuplicates } from '../../platform/lib/duplicates.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
+import { maxAuditedPrices, maxListedFaults } from './limits.ts'
 import { deletePrice, setPrices } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in']
-const maxFaults = 20
 
 type Cells = Readonly<Record<string, string>>
 
@@ -55,21 +56,18 @@ const readPrices = async (csv: string) => {
 }
 
 const refuse = (faults: readonly string[]) => {
-  const rest = faults.length > maxFaults ? `; and ${faults.length - maxFaults} more` : ''
-  unprocessable(`Nothing was imported: ${faults.slice(0, maxFaults).join('; ')}${rest}`, 'invalid_csv')
+  const rest = faults.length > maxListedFaults ? `; and ${faults.length - maxListedFaults} more` : ''
+  throw httpRefusals.linesRejected(faults.slice(0, maxListedFaults).join('; ') + rest)
 }
 
 /** Describes the kind, prefix and date of a price. */
 const describePrice = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
   `the price of ${kind} to ${prefix || 'every number'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
 
-/** Maximum of prices listed in an audit row; the rest is only counted. */
-const maxAudited = 100
-
 export const priceRoutes = ({ db, changes }: Services) => {
   /** Sets prices, and audits the previous prices. */
   const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
-    const some = prices.slice(0, maxAudited)
+    const some = prices.slice(0, maxAuditedPrices)
     const fieldOf = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
       `${kind} ${prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
     const before = Object.fromEntries(
@@ -102,7 +100,7 @@ export const priceRoutes = ({ db, changes }: Services) => {
         effectiveAt: effective_at === null ? null : new Date(effective_at).toISOString(),
       }))
       const [twice] = findDuplicates(prices, describePrice, (place) => `prices.${place}`)
-      if (twice !== undefined) invalid(twice)
+      if (twice !== undefined) throw refusals.duplicatePrice(twice)
       return ok({ count: await set(tx, audit, prices) })
     }),
 
@@ -117,7 +115,7 @@ export const priceRoutes = ({ db, changes }: Services) => {
     route(c.importPrices, async ({ body, tx, audit }) => {
       const { prices, lines, faults } = await readPrices(body)
       if (faults.length > 0) refuse(faults)
-      if (prices.length === 0) unprocessable('The CSV has no lines below its head', 'invalid_csv')
+      if (prices.length === 0) throw refusals.emptyCsv()
       const twice = findDuplicates(prices, describePrice, (place) => `line ${lines[place]}`)
       if (twice.length > 0) refuse(twice)
       return ok({ count: await set(tx, audit, prices) })

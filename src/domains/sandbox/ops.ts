@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
+import { provisionOverlapMs, provisionPollMs } from './limits.ts'
 import type { SimulatorClient } from './simulator-client.ts'
 import * as store from './store.ts'
 
@@ -10,12 +11,6 @@ import * as store from './store.ts'
 export const readOffset = async (db: Db): Promise<number> => (await store.offset(db)).offset_seconds
 
 type Deps = { db: Db; changes: InvalidationBus; clock: Clock; simulator: SimulatorClient }
-
-/** Overlap of successive polls in ms: transactions open at the last poll may have committed since. */
-const overlapMs = 60_000
-
-/** Poll interval in ms; it bounds the delay for a number bought by another process. */
-const pollIntervalMs = 5_000
 
 /**
  * Synchronises the platform's numbers with the sandbox network, so that messages between them return, as for ported
@@ -29,7 +24,7 @@ export const syncNumbers = async ({ db, changes, clock, simulator }: Deps, onErr
 
   const tell = async () => {
     waiting = null
-    const next = new Date(clock.now() - overlapMs)
+    const next = new Date(clock.now() - provisionOverlapMs)
     let after = ''
     for (;;) {
       const lines = await store.changedNumbers(db, since, after)
@@ -47,5 +42,5 @@ export const syncNumbers = async ({ db, changes, clock, simulator }: Deps, onErr
   changes.on('numbers', () => void look())
   changes.on('purchases', () => void look())
   await look()
-  return tick(pollIntervalMs, look, onError)
+  return tick(provisionPollMs, look, onError)
 }

@@ -1,5 +1,5 @@
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
@@ -8,7 +8,8 @@ import { hasRealAccounts } from '../accounts/ops.ts'
 import { ownerOf } from '../msgapp/channels/ops.ts'
 import * as c from './contract.ts'
 import { presentCalls } from './handsets/call-presenter.ts'
-import { ownedAt, rejectNonHandset } from './handsets/handset.ts'
+import { ownedAt } from './handsets/handset.ts'
+import { refusals } from './refusals.ts'
 import type { ChatItem, SmsItem } from './simulator-client.ts'
 import * as store from './store.ts'
 
@@ -57,24 +58,23 @@ export const sandboxRoutes = ({ db, changes, simulator }: Services) => {
       const number = phoneNumber(params.number)
       // The settings of a platform number belong to the account that holds it.
       const owner = await ownerOf(db, number)
-      if (owner !== null && owner !== account.id) rejectNonHandset(number)
+      if (owner !== null && owner !== account.id) throw refusals.notAHandset(number)
       await simulator.configure(number, body)
       return ok({})
     }),
 
     routeWithoutTransaction(c.sendFromHandset, async ({ account, params, body }) => {
       const to = phoneNumber(body.to)
-      if (!(await store.hasSmsNumber(db, account.id, to))) notFound(`${to} is not a number of the account`)
+      if (!(await store.hasSmsNumber(db, account.id, to))) throw refusals.unknownNumber(to)
       await simulator.send(phoneNumber(params.number), to, body.text)
       return ok({})
     }),
 
     route(c.moveClock, async ({ body, tx }) => {
-      if (await hasRealAccounts(tx))
-        conflict('All accounts share the clock, and some are not marked as sandbox accounts', 'clock_is_shared')
+      if (await hasRealAccounts(tx)) throw refusals.clockShared()
       const moved = await store.advance(tx, body.advance_seconds)
       await changes.invalidate(tx, 'clock')
-      return ok({ now: iso((moved ?? invalid('advance_seconds would move the clock more than a century ahead')).now) })
+      return ok({ now: iso((moved ?? refuse(refusals.clockTooFar())).now) })
     }),
   ]
 }

@@ -1,4 +1,5 @@
-import { invalid, unavailable } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
+import { refusals } from './refusals.ts'
 
 /** A message as the simulator stored it for a handset. */
 export type SmsItem = { direction: 'inbound' | 'outbound'; peer: string; text: string; at: string; carrier_id?: string }
@@ -74,20 +75,19 @@ export const makeSimulatorClient = (address: () => { port: number; token: string
     given: { type: string; body: string | AsyncIterable<Buffer> } | null,
   ): Promise<Response> => {
     const at = address()
-    const down = 'The sandbox carriers are not running'
-    if (!at) return unavailable(down, 'sandbox_down')
+    if (!at) throw refusals.carriersDown()
     const answer = await fetch(`http://127.0.0.1:${at.port}${path}`, {
       method,
       headers: { authorization: `Bearer ${at.token}`, ...(given ? { 'content-type': given.type } : {}) },
       ...(given ? { body: given.body, duplex: 'half' } : {}),
       signal: AbortSignal.timeout(15_000),
     }).catch(() => null)
-    return answer ?? unavailable(down, 'sandbox_down')
+    return answer ?? refuse(refusals.carriersDown())
   }
   const ask = (method: string, path: string, body?: unknown) =>
     reach(method, path, body ? { type: 'application/json', body: JSON.stringify(body) } : null)
   const read = async <T>(answer: Response): Promise<T> => {
-    if (!answer.ok) unavailable('The sandbox carriers are not running', 'sandbox_down')
+    if (!answer.ok) throw refusals.carriersDown()
     // The simulator is part of this project; its control.ts defines the shapes.
     return (await answer.json()) as T
   }
@@ -112,7 +112,7 @@ export const makeSimulatorClient = (address: () => { port: number; token: string
       const answer = await ask('POST', `${path(number)}/${deed}`, body)
       // Shape of its control.ts: a result or an error.
       const said = (await answer.json()) as { id?: string; read?: number; error?: string }
-      if (answer.status === 400) invalid(said.error ?? 'the sandbox rejected it')
+      if (answer.status === 400) throw refusals.rejectedBySandbox(said.error ?? 'the sandbox rejected it')
       return answer.ok ? said : null
     },
     storeFile: async (body, type) => read(await reach('POST', '/files', { type, body })),

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../platform/db/sql.ts'
+import { maxClockOffsetSeconds } from './limits.ts'
 
 /**
  * Period in which an account held a number: from the creation of its record to that of the number's next record. Both
@@ -28,12 +29,10 @@ export const hasSmsNumber = async (db: Db, account: string, number: string): Pro
   (await db.maybe`
     select 1 from sms_channels where account_id = ${account} and phone_number = ${number} and enabled`) !== null
 
-const maxOffsetSeconds = 3_153_600_000
-
 /** Returns null when the clock would move more than a century ahead. */
 export const advance = (tx: Tx, seconds: number) => tx.maybe<{ now: Date }>`
   update clock set offset_seconds = offset_seconds + ${seconds}::bigint
-  where offset_seconds + ${seconds}::bigint <= ${maxOffsetSeconds}::bigint
+  where offset_seconds + ${seconds}::bigint <= ${maxClockOffsetSeconds}::bigint
   returning now() + make_interval(secs => offset_seconds) as now`
 
 export const offset = (db: Db) => db.one<{ offset_seconds: number }>`select offset_seconds from clock`

@@ -7,7 +7,7 @@ import { endUnsent } from './cancellation.ts'
 import { type CompletedMessage, completeSent } from './completion-store.ts'
 import { deleteOldFingerprints } from './inbound/dedup-store.ts'
 import { receiveIncomplete } from './inbound/inbound-receiver.ts'
-import { maxWaitingPages, receiptGraceSeconds, waitingPageSize } from './limits.ts'
+import { firstAdoptingAttempt, maxWaitingPages, receiptGraceSeconds, waitingPageSize } from './limits.ts'
 import { publishEvents } from './message-presenter.ts'
 import type { CarrierReceipt } from './receipts/carrier-receipt.ts'
 import * as states from './state-transition-store.ts'
@@ -89,10 +89,6 @@ const submitJob = (
     },
   }
 }
-
-/** First attempt at which a receipt may be matched to a part of unknown fate: after 15 s. A delayed response has
- *  arrived by then, and a message held for a minute has not been resubmitted yet. */
-const firstAdoptingAttempt = 5
 
 /** Retries receipts that arrived before their part was committed: after 0.3, 1, 2, 4 … 64 s, two minutes in total. */
 const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'>): JobKind<CarrierReceipt, void> => ({

@@ -95,3 +95,9 @@ export const waitingPageSize = 1_000
 
 /** Pages per transaction. */
 export const maxWaitingPages = 20
+
+/**
+ * First attempt at which a receipt may be matched to a part of unknown fate: after 15 s. A delayed response has
+ * arrived by then, and a message held for a minute has not been resubmitted yet.
+ */
+export const firstAdoptingAttempt = 5

@@ -1,11 +1,12 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
-import { forbidden, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { cancelJob } from '../../platform/jobs/ops.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { formatSegmentation, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** A message to send; numbers are in E.164. */
@@ -27,16 +28,10 @@ export const sendMessage = async (
   const { decision, pricePerSegment } = quoteFor({ routing, prices, sandboxAccounts }, account, to)
 
   const known = channels.find(account.id, from, tx ?? db)
-  const channel =
-    (known instanceof Promise ? await known : known) ??
-    notFound(`${from} is not an SMS-capable number of this account. List yours with GET /open/sms/channels`)
-  if (channel.suspended) forbidden(`${from} is suspended`, 'number_suspended')
-  if (channel.stock && !sandboxAccounts.has(account.id))
-    forbidden(
-      `${from} is a sandbox number: only sandbox accounts can send from it, while the sandbox is on. Buy another number`,
-      'sandbox_number',
-    )
-  if (!channel.supports_sms_out) notFound(`${from} cannot send SMS`)
+  const channel = (known instanceof Promise ? await known : known) ?? refuse(refusals.unknownSender(from))
+  if (channel.suspended) throw refusals.numberSuspended(from)
+  if (channel.stock && !sandboxAccounts.has(account.id)) throw refusals.sandboxNumber(from)
+  if (!channel.supports_sms_out) throw refusals.cannotSend(from)
 
   const keeping = routing.ensurePersisted(decision)
   if (keeping) await keeping

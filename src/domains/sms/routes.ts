@@ -1,7 +1,7 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeHotPath, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { isPaged, pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { cancelJob } from '../../platform/jobs/ops.ts'
@@ -17,6 +17,7 @@ import { maxScheduleAheadMs, maxTextLength } from './limits.ts'
 import { presentMessage } from './message-presenter.ts'
 import * as ways from './message-trace-store.ts'
 import { sendMessage } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const presentChannel = (row: store.ChannelRow) => ({
@@ -35,11 +36,11 @@ const presentChannel = (row: store.ChannelRow) => ({
 
 /** Parses the id of an outbound or inbound message. */
 const messageId = (printed: string): string =>
-  parse('SMO', printed) ?? parse('SMI', printed) ?? notFound(`SMS ${printed} does not exist`)
+  parse('SMO', printed) ?? parse('SMI', printed) ?? refuse(refusals.unknownMessage(printed))
 
 /** Returns the message if its direction matches the prefix of the printed id. */
 const withPrintedDirection = <Row extends store.MessageRow>(row: Row | null, printed: string): Row =>
-  row && presentMessage(row).uuid.slice(0, 3) === printed.slice(0, 3) ? row : notFound(`SMS ${printed} does not exist`)
+  row && presentMessage(row).uuid.slice(0, 3) === printed.slice(0, 3) ? row : refuse(refusals.unknownMessage(printed))
 
 /** Below every message id of a second. */
 const leastId = '00000000-0000-0000-0000-000000000000'
@@ -57,9 +58,7 @@ const momentOf = (given: string | undefined): Date | null => (given === undefine
 const contactOf = (given: string): string => e164(given) ?? (given.startsWith('+') ? phoneNumber(given) : given)
 
 const checkLength = (text: string): string =>
-  text.length <= maxTextLength
-    ? text
-    : invalid(`text has ${text.length} UTF-16 units; at most ${maxTextLength} are allowed`)
+  text.length <= maxTextLength ? text : refuse(refusals.textTooLong(text.length, maxTextLength))
 
 const threadCursors = cursorsOf(c.getSmsThread)
 const listCursors = cursorsOf(c.listSmsMessages)
@@ -71,13 +70,13 @@ export const smsRoutes = (parts: Services) => {
     if (given === undefined) return null
     const at = new Date(given)
     const ahead = at.getTime() - clock.now()
-    if (ahead > maxScheduleAheadMs) invalid('send_at must be at most a year ahead')
+    if (ahead > maxScheduleAheadMs) throw refusals.sendAtTooFar()
     return ahead > 0 ? at : null
   }
 
   const channelOf = async (account: string, printed: string) => {
     const id = parse('SMS', printed)
-    return (id && (await store.channel(db, account, id))) || notFound(`SMS channel ${printed} does not exist`)
+    return (id && (await store.channel(db, account, id))) || refuse(refusals.unknownChannel(printed))
   }
 
   return [
@@ -176,7 +175,7 @@ export const smsRoutes = (parts: Services) => {
       // A message that a worker has claimed is sent.
       const isOurs = await cancelJob(tx, id)
       const canceled = isOurs && (await cancelScheduledMessage(tx, account.id, id))
-      if (!canceled) conflict(`${printed} is no longer scheduled`, 'not_scheduled')
+      if (!canceled) throw refusals.notScheduled(printed)
       return ok({ message: presentMessage(withPrintedDirection(await store.message(tx, account.id, id), printed)) })
     }),
 

@@ -1,9 +1,12 @@
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { forbidden, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { iso, seconds } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
+import { refusals as userRefusals } from '../users/refusals.ts'
 import * as c from './contract.ts'
+import { maxRevokedTokens } from './limits.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const presentSigningKey = ({ kid, created_at, retired_at }: store.KeyRow) => ({
@@ -12,17 +15,14 @@ const presentSigningKey = ({ kid, created_at, retired_at }: store.KeyRow) => ({
   ...(retired_at ? { retired_at: iso(retired_at) } : {}),
 })
 
-/** Maximum of unexpired revoked tokens per account. */
-const maxRevoked = 10_000
-
 export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Services) => [
   route(c.mintToken, async ({ account, body, tx }) => {
-    const unknown = `No active user ${body.user_uuid}`
-    const id = parse('USR', body.user_uuid) ?? notFound(unknown)
+    const id = parse('USR', body.user_uuid) ?? refuse(refusals.noActiveUser(body.user_uuid))
     const ttl = Math.min(86_400, Math.max(60, body.ttl ?? 3600))
     const now = seconds(Date.now())
     const end = new Date((now + ttl) * 1000)
-    const { epoch, back } = (await store.mintingContext(tx, account.id, id, end)) ?? notFound(unknown)
+    const { epoch, back } =
+      (await store.mintingContext(tx, account.id, id, end)) ?? refuse(refusals.noActiveUser(body.user_uuid))
     const user = print('USR', id)
     const label = body.label ?? null
     const { token, expiresAt } = await tokens.mint(
@@ -37,23 +37,19 @@ export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Services) => [
 
   route(c.revokeTokens, async ({ account, body, tx, audit }) => {
     const { token, user_uuid } = body
-    if ((token === undefined) === (user_uuid === undefined)) invalid('Give either token or user_uuid')
+    if ((token === undefined) === (user_uuid === undefined)) throw refusals.tokenOrUser()
     if (user_uuid !== undefined) {
-      const unknown = `No user ${user_uuid}`
-      const user = parse('USR', user_uuid) ?? notFound(unknown)
-      if ((await store.nextEpoch(tx, account.id, user)) === 0) notFound(unknown)
+      const user = parse('USR', user_uuid) ?? refuse(userRefusals.unknownUser(user_uuid))
+      if ((await store.nextEpoch(tx, account.id, user)) === 0) throw userRefusals.unknownUser(user_uuid)
       await changes.invalidate(tx, 'tokens')
       await audit(tx, { target: print('USR', user), before: { tokens: 'all of the user' } })
       return ok({ user_uuid: print('USR', user), revoked: 'user' })
     }
     const found = await tokens.bearer(token ?? '', publicUrl())
-    if (found?.account !== account.id) return notFound('The account issued no such token, or the token has expired')
+    if (found?.account !== account.id) throw refusals.unknownToken()
     const { user, expiresAt } = found
-    if ((await store.revoke(tx, account.id, user, expiresAt, maxRevoked)) === 0)
-      forbidden(
-        `The account has revoked ${maxRevoked} tokens that have not expired: revoke all tokens of a user by user_uuid instead`,
-        'too_many_revocations',
-      )
+    if ((await store.revoke(tx, account.id, user, expiresAt, maxRevokedTokens)) === 0)
+      throw refusals.tooManyRevocations(maxRevokedTokens)
     await changes.invalidate(tx, 'tokens')
     await audit(tx, { target: print('USR', user), before: { tokens: 'one' } })
     return ok({ user_uuid: print('USR', user), revoked: 'token' })

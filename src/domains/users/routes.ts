@@ -1,13 +1,15 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { conflict, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { optionalPageOf } from '../../platform/http/schema.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { assertOpen } from '../accounts/ops.ts'
+import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import * as c from './contract.ts'
 import { addUser } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const presentUser = (row: store.UserRow) => ({
@@ -28,14 +30,10 @@ const checkEmail = async (
   { email, status }: Pick<store.UserRow, 'email' | 'status'>,
   id: string | null,
 ) => {
-  if (status !== 'DELETED' && (await store.isEmailTaken(tx, account, email, id)))
-    conflict(
-      `Another user of the account has the e-mail address ${email}: change that user, or give another address`,
-      'email_exists',
-    )
+  if (status !== 'DELETED' && (await store.isEmailTaken(tx, account, email, id))) throw refusals.emailExists(email)
 }
 
-const accountId = (printed: string) => parse('ACC', printed) ?? notFound(`No account ${printed}`)
+const accountId = (printed: string) => parse('ACC', printed) ?? refuse(accountRefusals.unknownAccount(printed))
 
 export const userRoutes = ({ db, changes }: Services) => [
   route(c.listActiveUsers, async ({ account }) => {
@@ -58,7 +56,7 @@ export const userRoutes = ({ db, changes }: Services) => [
     await assertOpen(tx, account)
     await checkEmail(tx, account, { email, status }, null)
     const row = await addUser(tx, account, { first_name, last_name, email, status })
-    const user = presentUser(row ?? notFound(`No account ${params.account_uuid}`))
+    const user = presentUser(row ?? refuse(accountRefusals.unknownAccount(params.account_uuid)))
     await audit(tx, { target: user.uuid, after: user })
     return ok({ user })
   }),
@@ -66,14 +64,15 @@ export const userRoutes = ({ db, changes }: Services) => [
   route(c.listUsers, async ({ params, query }) => {
     const [account, status] = [accountId(params.account_uuid), query.status ?? null]
     const { page, ...part } = optionalPageOf(query)
-    const rows = (await store.all(db, account, status, part)) ?? notFound(`No account ${params.account_uuid}`)
+    const rows =
+      (await store.all(db, account, status, part)) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
     const total = part.limit === null ? rows.length : await store.count(db, account, status)
     return ok({ count: rows.length, page, total, users: rows.map(presentUser) })
   }),
 
   route(c.changeUser, async ({ params, body, tx, audit }) => {
     const id = parse('USR', params.user_uuid)
-    const row = (id && (await store.lock(tx, id))) || notFound(`No user ${params.user_uuid}`)
+    const row = (id && (await store.lock(tx, id))) || refuse(refusals.unknownUser(params.user_uuid))
     const wanted = { ...row, ...body }
     const isOther = wanted.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
     if (isOther) await checkEmail(tx, row.account_id, wanted, row.id)

@@ -2,7 +2,7 @@ import { sqlState, type Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithPreparation } from '../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
@@ -14,6 +14,7 @@ import { parseDelivery, printDelivery } from './delivery/delivery-id.ts'
 import * as log from './delivery/delivery-log-store.ts'
 import { replayKind } from './jobs.ts'
 import { exampleFor } from './ops.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import { channelBy, checkAddress, subscribe } from './subscriptions/subscribe.ts'
 import { presentDelivery, presentHealth, presentWebhook } from './subscriptions/webhook-presenter.ts'
@@ -28,15 +29,14 @@ const cursors = cursorsOf(c.listDeliveries)
 
 export const webhookRoutes = (parts: Services) => {
   const { db, seal, outbound, changes, clock, config, quotas } = parts
-  const unknown = (printed: string) => notFound(`Webhook ${printed} does not exist`)
 
   const find = async (account: string, printed: string) => {
     const id = parse('WHK', printed)
-    return (id && (await store.find(db, account, id))) || unknown(printed)
+    return (id && (await store.find(db, account, id))) || refuse(refusals.unknownWebhook(printed))
   }
   const findEnabled = async (account: string, printed: string) => {
     const row = await find(account, printed)
-    return row.enabled ? row : conflict(`Webhook ${printed} is disabled: enable it first`, 'webhook_disabled')
+    return row.enabled ? row : refuse(refusals.webhookDisabled(printed))
   }
   /**
    * Returns why an address must not be called. Runs outside the transaction: resolving a host name may take
@@ -95,15 +95,15 @@ export const webhookRoutes = (parts: Services) => {
     }),
 
     routeWithPreparation(c.changeWebhook, judgeAddress, async ({ account, params, body, tx, prepared, audit }) => {
-      const id = parse('WHK', params.webhook_uuid) ?? unknown(params.webhook_uuid)
+      const id = parse('WHK', params.webhook_uuid) ?? refuse(refusals.unknownWebhook(params.webhook_uuid))
       const { hook_url: url = null, enabled: isEnabled = null } = body
       checkAddress(prepared)
-      const before = (await store.find(tx, account.id, id)) ?? unknown(params.webhook_uuid)
+      const before = (await store.find(tx, account.id, id)) ?? refuse(refusals.unknownWebhook(params.webhook_uuid))
       const row = await store.change(tx, account.id, id, { url, enabled: isEnabled }).catch((error: unknown) => {
         if (sqlState(error) !== '23505') throw error
-        return conflict('Another webhook has the same subscription and hook_url', 'webhook_exists')
+        throw refusals.webhookExists()
       })
-      if (!row) return unknown(params.webhook_uuid)
+      if (!row) throw refusals.unknownWebhook(params.webhook_uuid)
       if (isEnabled) await checkQuota(tx, account)
       await audit(tx, { before: presentWebhook(before), after: presentWebhook(row) })
       await announce(tx)
@@ -112,8 +112,9 @@ export const webhookRoutes = (parts: Services) => {
 
     route(c.deleteWebhook, async ({ account, params, tx, audit }) => {
       const id = parse('WHK', params.webhook_uuid)
-      const before = (id && (await store.find(tx, account.id, id))) || unknown(params.webhook_uuid)
-      if ((await store.remove(tx, account.id, before.id)) === 0) unknown(params.webhook_uuid)
+      const before =
+        (id && (await store.find(tx, account.id, id))) || refuse(refusals.unknownWebhook(params.webhook_uuid))
+      if ((await store.remove(tx, account.id, before.id)) === 0) throw refusals.unknownWebhook(params.webhook_uuid)
       await audit(tx, { before: presentWebhook(before) })
       await announce(tx)
       return ok({})
@@ -123,7 +124,8 @@ export const webhookRoutes = (parts: Services) => {
       const id = parse('WHK', params.webhook_uuid)
       const secret = makeSigningSecret()
       const row =
-        (id && (await store.rotateSecret(tx, account.id, id, seal.close(secret)))) || unknown(params.webhook_uuid)
+        (id && (await store.rotateSecret(tx, account.id, id, seal.close(secret)))) ||
+        refuse(refusals.unknownWebhook(params.webhook_uuid))
       await audit(tx, { after: { signing_secret: 'new', previous_secret_valid_until: iso(row.previous_until) } })
       await announce(tx)
       return ok({ signing_secret: secret, previous_secret_valid_until: iso(row.previous_until) })
@@ -163,11 +165,12 @@ export const webhookRoutes = (parts: Services) => {
     }),
 
     route(c.redeliver, async ({ account, params, tx }) => {
-      const missing = () => notFound(`Delivery ${params.delivery_id} does not exist`)
-      const { webhook, event } = parseDelivery(params.delivery_id) ?? missing()
-      const row = (await store.find(tx, account.id, webhook)) ?? missing()
-      const delivery = (await log.redeliver(tx, account.id, webhook, event)) ?? missing()
-      if (!row.enabled) conflict(`Webhook ${print('WHK', webhook)} is disabled: enable it first`, 'webhook_disabled')
+      const { webhook, event } =
+        parseDelivery(params.delivery_id) ?? refuse(refusals.unknownDelivery(params.delivery_id))
+      const row = (await store.find(tx, account.id, webhook)) ?? refuse(refusals.unknownDelivery(params.delivery_id))
+      const delivery =
+        (await log.redeliver(tx, account.id, webhook, event)) ?? refuse(refusals.unknownDelivery(params.delivery_id))
+      if (!row.enabled) throw refusals.webhookDisabled(print('WHK', webhook))
       return ok({ delivery: presentDelivery(row, delivery) })
     }),
 
@@ -175,7 +178,7 @@ export const webhookRoutes = (parts: Services) => {
       const row = await findEnabled(account.id, params.webhook_uuid)
       const since = new Date(body.since)
       const until = new Date(Math.min(body.until ? Date.parse(body.until) : clock.now(), clock.now()))
-      if (until <= since) invalid('until must be later than since, and since must be in the past')
+      if (until <= since) throw refusals.badPeriod()
       // Ids contain the real time; the platform clock may be ahead of it.
       const after = idAt(since.getTime() - clock.offset() * 1000 - 60_000)
       const replay = { account: account.id, webhook: row.id, since, until, all: body.only === 'all', after }

@@ -7,11 +7,11 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { contracts } from '../../contracts.ts'
 import { eventDocuments } from '../../event-payloads.ts'
 import { openapi } from '../../platform/http/openapi.ts'
-import { Problem } from '../../platform/http/problem.ts'
 import type { Services } from '../../services.ts'
 import { makeCachedPages } from './cached-pages.ts'
 import { makeDocuments } from './documents.ts'
 import { referenceHtml } from './reference.ts'
+import { refusals } from './refusals.ts'
 
 const pages = join(import.meta.dirname, 'pages')
 const repository = join(import.meta.dirname, '../../..')
@@ -57,10 +57,7 @@ const admitMetrics = (authorization: string | undefined, token: string | null): 
   if (token === null) return
   const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? ''
   // Compares digests: timingSafeEqual requires equal lengths.
-  if (!timingSafeEqual(digest(given), digest(token)))
-    throw new Problem('unauthorized', 'Send TRUNKLINE_METRICS_TOKEN as Authorization: Bearer', 'unauthorized', {
-      'www-authenticate': 'Bearer',
-    })
+  if (!timingSafeEqual(digest(given), digest(token))) throw refusals.badMetricsToken()
 }
 
 /** Serves the documents as pages, and as Markdown at the same addresses with `.md`. */

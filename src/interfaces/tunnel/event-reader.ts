@@ -1,14 +1,7 @@
 import type { Sql } from '../../platform/db/sql.ts'
 import { timeOf } from '../../platform/lib/id.ts'
+import { eventPageSize, lookbackMs } from './limits.ts'
 import * as store from './store.ts'
-
-/**
- * Events get their id when they are written and become visible when their transaction commits. A slow transaction
- * becomes visible behind later ids, so reads look back by this time.
- */
-const lookbackMs = 10_000
-/** Events scanned by one read: bounds the events that are delivered, remembered and scanned again. */
-const pageSize = 5_000
 
 /** The first id of a moment, in Unix milliseconds. */
 const firstIdAt = (ms: number): string => {
@@ -28,7 +21,7 @@ export const makeEventReader = (
   account: string,
   start: string,
   names: readonly string[] | null,
-  page = pageSize,
+  page = eventPageSize,
 ) => {
   let floor = start
   const delivered = new Set<string>()

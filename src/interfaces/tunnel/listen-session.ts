@@ -4,6 +4,7 @@ import { print } from '../../platform/lib/id.ts'
 import { signatureHeaders } from '../../platform/lib/webhook-signature.ts'
 import { maxUnanswered, type ServerFrame } from './contract.ts'
 import type { makeEventReader } from './event-reader.ts'
+import { maxBufferedBytes } from './limits.ts'
 
 /** The connection of a listening laptop. */
 export type ListenSession = {
@@ -25,9 +26,6 @@ export type ListenSessionDeps = {
   readonly spellings: ReadonlyMap<string, EventSpelling> | null
   readonly onError: (error: unknown) => void
 }
-
-/** Bytes that may wait for a slow connection. */
-const maxBuffered = 1_048_576
 
 /** The id of a result frame; null for any other frame. */
 const answeredId = (text: string): string | null => {
@@ -52,7 +50,7 @@ export const startListenSession = (deps: ListenSessionDeps): ListenSession => {
   const deliverEvents = async () => {
     while (socket.readyState === socket.OPEN) {
       const room = maxUnanswered - unanswered.size
-      if (room <= 0 || socket.bufferedAmount > maxBuffered) return
+      if (room <= 0 || socket.bufferedAmount > maxBufferedBytes) return
       const events = await reader.next(room)
       for (const { id: bare, name: own, payload } of events) {
         const spelling = spellings?.get(own) ?? { eventName: own, msgappName: null }

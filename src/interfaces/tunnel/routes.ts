@@ -5,7 +5,7 @@ import { WebSocketServer } from 'ws'
 import { type EventSpelling, onRecorded, requireEventName } from '../../domains/events/ops.ts'
 import type { Alias } from '../../platform/http/alias.ts'
 import type { AccountKey } from '../../platform/http/auth.ts'
-import { invalid, Problem } from '../../platform/http/problem.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { authenticateUpgrade, type Upgrade, upgradeRefusal } from '../../platform/http/upgrade.ts'
 import { makeFairLimiter } from '../../platform/lib/fair-limiter.ts'
 import { parse, uuid } from '../../platform/lib/id.ts'
@@ -13,15 +13,9 @@ import { formatSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
 import { listenPath } from './contract.ts'
 import { makeEventReader, startAfter } from './event-reader.ts'
+import { listenerLimits, maxFrameBytes, readLimits } from './limits.ts'
 import { type ListenSession, startListenSession } from './listen-session.ts'
-
-/** Concurrent listeners of one account and of this process. */
-const listenerLimits = { perKey: 10, total: 500 }
-/** Concurrent event reads. The reads of one account run one after the other, and all of them use few connections. */
-const readLimits = { perKey: 1, total: 3 }
-
-/** Maximum size of a frame from the laptop, bytes. */
-const maxFrameBytes = 4_096
+import { refusals } from './refusals.ts'
 
 /** Reads the query of the path: events by their own names, each with the requested spelling. @throws Problem 400 */
 const readQuery = (url: string, { rewriteUrl }: Alias, msgappName: string | null) => {
@@ -32,7 +26,7 @@ const readQuery = (url: string, { rewriteUrl }: Alias, msgappName: string | null
     names.set(requireEventName(eventName), { eventName, msgappName: eventName === spelt ? null : msgappName })
   }
   const after = query.get('after') || null
-  const id = after && (parse('EVT', after) ?? invalid('after must be the id of an event: it starts with EVT'))
+  const id = after && (parse('EVT', after) ?? refuse(refusals.badAfter()))
   return { names: names.size > 0 ? names : null, after: id }
 }
 
@@ -108,8 +102,7 @@ export const makeTunnel = (
   const acquireListener = (account: string) => {
     if (listeners.tryAcquire(account)) return
     const own = listeners.used(account)
-    const text = `This account already has ${own} listeners. Close one of them.`
-    throw new Problem('tooMany', text, 'too_many_listeners', { 'retry-after': '10' })
+    throw refusals.tooManyListeners(own)
   }
 
   /** A reader whose reads wait for the account's turn. */

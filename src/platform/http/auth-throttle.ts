@@ -1,8 +1,16 @@
 import { peerKeyOf } from '../lib/address-list.ts'
 import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { isFalseKey, keyDigest } from '../lib/secret.ts'
-import { maxSucceededKeys, maxThrottledPeers, maxThrottleWaitMs, throttleResetMs } from './limits.ts'
-import { Problem } from './problem.ts'
+import {
+  keyLookupLimits,
+  maxSucceededKeys,
+  maxThrottledPeers,
+  maxThrottleWaitMs,
+  throttledLookupMs,
+  throttleResetMs,
+} from './limits.ts'
+import type { Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 /** Keys of one kind. */
 export type KeyStore<T> = {
@@ -46,7 +54,6 @@ export type AuthThrottle = {
 }
 
 const minuteMs = 60_000
-const lookupMs = 1_000
 
 const trim = (map: { readonly size: number; keys(): Iterator<string>; delete(key: string): boolean }, most: number) => {
   if (map.size <= most) return
@@ -56,37 +63,21 @@ const trim = (map: { readonly size: number; keys(): Iterator<string>; delete(key
 
 const tooManyFailures = (address: string, milliseconds: number) => {
   const wait = Math.max(1, Math.ceil(milliseconds / 1_000))
-  return new Problem(
-    'tooMany',
-    `Too many wrong keys or tokens came from ${address}: try again in ${wait} s. Keys that have worked before are not affected`,
-    'too_many_failures',
-    { 'retry-after': String(wait) },
-  )
+  return refusals.tooManyFailures(address, wait)
 }
-
-/** Concurrent key look-ups by address and in all: wrong keys use no more database connections. */
-const lookups = { perKey: 2, total: 3, queue: { perKey: 200, total: 5_000 } }
-
-const tooManyLookups = () =>
-  new Problem(
-    'unavailable',
-    'Too many keys of this address are being checked: try again in a second',
-    'too_many_key_lookups',
-    { 'retry-after': '1' },
-  )
 
 /** @param limit failures within a minute before an address has to wait; 0: never */
 export const makeAuthThrottle = (limit: number, now: () => number = () => performance.now()): AuthThrottle => {
   const peers = new Map<string, Peer>()
   const proved = new Set<string>()
-  const turns = makeFairLimiter({ ...lookups, full: tooManyLookups })
+  const turns = makeFairLimiter({ ...keyLookupLimits, full: refusals.tooManyKeyLookups })
   return {
     runInTurn: (address, look) => turns.run(peerKeyOf(address), look),
     refusal: (address, key) => {
       const peer = peers.size > 0 ? peers.get(peerKeyOf(address)) : undefined
       const wait = peer ? peer.until - now() : 0
       if (!peer || wait <= 0 || (key !== null && proved.has(keyDigest(key)))) return null
-      if (key === null || now() - peer.lookedUpAt < lookupMs) return tooManyFailures(address, wait)
+      if (key === null || now() - peer.lookedUpAt < throttledLookupMs) return tooManyFailures(address, wait)
       peer.lookedUpAt = now()
       return null
     },

@@ -8,7 +8,8 @@ import { keyDigest, keyHash } from '../lib/secret.ts'
 import type { KeyStore } from './auth-throttle.ts'
 import { bitOf, type Capability, maskOf } from './capability.ts'
 import { maxCachedKeys } from './limits.ts'
-import { Problem } from './problem.ts'
+import type { Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 /** Fields of the authenticated account that every request needs. */
 export type Account = {
@@ -179,56 +180,17 @@ export const makeAuth = (db: Db, changes: InvalidationBus): Auth => {
     },
   }
 }
-
-export const missingKey = () =>
-  new Problem('unauthorized', 'The header X-User-API-Key is missing: send the API key of your account in it')
-export const wrongKey = () => new Problem('unauthorized', 'The API key is not valid, or was revoked')
 /** Returns the refusal of an expired key, or of a key used from a disallowed address; null if the key may be used.
  *  @param from its address is read only if the key has an address list */
 export const keyRefusal = (key: AccountKey, from: { readonly ip: string }): Problem | null => {
-  if (key.expiresAt <= Date.now())
-    return new Problem(
-      'unauthorized',
-      `The API key expired at ${iso(key.expiresAt)}: use another key of the account, or request a new one from its administrator`,
-      'key_expired',
-    )
+  if (key.expiresAt <= Date.now()) return refusals.keyExpired(iso(key.expiresAt))
   if (key.addresses === null || key.addresses.contains(from.ip)) return null
-  return new Problem(
-    'forbidden',
-    `The API key may not be used from the address ${from.ip}: use it from its allowed_addresses, or another key here`,
-    'address_not_allowed',
-  )
+  return refusals.addressNotAllowed(from.ip)
 }
 
 /** Returns the refusal of a key without a scope; null if the key has it. */
 export const scopeRefusal = (key: AccountKey, needs: Capability): Problem | null =>
-  (key.scopes & bitOf(needs)) !== 0
-    ? null
-    : new Problem(
-        'forbidden',
-        `The API key lacks the scope ${needs}: use a key that has it, or create one with POST /open/keys or through the operator`,
-        'scope_missing',
-      )
-export const wrongOperatorKey = () =>
-  new Problem('unauthorized', 'The header X-Operator-Key is missing or has no valid operator key')
-export const wrongRole = () =>
-  new Problem(
-    'forbidden',
-    'This operator key has the role observer, and this request needs the role operator: use a key with that role',
-    'role',
-  )
-export const wrongToken = () =>
-  new Problem(
-    'unauthorized',
-    'The header Authorization must be Bearer with a valid token of POST /open/sdk/access-token: this one is missing, expired or revoked',
-    'token_invalid',
-  )
+  (key.scopes & bitOf(needs)) !== 0 ? null : refusals.scopeMissing(needs)
 /** Returns the refusal of a blocked or closed account. */
 export const blockedRefusal = (account: Account) =>
-  account.closed
-    ? new Problem('forbidden', 'The account is closed: ask the operator for another one', 'account_closed')
-    : new Problem(
-        'forbidden',
-        `The account is blocked${account.blockReason ? `: ${account.blockReason}` : ''}`,
-        'account_blocked',
-      )
+  account.closed ? refusals.accountClosed() : refusals.accountBlocked(account.blockReason)

@@ -6,20 +6,16 @@ import {
   type Auth,
   blockedRefusal,
   keyRefusal,
-  missingKey,
   type OperatorKey,
   scopeRefusal,
   type VoiceUser,
-  wrongKey,
-  wrongOperatorKey,
-  wrongRole,
-  wrongToken,
 } from './auth.ts'
 import { type AuthThrottle, type KeyStore, lookUp } from './auth-throttle.ts'
 import type { Capability } from './capability.ts'
 import { type Contract, isMetered, needsOperator } from './endpoint.ts'
-import { Problem } from './problem.ts'
+import type { Problem } from './problem.ts'
 import type { RateLimiter } from './rate-limiter.ts'
+import { refusals } from './refusals.ts'
 
 export type AuthDeps = {
   auth: Auth
@@ -38,20 +34,6 @@ export type AuthDeps = {
 
 type AuthHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
-const notSandbox = () =>
-  new Problem(
-    'forbidden',
-    'The account is not a sandbox account: an operator can mark it with PATCH /operator/accounts/{uuid} {"sandbox": true}',
-    'not_sandbox_account',
-  )
-
-const behindProxy = () =>
-  new Problem(
-    'forbidden',
-    'The request came through a proxy, and the sandbox is on by default only: set TRUNKLINE_SANDBOX to true or false',
-    'sandbox_behind_proxy',
-  )
-
 /** Headers that proxies add (RFC 7239, RFC 9110 7.6.3, and those in use before). */
 const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 
@@ -62,11 +44,11 @@ const isForwarded = ({ headers }: FastifyRequest): boolean =>
 const makeSandboxRule = ({ config, sandboxAccounts, log }: AuthDeps) => {
   let isWarned = false
   return (account: Account, request: FastifyRequest, isNeeded: boolean): Problem | null => {
-    if (!sandboxAccounts.has(account.id)) return isNeeded ? notSandbox() : null
+    if (!sandboxAccounts.has(account.id)) return isNeeded ? refusals.notSandboxAccount() : null
     if (!config.isSandboxExplicit && isForwarded(request)) {
       if (!isWarned) log.warn('sandbox: a request came through a proxy; set TRUNKLINE_SANDBOX to true or false')
       isWarned = true
-      return isNeeded ? behindProxy() : null
+      return isNeeded ? refusals.sandboxBehindProxy() : null
     }
     request.isSandbox = true
     return null
@@ -129,14 +111,14 @@ const requireAccountKey = (parts: AuthDeps, contract: Contract, needs: Capabilit
   const enter = admitAccount(parts, contract)
   return (request, reply, done) => {
     const key = request.headers['x-user-api-key']
-    if (typeof key !== 'string' || key === '') return done(missingKey())
+    if (typeof key !== 'string' || key === '') return done(refusals.missingKey())
     const known = (found: AccountKey) => {
       const refusal = keyRefusal(found, request)
       if (refusal) return done(refusal)
       request.accountKey = found
       enter(found.account, request, reply, done, needs)
     }
-    resolveKey(parts, request, key, parts.auth.accounts, wrongKey, known, done)
+    resolveKey(parts, request, key, parts.auth.accounts, refusals.wrongKey, known, done)
   }
 }
 
@@ -150,13 +132,13 @@ const requireUserToken = (parts: AuthDeps, contract: Contract): AuthHook => {
   }
   return (request, reply, done) => {
     const token = /^Bearer +([\w.~+/=-]{1,4000})$/i.exec(request.headers.authorization ?? '')?.[1]
-    if (token === undefined) return done(wrongToken())
+    if (token === undefined) return done(refusals.wrongToken())
     known(token).then((found) => {
       if (!found) {
         // The signature is checked before the throttle: wrong tokens from one address never block a valid one.
         const refusal = parts.authThrottle.refusal(request.ip, null)
         if (!refusal) parts.authThrottle.failed(request.ip, token)
-        return done(refusal ?? wrongToken())
+        return done(refusal ?? refusals.wrongToken())
       }
       request.person = found.person
       enter(found.account, request, reply, done)
@@ -170,7 +152,7 @@ const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 const requireHttps: AuthHook = (request, _reply, done) => {
   const own = request.headers['x-forwarded-for'] === undefined && loopback.test(request.raw.socket.remoteAddress ?? '')
   if (own || request.protocol === 'https') return done()
-  done(new Problem('forbidden', 'Tokens travel over HTTPS only: call this endpoint over https', 'https_required'))
+  done(refusals.httpsRequired())
 }
 
 /** Returns the hook that requires an operator key: 401 without a valid key, 403 without the role. */
@@ -178,13 +160,13 @@ const requireOperatorKey = (parts: AuthDeps, contract: Contract): AuthHook => {
   const isRestricted = needsOperator(contract)
   return (request, _reply, done) => {
     const key = request.headers['x-operator-key']
-    if (typeof key !== 'string' || key === '') return done(wrongOperatorKey())
+    if (typeof key !== 'string' || key === '') return done(refusals.wrongOperatorKey())
     const known = (operator: OperatorKey) => {
-      if (isRestricted && operator.role !== 'operator') return done(wrongRole())
+      if (isRestricted && operator.role !== 'operator') return done(refusals.wrongRole())
       request.operator = operator
       done()
     }
-    resolveKey(parts, request, key, parts.auth.operators, wrongOperatorKey, known, done)
+    resolveKey(parts, request, key, parts.auth.operators, refusals.wrongOperatorKey, known, done)
   }
 }
 

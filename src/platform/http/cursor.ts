@@ -1,8 +1,7 @@
 import { type Cursor, readCursor, writeCursor } from '../lib/cursor.ts'
 import type { Contract } from './endpoint.ts'
-import { invalid } from './problem.ts'
-
-export const badCursor = (): never => invalid('cursor must be a next_cursor of this list')
+import { refuse } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 /** Cursors of one list. */
 export type Cursors = {
@@ -13,6 +12,6 @@ export type Cursors = {
 
 /** Returns the cursors of an endpoint's list. Cursors of other endpoints are refused. */
 export const cursorsOf = ({ id: list }: Pick<Contract, 'id'>): Cursors => ({
-  read: (given) => (given === undefined ? null : (readCursor(list, given) ?? badCursor())),
+  read: (given) => (given === undefined ? null : (readCursor(list, given) ?? refuse(refusals.badCursor()))),
   write: (cursor) => writeCursor(list, cursor),
 })

@@ -57,7 +57,7 @@ type ContractFields = {
   readonly reply: TSchema
   /** Additional headers of a successful response, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Errors specific to the endpoint; `refusals` adds those of every endpoint (401, 429 …). */
+  /** Errors specific to the endpoint; `refusalsOf` adds those of every endpoint (401, 429 …). */
   readonly errors: Partial<Record<ProblemName, string>>
   /** Values of `error_code` besides those that `errors` names in brackets. */
   readonly codes?: { readonly [problem in ProblemName]?: readonly string[] }
@@ -163,7 +163,7 @@ const takesPhone = ({ params, query, body }: Contract): boolean =>
   JSON.stringify([params, query, body]).includes('"format":"phone"')
 
 /** Returns all errors of an endpoint with their descriptions. */
-export const refusals = (made: Contract): Partial<Record<ProblemName, string>> => ({
+export const refusalsOf = (made: Contract): Partial<Record<ProblemName, string>> => ({
   ...(made.auth === 'none'
     ? {}
     : {

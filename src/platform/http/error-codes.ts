@@ -1,4 +1,4 @@
-import { type Contract, isMetered, isRepeatable, needsOperator, refusals } from './endpoint.ts'
+import { type Contract, isMetered, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { type ProblemName, problems } from './problem.ts'
 
 type CodesByProblem = { readonly [problem in ProblemName]?: readonly string[] }
@@ -64,7 +64,7 @@ const platformCodes = (contract: Contract): CodesByProblem => {
 export const errorCodesOf = (contract: Contract): CodesByProblem => {
   const platform = platformCodes(contract)
   return Object.fromEntries(
-    Object.entries(refusals(contract)).map(([name, description]) => {
+    Object.entries(refusalsOf(contract)).map(([name, description]) => {
       const problem = name as ProblemName // keys of problems
       const codes = [...(platform[problem] ?? []), ...bracketedCodes(description), ...(contract.codes?.[problem] ?? [])]
       const own = contract.errors[problem]

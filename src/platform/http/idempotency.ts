@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Db, Sql, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import { conflict, Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 /** Identity of a request. */
 export type RequestKey = {
@@ -35,12 +35,6 @@ export const requestDigest = (body: unknown, query?: unknown): Buffer => {
   return asked === '' ? digest : hash('sha256', Buffer.concat([digest, Buffer.from(asked)]), 'buffer')
 }
 
-export const keyReused = (): never =>
-  conflict(
-    'This Idempotency-Key was used with another body or query: use a new key for a new request',
-    'idempotency_key_reused',
-  )
-
 /**
  * Runs the work of a request at most once per Idempotency-Key: one transaction covers the key, the effect and the
  * response. A concurrent duplicate waits on the row lock until the first request commits or rolls back. Refusals roll
@@ -53,7 +47,7 @@ export const runIdempotently = async (
   work: (tx: Tx) => Promise<{ status: number; body: string }>,
 ): Promise<{ status: number; body: string; replayed: boolean }> => {
   const { account, key, method, path } = request
-  if (key.length > 255) throw new Problem('invalid', 'Idempotency-Key must be at most 255 characters long')
+  if (key.length > 255) throw refusals.idempotencyKeyTooLong()
   const digest = requestDigest(request.body, request.query)
   return await db.begin(async (tx) => {
     const fresh = await tx.run`
@@ -66,7 +60,7 @@ export const runIdempotently = async (
       const kept = await tx.one<StoredResponse>`
         select request_hash, status, sealed_body from idempotency
         where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}`
-      if (!kept.request_hash.equals(digest)) keyReused()
+      if (!kept.request_hash.equals(digest)) throw refusals.idempotencyKeyReused()
       return { status: kept.status, body: seal.open(kept.sealed_body), replayed: true }
     }
     const answer = await work(tx)

@@ -41,3 +41,12 @@ export const maxFieldNameLength = 60
 
 /** Idle timeout in milliseconds: long imports are silent while they are processed. */
 export const idleTimeoutMs = 3_600_000
+
+/** Concurrent key look-ups by address and in all: wrong keys use no more database connections. */
+export const keyLookupLimits = { perKey: 2, total: 3, queue: { perKey: 200, total: 5_000 } }
+
+/** Milliseconds between look-ups for an address that has to wait: its right key is found within this time. */
+export const throttledLookupMs = 1_000
+
+/** Milliseconds between measurements of an upload's rate. */
+export const uploadSampleMs = 500

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { quotaNames } from '../lib/quota-definitions.ts'
 import { isBodyOptional } from './body-reader.ts'
-import { type Contract, isRepeatable, needsOperator, refusals } from './endpoint.ts'
+import { type Contract, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
@@ -153,7 +153,7 @@ const responses = (contract: Contract, components: Components): Json => {
       ...(described.length > 0 ? { headers: Object.fromEntries(described) } : {}),
       content: content(components, reply, exampleOf(reply)),
     }
-  for (const [name, description] of Object.entries(refusals(contract)))
+  for (const [name, description] of Object.entries(refusalsOf(contract)))
     if (isProblem(name)) answers[problems[name].status] = refusal(contract, name, description, components)
   return answers
 }

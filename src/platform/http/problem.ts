@@ -33,13 +33,13 @@ export class Problem extends Error {
     message: string,
     code?: string,
     headers: Record<string, string> = {},
-    faults: Record<string, unknown> = {},
+    extraFields: Record<string, unknown> = {},
   ) {
     super(message)
     this.problem = problem
     this.code = code ?? problems[problem].code
     this.headers = headers
-    this.extraFields = faults
+    this.extraFields = extraFields
   }
 
   get status(): number {
@@ -47,19 +47,43 @@ export class Problem extends Error {
   }
 }
 
-const thrower =
-  (problem: ProblemName) =>
-  (message: string, code?: string): never => {
-    throw new Problem(problem, message, code)
-  }
+/** Throws a refusal within an expression: `found ?? refuse(refusals.unknownUser(id))`. */
+export const refuse = (problem: Problem): never => {
+  throw problem
+}
 
-export const invalid = thrower('invalid')
-export const forbidden = thrower('forbidden')
-export const notFound = thrower('notFound')
-export const conflict = thrower('conflict')
-export const insufficient = thrower('balance')
-export const unprocessable = thrower('unprocessable')
-export const unavailable = thrower('unavailable')
+type MakeProblem = (
+  message: string,
+  code?: string,
+  headers?: Record<string, string>,
+  extraFields?: Record<string, unknown>,
+) => Problem
+
+const maker =
+  (problem: ProblemName): MakeProblem =>
+  (message, code, headers, extraFields) =>
+    new Problem(problem, message, code, headers, extraFields)
+
+// Makers of refusals. Only the tables of refusals (`refusals.ts`) use them: see test/refusals.test.ts.
+export const invalid = maker('invalid')
+export const unauthorized = maker('unauthorized')
+export const insufficient = maker('balance')
+export const forbidden = maker('forbidden')
+export const notFound = maker('notFound')
+export const methodNotAllowed = maker('methodNotAllowed')
+export const notSupported = maker('notSupported')
+export const timedOut = maker('timedOut')
+export const conflict = maker('conflict')
+export const tooLarge = maker('tooLarge')
+export const mediaType = maker('mediaType')
+export const unprocessable = maker('unprocessable')
+export const tooMany = maker('tooMany')
+export const headersTooLarge = maker('headersTooLarge')
+export const internal = maker('internal')
+export const unavailable = maker('unavailable')
+
+/** Returns the header that says when to try again. */
+export const retryAfter = (seconds: number): Record<string, string> => ({ 'retry-after': String(seconds) })
 
 /** `full` has `success: false`; `brief` is the shape of SMS operations and of the deletion of a number. */
 export type Shape = 'full' | 'brief'

@@ -9,7 +9,8 @@ import {
 } from '../lib/quota-definitions.ts'
 import type { Account } from './auth.ts'
 import type { Metrics } from './metrics.ts'
-import { Problem } from './problem.ts'
+import type { Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 /** Fields of an account that its quotas need. */
 export type QuotaHolder = Pick<Account, 'id' | 'onTrial' | 'quotas'>
@@ -53,13 +54,13 @@ export const mergeQuotas = (kept: QuotaValues, given: { readonly [Name in QuotaN
 }
 
 export const makeQuotas = (defaults: QuotaDefaults, metrics: Metrics): Quotas => {
-  const refusals = new Counter({
+  const exceedances = new Counter({
     name: 'trunkline_quota_refusals_total',
     help: 'Requests and files refused because of an exhausted quota',
     labelNames: ['limit'],
     registers: [metrics.registry],
   })
-  for (const limit of quotaNames) refusals.inc({ limit }, 0)
+  for (const limit of quotaNames) exceedances.inc({ limit }, 0)
 
   const of: Quotas['limitOf'] = ({ onTrial, quotas: own }, name) => {
     const kind = onTrial ? 'trial' : 'paid'
@@ -68,9 +69,8 @@ export const makeQuotas = (defaults: QuotaDefaults, metrics: Metrics): Quotas =>
 
   const exceeded: Quotas['exceeded'] = (account, name) => {
     const { unit, fix } = quotaDefinitions[name]
-    refusals.inc({ limit: name })
-    const text = `The account may have ${of(account, name)} ${unit}: ${fix}, or ask the operator to raise the limit ${name}`
-    return new Problem('forbidden', text, 'limit_exceeded', {}, { limit: name })
+    exceedances.inc({ limit: name })
+    return refusals.limitExceeded(name, of(account, name), unit, fix)
   }
 
   const check: Quotas['check'] = async (tx, account, name, used) => {

@@ -2,7 +2,7 @@ import type { InvalidationBus } from '../db/invalidation-bus.ts'
 import type { Db } from '../db/sql.ts'
 import type { Account } from './auth.ts'
 import { tokenLeaseMs } from './limits.ts'
-import { Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 /** Requests that this process may answer without a further database query. */
 type Lease = { left: number; bucket: number; until: number; policy: string }
@@ -63,14 +63,10 @@ export const makeRateLimiter = (
       from grant_ g where m.account_id = g.account_id
       returning g.granted, m.tokens, g.calls`
     if (row.granted === 0 && account.maxApiRequests !== null && row.calls >= account.maxApiRequests)
-      throw new Problem('balance', `The quota of ${account.maxApiRequests} API calls is used up`, 'quota_exceeded')
+      throw refusals.apiCallsUsedUp(account.maxApiRequests)
     if (row.granted === 0) {
       const wait = Math.max(1, Math.ceil(((1 - row.tokens) * 60) / rate))
-      throw new Problem('tooMany', `More than ${rate} requests a minute: try again in ${wait} s`, 'too_many_requests', {
-        'retry-after': String(wait),
-        ratelimit: `"requests";r=0;t=${wait}`,
-        'ratelimit-policy': policy(account),
-      })
+      throw refusals.tooManyRequests(rate, wait, policy(account))
     }
     leases.set(account.id, {
       left: row.granted,

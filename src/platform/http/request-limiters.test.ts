@@ -6,8 +6,8 @@ import { flood, makeClient, stall } from '../../../test/greedy-client.ts'
 import { until } from '../../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
 import { makeKey } from '../lib/secret.ts'
-import { wrongKey } from './auth.ts'
 import { lookUp } from './auth-throttle.ts'
+import { refusals } from './refusals.ts'
 import { limitConnections } from './socket.ts'
 
 // One tenant floods real sockets while another one is served. The tests compare order, never time.
@@ -168,7 +168,8 @@ test('a read is answered before most earlier reads of a flooding tenant', async 
 
 test('wrong keys of one address do not delay the first request with a valid key from another', async () => {
   const fresh = await world.tenant()
-  const look = (address: string, key: string) => lookUp(parts.authThrottle, address, key, parts.auth.accounts, wrongKey)
+  const look = (address: string, key: string) =>
+    lookUp(parts.authThrottle, address, key, parts.auth.accounts, refusals.wrongKey)
   const wrong = flood(150, () => look('192.0.2.1', makeKey('UAK')).catch((error) => error.status))
   const found = await look('192.0.2.2', fresh.key)
   assert.equal(found.account.id, fresh.id)

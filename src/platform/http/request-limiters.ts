@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type FairLimiter, makeFairLimiter } from '../lib/fair-limiter.ts'
-import { Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -32,14 +32,6 @@ export type RequestLimiters = {
   readonly uploadRate: UploadRate
 }
 
-const busy = (code: string, what: string) => () =>
-  new Problem('unavailable', `${what}: try again in a second`, code, { 'retry-after': '1' })
-
-const tooManyUnderWay = busy('too_many_under_way', 'Too many requests of the account are under way')
-const tooManyUploads = busy('too_many_uploads', 'Too many bytes of the account are being uploaded')
-export const tooManyStreams = busy('too_many_imports', 'Too many imports are under way')
-const tooManyDownloads = busy('too_many_downloads', 'Too many downloads of the account are under way')
-
 /** @param connections size of the database pool: at most 13 of 16 serve requests, the rest is for background work */
 export const makeRequestLimiters = (connections: number, pace: Partial<UploadRate> = {}): RequestLimiters => {
   const database = Math.max(2, Math.floor((connections * 9) / 16))
@@ -49,31 +41,31 @@ export const makeRequestLimiters = (connections: number, pace: Partial<UploadRat
       perKey: Math.ceil((database * 2) / 3),
       total: database,
       queue: { perKey: 4_000, total: 10_000 },
-      full: tooManyUnderWay,
+      full: refusals.tooManyUnderWay,
     }),
     externalKeyed: makeFairLimiter({
       perKey: Math.floor(held / 2),
       total: held,
       queue: { perKey: 200, total: 2_000 },
-      full: tooManyUnderWay,
+      full: refusals.tooManyUnderWay,
     }),
     external: makeFairLimiter({
       perKey: 64,
       total: 1_024,
       queue: { perKey: 1_000, total: 10_000 },
-      full: tooManyUnderWay,
+      full: refusals.tooManyUnderWay,
     }),
     uploads: makeFairLimiter({
       perKey: 32 * mebibyte,
       total: 128 * mebibyte,
       queue: { perKey: 4, total: 256 },
-      full: tooManyUploads,
+      full: refusals.tooManyUploads,
     }),
     bodies: makeFairLimiter({
       perKey: 16 * mebibyte,
       total: 64 * mebibyte,
       queue: { perKey: 1_000, total: 4_000 },
-      full: tooManyUploads,
+      full: refusals.tooManyUploads,
     }),
     streams: makeFairLimiter({ perKey: 4, total: 64 }),
     downloads: makeFairLimiter({ perKey: 16, total: 512 }),
@@ -86,8 +78,6 @@ const operators = 'operators'
 
 export const limiterKeyOf = ({ account }: Pick<FastifyRequest, 'account'>): string => account?.id ?? operators
 
-const disconnected = () => new Problem('timedOut', 'The connection was closed before the request could start')
-
 /** Acquires capacity; the wait ends when the client disconnects. */
 export const acquireWhileConnected = async (
   limiter: FairLimiter,
@@ -96,7 +86,7 @@ export const acquireWhileConnected = async (
   weight = 1,
 ): Promise<void> => {
   const control = new AbortController()
-  const leave = () => control.abort(disconnected())
+  const leave = () => control.abort(refusals.disconnected())
   reply.raw.once('close', leave)
   try {
     await limiter.acquire(key, { signal: control.signal, weight })
@@ -134,6 +124,6 @@ export const onReplyEnd = (reply: FastifyReply, effect: () => void): void => {
 
 /** Counts a download until its last byte is sent. @throws the 503 Problem if the account has reached its limit */
 export const countDownload = ({ downloads }: RequestLimiters, account: string, reply: FastifyReply): void => {
-  if (!downloads.tryAcquire(account)) throw tooManyDownloads()
+  if (!downloads.tryAcquire(account)) throw refusals.tooManyDownloads()
   onReplyEnd(reply, () => downloads.release(account))
 }

@@ -23,6 +23,7 @@ import { maxConnections } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
+import { refusals } from './refusals.ts'
 import type { RequestLimiters } from './request-limiters.ts'
 import { jsonType, limitConnections, noStoreHeaders, refuseExpectation, refuseMalformed } from './socket.ts'
 import { refuseUnknownFields } from './unknown-fields.ts'
@@ -69,13 +70,10 @@ const asProblem = (error: FastifyError, request: FastifyRequest): Problem | null
   if (error instanceof Problem) return error
   if (error.validation) return validationProblem(error.validation, error.validationContext)
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedMediaType(request)
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Problem('tooLarge', error.message)
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusals.bodyTooLarge(error.message)
   if (error.statusCode && error.statusCode >= 400 && error.statusCode < 500)
-    return new Problem('invalid', error.message, 'malformed_request')
-  if (isUnavailable(error))
-    return new Problem('unavailable', 'The database cannot be reached at the moment: try again', undefined, {
-      'retry-after': '1',
-    })
+    return refusals.malformedRequest(error.message)
+  if (isUnavailable(error)) return refusals.databaseUnavailable()
   return null
 }
 
@@ -161,9 +159,7 @@ const registerOtherMethods = (app: FastifyInstance, cors: Cors, endpoints: reado
       config: { contract: first },
       handler: (request) => {
         const allow = [...allowed].join(', ')
-        throw new Problem('methodNotAllowed', `${request.method} is not possible here: use ${allow}`, undefined, {
-          allow,
-        })
+        throw refusals.methodNotAllowed(request.method, allow)
       },
     })
   }
@@ -187,11 +183,7 @@ export const makeServer = (
     if (problem) return sendProblem(reply, shape, problem)
     log.error({ err: error, request_id: request.id, route: request.routeOptions.url }, 'http: request failed')
     const { id } = request
-    return sendProblem(
-      reply,
-      shape,
-      new Problem('internal', `Something went wrong on our side; report the request id ${id}`),
-    )
+    return sendProblem(reply, shape, refusals.internalError(id))
   }
 
   const app: FastifyInstance = Fastify({
@@ -245,11 +237,7 @@ export const makeServer = (
   parts.alias.install(app)
   app.setErrorHandler(fail)
   app.setNotFoundHandler((request, reply) =>
-    sendProblem(
-      reply,
-      'full',
-      new Problem('notFound', `There is nothing at ${request.url.split('?', 1)[0]}`, 'unknown_path'),
-    ),
+    sendProblem(reply, 'full', refusals.unknownPath(request.url.split('?', 1)[0])),
   )
   const { plain = [], streams = [] } = Object.groupBy(endpoints, (one) => (one.contract.stream ? 'streams' : 'plain'))
   for (const endpoint of plain) register(app, parts, cors, endpoint)

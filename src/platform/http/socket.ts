@@ -4,7 +4,8 @@ import { type Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { idleTimeoutMs } from './limits.ts'
-import { errorBody, Problem } from './problem.ts'
+import { errorBody, type Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 // Refusals of traffic that never becomes a Fastify request.
 
@@ -29,8 +30,8 @@ const bodyOf = (problem: Problem): string =>
 /** Refusals of incomplete requests, by Node's error code. */
 const incompleteRequests = new Map<string, () => Problem>(
   Object.entries({
-    HPE_HEADER_OVERFLOW: () => new Problem('headersTooLarge', 'The headers of the request are too large'),
-    ERR_HTTP_REQUEST_TIMEOUT: () => new Problem('timedOut', 'The request took too long to arrive'),
+    HPE_HEADER_OVERFLOW: refusals.headersTooLarge,
+    ERR_HTTP_REQUEST_TIMEOUT: refusals.requestTooSlow,
   }),
 )
 
@@ -63,12 +64,12 @@ export const refuseMalformed = (error: Error & { code?: string }, socket: Duplex
   // Node reports a timeout once per request, and leaves the socket to us.
   if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && extended.has(socket)) return
   const known = incompleteRequests.get(error.code ?? '')
-  endWithProblem(known ? known() : new Problem('invalid', 'The request is not valid HTTP', 'malformed_request'), socket)
+  endWithProblem(known ? known() : refusals.malformedHttp(), socket)
 }
 
 /** Answers an unknown Expect; Node itself would answer without a body. */
 export const refuseExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
-  const problem = new Problem('invalid', 'Expect can only be 100-continue', 'malformed_request')
+  const problem = refusals.badExpectation()
   const body = bodyOf(problem)
   const length = Buffer.byteLength(body)
   response

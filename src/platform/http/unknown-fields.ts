@@ -1,7 +1,7 @@
 import type { preValidationHookHandler } from 'fastify'
 import { closestWord } from '../lib/levenshtein.ts'
 import { maxFieldNameLength } from './limits.ts'
-import { invalid } from './problem.ts'
+import { refusals } from './refusals.ts'
 
 type Json = { readonly [name: string]: unknown }
 
@@ -43,7 +43,7 @@ export const checkFields = (schema: unknown, value: unknown, path: readonly stri
     if (!Object.hasOwn(known, name)) {
       const field = [...path, name.slice(0, maxFieldNameLength)].join('.')
       const best = closestWord(name.slice(0, maxFieldNameLength), Object.keys(known))
-      invalid(`There is no field ${field}${best === '' ? '' : `; did you mean ${[...path, best].join('.')}?`}`)
+      throw refusals.unknownField(field, best === '' ? null : [...path, best].join('.'))
     }
     checkFields(known[name], inner, [...path, name])
   }

@@ -3,13 +3,14 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { isUnavailable } from '../db/sql.ts'
 import type { Alias } from './alias.ts'
-import { type AccountKey, type Auth, blockedRefusal, keyRefusal, missingKey, scopeRefusal, wrongKey } from './auth.ts'
+import { type AccountKey, type Auth, blockedRefusal, keyRefusal, scopeRefusal } from './auth.ts'
 import { type AuthThrottle, lookUp } from './auth-throttle.ts'
 import type { Capability } from './capability.ts'
 import type { Cors } from './cors.ts'
 import { Problem } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
 import type { RateLimiter } from './rate-limiter.ts'
+import { refusals } from './refusals.ts'
 import { endWithProblem } from './socket.ts'
 
 /** A path that upgrades to WebSocket. */
@@ -34,11 +35,7 @@ const isOriginOf = (origin: string, host: string | undefined): boolean =>
 const checkOrigin = ({ headers: { origin, host } }: IncomingMessage, cors: Cors, publicUrl: string): void => {
   if (origin === undefined || cors.admits(origin) || isOriginOf(origin, host)) return
   if (isOriginOf(origin, new URL(publicUrl).host)) return
-  throw new Problem(
-    'forbidden',
-    `Pages of ${origin} may not connect: add the origin to TRUNKLINE_CORS_ORIGINS`,
-    'origin_not_allowed',
-  )
+  throw refusals.originNotAllowed(origin)
 }
 
 type KeyDeps = { readonly auth: Auth; readonly rateLimiter: RateLimiter; readonly authThrottle: AuthThrottle }
@@ -56,9 +53,9 @@ export const authenticateUpgrade = async (
   needs: Capability,
 ): Promise<AccountKey> => {
   const text = headers['x-user-api-key']
-  if (typeof text !== 'string' || text === '') throw missingKey()
+  if (typeof text !== 'string' || text === '') throw refusals.missingKey()
   const { accounts } = auth
-  const key = accounts.cached(text) ?? (await lookUp(authThrottle, address, text, accounts, wrongKey))
+  const key = accounts.cached(text) ?? (await lookUp(authThrottle, address, text, accounts, refusals.wrongKey))
   const refusal = upgradeRefusal(key, address, needs)
   if (refusal) throw refusal
   await rateLimiter.take(key.account)
@@ -67,7 +64,7 @@ export const authenticateUpgrade = async (
 
 const asProblem = (error: unknown): Problem | null => {
   if (error instanceof Problem) return error
-  return isUnavailable(error) ? new Problem('unavailable', 'The database cannot be reached at the moment') : null
+  return isUnavailable(error) ? refusals.databaseUnreachable() : null
 }
 
 /** Returns the upgrade handlers of Node's server. An unknown upgrade is answered as a plain request: some clients offer
@@ -87,7 +84,7 @@ export const makeUpgrades = (
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy())
     try {
-      if (lifecycle.stopping) throw new Problem('unavailable', 'The server is stopping: try again in a moment')
+      if (lifecycle.stopping) throw refusals.serverStopping()
       const fault = protocolViolation(request)
       if (fault) throw fault
       checkOrigin(request, cors, publicUrl())
@@ -95,7 +92,7 @@ export const makeUpgrades = (
     } catch (error) {
       const problem = asProblem(error)
       if (!problem) log.error({ err: error, route: request.url?.split('?', 1)[0] }, 'http: upgrade failed')
-      endWithProblem(problem ?? new Problem('internal', 'Something went wrong on our side'), socket)
+      endWithProblem(problem ?? refusals.upgradeFailed(), socket)
     }
   }
   return {

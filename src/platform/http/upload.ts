@@ -1,31 +1,19 @@
 import type { FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import type { FairLimiter } from '../lib/fair-limiter.ts'
-import { uncountedUploadBytes } from './limits.ts'
-import { Problem } from './problem.ts'
+import { uncountedUploadBytes, uploadSampleMs } from './limits.ts'
+import type { Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
 import {
   acquireWhileConnected,
   limiterKeyOf,
   onReplyEnd,
   type RequestLimiters,
-  tooManyStreams,
   type UploadRate,
 } from './request-limiters.ts'
 import { extendTimeout } from './socket.ts'
 
 /** Media types of all file uploads (contract.media). */
 export const fileTypes = ['application/pdf', 'image/jpeg', 'image/png']
-
-const sampleMs = 500
-
-const tooSlow = (pace: UploadRate) =>
-  new Problem(
-    'timedOut',
-    `The body arrived slower than ${pace.bytesPerSecond} bytes per second: send it faster`,
-    'body_too_slow',
-    {
-      connection: 'close',
-    },
-  )
 
 /**
  * Refuses a body that arrives too slowly (408) and closes its connection. Time counts only while the receive buffer is
@@ -34,7 +22,7 @@ const tooSlow = (pace: UploadRate) =>
 const enforceUploadRate = (request: FastifyRequest, reply: FastifyReply, pace: UploadRate): void => {
   const { raw } = request
   const { socket } = raw
-  const every = Math.min(sampleMs, pace.windowMs / 2)
+  const every = Math.min(uploadSampleMs, pace.windowMs / 2)
   let waited = -pace.graceMs
   let before = socket.bytesRead
   const timer = setInterval(() => {
@@ -51,8 +39,8 @@ const enforceUploadRate = (request: FastifyRequest, reply: FastifyReply, pace: U
     }
     clearInterval(timer)
     // After the refusal Node closes the connection without an error to the reader of the body.
-    socket.once('close', () => raw.destroy(tooSlow(pace)))
-    void reply.send(tooSlow(pace))
+    socket.once('close', () => raw.destroy(refusals.bodyTooSlow(pace.bytesPerSecond)))
+    void reply.send(refusals.bodyTooSlow(pace.bytesPerSecond))
   }, every)
   timer.unref()
   onReplyEnd(reply, () => clearInterval(timer))
@@ -111,7 +99,7 @@ export const limitStream =
   ({ streams, uploadRate }: RequestLimiters): preParsingHookHandler =>
   (request, reply, payload, done) => {
     const key = limiterKeyOf(request)
-    if (!streams.tryAcquire(key)) return done(tooManyStreams())
+    if (!streams.tryAcquire(key)) return done(refusals.tooManyImports())
     onReplyEnd(reply, () => streams.release(key))
     enforceUploadRate(request, reply, uploadRate)
     done(null, payload)
@@ -124,7 +112,7 @@ export const mediaTypeOf = ({ headers }: FastifyRequest): string =>
 /** Returns the refusal of a body whose type the endpoint does not accept. */
 export const unsupportedMediaType = (request: FastifyRequest): Problem => {
   const taken = request.routeOptions.config?.contract?.media ?? ['application/json']
-  return new Problem('mediaType', `content-type must be ${taken.join(' or ')}, not ${mediaTypeOf(request)}`)
+  return refusals.unsupportedMediaType(taken.join(' or '), mediaTypeOf(request))
 }
 
 /** Passes a file on if the endpoint accepts its type. */

@@ -4,7 +4,8 @@ import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import type { TSchema } from 'typebox'
 import { isStorable } from '../lib/storable.ts'
 import { maxNestingDepth } from './limits.ts'
-import { Problem, unprocessable } from './problem.ts'
+import { type Problem, refuse } from './problem.ts'
+import { refusals } from './refusals.ts'
 import { webAddress } from './schema.ts'
 
 // The years that PostgreSQL and ISO 8601 format alike.
@@ -45,8 +46,7 @@ export const compileLazily = (ajv: { compile(schema: object): SchemaValidator })
 }
 
 /** Returns the E.164 form of a number that passed the format check. */
-export const phoneNumber = (given: string): string =>
-  e164(given) ?? unprocessable(`${given} is not a phone number in E.164 format`, 'invalid_phone_number')
+export const phoneNumber = (given: string): string => e164(given) ?? refuse(refusals.badPhoneNumber(given))
 
 const parameterOf = (error: FastifySchemaValidationError, key: string): string => String(error.params[key] ?? '')
 
@@ -96,17 +96,13 @@ const requirementOf = (error: FastifySchemaValidationError): string => {
 /** Returns the refusal of a request that violates its schema: 422 for an invalid phone number, else 400. */
 export const validationProblem = (errors: FastifySchemaValidationError[], where: string | undefined): Problem => {
   const [error] = errors
-  if (!error) return new Problem('invalid', 'The request is not valid')
+  if (!error) return refusals.badRequest()
   const path = error.instancePath.split('/').slice(1)
   if (error.keyword === 'required') path.push(parameterOf(error, 'missingProperty'))
   const isPhone = error.keyword === 'format' && parameterOf(error, 'format') === 'phone'
   const field = path.length > 0 ? path.join('.') : 'The body'
-  if (path.length === 0 && where === 'body') return new Problem('invalid', 'The body must be a JSON object')
-  return new Problem(
-    isPhone ? 'unprocessable' : 'invalid',
-    `${field} ${requirementOf(error)}`,
-    isPhone ? 'invalid_phone_number' : undefined,
-  )
+  if (path.length === 0 && where === 'body') return refusals.bodyNotAnObject()
+  return isPhone ? refusals.badPhoneField(field, requirementOf(error)) : refusals.badField(field, requirementOf(error))
 }
 
 /** Validates a part of a body whose schema only the handler knows. @throws the 400 Problem that names the field */
@@ -142,12 +138,12 @@ export const queryReader = (schema: TSchema | undefined): ((query: unknown, url:
   }
   return (query, url) => {
     if (query === null || typeof query !== 'object') return
-    if (!isDecodable(url)) throw new Problem('invalid', 'Escapes in the query must be valid UTF-8')
+    if (!isDecodable(url)) throw refusals.badQueryEscapes()
     for (const [name, value] of Object.entries(query)) {
       if (value === '') Reflect.deleteProperty(query, name)
       else if (typeof value === 'string') Reflect.set(query, name, read(kinds.get(name), value))
     }
-    if (holdsBadText(query)) throw badTextProblem()
+    if (holdsBadText(query)) throw refusals.badText()
   }
 }
 
@@ -179,12 +175,9 @@ const isTooDeep = (root: unknown): boolean => {
   return false
 }
 
-const badTextProblem = () => new Problem('invalid', 'Text must not contain U+0000 or half of a surrogate pair')
-
 /** Returns the refusal of a body that cannot be stored unchanged, or null. */
 export const bodyProblem = (raw: string, value: unknown): Problem | null => {
   // Shorter bodies cannot be nested deeply enough to harm, and few bodies are longer.
-  if (raw.length > 2000 && isTooDeep(value))
-    return new Problem('invalid', `The body must not be nested more than ${maxNestingDepth} deep`)
-  return suspicious.test(raw) && holdsBadText(value) ? badTextProblem() : null
+  if (raw.length > 2000 && isTooDeep(value)) return refusals.nestedTooDeep(maxNestingDepth)
+  return suspicious.test(raw) && holdsBadText(value) ? refusals.badText() : null
 }

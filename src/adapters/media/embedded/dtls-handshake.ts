@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Security } from '@trunkline/rtp/sdp.ts'
 import { SrtpDecryptor, SrtpEncryptor } from '@trunkline/rtp/srtp.ts'
 import { DtlsClient, DtlsServer, RTCDtlsTransport, type Transport } from 'werift'
+import { handshakeTimeoutMs } from '../limits.ts'
 import { Flights, holdsKey } from './flights.ts'
 
 /** AES-128 in counter mode with HMAC-SHA1 (RFC 5764, 4.1.2), which every browser supports. GCM would need a Node object
@@ -13,8 +14,6 @@ const saltBytes = 14
 /** Certificate for the life of the process. */
 export const certificate = await RTCDtlsTransport.SetupCertificate()
 const fingerprint = certificate.getFingerprints()[0]?.value ?? ''
-
-const deadlineMs = 30_000
 
 /** Makes a server process its peer's messages one by one, in order. */
 const reorderFlights = (dtls: DtlsServer): void => {
@@ -140,8 +139,8 @@ export class DtlsHandshake {
       this.lastError = String(error)
     })
     this.deadline = setTimeout(
-      () => this.fail(`DTLS: no keys after ${deadlineMs / 1_000} s: ${this.lastError}`),
-      deadlineMs,
+      () => this.fail(`DTLS: no keys after ${handshakeTimeoutMs / 1_000} s: ${this.lastError}`),
+      handshakeTimeoutMs,
     )
     this.dtls = dtls
     return dtls

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { MediaEvents, MediaLegOptions, MediaRecording, MediaResult } from '../../../ports/media.ts'
+import { maxLegs, reportMs } from '../limits.ts'
 import { openRecorder, type Recorder } from '../recording/recorder.ts'
 import { done, errorMessage, refused } from '../result.ts'
 import { Leg } from './leg.ts'
@@ -16,9 +17,6 @@ export type EmbeddedCallDeps = {
   readonly webrtcPorts: UdpPorts
   readonly silenceSeconds: number
 }
-
-const maxLegs = 4
-const reportMs = 5_000
 
 /** The legs of a call, their bridges, and the recording. */
 export class EmbeddedCall {

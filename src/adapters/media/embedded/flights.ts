@@ -1,4 +1,5 @@
 import { verify, X509Certificate } from 'node:crypto'
+import { maxHandshakeBytes, maxMessagesAhead } from '../limits.ts'
 
 /** A handshake message of DTLS, or a fragment of one (RFC 6347, 4.2.2). */
 export type HandshakeMessage = {
@@ -17,10 +18,6 @@ const clientHello = 1
 const certificateVerify = 15
 const finished = 20
 
-/** Maximum message length. A ClientHello with a post-quantum key fills two datagrams; certificates rarely more. */
-const maxLength = 32_768
-const maxAhead = 8
-
 /**
  * Reassembles and orders a peer's handshake messages despite lost, duplicate or late datagrams. werift processes
  * messages as they arrive and derives keys from what it has: with 25 % loss, half of the handshakes never completed.
@@ -34,8 +31,8 @@ export class Flights {
     const { msg_type: type, message_seq: seq, length, fragment, fragment_offset: offset } = message
     // A peer that missed our answer to its last message repeats it, and gets the answer again.
     const isAgain = seq === this.next - 1 && (type === clientHello || type === finished)
-    if ((seq < this.next && !isAgain) || seq > this.next + maxAhead) return []
-    if (length > maxLength || offset + fragment.length > length) return []
+    if ((seq < this.next && !isAgain) || seq > this.next + maxMessagesAhead) return []
+    if (length > maxHandshakeBytes || offset + fragment.length > length) return []
     const parts = this.waiting.get(seq) ?? { whole: Buffer.alloc(length), type, offsets: new Set(), filled: 0 }
     if (parts.whole.length !== length || parts.type !== type) return []
     this.waiting.set(seq, parts)

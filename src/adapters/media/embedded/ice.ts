@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { readBinding, writeRoleConflict, writeSuccess } from '@trunkline/rtp/stun.ts'
+import { maxPeers } from '../limits.ts'
 
 /** An address with its port. */
 export type Peer = { readonly address: string; readonly port: number }
 
 type Credentials = { readonly ufrag: string; readonly password: string }
-
-/** Maximum number of addresses per call. A browser tries only a few pairs; more cannot be its own. */
-const maxPeers = 32
 
 /** Returns random ice-chars (RFC 8839, 5.4); hexadecimal digits suffice. */
 const word = (bytes: number) => randomBytes(bytes).toString('hex')

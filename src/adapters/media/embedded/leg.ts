@@ -11,6 +11,7 @@ import type {
   MediaResult,
   MediaSrtp,
 } from '../../../ports/media.ts'
+import { maxDigits } from '../limits.ts'
 import { done, refused } from '../result.ts'
 import { DtmfDetector } from './dtmf.ts'
 import {
@@ -35,8 +36,6 @@ export type LegEvents = {
   media(codec: MediaCodec, packet: RtpPacket, at: number): void
   dtmf(digit: string): void
 }
-
-const maxDigits = 64
 
 /** A side of a call: the negotiation with the peer, a stream in each direction, and their transport. */
 export class Leg {

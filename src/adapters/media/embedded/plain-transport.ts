@@ -3,14 +3,12 @@ import { isRtcp } from '@trunkline/rtp/rtp.ts'
 import { Sdes } from '@trunkline/rtp/sdes.ts'
 import type { AudioDescription } from '@trunkline/rtp/sdp.ts'
 import type { MediaSrtp } from '../../../ports/media.ts'
+import { maxReportedAddresses } from '../limits.ts'
 import type { Peer } from './ice.ts'
 import { formatAddress, type Transport, type TransportAddresses, type TransportEvents } from './transport.ts'
 import type { UdpPorts } from './udp-ports.ts'
 
 type PlainTransportOptions = { readonly source: string | null; readonly srtp: MediaSrtp }
-
-/** Maximum number of unexpected addresses reported per leg, so that a flood cannot fill the call's timeline. */
-const maxReportedAddresses = 4
 
 /** Converts an IPv4-mapped IPv6 address to IPv4. */
 const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')

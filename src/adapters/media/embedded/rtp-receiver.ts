@@ -1,10 +1,7 @@
 import { ReplayWindow } from '@trunkline/rtp/replay-window.ts'
 import type { ReportBlock } from '@trunkline/rtp/rtcp.ts'
 import { type RtpPacket, sequenceAhead } from '@trunkline/rtp/rtp.ts'
-
-/** Larger gaps are neither loss nor late packets: the peer has restarted (RFC 3550, A.1). */
-const maxDropout = 3_000
-const maxMisorder = 100
+import { maxDropout, maxMisorder } from '../limits.ts'
 
 /** Receives a stream: refuses duplicates and counts the rest (RFC 3550, 6.4.1 and appendix A). */
 export class RtpReceiver {

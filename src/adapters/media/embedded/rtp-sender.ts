@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { ntpMiddle, type ReportBlock, type SenderInfo } from '@trunkline/rtp/rtcp.ts'
 import { type RtpPacket, sequenceAhead, timestampAhead } from '@trunkline/rtp/rtp.ts'
+import { maxDropout, maxMisorder } from '../limits.ts'
 
 /** A packet before it gets the sequence number and timestamp of the outgoing stream. */
 export type UnnumberedPacket = {
@@ -12,14 +13,6 @@ export type UnnumberedPacket = {
   readonly payloadType: number
   readonly payload: Buffer
 }
-
-/**
- * Gaps of a source up to `maxGap` are preserved, so that the receiver detects loss. A larger jump, or a larger step
- * back, is a restarted source: its numbers would repeat, and receivers refuse repetitions. RtpReceiver applies the same
- * rule (RFC 3550, A.1).
- */
-const maxGap = 3_000
-const maxLate = 100
 
 /**
  * Sends one stream: one SSRC for the leg's whole life, for all sources. When the source changes (a tone, a key, a
@@ -46,8 +39,8 @@ export class RtpSender {
     const ahead = sequenceAhead(this.sourceSequence, packet.sequence)
     const isSame =
       packet.source === this.source &&
-      ahead >= -maxLate &&
-      ahead <= maxGap &&
+      ahead >= -maxMisorder &&
+      ahead <= maxDropout &&
       Math.abs(timestampAhead(this.sourceTimestamp, packet.timestamp)) < clock * 60
     if (!isSame) {
       const passed = this.source === null ? 0 : Math.max(1, Math.round(((at - this.at) * clock) / 1_000))

@@ -2,12 +2,10 @@ import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { lookup } from 'node:dns'
 import { once } from 'node:events'
 import { isIP, isIPv6 } from 'node:net'
+import { socketBytes } from '../limits.ts'
 
 /** First and last UDP port; [0, 0] for any free port. */
 export type PortRange = readonly [number, number]
-
-/** Receive buffer: two seconds of a call while the worker is busy. */
-const socketBytes = 262_144
 
 /** Lookup that Node calls per packet sent. Node's own waits for the next tick even if the host is an IP address. */
 const resolve: SocketOptions['lookup'] = (host, options, callback) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { MediaEvents, MediaResult } from '../../../ports/media.ts'
+import { workerRestartMs } from '../limits.ts'
 import { errorMessage, refused } from '../result.ts'
 import type {
   CallOperation,
@@ -118,9 +119,6 @@ export class MediaWorker {
   }
 }
 
-/** Minimum interval in ms between two starts of the same worker. The first restart is immediate. */
-const restartMs = 1_000
-
 /** The workers of an engine. A worker that dies is replaced. */
 export class WorkerPool {
   private readonly workers: (MediaWorker | null)[]
@@ -166,7 +164,7 @@ export class WorkerPool {
       this.workers[i] = null
       if (this.isClosed) return
       this.fault(`a media worker has ended and is restarted: ${reason}`)
-      const wait = Math.max(0, (this.startedAt[i] ?? 0) + restartMs - performance.now())
+      const wait = Math.max(0, (this.startedAt[i] ?? 0) + workerRestartMs - performance.now())
       const timer = setTimeout(() => {
         this.timers.delete(timer)
         this.startedAt[i] = performance.now()

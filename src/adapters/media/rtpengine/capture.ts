@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import type { G711 } from '@trunkline/rtp/g711.ts'
 import { isRtcp, readRtp } from '@trunkline/rtp/rtp.ts'
 import type { MediaRecording } from '../../../ports/media.ts'
+import { maxCapturedBytes } from '../limits.ts'
 import { openRecorder } from '../recording/recorder.ts'
 
 /** A UDP packet of a capture: destination port, and time in Unix milliseconds. */
@@ -9,8 +10,6 @@ type CapturedPacket = { readonly at: number; readonly port: number; readonly pay
 
 const fileHeader = 24
 const packetHeader = 16
-/** Larger than any captured packet. */
-const maxPacket = 65_536
 
 const udpOf = (at: number, packet: Buffer): CapturedPacket | null => {
   const version = (packet[0] ?? 0) >> 4
@@ -35,7 +34,7 @@ const readCapture = async function* (path: string): AsyncGenerator<CapturedPacke
     }
     while (rest.length >= at + packetHeader) {
       const length = rest.readUInt32LE(at + 8)
-      if (length > maxPacket) throw new Error(`${path} is damaged`)
+      if (length > maxCapturedBytes) throw new Error(`${path} is damaged`)
       const end = at + packetHeader + length
       if (rest.length < end) break
       const time = rest.readUInt32LE(at) * 1_000 + rest.readUInt32LE(at + 4) / 1_000

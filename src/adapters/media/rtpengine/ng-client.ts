@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
+import { maxPendingRequests } from '../limits.ts'
 import { type Bencodable, type BencodeValue, decode, encode } from './bencode.ts'
 
 /** A reply of rtpengine. */
@@ -15,7 +16,6 @@ export type NgClient = {
 
 /** Timeouts in ms of the attempts over UDP; then the request fails. rtpengine answers repeated cookies from a cache. */
 const timeoutsMs = [250, 500, 1_000]
-const maxPending = 10_000
 
 type PendingRequest = {
   readonly resolve: (reply: NgReply) => void
@@ -53,8 +53,8 @@ export const connectNg = async (address: string, port: number): Promise<NgClient
 
   const ask = (command: string, rest: Readonly<Record<string, Bencodable>>) =>
     new Promise<NgReply>((resolve, reject) => {
-      if (waiting.size >= maxPending) {
-        reject(new Error(`rtpengine: more than ${maxPending} requests are pending`))
+      if (waiting.size >= maxPendingRequests) {
+        reject(new Error(`rtpengine: more than ${maxPendingRequests} requests are pending`))
         return
       }
       const cookie = randomBytes(8).toString('hex')

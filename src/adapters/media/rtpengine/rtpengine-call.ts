@@ -12,6 +12,7 @@ import type {
   MediaRecording,
   MediaResult,
 } from '../../../ports/media.ts'
+import { statsPollMs } from '../limits.ts'
 import { done, errorMessage, refused } from '../result.ts'
 import { convertCapture } from './capture.ts'
 import { countsOf } from './leg-counts.ts'
@@ -29,8 +30,6 @@ export type RtpengineCallDeps = {
   readonly recordings: string
   ended(): void
 }
-
-const pollMs = 1_000
 
 /** A call in rtpengine. Both legs share one session there: the offer to one leg derives from the other leg's offer. */
 export class RtpengineCall {
@@ -50,7 +49,7 @@ export class RtpengineCall {
   constructor(settings: RtpengineCallDeps) {
     this.settings = settings
     this.dialogue = new NgSession(settings.ng, settings.id)
-    this.timer = setInterval(() => void this.poll(), pollMs)
+    this.timer = setInterval(() => void this.poll(), statsPollMs)
   }
 
   readonly port: MediaCall = {

@@ -6,7 +6,8 @@ import type { Timers } from '@trunkline/sip/timers.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import { uriOf, userOf } from '@trunkline/sip/uri.ts'
 import type { VoiceCallControl, VoiceRegisterRequest, VoiceUser } from '../../../ports/voice.ts'
-import { isBrowser, personKey, reconnectMs } from '../gateway-deps.ts'
+import { isBrowser, personKey } from '../gateway-deps.ts'
+import { maxRegistrationSeconds, reconnectMs } from '../limits.ts'
 
 /** A registered browser. */
 export type Binding = {
@@ -44,8 +45,6 @@ export type RegistrarSettings = {
 }
 
 type StoredBinding = Binding & { stop(): void }
-
-const maxSeconds = 600
 
 const refusal = (status: number, reason: string): ResponseOptions => ({ status, reason })
 
@@ -139,7 +138,7 @@ export class Registrar {
     const { identity } = claimed
     const contacts = contactsOf(request)
     const [contact] = contacts === '*' ? [] : contacts
-    const asked = expiresOf(request, contact) ?? maxSeconds
+    const asked = expiresOf(request, contact) ?? maxRegistrationSeconds
     if (contacts === '*' || asked === 0) return this.unregister(flow, identity)
     // A REGISTER without a Contact queries the current binding (10.3, step 8).
     if (!contact) return this.grantedResponse(this.flows.get(flow.id)?.contact ?? null, 0)
@@ -148,7 +147,7 @@ export class Registrar {
     const admitted = await callControl.admit({ ...claimed, generation: generationOf(request) })
     if ('refused' in admitted) return admitted.refused
     const { account, user, generation, until } = admitted.value
-    const seconds = Math.min(asked, maxSeconds, Math.floor((until - now()) / 1_000))
+    const seconds = Math.min(asked, maxRegistrationSeconds, Math.floor((until - now()) / 1_000))
     if (seconds <= 0) return refusal(403, 'The credentials have ended')
     return this.bind({ person: { account, user }, identity, generation, contact: contact.uri, flow }, seconds)
   }

@@ -5,7 +5,7 @@ import type { Timers } from '@trunkline/sip/timers.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import type { WebSocketTransport } from '@trunkline/sip/transport/websocket-transport.ts'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { reconnectMs } from '../gateway-deps.ts'
+import { browserPingMs, maxUnregistered, reconnectMs } from '../limits.ts'
 
 /** Close codes that browsers receive. */
 const closeCodes = { replaced: 4001, expired: 4002, suspended: 4003 } as const
@@ -27,14 +27,6 @@ type Connection = {
   idleSince: number | null
   closeReason: keyof typeof closeCodes | null
 }
-
-/** Proxies close connections that are silent for a minute. */
-const pingMs = 25_000
-
-/**
- * Connections of one address without a registration. The limit lets a whole office reconnect at once after a restart.
- */
-const maxUnregistered = 200
 
 const ownNetwork = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^(::1$|f[cd])/i
 
@@ -129,7 +121,7 @@ export class WebSocketAcceptor {
 
   private checkAll(): void {
     for (const guest of this.connections.values()) this.check(guest)
-    this.stopChecks = this.settings.timers.after(pingMs, () => this.checkAll())
+    this.stopChecks = this.settings.timers.after(browserPingMs, () => this.checkAll())
   }
 
   private check(guest: Connection): void {

@@ -1,13 +1,10 @@
 import type { MediaCall, MediaLegStats } from '../../../ports/media.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
+import { heartbeatMs, maxMissedHeartbeats } from '../limits.ts'
 import { retryForever } from '../retry-forever.ts'
 import type { CallLeg } from './call-leg.ts'
 import { causeOfRefusal, failure, type HangupCause } from './hangup-cause.ts'
-
-const heartbeatMs = 5_000
-/** Failed heartbeats before the call is cut: one minute. */
-const maxMissed = 12
 
 /**
  * The accounting of a call: recording, media statistics and paid time. Reports to call control during the call and at
@@ -88,7 +85,7 @@ export class CallAccounting {
       if ('refused' in agreed) this.end(causeOfRefusal(agreed.refused))
     } catch (error) {
       this.gateway.onError(error)
-      if (++this.missed >= maxMissed) this.end(failure(500, 'The call could not be persisted'))
+      if (++this.missed >= maxMissedHeartbeats) this.end(failure(500, 'The call could not be persisted'))
     }
     this.scheduleHeartbeat()
   }

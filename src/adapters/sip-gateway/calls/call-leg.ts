@@ -8,6 +8,7 @@ import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import type { MediaDirection, MediaLeg } from '../../../ports/media.ts'
 import type { VoiceDialog, VoiceLeg, VoiceUser } from '../../../ports/voice.ts'
+import { maxPendingKeys } from '../limits.ts'
 import { causeOfMedia } from './hangup-cause.ts'
 
 export type CallLegEvents = {
@@ -18,8 +19,6 @@ export type CallLegEvents = {
 }
 
 export const sdpBody = (content: string): NonNullable<ResponseOptions['body']> => ({ type: 'application/sdp', content })
-
-const maxPendingKeys = 64
 
 /** The key of an INFO: `Signal=5` of application/dtmf-relay, or the bare key of application/dtmf. */
 export const dtmfKeyOf = (request: SipRequest): string | null => {

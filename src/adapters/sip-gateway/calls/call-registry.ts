@@ -6,15 +6,13 @@ import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceUser } from '../../../ports/voice.ts'
 import { type Binding, identityOf } from '../browsers/registrar.ts'
 import { isBrowser, personKey } from '../gateway-deps.ts'
+import { maxExtraHeaders, maxPersistMs } from '../limits.ts'
 import { fromTrunkNumber } from '../trunks/number-format.ts'
 import type { Trunk } from '../trunks/trunk.ts'
 import { BridgedCall, type CallDeps, type Caller } from './bridged-call.ts'
 import type { HangupCause } from './hangup-cause.ts'
 import { PlatformCall } from './platform-call.ts'
 
-const maxExtraHeaders = 20
-/** How long the ends of the last calls may take to be persisted, ms. */
-const maxPersistMs = 5_000
 const serverStopping: HangupCause = { how: 'interrupted', status: 503, reason: 'The server stops', by: null }
 const reservedHeaders = new Set(['x-device-gen', 'x-caller-id'])
 

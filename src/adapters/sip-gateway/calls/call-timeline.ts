@@ -1,9 +1,7 @@
 import { callIdOf, cseqOf } from '@trunkline/sip/fields.ts'
 import type { SipMessage } from '@trunkline/sip/message.ts'
 import type { VoiceCallControl, VoiceLeg, VoiceTimelineEntry } from '../../../ports/voice.ts'
-
-/** Entries that wait until the call has an id; further ones are lost. */
-const maxWaiting = 50
+import { maxWaitingEntries } from '../limits.ts'
 
 type TimelineEntry = Omit<VoiceTimelineEntry, 'at'>
 
@@ -64,6 +62,6 @@ export class CallTimeline {
   add(line: TimelineEntry): void {
     const entry = { at: this.now(), ...line }
     if (this.call !== null) this.trace(this.call, [entry])
-    else if (this.waiting.length < maxWaiting) this.waiting.push(entry)
+    else if (this.waiting.length < maxWaitingEntries) this.waiting.push(entry)
   }
 }

@@ -4,15 +4,11 @@ import type { VoiceFinding } from '../../../ports/voice.ts'
 import type { Registrar } from '../browsers/registrar.ts'
 import { Forking, type ForkingSettings } from '../calls/forking.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
+import { echoListenMs, echoRingSeconds, minEchoPackets } from '../limits.ts'
 import type { Trunk } from './trunk.ts'
 import type { TrunkRegistry } from './trunk-registry.ts'
 
-/** Longest ringing, s, and time to listen to the echo, ms. */
-const ringSeconds = 20
-const listenMs = 3_000
 const toneHertz = 1_000
-/** Half of the packets in 3 s: an echo that starts late still passes. */
-const minPackets = 50
 
 const noLimits = { record: null, mostSeconds: null }
 
@@ -33,13 +29,13 @@ const remedyFor = (status: number): string => {
 
 const measureEcho = async (agent: UserAgent, call: MediaCall, leg: MediaLeg): Promise<VoiceFinding[]> => {
   await leg.playTone(toneHertz)
-  await new Promise<void>((resolve) => agent.timers.after(listenMs, resolve))
+  await new Promise<void>((resolve) => agent.timers.after(echoListenMs, resolve))
   const stats = await call.stats()
   const [own] = stats.outcome === 'done' ? stats.value : []
   const [sent, received] = [own?.sent.packets ?? 0, own?.received.packets ?? 0]
   const found = `sent ${sent} packets to ${own?.remote ?? 'nowhere'}, ${received} came back${own?.dropped ? `, ${own.dropped} from unexpected addresses were dropped` : ''}`
   const codec: VoiceFinding = { what: 'codecs', well: true, found: `agreed on ${own?.codec ?? 'a codec'}`, mend: null }
-  return received >= minPackets
+  return received >= minEchoPackets
     ? [codec, { what: 'media', well: true, found, mend: null }]
     : [
         codec,
@@ -81,7 +77,13 @@ export const testEcho = async (trunk: Trunk, number: string, ground: EchoTestDep
   const call = opened.value
   try {
     const { id, codecs } = trunk.settings
-    const plan = { call: 'echo', callerId: number, targets: [{ trunk: id, number }], ringSeconds, ...noLimits }
+    const plan = {
+      call: 'echo',
+      callerId: number,
+      targets: [{ trunk: id, number }],
+      ringSeconds: echoRingSeconds,
+      ...noLimits,
+    }
     const found = await new Forking({ ...ground, ...noEvents, media: call, caller: null, plan, codecs }).run()
     if ('ending' in found) {
       const { status, reason } = found.ending

@@ -11,13 +11,8 @@ import type { RequestOutcome } from '@trunkline/sip/user-agent/uac.ts'
 import type { UserAgent } from '@trunkline/sip/user-agent/user-agent.ts'
 import { readNetwork } from '../../../platform/lib/outbound-address.ts'
 import type { VoiceTrunk, VoiceTrunkState } from '../../../ports/voice.ts'
+import { trunkTimeoutMs, unregisterMs } from '../limits.ts'
 import { toTrunkNumber } from './number-format.ts'
-
-/** A trunk that stays silent for this time is skipped, ms. */
-const responseTimeoutMs = 4_000
-
-/** Longest wait for the end of a registration, ms. */
-const unregisterMs = 2_000
 
 /** The settings that determine a registration. */
 const registrationOf = ({ host, port, transport, username, password, register, domain, ...its }: VoiceTrunk) => {
@@ -117,7 +112,7 @@ export class Trunk {
     const user = (text: string) => escapeUser(toTrunkNumber(this.settings, text))
     const from = `<sip:${user(callerId)}@${this.domain}>`
     return {
-      ...{ uri: `sip:${user(number)}@${this.host}`, from, ...this.route, timeoutMs: responseTimeoutMs },
+      ...{ uri: `sip:${user(number)}@${this.host}`, from, ...this.route, timeoutMs: trunkTimeoutMs },
       // RFC 3325: the identity that we assert.
       headers: [['P-Asserted-Identity', from]],
       ...(this.digest ? { digest: this.digest } : {}),
@@ -126,7 +121,7 @@ export class Trunk {
 
   options(): Promise<RequestOutcome> {
     return this.agent.request('OPTIONS', {
-      ...{ uri: `sip:${this.host}`, from: `<sip:ping@${this.domain}>`, ...this.route, timeoutMs: responseTimeoutMs },
+      ...{ uri: `sip:${this.host}`, from: `<sip:ping@${this.domain}>`, ...this.route, timeoutMs: trunkTimeoutMs },
       ...(this.digest ? { digest: this.digest } : {}),
     })
   }

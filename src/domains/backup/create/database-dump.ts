@@ -4,10 +4,8 @@ import type { Session } from '../../../platform/db/session.ts'
 import { connect } from '../../../platform/db/sql.ts'
 import type { Entry, Writer } from '../format/backup-archive.ts'
 import { BadBackup } from '../format/envelope.ts'
+import { portionBytes } from '../limits.ts'
 import * as store from '../store.ts'
-
-/** Bytes of rows per entry, and so in memory. */
-const portionBytes = 4 * 1024 * 1024
 
 /** Begins a snapshot in which the text of every value is the same on each server and in each session. */
 export const beginSnapshot = async (session: Session): Promise<void> => {

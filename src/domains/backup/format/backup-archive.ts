@@ -7,12 +7,12 @@ import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { extract, pack } from 'tar-stream'
 import { UnreadableFile } from '../../../platform/lib/chunk-cipher.ts'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
+import { digestsPerList } from '../limits.ts'
 import { makeEncryption, openEnvelope } from './envelope.ts'
 
 // Inside the encryption a backup is a tar file, compressed with zstd. After each 1,000 entries, and at the end, an
 // entry `digests/…` lists their SHA-256 in the format of sha256sum.
 
-const digestsEvery = 1_000
 const digestsFolder = 'digests/'
 
 /** Writes the entries of a backup sequentially. */
@@ -76,7 +76,7 @@ export const writeArchive = async <Result>(
   }
   const addStream: Writer['addStream'] = async (name, size, source) => {
     lines.push(lineOf(await put(name, size, source), name))
-    if (lines.length === digestsEvery) await listDigests()
+    if (lines.length === digestsPerList) await listDigests()
   }
   try {
     const result = await fill({ addStream, add: (name, bytes) => addStream(name, bytes.length, one(bytes)) })

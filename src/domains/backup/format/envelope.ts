@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { decryptChunks, encryptChunks } from '../../../platform/lib/chunk-cipher.ts'
+import { maxScryptLog, minPassphraseLength } from '../limits.ts'
 
 // A backup is a header of 64 bytes, then the chunks of chunk-cipher.ts. Numbers are big-endian.
 //
@@ -18,11 +19,6 @@ const saltedBytes = 48
 const headerBytes = 64
 /** 128 MiB of memory and about 0.4 s per guess. */
 const scryptCost = { log: 17, r: 8, p: 1 }
-/** Upper limit: a forged header could otherwise exhaust the reader's memory. */
-const maxLog = 20
-
-/** Minimum length of a passphrase. */
-const minPassphraseLength = 12
 
 /** The backup cannot be used; the message is for the user. */
 export class BadBackup extends Error {}
@@ -37,7 +33,7 @@ export const checkPassphrase = (passphrase: string): void => {
 
 const keysOf = async (passphrase: string, salt: Buffer): Promise<{ key: Buffer; check: Buffer }> => {
   const [log, r, p] = [salt.readUInt8(10), salt.readUInt8(11), salt.readUInt8(12)]
-  if (log < 14 || log > maxLog || r !== scryptCost.r || p !== scryptCost.p)
+  if (log < 14 || log > maxScryptLog || r !== scryptCost.r || p !== scryptCost.p)
     throw new BadBackup('The beginning of the file was damaged: no backup has such a header.')
   const options = { N: 2 ** log, r, p, maxmem: 256 * r * 2 ** log }
   // A cast, as the types of promisify() know one overload only.

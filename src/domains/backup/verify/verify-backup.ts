@@ -15,15 +15,13 @@ import { mebibytes, type RunControl, requireSpace, type Settings } from '../crea
 import { bucketOf, writeFile } from '../file-folders.ts'
 import type { Entry } from '../format/backup-archive.ts'
 import { type Manifest, readBackup, type Summary } from '../format/manifest.ts'
+import { maxListedFaults } from '../limits.ts'
 import { type DatabaseLoad, makeDatabaseLoad } from '../restore/database-load.ts'
 import * as store from '../store.ts'
 
 /** The result of one check; without faults the backup is sound. */
 export type Check = { readonly what: string; readonly found: string; readonly faults: readonly string[] }
 export type Verdict = { readonly manifest: Manifest; readonly summary: Summary; readonly checks: readonly Check[] }
-
-/** Limit of faults that are listed individually. */
-const maxListedFaults = 10
 
 const countNoun = (number: number, noun: string): string =>
   `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`

@@ -2,8 +2,9 @@ import { uuid } from '../../../platform/lib/id.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import type { VoiceInboundCall, VoiceOutboundCall } from '../../../ports/voice.ts'
 import type { calledNumber } from '../../numbers/ops.ts'
+import type { CallRefusal } from '../refusals.ts'
 import type { NewCall } from '../store.ts'
-import type { CallRefusal, Destination } from './destination.ts'
+import type { Destination } from './destination.ts'
 
 // CDRs of call attempts, whatever their result.
 

@@ -23,13 +23,14 @@ import { calledNumber } from '../../numbers/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { callPermissionOf } from '../../users/ops.ts'
 import type { RecordingLink } from '../call-presenter.ts'
-import { callHeartbeatMs, maxCodeEntrySeconds, ringTimeoutSeconds } from '../limits.ts'
+import { callHeartbeatMs, maxCodeEntrySeconds, maxUnpersistedMs, ringTimeoutSeconds } from '../limits.ts'
 import { beginCall, callAnswered, callEnded, type HoldShortfall, heartbeatCall, refuseCall } from '../ops.ts'
 import * as recordings from '../recordings/recording-files.ts'
+import { type CallRefusal, callRefusals } from '../refusals.ts'
 import type { NewCall, QueuedCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
-import { callEndOf, cutReasons, maxUnpersistedMs, type RunningCall } from './call-end-reason.ts'
+import { callEndOf, cutReasons, type RunningCall } from './call-end-reason.ts'
 import {
   checkCallLimits,
   checkDestination,
@@ -40,7 +41,7 @@ import {
   makeMinuteCounter,
   mayStillSpend,
 } from './call-limits.ts'
-import { type CallRefusal, type Destination, findDestination, refuse } from './destination.ts'
+import { type Destination, findDestination } from './destination.ts'
 import * as dialogs from './dialog-store.ts'
 import { makeRegisteredUsers } from './registered-users.ts'
 import type { TrunkConnection } from './trunk-selection.ts'
@@ -73,8 +74,6 @@ export type CallControl = VoiceCallControl & {
   /** Persists timeline entries that are still in memory. */
   flush(): Promise<void>
 }
-
-const closed = refuse(503, '', 'The call was closed')
 
 const refused = ({ status, reason }: CallRefusal) => ({ refused: { status, reason } })
 
@@ -153,9 +152,10 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     const { account, user } = person
     const limits = await limitsOf(db, account, deps.config)
     const attempts = await countAttempt(db, account)
-    const pace = `The account may attempt ${limits.attemptsPerMinute} calls per minute`
-    const isHasty = attempts > limits.attemptsPerMinute
-    if (isHasty && !getsRecord(attempts, limits.attemptsPerMinute)) return refused(refuse(403, '', pace))
+    const { attemptsPerMinute } = limits
+    const isHasty = attempts > attemptsPerMinute
+    if (isHasty && !getsRecord(attempts, attemptsPerMinute))
+      return refused(callRefusals.tooManyAttempts(attemptsPerMinute))
     const found = await findDestination(deps, account, to)
     const country = 'targets' in found ? found.country : ''
     const isInside = 'targets' in found && !found.isTrunk
@@ -166,32 +166,28 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     const callerId = shown?.number ?? (isInside ? print('USR', user) : '')
     const call = outboundCall(asked, found, shown, callerId)
     const standing = await callPermissionOf(db, user)
-    if (!standing?.may) return await storeRefusal(call, refuse(403, 'user_inactive', 'The user is not active'))
-    if (isHasty)
-      return await storeRefusal(call, refuse(403, 'too_many_attempts', `${pace}; this is attempt ${attempts}`))
+    if (!standing?.may) return await storeRefusal(call, callRefusals.userNotActive())
+    if (isHasty) return await storeRefusal(call, callRefusals.attemptOverLimit(attemptsPerMinute, attempts))
     if ('code' in found) return await storeRefusal(call, found)
     const barred = found.isTrunk ? checkDestination(found.to, limits.destinations) : null
     if (barred) return await storeRefusal(call, barred)
     if (callerId === '' || (from !== null && !shown)) {
-      const why =
-        from === null
-          ? 'The account has no caller ID: buy or prove a number'
-          : `${from} is not a caller ID of the account`
-      return await storeRefusal(call, refuse(403, 'caller_id', why))
+      const refusal = from === null ? callRefusals.noCallerId() : callRefusals.unknownCallerId(from)
+      return await storeRefusal(call, refusal)
     }
-    const uncovered = refuse(402, 'balance', 'The balance does not cover a minute of this call')
+    const uncovered = callRefusals.insufficientBalance()
     const isRecorded = found.isRecorded || recordings.isRequested(headers)
     return await admitCall(call, { callerId, targets: found.targets, isRecorded }, uncovered)
   }
 
   const findQueued = async ({ account_id: account, ...row }: QueuedCall): Promise<Destination | CallRefusal> => {
-    if (row.blocked) return refuse(403, 'suspended', 'The account is blocked')
-    if (row.late) return refuse(503, 'interrupted', 'No process placed the call in time')
+    if (row.blocked) return callRefusals.accountBlocked()
+    if (row.late) return callRefusals.notPlaced()
     const found = await findDestination(deps, account, row.to_number)
     if ('code' in found) return found
     const proofs = { simulated: found.isSimulated, isSandbox: deps.sandboxAccounts.has(account) }
     const shown = await callerIdOf(db, account, row.caller_id_used, found.country, proofs)
-    return found.isTrunk && shown ? found : refuse(403, 'caller_id', 'The call cannot show its caller ID any more')
+    return found.isTrunk && shown ? found : callRefusals.callerIdGone()
   }
 
   const placeQueued: CallControl['placeQueuedCall'] = async (row) => {
@@ -234,19 +230,19 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   }
 
   const receive = async ({ trunk, ...asked }: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>> => {
-    const full = refuse(503, 'no_channel', 'All Channels Are Taken')
+    const full = callRefusals.trunkFull()
     if (asked.isFull && !getsCdr(`trunk ${trunk}`)) return refused(full)
     const number = e164(asked.to)
     const called = number && (await calledNumber(db, number))
-    if (!called) return refused(refuse(404, 'unknown_number', 'The number is not in use here'))
+    if (!called) return refused(callRefusals.unknownNumber())
     const { account_id: account, inbound_user_id: user } = called
     const call = inboundCall(asked, called)
     if (asked.isFull) return await storeRefusal(call, full)
-    if (!called.works) return await refuseInbound(call, refuse(480, 'number_suspended', 'The number takes no calls'))
+    if (!called.works) return await refuseInbound(call, callRefusals.numberSuspended())
     const standing = user ? await callPermissionOf(db, user) : null
     const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
-    const uncovered = refuse(480, 'balance', 'The number takes no calls')
+    const uncovered = callRefusals.inboundNotCovered()
     return await admitCall(
       call,
       { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
@@ -272,20 +268,18 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
       const user = parse('USR', identity)
       const until = expiryOf(username)
       const account = user && (await callPermissionOf(db, user))?.account
-      if (!user || !account || !until) return refused(refuse(403, '', 'The credentials are unknown or have expired'))
+      if (!user || !account || !until) return refused(callRefusals.badCredentials())
       const person = { account, user }
       // Noted before the user's state is read, so that a suspension in between is found now or at the next check.
       presence.add({ ...person, until: until.getTime(), username, password })
-      if ((await presence.password(username)) !== password)
-        return refused(refuse(403, '', 'The credentials were revoked'))
+      if ((await presence.password(username)) !== password) return refused(callRefusals.credentialsRevoked())
       const newest = await newestGeneration(db, account, user)
-      if (generation !== null && newest !== null && generation < newest)
-        return refused(refuse(403, '', 'A newer device has registered'))
+      if (generation !== null && newest !== null && generation < newest) return refused(callRefusals.newerDevice())
       // The password does not prove the generation. A future generation would lock out every later device; a missing
       // one would let an old device in.
-      if (generation !== newest) return refused(refuse(403, '', 'X-Device-Gen does not match the credentials'))
+      if (generation !== newest) return refused(callRefusals.wrongGeneration())
       const standing = await callPermissionOf(db, user)
-      if (!standing?.may) return refused(refuse(403, '', 'The user is not active, or the account is blocked'))
+      if (!standing?.may) return refused(callRefusals.mayNotRegister())
       return { value: { ...person, generation: generation ?? 0, until: until.getTime() } }
     },
 
@@ -301,35 +295,35 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
 
     answered: async (call, by, kept) => {
       const known = runningCall(call)
-      if (!known) return refused(closed)
+      if (!known) return refused(callRefusals.closed())
       const { account, direction } = known
       const user = direction === 'I' && 'people' in by ? (by.people[0]?.user ?? null) : null
       const isOpen = await db.begin((tx) => callAnswered(tx, account, call, user, kept))
-      if (!isOpen) return refused(closed)
+      if (!isOpen) return refused(callRefusals.closed())
       known.isAnswered = true
       return { value: null }
     },
 
     heartbeat: async (call) => {
       const known = runningCall(call)
-      if (!known) return refused(closed)
+      if (!known) return refused(callRefusals.closed())
       const { account } = known
       try {
         const { cut, lack } = await db.begin((tx) =>
           heartbeatCall(tx, account, call, (more) => mayStillSpend(tx, account, more, deps.config)),
         )
         known.persistedAt = performance.now()
-        if (cut === 'ended') return refused(closed)
+        if (cut === 'ended') return refused(callRefusals.closed())
         if (cut !== null) {
           known.cutReason = cut
-          return refused(refuse(402, cut, cutReasons[cut]))
+          return refused(callRefusals.cut(cutReasons[cut], cut))
         }
         if (lack && lack.seconds * 1_000 < callHeartbeatMs) scheduleEnd(call, known, lack)
         return { value: null }
       } catch (error) {
         if (performance.now() - known.persistedAt < maxUnpersistedMs) throw error
         deps.log.error({ call, err: error }, 'calls: persistence failed for 60 s, call ended')
-        return refused(refuse(503, '', 'The call could not be persisted'))
+        return refused(callRefusals.notPersisted())
       }
     },
 

@@ -15,9 +15,6 @@ export type RunningCall = {
   timer?: NodeJS.Timeout
 }
 
-/** Maximum time in ms that a call continues without persistence. Shorter than the time until others close the call. */
-export const maxUnpersistedMs = 60_000
-
 /** Reasons sent to both sides of a call that is ended for lack of money. */
 export const cutReasons = { balance: 'The balance is exhausted', spend_limit: 'The daily spend limit is reached' }
 

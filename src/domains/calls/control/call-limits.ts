@@ -2,8 +2,8 @@ import { numberDetails } from '@trunkline/phone/phone.ts'
 import type { Config } from '../../../config.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { decimal, type Micros, micros } from '../../../platform/lib/money.ts'
+import { type CallRefusal, callRefusals } from '../refusals.ts'
 import { closedCountries } from './closed-countries.ts'
-import { type CallRefusal, refuse } from './destination.ts'
 
 // Limits against toll fraud: stolen credentials are used to call numbers whose owner earns from each call.
 
@@ -132,10 +132,9 @@ export const checkCallLimits = async (
   await tx.run`select 1 from call_usage where account_id = ${account} for update`
   const limits = await limitsOf(tx, account, settings)
   const { open, committed } = await loadOf(tx, account)
-  if (open >= limits.callsAtATime)
-    return refuse(403, 'too_many_calls', `The account may have ${limits.callsAtATime} concurrent calls`)
+  if (open >= limits.callsAtATime) return callRefusals.tooManyCalls(limits.callsAtATime)
   if (rate > 0 && (micros(committed) ?? 0) + rate > limits.spendPerDay)
-    return refuse(403, 'spend_limit', `The account may spend USD ${decimal(limits.spendPerDay)} per day on calls`)
+    return callRefusals.spendLimit(decimal(limits.spendPerDay))
   return null
 }
 
@@ -153,5 +152,5 @@ export const checkDestination = (number: string, destinations: Limits['destinati
   const allowed = destinations
     ? destinations.some((prefix) => digits.startsWith(prefix))
     : !closed.some((prefix) => digits.startsWith(prefix)) && !premiumTypes.has(numberDetails(number)?.getType())
-  return allowed ? null : refuse(403, 'destination_not_allowed', `The account may not call ${number}`)
+  return allowed ? null : callRefusals.destinationNotAllowed(number)
 }

@@ -6,12 +6,8 @@ import type { VoiceTarget } from '../../../ports/voice.ts'
 import { calledNumber } from '../../numbers/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { callPermissionOf } from '../../users/ops.ts'
+import { type CallRefusal, callRefusals } from '../refusals.ts'
 import { routesOf, type TrunkConnection } from './trunk-selection.ts'
-
-/** A SIP status with reason, and the reason code stored in the call record. */
-export type CallRefusal = { readonly status: number; readonly reason: string; readonly code: string }
-
-export const refuse = (status: number, code: string, reason: string): CallRefusal => ({ status, code, reason })
 
 /** Destination of a call, with its price. */
 export type Destination = {
@@ -53,7 +49,7 @@ const toUser = async ({ db }: DestinationDeps, account: string, user: string): P
   const standing = await callPermissionOf(db, user)
   return standing?.account === account && standing.may
     ? internalDestination(print('USR', user), '', [{ people: [{ account, user }] }])
-    : refuse(404, 'unknown_user', `The account has no active user ${print('USR', user)}`)
+    : callRefusals.unknownUser(print('USR', user))
 }
 
 /**
@@ -67,9 +63,9 @@ export const findDestination = async (
 ): Promise<Destination | CallRefusal> => {
   const user = parse('USR', dialled)
   if (user) return await toUser(deps, account, user)
-  if (emergency.has(dialled)) return refuse(403, 'emergency', 'Emergency numbers cannot be called: use a telephone')
+  if (emergency.has(dialled)) return callRefusals.emergency()
   const number = e164(dialled)
-  if (!number) return refuse(404, 'not_e164', 'The number must be E.164, such as +447700900123')
+  if (!number) return callRefusals.notE164()
   const country = mainCountryOf(number) ?? ''
   const own = await calledNumber(deps.db, number)
   if (own?.account_id === account) {
@@ -79,10 +75,10 @@ export const findDestination = async (
     return internalDestination(number, country, targets, own.record_inbound)
   }
   const price = deps.prices.of('call_out', number)
-  if (price === null) return refuse(403, 'destination_not_priced', `There is no price for calls to ${number}`)
+  if (price === null) return callRefusals.destinationNotPriced(number)
   const trunks = deps.trunks()
   const routes = routesOf(trunks, number, deps.sandboxAccounts.has(account))
-  if (routes.length === 0) return refuse(503, 'no_trunk', `No trunk carries calls to ${number}`)
+  if (routes.length === 0) return callRefusals.noTrunk(number)
   return {
     ...{ to: number, country, isTrunk: true, isRecorded: false, rate: decimal(price) },
     isSimulated: routesOf(trunks, number, false).length === 0,

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { testDatabase } from '../../../../test/database.ts'
 import { longForm } from '../../../../test/needs.ts'
 import { apiKey, startPlatform } from '../../../../test/platform.ts'
-import { heartbeatMs, heldMs } from './voice-lease.ts'
+import { leaseHeartbeatMs, leaseHeldMs } from '../limits.ts'
 
 /** Yields contacts of a CSV file, with names that share few hashes. */
 const fileOf = function* (rows: number) {
@@ -52,10 +52,10 @@ const importBeside = async (t: TestContext, rows: number) => {
   const seconds = (performance.now() - began) / 1_000
   const beats = last.beats - first.beats
   t.diagnostic(
-    `${rows} rows in ${seconds.toFixed(1)} s; ${beats} heartbeats, the longest gap ${Math.round(longest)} ms (due every ${heartbeatMs} ms)`,
+    `${rows} rows in ${seconds.toFixed(1)} s; ${beats} heartbeats, the longest gap ${Math.round(longest)} ms (due every ${leaseHeartbeatMs} ms)`,
   )
   assert.deepEqual([answer.status, created], [201, rows])
-  assert.ok(longest < heldMs, `${Math.round(longest)} ms without a heartbeat`)
+  assert.ok(longest < leaseHeldMs, `${Math.round(longest)} ms without a heartbeat`)
   assert.doesNotMatch(platform.output(), /read timeout|another process/i)
 }
 

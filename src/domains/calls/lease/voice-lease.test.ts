@@ -9,8 +9,9 @@ import { makeWorld } from '../../../../test/world.ts'
 import type { Config } from '../../../config.ts'
 import type { Db } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
+import { leaseHeldMs } from '../limits.ts'
 import { beginCall, callAnswered } from '../ops.ts'
-import { freeVoiceLease, heldMs, makeVoiceLease, type VoiceLease } from './voice-lease.ts'
+import { freeVoiceLease, makeVoiceLease, type VoiceLease } from './voice-lease.ts'
 
 const db = await testDatabase()
 
@@ -56,7 +57,7 @@ test('a heartbeat holds the lease for five seconds from its sending, and the nex
   for (const sent of [1_000, 5_000, 12_000]) {
     now = sent
     assert.equal(await lease.check(), 'ours')
-    now = sent + heldMs
+    now = sent + leaseHeldMs
     assert.deepEqual([lease.isHeld(), lease.lapsedMs()], [true, 0], `sent at ${sent}`)
     now++
     assert.deepEqual([lease.isHeld(), lease.lapsedMs()], [false, 1], `sent at ${sent}`)

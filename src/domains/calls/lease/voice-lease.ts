@@ -1,10 +1,5 @@
 import type { Db, Sql } from '../../../platform/db/sql.ts'
-import { maxSilentChecks } from '../limits.ts'
-
-/** Interval in ms at which the holder sends a heartbeat and the other processes check it. */
-export const heartbeatMs = 1_000
-/** Time in ms for which a heartbeat holds the lease. Shorter than the checks before a takeover. */
-export const heldMs = 5_000
+import { leaseHeldMs, maxSilentChecks } from '../limits.ts'
 
 type LeaseRow = { fence: number; beats: number; holder: string | null }
 type LastSeen = { readonly fence: number; readonly beats: number; readonly silent: number }
@@ -42,7 +37,7 @@ export const makeVoiceLease = (db: Db, name: string, now: () => number = () => p
   const renew = async (ours: number): Promise<boolean> => {
     const asked = now()
     const stays = await db.run`update voice_lease set beats = beats + 1 where fence = ${ours} and holder is not null`
-    if (stays > 0) heldUntil = asked + heldMs
+    if (stays > 0) heldUntil = asked + leaseHeldMs
     return stays > 0
   }
 
@@ -54,7 +49,7 @@ export const makeVoiceLease = (db: Db, name: string, now: () => number = () => p
       returning fence`
     if (!taken) return false
     fence = taken.fence
-    heldUntil = asked + heldMs
+    heldUntil = asked + leaseHeldMs
     holder = name
     return true
   }

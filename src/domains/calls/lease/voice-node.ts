@@ -10,7 +10,8 @@ import type { RecordingLink } from '../call-presenter.ts'
 import { type CallControl, makeCallControl } from '../control/call-control.ts'
 import * as dialogs from '../control/dialog-store.ts'
 import type { TrunkConnection } from '../control/trunk-selection.ts'
-import { closeEarlierEpochs, maxQueuedSeconds } from '../ops.ts'
+import { maxQueuedSeconds, recoveryBatchSize } from '../limits.ts'
+import { closeEarlierEpochs } from '../ops.ts'
 import * as store from '../store.ts'
 import { startVoiceDrivers, type VoiceDrivers } from './voice-drivers.ts'
 
@@ -50,9 +51,6 @@ export type VoiceNodeDeps = {
   trunks(): readonly TrunkConnection[]
 }
 
-/** Maximum number of calls or dialogs that one recovery step closes. */
-const recoveryBatch = 50
-
 const runsElsewhere = { refused: { status: 503, reason: 'Calls are run by another process' } }
 
 /** Refuses new calls once another process may run them. Current calls go on; the new holder closes their records. */
@@ -72,7 +70,7 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     hangUp: (call, reason) => void gateway?.hangUp(call, reason).catch(fault),
   })
   const closeLeft = async () => {
-    while ((await db.begin((tx) => closeEarlierEpochs(tx, epoch, recoveryBatch))) > 0);
+    while ((await db.begin((tx) => closeEarlierEpochs(tx, epoch, recoveryBatchSize))) > 0);
   }
   const secret = seal.derive('sip nonces').toString('base64')
   const drivers = await startVoiceDrivers(config, { desk: refuseUnlessHeld(control, deps.isHeld), secret, fault }, host)
@@ -144,7 +142,7 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     },
     recover: async () => {
       await closeLeft()
-      const found = await dialogs.findLeftDialogs(db, recoveryBatch)
+      const found = await dialogs.findLeftDialogs(db, recoveryBatchSize)
       // In parallel, as a silent carrier takes half a minute to time out.
       await Promise.all(found.map((one) => releaseDialogs(one).catch(fault)))
     },

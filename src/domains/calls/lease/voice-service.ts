@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
-import { Problem } from '../../../platform/http/problem.ts'
 import type { Quotas } from '../../../platform/http/quotas.ts'
 import type { Upgrade } from '../../../platform/http/upgrade.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
@@ -14,12 +13,20 @@ import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import type { VoiceFinding, VoiceTrunkState } from '../../../ports/voice.ts'
 import { enabledConnections } from '../../connections/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
-import { maxUnpersistedMs } from '../control/call-end-reason.ts'
 import { type TrunkConnection, trunkOf } from '../control/trunk-selection.ts'
-import { closeGraceMs, leaseTimeoutMs, recoveryIntervalMs, registrationCheckMs, timelineFlushMs } from '../limits.ts'
+import {
+  closeGraceMs,
+  leaseHeartbeatMs,
+  leaseTimeoutMs,
+  maxUnpersistedMs,
+  recoveryIntervalMs,
+  registrationCheckMs,
+  timelineFlushMs,
+} from '../limits.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { startRecordingTasks, storeOf } from '../recordings/recording-upload.ts'
-import { heartbeatMs, type LeaseHolder, makeVoiceLease } from './voice-lease.ts'
+import { refusals } from '../refusals.ts'
+import { type LeaseHolder, makeVoiceLease } from './voice-lease.ts'
 import { openVoiceNode, type VoiceNode, type VoiceNodeDeps } from './voice-node.ts'
 
 // One process at a time holds the voice lease and runs the calls. While it does, it has an open voice node: the SIP
@@ -241,7 +248,7 @@ export const makeVoiceService = ({
         const { reason } = standing()
         if (!node || reason !== null) {
           const why = ticks.length > 0 ? reason : 'it does not have the role voice'
-          throw new Problem('unavailable', `This process takes no calls: ${why}`, undefined, { 'retry-after': '2' })
+          throw refusals.notTakingCalls(why)
         }
         await node.gateway.acceptWebSocket(...asked)
       },
@@ -278,7 +285,7 @@ export const makeVoiceService = ({
       await checkLease()
       await following
       ticks.push(
-        tick(heartbeatMs, checkLease, onError),
+        tick(leaseHeartbeatMs, checkLease, onError),
         tick(recoveryIntervalMs, async () => node?.recover(), onError),
         tick(registrationCheckMs, async () => node?.checkUsers(), onError),
         tick(registrationCheckMs, async () => node?.hangUp(), onError),

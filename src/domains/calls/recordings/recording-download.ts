@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { notFound, Problem } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { byteRangeOf } from '../../../platform/http/range.ts'
 import { countDownload } from '../../../platform/http/request-limiters.ts'
 import { UnreadableFile } from '../../../platform/lib/chunk-cipher.ts'
@@ -8,6 +8,7 @@ import { type FileCipher, recordingCipher } from '../../../platform/lib/encrypte
 import { type ByteRange, FileNotFound, type FileStore, openFile } from '../../../platform/lib/file-store.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { refusals } from '../refusals.ts'
 import * as recordings from './recording-files.ts'
 import { recordingLinks } from './recording-links.ts'
 import { storeKeyOf, storeOf } from './recording-upload.ts'
@@ -17,13 +18,8 @@ type DownloadRequest = {
   Querystring: { account?: string; until?: string; signature?: string }
 }
 
-const notFoundAnswer = (): never =>
-  notFound('The recording does not exist, or the link has expired', 'recording_not_found')
-
 const pendingAnswer = (): never => {
-  throw new Problem('unavailable', 'The recording is not available at this moment: try again', 'recording_pending', {
-    'retry-after': '5',
-  })
+  throw refusals.recordingPending()
 }
 
 const unlessMissing = (error: unknown): null => {
@@ -63,7 +59,7 @@ const openRecording = async (
       return pendingAnswer()
     }))
   // Another machine may still be uploading it. Otherwise it was deleted by hand.
-  return there ?? (store && kept !== 'store' && is_new ? pendingAnswer() : notFoundAnswer())
+  return there ?? (store && kept !== 'store' && is_new ? pendingAnswer() : refuse(refusals.recordingNotFound()))
 }
 
 /** Serves recordings by their links. Customers receive whole links, so this path is in no contract. */
@@ -75,9 +71,9 @@ export const installRecordingDownloads = (app: FastifyInstance, parts: Services)
     const call = params.file.endsWith('.wav') ? parse('CDR', params.file.slice(0, -4)) : null
     const account = parse('ACC', `ACC${query.account ?? ''}`)
     if (!call || !account || !links.isValid(account, call, String(query.until), String(query.signature)))
-      return notFoundAnswer()
+      throw refusals.recordingNotFound()
     countDownload(parts.limiters, account, reply)
-    const known = (await recordings.findRecording(parts.db, account, call)) ?? notFoundAnswer()
+    const known = (await recordings.findRecording(parts.db, account, call)) ?? refuse(refusals.recordingNotFound())
     const span = byteRangeOf(headers, known.bytes)
     if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()
     const failed = (error: unknown) => parts.log.error({ call, err: error }, 'recordings: store request failed')

@@ -4,7 +4,8 @@ import { linesOf } from '../../../platform/lib/csv.ts'
 import { csvLineOf, withoutApostrophe } from '../../../platform/lib/csv-cell.ts'
 import { fold } from '../../../platform/lib/fold.ts'
 import type { Contact } from '../contact-presenter.ts'
-import { maxDetails, searchValuesOf } from '../details.ts'
+import { searchValuesOf } from '../details.ts'
+import { maxDetails, maxLineLength } from '../limits.ts'
 import { emptyEntry, type ParsedEntry, parseEntry, type RawEntry } from './import-entry.ts'
 
 type Column = 'first' | 'middle' | 'last' | 'whole' | 'company' | 'picture' | 'phone' | 'email' | 'address'
@@ -61,15 +62,13 @@ const faultOf = (head: readonly (Column | null)[]): string | null => {
   return has('phone', 'email', 'address') ? null : 'the columns phone, email and address are all missing'
 }
 
-const longestLine = 64 * 1024
-
 /**
  * Parses a CSV file whose first line names the columns.
  * @throws BrokenFile
  */
 export async function* readCsv(body: Readable, country?: CountryCode): AsyncGenerator<ParsedEntry> {
   let head: (Column | null)[] | null = null
-  for await (const { line, cells } of linesOf(body, longestLine)) {
+  for await (const { line, cells } of linesOf(body, maxLineLength)) {
     if (head === null) {
       head = cells.map(columnOf)
       const fault = faultOf(head)

@@ -1,12 +1,13 @@
 import type { Db, Tx } from '../../../platform/db/sql.ts'
-import { Problem } from '../../../platform/http/problem.ts'
 import type { QuotaHolder, Quotas } from '../../../platform/http/quotas.ts'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { type ImportError, type ImportErrors, makeImportErrors } from '../../../platform/lib/import-errors.ts'
 import type { Contact } from '../contact-presenter.ts'
-import { maxDetails, toInput, unique } from '../details.ts'
+import { toInput, unique } from '../details.ts'
+import { importChunkSize, importRenewMs, maxDetails } from '../limits.ts'
 import { add, change, type Draft, load } from '../ops.ts'
+import { refusals } from '../refusals.ts'
 import { byKeys, count, lock, total } from '../store.ts'
 import type { ParsedEntry } from './import-entry.ts'
 import * as store from './store.ts'
@@ -22,9 +23,6 @@ export type ImportResult = {
   skipped: number
   faults: ImportErrors
 }
-
-/** Contacts processed at a time. */
-const chunkSize = 500
 
 /** Rolls back the transaction: the file cannot be imported. */
 class ImportRejected extends Error {}
@@ -112,29 +110,23 @@ const importStaged = async (tx: Tx, context: ImportContext, good: number, duplic
   const { quotas, id } = context
   const account = context.account.id
   const most = quotas.limitOf(context.account, 'contacts')
-  if (!(await store.tryLock(tx, account))) {
-    const text = 'Another import of this account is running: try again when it has ended'
-    throw new Problem('unavailable', text, 'import_running', { 'retry-after': '5' })
-  }
+  if (!(await store.tryLock(tx, account))) throw refusals.importRunning()
   const before = await total(tx, account)
   // Checked up front if every entry becomes a contact; otherwise checked chunk by chunk, and rolled back.
   if (duplicates === 'create' && before + good > most) throw quotas.exceeded(context.account, 'contacts')
   let after = 0
   let imported = 0
   for (;;) {
-    const entries = await store.readStaged(tx, account, id, after, chunkSize)
+    const entries = await store.readStaged(tx, account, id, after, importChunkSize)
     await importChunk(tx, account, entries, duplicates, to)
     if (before + to.created > most) throw quotas.exceeded(context.account, 'contacts')
     imported += entries.length
     after = entries.at(-1)?.line ?? after
-    if (entries.length < chunkSize) break
+    if (entries.length < importChunkSize) break
   }
   if (imported !== good) throw new Error(`${good} contacts were staged, but ${imported} were found`)
   if (!(await count(tx, account, to.created, most))) throw quotas.exceeded(context.account, 'contacts')
 }
-
-/** Interval in which a process renews the row of its import. A row not renewed for three intervals is expired. */
-const renewMs = 10_000
 
 /**
  * Runs an import within the account's quota of concurrent imports.
@@ -147,9 +139,9 @@ const withinImportQuota = async <T>(
 ): Promise<T> => {
   await db.begin(async (tx) => {
     await store.register(tx, account.id, id)
-    await quotas.check(tx, account, 'imports', () => store.countRunning(tx, account.id, (3 * renewMs) / 1000))
+    await quotas.check(tx, account, 'imports', () => store.countRunning(tx, account.id, (3 * importRenewMs) / 1000))
   })
-  const timer = setInterval(() => void store.renew(db, account.id, id).catch(() => {}), renewMs).unref()
+  const timer = setInterval(() => void store.renew(db, account.id, id).catch(() => {}), importRenewMs).unref()
   try {
     return await work()
   } finally {
@@ -200,7 +192,7 @@ const importFile = async (
         to.read++
         if (typeof read === 'string') to.faults.add([{ line, error: read }])
         else if (skipBad || to.faults.count === 0) batch.push({ line, entry: read })
-        if (batch.length >= chunkSize) await flush()
+        if (batch.length >= importChunkSize) await flush()
       }
       if (to.read === 0) to.faults.add([{ line: 1, error: 'the file has no contacts' }])
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { CountryCode } from 'libphonenumber-js/max'
 import { isStorable } from '../../../platform/lib/storable.ts'
-import { type Detail, type DetailFault, type DetailType, maxDetails, readDetail, unique } from '../details.ts'
+import { type Detail, type DetailFault, type DetailType, readDetail, unique } from '../details.ts'
+import { maxDetails, maxFieldLengths } from '../limits.ts'
 import type { Draft } from '../ops.ts'
 
 /** Contents of one line or card, not validated. */
@@ -42,8 +43,6 @@ const faultTexts: Readonly<Record<DetailFault, (text: string) => string>> = {
   empty: () => 'a detail is empty',
 }
 
-const maxLengths = { name: 100, address: 500, picture: 2048 }
-
 /**
  * Validates an entry of a file.
  * @returns the contact, or all its errors
@@ -55,8 +54,8 @@ export const parseEntry = (raw: RawEntry, country?: CountryCode): Draft | string
   if (all.some((text) => text.includes('\ufffd') || !isStorable(text))) return 'it is not UTF-8 text'
   if (first_name === '') faults.push('the first name is missing')
   for (const [name, text] of Object.entries({ first_name, last_name }))
-    if (text.length > maxLengths.name) faults.push(`${name} is longer than ${maxLengths.name} characters`)
-  if (raw.picture.length > maxLengths.picture || !/^(?:https?:\/\/.|$)/i.test(raw.picture))
+    if (text.length > maxFieldLengths.name) faults.push(`${name} is longer than ${maxFieldLengths.name} characters`)
+  if (raw.picture.length > maxFieldLengths.picture || !/^(?:https?:\/\/.|$)/i.test(raw.picture))
     faults.push('profile_pic_url is not a web address')
 
   const details: Detail[] = []
@@ -64,8 +63,8 @@ export const parseEntry = (raw: RawEntry, country?: CountryCode): Draft | string
     for (const text of texts.filter((one) => one.trim() !== '')) {
       const detail = readDetail(type, text, country)
       if (typeof detail === 'string') faults.push(faultTexts[detail](text.slice(0, 60)))
-      else if (detail.value.length > maxLengths.address)
-        faults.push(`an address is longer than ${maxLengths.address} characters`)
+      else if (detail.value.length > maxFieldLengths.address)
+        faults.push(`an address is longer than ${maxFieldLengths.address} characters`)
       else details.push(detail)
     }
   }

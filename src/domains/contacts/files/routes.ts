@@ -1,32 +1,30 @@
 import { Readable } from 'node:stream'
 import { countryBy } from '@trunkline/phone/phone.ts'
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { invalid, Problem } from '../../../platform/http/problem.ts'
+import { type Problem, refuse } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { countDownload } from '../../../platform/http/request-limiters.ts'
 import type { Services } from '../../../services.ts'
+import { exportChunkSize, maxNamedFaults } from '../limits.ts'
 import { load } from '../ops.ts'
+import { refusals } from '../refusals.ts'
 import { page } from '../store.ts'
 import { csvHead, csvLine, readCsv } from './contact-csv.ts'
 import { type ImportResult, importContacts } from './contact-import.ts'
 import * as c from './contract.ts'
 import { formatVcard, readVcards } from './vcard.ts'
 
-const named = 5
-
 const refusal = ({ read, faults }: ImportResult): Problem => {
-  const first = faults.listed.slice(0, named).map(({ line, error }) => `line ${line}: ${error}`)
-  const rest = faults.count > named ? `; and ${faults.count - named} more` : ''
+  const first = faults.listed.slice(0, maxNamedFaults).map(({ line, error }) => `line ${line}: ${error}`)
+  const rest = faults.count > maxNamedFaults ? `; and ${faults.count - maxNamedFaults} more` : ''
   const what = `${faults.count} bad of ${read} ${read === 1 ? 'contact' : 'contacts'}`
   const told = { bad_lines: faults.count, lines: faults.listed }
-  return new Problem('invalid', `Nothing was imported: ${what}; ${first.join('; ')}${rest}`, 'invalid_file', {}, told)
+  return httpRefusals.fileRejected(`${what}; ${first.join('; ')}${rest}`, 'invalid_file', told)
 }
-
-/** Contacts in memory at a time during an export. */
-const chunkSize = 500
 
 export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
   const readPart = async (account: string, after: string | null) => {
-    const ids: string[] = (await page(db, account, after, chunkSize, 0)).map(({ id }) => id)
+    const ids: string[] = (await page(db, account, after, exportChunkSize, 0)).map(({ id }) => id)
     return { ids, contacts: await load(db, account, ids) }
   }
 
@@ -37,16 +35,16 @@ export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
     for (;;) {
       const { ids, contacts } = await limiters.database.run(account, () => readPart(account, after))
       if (contacts.length > 0) yield contacts.map(write).join('')
-      if (ids.length < chunkSize) return
+      if (ids.length < exportChunkSize) return
       after = ids.at(-1) ?? null
     }
   }
 
   return [
     routeWithoutTransaction(c.importContacts, async ({ account, body, query, request }) => {
-      if (body === undefined) invalid('The body must be a file of contacts, as CSV or vCards', 'invalid_file')
+      if (body === undefined) throw refusals.bodyNotContacts()
       const { duplicates = 'skip', bad_lines = 'refuse', country: code } = query
-      const country = code === undefined ? undefined : (countryBy(code) ?? invalid(`country: ${code} is unknown`))
+      const country = code === undefined ? undefined : (countryBy(code) ?? refuse(refusals.unknownCountry(code)))
       const isCsv = request.headers['content-type']?.toLowerCase().startsWith('text/csv')
       const file = isCsv ? readCsv(body, country) : readVcards(body, country)
       const outcome = await importContacts(db, quotas, account, file, { duplicates, skipBad: bad_lines === 'skip' })

@@ -1,4 +1,5 @@
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
+import { clearBatchSize } from '../limits.ts'
 import type { Draft } from '../ops.ts'
 
 export type Entry = { readonly line: number; readonly entry: Draft }
@@ -43,15 +44,13 @@ export const renew = (db: Db, account: string, id: string) => db.run`
 export const unregister = (db: Db, account: string, id: string) => db.run`
   delete from contact_imports where account_id = ${account} and id = ${id}`
 
-const cleared = 50_000
-
 export const clear = async (db: Db, account: string, id: string): Promise<void> => {
-  let gone = cleared
-  while (gone === cleared)
+  let gone = clearBatchSize
+  while (gone === clearBatchSize)
     gone = await db.run`
       delete from contact_import_entries where (account_id, import_id, line) in (
         select account_id, import_id, line from contact_import_entries
-        where account_id = ${account} and import_id = ${id} limit ${cleared})`
+        where account_id = ${account} and import_id = ${id} limit ${clearBatchSize})`
 }
 
 /** Deletes what imports of killed processes left behind. */

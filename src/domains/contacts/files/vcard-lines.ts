@@ -1,11 +1,10 @@
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { TimeSlice } from '../../../platform/lib/time-slice.ts'
+import { maxHeadLength, maxLineLength } from '../limits.ts'
 
 /** A numbered line of text. Longer ones than `longest` are cut: only pictures are that long. */
 export type TextLine = { readonly line: number; readonly text: string }
-
-const maxLineLength = 64 * 1024
 
 /**
  * Yields lines with any line ending, without buffering one longer than 64 KiB. The reader yields to the event loop
@@ -30,9 +29,6 @@ async function* physicalLines(body: Readable): AsyncGenerator<TextLine> {
   open = cut(open + decoder.end())
   if (open !== '') yield { line, text: open.replace(/\r$/, '') }
 }
-
-/** Characters of a line that are searched for parameters. */
-const maxHeadLength = 2_000
 
 const headOf = (text: string): string => text.slice(0, maxHeadLength).split(':', 1)[0] ?? ''
 const isQuoted = (text: string): boolean => /ENCODING=QUOTED-PRINTABLE/i.test(headOf(text))

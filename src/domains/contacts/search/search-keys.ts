@@ -1,4 +1,5 @@
 import { fold } from '../../../platform/lib/fold.ts'
+import { maxSearchKeys } from '../limits.ts'
 
 /**
  * Search keys of a contact: 32-bit hashes (FNV-1a) in the column `grams`. Each hash includes the account, so that one
@@ -79,9 +80,6 @@ function* textsOf(names: string, numbers: readonly string[], emails: readonly st
   }
 }
 
-/** Limits a contact with fifty long addresses to the cost of some ordinary ones (about 60 keys each). */
-const maxKeys = 1500
-
 /** Computes the column `grams` of a contact. */
 export const gramsOf = (
   account: string,
@@ -91,7 +89,7 @@ export const gramsOf = (
   const grams = new Set<number>()
   const hashes = [makeHash(account, false), ...(isSampled(id) ? [makeHash(account, true)] : [])]
   for (const [kind, text] of textsOf(names, numbers, emails)) {
-    if (grams.size >= maxKeys) break
+    if (grams.size >= maxSearchKeys) break
     for (const hash of hashes) grams.add(hash(kind, text))
   }
   return [...grams]

@@ -1,11 +1,10 @@
+import { maxIndexedWords } from '../limits.ts'
 import type { GramQuery } from '../store.ts'
 import { beginning, deletions, digitsOf, type Hash, shortened, triples, wordsOf } from './search-keys.ts'
 
 /** A parsed search query: words, and digits of phone numbers. */
 export type SearchQuery = { readonly words: readonly string[]; readonly digits: readonly string[] }
 
-/** Words beyond these affect only the ranking. */
-const maxIndexedWords = 3
 const shortestDigits = 3
 
 /** Removes the zeros dialled before a national or an international number. */

@@ -1,5 +1,6 @@
 import type { Db } from '../../../platform/db/sql.ts'
 import type { Contact } from '../contact-presenter.ts'
+import { maxPerLookup } from '../limits.ts'
 import { load } from '../ops.ts'
 import * as store from '../store.ts'
 import { type Hash, makeHash } from './search-keys.ts'
@@ -13,9 +14,6 @@ import {
   withinQuery,
 } from './search-query.ts'
 import { scoreOf } from './search-ranking.ts'
-
-/** Most contacts per index lookup: enough to choose a page from. */
-const maxPerLookup = 200
 
 type QueryBuilder = (hash: Hash, variant: SearchQuery) => store.GramQuery
 

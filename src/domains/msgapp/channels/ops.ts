@@ -1,13 +1,14 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import { type InvalidationBus, invalidateTopic } from '../../../platform/db/invalidation-bus.ts'
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
-import { forbidden, notFound, Problem } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { parse, uuid } from '../../../platform/lib/id.ts'
 import { longestPrefixMatch, readZones } from '../../../platform/lib/phone-geocoding.ts'
 import { assertOpen } from '../../accounts/ops.ts'
 import { addChannelCallerId, removeChannelCallerId } from '../../callers/ops.ts'
 import { isOnlyUser } from '../../connections/ops.ts'
 import { endPossession, lockNumber, possesses } from '../../possession/ops.ts'
+import { refusals } from '../refusals.ts'
 import { proofOf } from '../runner/drivers.ts'
 import { deleteCredentials } from '../store.ts'
 import { presentStatus } from './channel-presenter.ts'
@@ -50,7 +51,7 @@ const channelFrom = (row: store.ChannelRow): Channel => ({
 export const channelOf = async (sql: Sql, account: string, printed: string): Promise<Channel> => {
   const id = parse('WPN', printed)
   const row = id && (await store.find(sql, account, id))
-  return row ? channelFrom(row) : notFound(`Channel ${printed} does not exist`)
+  return row ? channelFrom(row) : refuse(refusals.unknownChannel(printed))
 }
 
 /** Finds a channel of an account by its id without prefix; null if deleted. */
@@ -71,7 +72,7 @@ export const statusOf = async (sql: Sql, account: string, id: string) => {
  */
 export const channelOfNumber = async (sql: Sql, account: string, number: string): Promise<Channel> => {
   const row = await store.byNumber(sql, account, number)
-  return row ? channelFrom(row) : notFound(`${number} is not a number of this account on the messaging app`)
+  return row ? channelFrom(row) : refuse(refusals.unknownNumber(number))
 }
 
 /** Returns the account that has the number on the messaging app, or null. */
@@ -84,9 +85,8 @@ export const ownerOf = async (sql: Sql, number: string): Promise<string | null> 
  */
 export const requireConnected = ({ number, enabled, isConnected, wasConnected }: Channel): void => {
   if (isConnected) return
-  if (!enabled) throw new Problem('conflict', `${number} is disconnected: connect it first`, 'channel_disconnected')
-  const [code, seconds] = wasConnected ? ['channel_connecting', '5'] : ['channel_booting', '10']
-  throw new Problem('conflict', `${number} is not connected at the moment`, code, { 'retry-after': seconds })
+  if (!enabled) throw refusals.channelDisconnected(number)
+  throw wasConnected ? refusals.channelConnecting(number) : refusals.channelBooting(number)
 }
 
 /** Whether the account may use the number on a connection: its network needs no advance proof, or a proof exists. */
@@ -140,11 +140,7 @@ export const makeChannel = async (
   const id = uuid()
   await assertOpen(tx, account)
   await lockNumber(tx, number)
-  if (!(await isProved(tx, account, number, connection, isSandbox)))
-    forbidden(
-      `Possession of ${number} is not proved: buy the number, prove it by a code (POST /open/voip/caller-ids), or ask the operator for a grant`,
-      'number_unproved',
-    )
+  if (!(await isProved(tx, account, number, connection, isSandbox))) throw refusals.numberUnproved(number)
   const country = mainCountryOf(number) ?? ''
   const made = await store.create(tx, {
     account_id: account,
@@ -157,7 +153,7 @@ export const makeChannel = async (
     timezones: longestPrefixMatch(readZones(), number.slice(1)) ?? [],
   })
   // Clients match these words (completions.md part 8).
-  if (!made) forbidden(`${number}: phone number already exists`, 'phone_number_exists')
+  if (!made) throw refusals.numberTaken(number)
   await addChannelCallerId(tx, account, { channel: id, number, name, country })
   await changes.invalidate(tx, 'msgapp')
   return id

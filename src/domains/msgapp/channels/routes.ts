@@ -1,12 +1,14 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
-import { conflict, notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { pageOf } from '../../../platform/http/schema.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { findConnection } from '../../connections/ops.ts'
+import { refusals as connectionRefusals } from '../../connections/refusals.ts'
+import { refusals } from '../refusals.ts'
 import { abilitiesOf, chatKinds } from '../runner/drivers.ts'
 import { presentChannel } from './channel-presenter.ts'
 import { openPairing, transition } from './channel-status.ts'
@@ -15,16 +17,14 @@ import { deleteChannel, makeChannel } from './ops.ts'
 import { events } from './status-store.ts'
 import * as store from './store.ts'
 
-const unknown = (printed: string) => notFound(`Channel ${printed} does not exist`)
-
 const channel = async (sql: Sql, account: string, printed: string): Promise<store.ChannelRow> => {
   const id = parse('WPN', printed)
-  return (id && (await store.find(sql, account, id))) || unknown(printed)
+  return (id && (await store.find(sql, account, id))) || refuse(refusals.unknownChannel(printed))
 }
 
 const locked = async (tx: Tx, account: string, printed: string): Promise<store.ChannelRow> => {
   const id = parse('WPN', printed)
-  return (id && (await store.lock(tx, account, id))) || unknown(printed)
+  return (id && (await store.lock(tx, account, id))) || refuse(refusals.unknownChannel(printed))
 }
 
 /** Kinds of real networks. */
@@ -37,8 +37,10 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
     const known = sandboxAccounts.has(account) ? chatKinds : realKinds
     const id = given === undefined ? null : parse('CNX', given)
     const which = id ? { id } : given === undefined ? null : { name: given }
-    const none = given === undefined ? 'No connection to a messaging app is available' : `No connection ${given}`
-    return (await findConnection(sql, known, which, account)) ?? notFound(none)
+    return (
+      (await findConnection(sql, known, which, account)) ??
+      refuse(given === undefined ? refusals.noConnection() : connectionRefusals.unknownConnection(given))
+    )
   }
 
   /** Returns the pairing code, while pairing. */
@@ -71,7 +73,9 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
       })
       await quotas.check(tx, account, 'channels', () => store.countUsed(tx, account.id))
       await audit(tx, { target: print('WPN', id), after: { phone_number: number, friendly_name: name } })
-      return ok({ channel: presentChannel((await store.find(tx, account.id, id)) ?? unknown(id)) })
+      return ok({
+        channel: presentChannel((await store.find(tx, account.id, id)) ?? refuse(refusals.unknownChannel(id))),
+      })
     }),
 
     route(c.getChannel, async ({ account, params }) => {
@@ -101,8 +105,7 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
 
     route(c.getChannelQr, async ({ account, params }) => {
       const row = await channel(db, account.id, params.channel_uuid)
-      const pairing =
-        pairingOf(row) ?? conflict(`${row.phone_number} is not being paired: it is ${row.phase}`, 'not_pairing')
+      const pairing = pairingOf(row) ?? refuse(refusals.notPairing(row.phone_number, row.phase))
       return ok({ connection_status: row.connection_status, ...pairing })
     }),
 

@@ -1,6 +1,7 @@
 import type { Tx } from '../../../platform/db/sql.ts'
-import { Problem } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { maxCheckWaitMs } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import { admit, schedule, type Window } from './sliding-window.ts'
 import * as store from './store.ts'
 
@@ -11,12 +12,7 @@ export const trialChecksPerMinute = 10
 const checksPerMinute = (onTrial: boolean, connected: number) =>
   onTrial ? { limit: trialChecksPerMinute, apart: 6_000 } : { limit: 50 * Math.max(1, connected), apart: 0 }
 
-const tooMany = (why: string, milliseconds: number): never => {
-  const seconds = Math.max(1, Math.ceil(milliseconds / 1_000))
-  throw new Problem('tooMany', `${why}: try again in ${seconds} s`, 'too_many_checks', {
-    'retry-after': String(seconds),
-  })
-}
+const wholeSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1_000))
 
 type CheckAccount = { readonly id: string; readonly onTrial: boolean }
 
@@ -27,9 +23,9 @@ type CheckAccount = { readonly id: string; readonly onTrial: boolean }
 export const count = async (tx: Tx, account: CheckAccount, checks: number, calls: number): Promise<void> => {
   const after = await store.count(tx, account.id, checks, calls)
   if (after.max_number_checks !== null && after.number_checks > after.max_number_checks)
-    throw new Problem('balance', `The quota of ${after.max_number_checks} number checks is used up`, 'quota_exceeded')
+    throw refusals.checksUsedUp(after.max_number_checks)
   if (after.max_api_requests !== null && after.api_requests > after.max_api_requests)
-    throw new Problem('balance', `The quota of ${after.max_api_requests} API calls is used up`, 'quota_exceeded')
+    throw httpRefusals.apiCallsUsedUp(after.max_api_requests)
 }
 
 /**
@@ -40,7 +36,7 @@ export const takeCheck = async (tx: Tx, account: CheckAccount, connected: number
   const { limit, apart } = checksPerMinute(account.onTrial, connected)
   const { now, ...window } = await store.lockWindow(tx, account.id)
   const next = admit(window, { limit, apart, now })
-  if ('wait' in next) return tooMany(`More than ${limit} checks a minute`, next.wait)
+  if ('wait' in next) throw refusals.tooManyChecks(limit, wholeSeconds(next.wait))
   await store.storeWindow(tx, account.id, next.taken)
 }
 
@@ -52,7 +48,7 @@ export const takeCheck = async (tx: Tx, account: CheckAccount, connected: number
 export const scheduleCheck = async (tx: Tx, channel: string, limit: number): Promise<{ at: Date; wait: number }> => {
   const { now, ...window } = await store.lockWindow(tx, channel)
   const { at, placed } = schedule(window, { limit, now })
-  if (at - now > maxCheckWaitMs) tooMany(`The network allows ${limit} checks a minute per number`, at - now)
+  if (at - now > maxCheckWaitMs) throw refusals.networkCheckLimit(limit, wholeSeconds(at - now))
   await store.storeWindow(tx, channel, placed)
   return { at: new Date(at), wait: at - now }
 }

@@ -1,11 +1,12 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { notFound, Problem } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { parse, uuid } from '../../../platform/lib/id.ts'
 import type { ChatNumberCheck } from '../../../ports/chat.ts'
 import type { Services } from '../../../services.ts'
 import { checkTimeoutMs } from '../limits.ts'
 import { requestOperation, waitForAnswer } from '../operations/requests.ts'
+import { refusals } from '../refusals.ts'
 import { abilitiesOf } from '../runner/drivers.ts'
 import { addResults, presentBatch, requestNext, resultOf } from './batch-operation.ts'
 import * as budget from './check-limits.ts'
@@ -19,10 +20,7 @@ export const checkRoutes = ({ db }: Services) => {
     const id = parse('WPN', given)
     const number = id ? null : e164(given)
     const by = id ? { id } : number ? { number } : null
-    return (
-      (by && (await store.findChannel(db, account, by))) ||
-      notFound(`${given} is not a connected number of this account`)
-    )
+    return (by && (await store.findChannel(db, account, by))) || refuse(refusals.notAConnectedNumber(given))
   }
 
   return [
@@ -66,10 +64,7 @@ export const checkRoutes = ({ db }: Services) => {
       const numbers = [...new Set(body.numbers)]
       const valid = numbers.filter((given) => numberFacts(given))
       const lines = await store.listConnected(tx, account.id)
-      if (lines.length === 0)
-        throw new Problem('conflict', 'The account has no connected number', 'channel_connecting', {
-          'retry-after': '10',
-        })
+      if (lines.length === 0) throw refusals.noConnectedNumber()
       const paces = new Map<string, number>()
       for (const { connection_id } of lines)
         if (!paces.has(connection_id)) paces.set(connection_id, (await abilitiesOf(tx, connection_id)).checksPerMinute)
@@ -99,12 +94,12 @@ export const checkRoutes = ({ db }: Services) => {
         if (share.length > 0)
           await requestNext(tx, account.id, channel, { batch: id, connection, numbers: share, extra, full, limit })
       }
-      return ok({ batch: presentBatch((await store.batch(tx, account.id, id)) ?? notFound('the batch was deleted')) })
+      return ok({ batch: presentBatch((await store.batch(tx, account.id, id)) ?? refuse(refusals.batchDeleted())) })
     }),
 
     route(c.getCheckBatch, async ({ account, params: { batch_uuid: printed } }) => {
       const id = parse('CHK', printed)
-      const row = (id && (await store.batch(db, account.id, id))) || notFound(`No batch ${printed}`)
+      const row = (id && (await store.batch(db, account.id, id))) || refuse(refusals.unknownBatch(printed))
       // Results are stored in their API form.
       return ok({ batch: presentBatch(row), results: row.results as Record<string, { is_valid: boolean }> })
     }),

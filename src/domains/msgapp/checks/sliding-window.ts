@@ -1,13 +1,8 @@
+import { checkGrainMs } from '../limits.ts'
 /** Sliding window: ascending times (Unix milliseconds), and the count at each. */
 export type Window = { readonly times: readonly number[]; readonly counts: readonly number[] }
 
 export const minute = 60_000
-
-/**
- * Times are rounded up to this, to bound the entries per minute. Nothing is dropped early, and at most 0.8 % of a
- * minute's allowance late.
- */
-const grainMs = 500
 
 export const emptyWindow: Window = { times: [], counts: [] }
 
@@ -38,7 +33,7 @@ export const admit = (
   if (apart > 0 && last !== undefined && last + apart > now) return { wait: last + apart - now }
   const [oldest = now] = current.times
   if (sum(current.counts) >= limit) return { wait: oldest + minute - now }
-  return { taken: withEntry(current, apart > 0 ? now : Math.ceil(now / grainMs) * grainMs) }
+  return { taken: withEntry(current, apart > 0 ? now : Math.ceil(now / checkGrainMs) * checkGrainMs) }
 }
 
 /** Share admitted without a wait, so that a person who tries some numbers is not delayed. */

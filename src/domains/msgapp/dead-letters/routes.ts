@@ -1,12 +1,13 @@
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { conflict, notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { makeStoringHandlers } from '../inbound.ts'
 import type { ChannelRef, InboundHandlers } from '../inbound-handlers.ts'
 import { maxShownContentLength } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { isRejectedData, reasonOf } from './ops.ts'
 import * as store from './store.ts'
@@ -63,10 +64,10 @@ export const deadLetterRoutes = (parts: Services) => {
 
     routeWithoutTransaction(c.retryDeadLetter, async ({ params, audit }) => {
       const id = parse('ASD', params.uuid)
-      const row = (id && (await store.find(db, id))) || notFound(`No dead letter ${params.uuid}`)
+      const row = (id && (await store.find(db, id))) || refuse(refusals.unknownDeadLetter(params.uuid))
       await again(row, channelRefOf(row)).catch((error: unknown) => {
         if (!isRejectedData(error)) throw error
-        conflict(`Still rejected: ${reasonOf(error)}`, 'still_refused')
+        throw refusals.stillRefused(reasonOf(error))
       })
       await db.begin(async (tx) => {
         await store.remove(tx, row.account_id, row.id)

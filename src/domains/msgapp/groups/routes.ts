@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type HandlerInput, ok, route, routeHotPath, routeWithPreparation } from '../../../platform/http/endpoint.ts'
-import { invalid, notFound, Problem, unprocessable } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { isPaged, pageOf } from '../../../platform/http/schema.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
@@ -11,20 +11,17 @@ import { groupOperationWaitMs } from '../limits.ts'
 import { type Answer, requestIdOf, requestOnce, requestOperation, waitForAnswer } from '../operations/requests.ts'
 import { checkPictureUrl } from '../pictures/ops.ts'
 import { type PictureRequest, pictureKey, pictureOperation } from '../pictures/picture-operation.ts'
+import { refusals } from '../refusals.ts'
 import { abilitiesOf } from '../runner/drivers.ts'
 import * as c from './contract.ts'
 import { changeOperation, createOperation, type GroupChange, type GroupCreation } from './group-operations.ts'
 import { presentGroups, presentMember } from './group-presenter.ts'
 import * as store from './store.ts'
 
-const unavailable = (message: string, code: string, seconds: number): never => {
-  throw new Problem('conflict', message, code, { 'retry-after': String(seconds) })
-}
-
 export const groupRoutes = ({ db, outbound }: Services) => {
   const groupOf = async (account: string, printed: string): Promise<store.GroupRow> => {
     const id = parse('WAG', printed)
-    return (id && (await store.find(db, account, id))) || notFound(`Group ${printed} does not exist`)
+    return (id && (await store.find(db, account, id))) || refuse(refusals.unknownGroup(printed))
   }
 
   const demand = async (connection: string, ability: ChatCapability) =>
@@ -55,16 +52,15 @@ export const groupRoutes = ({ db, outbound }: Services) => {
     await db.begin((tx) => requestOnce(tx, groupBody))
     const answer: Answer<V> | null = await waitForAnswer<V>(db, id, groupOperationWaitMs + 1_000)
     if (answer?.outcome === 'done') return answer.value
-    if (answer?.outcome === 'refused')
-      return unprocessable(`The network rejected it: ${answer.reason}`, 'refused_by_network')
+    if (answer?.outcome === 'refused') throw refusals.refusedByNetwork(answer.reason)
     const why = answer && 'reason' in answer ? answer.reason : 'the network did not answer in time'
-    return unavailable(`The result is unknown: ${why}`, 'channel_busy', 30)
+    throw refusals.resultUnknown(why)
   }
 
   const shownOne = async (account: string, id: string) => {
-    const row = (await store.find(db, account, id)) ?? notFound('The group was deleted')
+    const row = (await store.find(db, account, id)) ?? refuse(refusals.groupDeleted())
     const [group] = await presentGroups(db, account, [row])
-    return group ?? notFound('The group was deleted')
+    return group ?? refuse(refusals.groupDeleted())
   }
 
   const changed = async (
@@ -76,7 +72,7 @@ export const groupRoutes = ({ db, outbound }: Services) => {
     await demand(channel.connection, 'group_changes')
     requireConnected(channel)
     const { id: group, network_id: networkId } = row
-    if (networkId === null) return unavailable('The group is not created yet', 'group_pending', 5)
+    if (networkId === null) throw refusals.groupNotCreated()
     return await perform<readonly ChatParticipant[]>(channel, changeOperation, { group, networkId, change }, request)
   }
 
@@ -100,7 +96,7 @@ export const groupRoutes = ({ db, outbound }: Services) => {
     routeHotPath(c.createGroup, async ({ account, body: { from_number, group }, request }) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(from_number))
       const participants = [...new Set(group.participants.map(phoneNumber))].filter((one) => one !== channel.number)
-      if (participants.length === 0) invalid('group.participants must name a number other than from_number')
+      if (participants.length === 0) throw refusals.noOtherParticipant()
       await demand(channel.connection, 'groups')
       requireConnected(channel)
       const { name, description = null } = group

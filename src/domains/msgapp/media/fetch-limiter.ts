@@ -1,4 +1,5 @@
 import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
+import { fetchLimits } from '../limits.ts'
 import { snooze, type TimedJob } from '../operations/snooze.ts'
 
 type LimitedJob = TimedJob & { readonly account: string | null }
@@ -12,10 +13,7 @@ export type FetchLimiter = {
   run<R>(job: LimitedJob, signal: AbortSignal, work: (signal: AbortSignal) => Promise<R>): Promise<R>
 }
 
-/** Concurrent fetches per account and in all: fewer than a connection's concurrent jobs, so that messages continue. */
-const defaults = { each: 16, all: 128, longestMs: 120_000 }
-
-export const makeFetchLimiter = ({ each, all, longestMs } = defaults): FetchLimiter => {
+export const makeFetchLimiter = ({ each, all, longestMs } = fetchLimits): FetchLimiter => {
   const fetches = makeFairLimiter({ perKey: each, total: all })
   return {
     run: async (job, signal, work) => {

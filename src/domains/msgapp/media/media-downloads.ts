@@ -2,11 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
-import { Problem } from '../../../platform/http/problem.ts'
 import { byteRangeOf } from '../../../platform/http/range.ts'
 import { countDownload, type RequestLimiters } from '../../../platform/http/request-limiters.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import { downloadPollMs, downloadWaitMs } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import { isDisplayable } from './media-types.ts'
 import type { Media, StoredMedia } from './ops.ts'
 import type { MediaRow } from './store.ts'
@@ -31,19 +31,14 @@ type MediaRequest = {
   Querystring: { account?: string; until?: string; signature?: string }
 }
 
-const refused = () => new Problem('notFound', 'No such file, or the link has expired', 'media_not_found')
-
 const waitForFile = async (media: Media, account: string, id: string): Promise<StoredMedia> => {
   const end = performance.now() + downloadWaitMs
   for (;;) {
     const row = await media.find(account, id)
-    if (!row || row.error !== null) throw refused()
+    if (!row || row.error !== null) throw refusals.mediaNotFound()
     const { key } = row
     if (key !== null) return { ...row, key }
-    if (performance.now() > end)
-      throw new Problem('unavailable', 'The file is still being fetched: try again', 'media_pending', {
-        'retry-after': '5',
-      })
+    if (performance.now() > end) throw refusals.mediaPending()
     await setTimeout(downloadPollMs)
   }
 }
@@ -80,7 +75,8 @@ export const installMedia = (
     const { account = '', until = '', signature = '' } = query
     const known = [params.id, account].map((text) => parse('MSG', print('MSG', String(text))))
     const [id, owner] = known
-    if (!id || !owner || !media.links.isValid(owner, id, String(until), String(signature))) throw refused()
+    if (!id || !owner || !media.links.isValid(owner, id, String(until), String(signature)))
+      throw refusals.mediaNotFound()
     countDownload(limiters, owner, reply)
     const failed = (error: unknown) => log.error({ media: id, err: error }, 'msgapp: reading media failed')
     return sendFile(media, await waitForFile(media, owner, id), headers, reply, failed)

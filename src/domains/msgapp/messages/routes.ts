@@ -1,8 +1,9 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
-import { badCursor, type Cursors, cursorsOf } from '../../../platform/http/cursor.ts'
+import { type Cursors, cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route, routeHotPathWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound, unprocessable } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { pageOf } from '../../../platform/http/schema.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { cancelJob } from '../../../platform/jobs/ops.ts'
@@ -15,6 +16,7 @@ import { channelOf, channelOfNumber } from '../channels/ops.ts'
 import { deletionWaitMs } from '../limits.ts'
 import { nameOf } from '../media/media-types.ts'
 import { requestOperation, waitForAnswer } from '../operations/requests.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { type MessageRow, presentMessage } from './message-presenter.ts'
 import * as rows from './message-query-store.ts'
@@ -43,15 +45,14 @@ const checkSendRequest = ({
   template,
 }: SendRequest): void => {
   if ([to_number, to_group_uuid, to_remote_id].filter((to) => to !== undefined).length !== 1)
-    invalid('Give exactly one of to_number, to_group_uuid and to_remote_id')
+    throw refusals.oneRecipient()
   if (template) {
-    if (to_group_uuid !== undefined) invalid('A template needs to_number or to_remote_id')
-    if (text !== '' || url !== undefined || pin !== undefined)
-      invalid('A template cannot be combined with text, url or pin')
-    if (template.parameters && template.components) invalid('template takes parameters or components, not both')
+    if (to_group_uuid !== undefined) throw refusals.templateNeedsRecipient()
+    if (text !== '' || url !== undefined || pin !== undefined) throw refusals.templateWithContent()
+    if (template.parameters && template.components) throw refusals.parametersOrComponents()
     return
   }
-  if (text === '' && url === undefined && pin === undefined) invalid('Give at least one of text, url, pin and template')
+  if (text === '' && url === undefined && pin === undefined) throw refusals.noContent()
 }
 
 type PagedQuery = Parameters<typeof pageOf>[0] & { cursor?: string }
@@ -65,8 +66,8 @@ const startOf = (cursors: Cursors, query: PagedQuery) => {
 
 /** Parses a cursor of conversations, which have no ids of their own. */
 const parsePosition = (cursor: string): { time: string; id: string } => {
-  const [time = '', id = ''] = readParts(c.listConversations.id, cursor, 2) ?? badCursor()
-  return isCursorTime(time) && id !== '' ? { time, id } : badCursor()
+  const [time = '', id = ''] = readParts(c.listConversations.id, cursor, 2) ?? refuse(httpRefusals.badCursor())
+  return isCursorTime(time) && id !== '' ? { time, id } : refuse(httpRefusals.badCursor())
 }
 
 const channelCursors = cursorsOf(c.listMessages)
@@ -102,17 +103,15 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
     })
   }
 
-  const unknown = (printed: string) => notFound(`Message ${printed} does not exist in this conversation`)
-
   /** Finds a message by its ids. A person may be named by the network's id even after their number is known. */
   const messageOf = async (sql: Sql, account: string, key: string, printed: string): Promise<MessageRow> => {
     const id = parse('MSG', printed)
     const place = readSessionKey(key)
     const row = id && place && (await rows.find(sql, account, id))
-    if (!row || row.channel_id !== place.channel) return unknown(printed)
+    if (!row || row.channel_id !== place.channel) throw refusals.unknownMessage(printed)
     if (place.peer === row.peer || place.peer === row.remote_id) return row
     const former = await rows.movedTo(sql, { account, id: place.channel }, place.peer)
-    return former === row.peer ? row : unknown(printed)
+    return former === row.peer ? row : refuse(refusals.unknownMessage(printed))
   }
 
   /** Whether the message was still queued; its job is cancelled, and no one receives it. */
@@ -121,7 +120,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
 
   const groupOf = async (sql: Sql, account: string, printed: string) => {
     const id = parse('WAG', printed)
-    return (id && (await rows.group(sql, account, id))) || notFound(`Group ${printed} does not exist`)
+    return (id && (await rows.group(sql, account, id))) || refuse(refusals.unknownGroup(printed))
   }
 
   return [
@@ -130,14 +129,14 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
       async ({ body, request }) => {
         checkSendRequest(body)
         const fault = body.url === undefined ? null : await outbound.of(request.isSandbox).check(body.url)
-        if (fault !== null) invalid(`url ${fault}`, 'url_refused')
+        if (fault !== null) throw refusals.urlRefused(fault)
       },
       async ({ account, body, tx }) => {
         const sql = tx ?? db
         const sender = senders.of(account.id, phoneNumber(body.from_number), sql)
         const channel = sender instanceof Promise ? await sender : sender
         const group = body.to_group_uuid === undefined ? null : await groupOf(sql, account.id, body.to_group_uuid)
-        if (group && group.channel !== channel.id) notFound(`${channel.number} is not in group ${body.to_group_uuid}`)
+        if (group && group.channel !== channel.id) throw refusals.notInGroup(channel.number, body.to_group_uuid)
         const { abilities } = channel
         abilities.require('send')
         if (group) abilities.require('groups')
@@ -147,11 +146,11 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
         const remote = body.to_remote_id ?? null
         const known =
           remote === null ? null : await rows.peerByRemote(sql, { account: account.id, id: channel.id }, remote)
-        if (remote !== null && !known) notFound(`No person with the id ${remote} has written to ${channel.number}`)
+        if (remote !== null && !known) throw refusals.unknownPerson(remote, channel.number)
         const number = body.to_number === undefined ? (known?.number ?? null) : phoneNumber(body.to_number)
-        if (number === channel.number) unprocessable(`to_number is ${number} itself`, 'own_number')
+        if (number === channel.number) throw refusals.ownNumber(number)
         const networkId = group?.network_id ?? null
-        if (group && networkId === null) conflict(`${body.to_group_uuid} is still being created`, 'group_pending')
+        if (group && networkId === null) throw refusals.groupPending(body.to_group_uuid)
         const id = uuid()
         await accept.message(
           {
@@ -181,8 +180,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
 
     route(c.readConversation, async ({ account, params, body, tx }) => {
       const key = params.session_key
-      const none = () => notFound(`Conversation ${key} does not exist`)
-      const place = readSessionKey(key) ?? none()
+      const place = readSessionKey(key) ?? refuse(refusals.unknownConversation(key))
       const found = body.message_uuid === undefined ? null : await messageOf(tx, account.id, key, body.message_uuid)
       const there = { account: account.id, id: place.channel }
       const peer =
@@ -190,7 +188,8 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
         (await rows.peerByRemote(tx, there, place.peer))?.peer ??
         (await rows.currentPeer(tx, there, place.peer))
       const done =
-        (await markRead(tx, { account: account.id, channel: place.channel, peer }, found?.id ?? null)) ?? none()
+        (await markRead(tx, { account: account.id, channel: place.channel, peer }, found?.id ?? null)) ??
+        refuse(refusals.unknownConversation(key))
       return ok({ unread_count: done.unread, batched: done.isTold })
     }),
 
@@ -199,7 +198,9 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
       const { network_id: networkId } = row
       const channel = await rows.channelById(db, account.id, row.channel_id)
       const forgotten = async (tx: Tx, reach: 'everyone' | 'us') =>
-        (await deleteMessages(tx, [{ account: account.id, id: row.id, reach }])) ? reach : unknown(params.message_uuid)
+        (await deleteMessages(tx, [{ account: account.id, id: row.id, reach }]))
+          ? reach
+          : refuse(refusals.unknownMessage(params.message_uuid))
       const begun = await db.begin(async (tx) => {
         if (await isUnsent(tx, row)) return { reach: await forgotten(tx, 'everyone') }
         if (!channel || networkId === null || row.direction === 'inbound') return { reach: await forgotten(tx, 'us') }
@@ -220,7 +221,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
           ? 'us'
           : store.deletionReachOf(tx, account.id, row.id),
       )
-      return ok({ message_uuid, deleted_for: reach ?? unknown(params.message_uuid) })
+      return ok({ message_uuid, deleted_for: reach ?? refuse(refusals.unknownMessage(params.message_uuid)) })
     }),
 
     route(c.listMessages, async ({ account, params, query }) => {
@@ -236,11 +237,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
         number === null
           ? await rows.peerByRemote(db, place, params.remote)
           : { peer: await rows.currentPeer(db, place, peerOf(number)) }
-      if (!known && !params.remote.includes('@'))
-        unprocessable(
-          `${params.remote} is neither a phone number nor the id of a person who wrote`,
-          'invalid_phone_number',
-        )
+      if (!known && !params.remote.includes('@')) throw refusals.notAPerson(params.remote)
       return pageFrom(peerCursors, query, place, known?.peer ?? params.remote)
     }),
 

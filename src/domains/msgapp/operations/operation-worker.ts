@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import { type CompletedRun, Discard, type Job, type JobKind, Snooze } from '../../../platform/jobs/job-kind.ts'
 import type { ChatNetwork } from '../../../ports/chat.ts'
-import { maxSnoozeSeconds } from '../limits.ts'
+import { downSnoozeSeconds, maxSnoozeSeconds } from '../limits.ts'
 import type { Operation, Operations } from './operation.ts'
 import { jobKindOf, type OperationPayload, storeAnswers } from './requests.ts'
 import { jobAgeSeconds, snooze } from './snooze.ts'
@@ -26,12 +26,6 @@ export type Deps = {
 
 type Result = { readonly act: Operation; readonly value: unknown } | 'late'
 type CompletedJob = CompletedRun<OperationPayload<unknown>, Result>
-
-/**
- * Bounds of the snooze of a job whose channel is down, in seconds; it ends early when the channel connects or is
- * deleted (connection-runner.ts).
- */
-const downSnoozeSeconds = { least: 15, most: 600 }
 
 const complete = async (tx: Tx, done: readonly CompletedJob[]): Promise<void> => {
   const acts = new Map<Operation, CompletedRun<OperationPayload<unknown>>[]>()

@@ -1,5 +1,5 @@
-import { invalid } from '../../../platform/http/problem.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
+import { refusals } from '../refusals.ts'
 
 /**
  * Rejects an address that would never be fetched.
@@ -7,5 +7,5 @@ import type { Outbound } from '../../../platform/lib/outbound.ts'
  */
 export const checkPictureUrl = async (outbound: Outbound, url: string | null): Promise<void> => {
   const fault = url === null ? null : await outbound.check(url)
-  if (fault) invalid(`url ${fault}`)
+  if (fault) throw refusals.badPictureUrl(fault)
 }

@@ -10,7 +10,7 @@ import type { LinkState } from '../../../ports/sms.ts'
 import { enabledConnections } from '../../connections/ops.ts'
 import { makeChatMetrics } from '../chat-metrics.ts'
 import type { InboundHandlers } from '../inbound-handlers.ts'
-import { reconcileIntervalMs } from '../limits.ts'
+import { connectionLeaseSeconds, reconcileIntervalMs } from '../limits.ts'
 import type { Operations } from '../operations/operation.ts'
 import * as store from '../store.ts'
 import { type ConnectionRunner, runConnection } from './connection-runner.ts'
@@ -79,7 +79,7 @@ export const makeConnectionManager = ({
             enabled.map(({ id }) => id),
           )
         : new Set<string>()
-    const until = askedAt + store.leaseSeconds * 1_000
+    const until = askedAt + connectionLeaseSeconds * 1_000
     for (const [id, { revision, owned }] of running) {
       const one = enabled.find((connection) => connection.id === id)
       if (one && leased.has(id)) owned.extendLease(until)

@@ -3,9 +3,9 @@ import { whatsappCloudDriver } from '../../../adapters/whatsapp-cloud/driver.ts'
 import { whatsappWebDriver } from '../../../adapters/whatsapp-web/driver.ts'
 import { xmppDriver } from '../../../adapters/xmpp/xmpp-driver.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
-import { Problem } from '../../../platform/http/problem.ts'
 import type { ChatCapabilities, ChatCapability, ChatDriver, ChatPlatform, ChatProof } from '../../../ports/chat.ts'
 import { publicSettings } from '../../connections/ops.ts'
+import { refusals } from '../refusals.ts'
 
 /** Drivers by network. Settings were validated against the schema of their kind (connections/connection-kinds.ts). */
 const drivers = {
@@ -47,7 +47,7 @@ const noAbilities: ConnectionAbilities = {
   checksPerMinute: 0,
   can: () => false,
   require: () => {
-    throw new Problem('notSupported', 'No driver for the network of this channel is installed')
+    throw refusals.noDriver()
   },
 }
 
@@ -64,7 +64,7 @@ export const abilitiesOf = async (sql: Sql, connection: string): Promise<Connect
     checksPerMinute: can('check') ? checksPerMinute : 0,
     can,
     require: (ability) => {
-      if (!can(ability)) throw new Problem('notSupported', `${kind} cannot do this: ${notes[ability] ?? ability}`)
+      if (!can(ability)) throw refusals.notSupported(kind, notes[ability] ?? ability)
     },
   }
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { fold } from '../../../platform/lib/fold.ts'
 import { catalogueVersion, readCatalogue, readRequirements } from '../catalogue-files.ts'
+import { catalogueBatchSize } from '../limits.ts'
 import { type Catalogue, groupId, type RequirementRow } from './catalogue-rows.ts'
 import { stockOf } from './sandbox-stock.ts'
 
@@ -111,8 +112,6 @@ export const loadCatalogue = (db: Db): Promise<boolean> =>
     return true
   })
 
-const batch = 20_000
-
 /**
  * Fills the groups of the catalogue with the sandbox's numbers, once per version of the data. Sold and held numbers
  * stay; new ones are added.
@@ -134,8 +133,8 @@ export const stockSandbox = async (tx: Tx): Promise<number> => {
   // Sorted by number, so that the index grows at its end.
   const order = numbers.map((_, i) => i).sort((a, b) => ((numbers[a] ?? '') < (numbers[b] ?? '') ? -1 : 1))
   let added = 0
-  for (let from = 0; from < order.length; from += batch) {
-    const part = order.slice(from, from + batch)
+  for (let from = 0; from < order.length; from += catalogueBatchSize) {
+    const part = order.slice(from, from + catalogueBatchSize)
     added += await tx.run`
       insert into numbers (number, group_id, shuffle)
       select * from unnest(

@@ -1,8 +1,6 @@
 import { nationalParts } from '@trunkline/phone/phone.ts'
+import { maxGroupsPerFile } from '../limits.ts'
 import type { LineGroup } from './line-group.ts'
-
-/** Most groups of one file: they are held in memory until its end. */
-const maxGroups = 10_000
 
 /** A group of a file, with the first line that names it. */
 export type ImportGroup = LineGroup & {
@@ -36,7 +34,7 @@ export const makeImportGroups = (): ImportGroups => {
         return samePrice(known.price, wanted.price)
           ? known
           : `the price differs from line ${known.line}, of the same group: name a group for it`
-      if (all.size >= maxGroups) return `a file may have at most ${maxGroups} groups: split it`
+      if (all.size >= maxGroupsPerFile) return `a file may have at most ${maxGroupsPerFile} groups: split it`
       const made = { ...wanted, no: all.size + 1, line, code: '', start: null }
       all.set(wanted.id, made)
       return made

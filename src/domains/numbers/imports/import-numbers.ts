@@ -7,6 +7,7 @@ import {
   makeImportErrors,
   maxListedErrors,
 } from '../../../platform/lib/import-errors.ts'
+import { importBatchSize } from '../limits.ts'
 import { type ImportGroup, makeImportGroups } from './import-groups.ts'
 import { type ImportLine, readImport } from './import-reader.ts'
 import { makePlaceIndex } from './place-index.ts'
@@ -14,9 +15,6 @@ import * as store from './store.ts'
 
 /** Result of an import. */
 export type ImportResult = { id: string; lines: number; imported: number; groups: number; faults: ImportErrors }
-
-/** Numbers per statement: 0.1 s of the database, so that other statements get their turn on a small machine. */
-const batchSize = 5_000
 
 const duplicateMessage = (number: string) => `${number} is in the inventory already`
 
@@ -68,7 +66,7 @@ const addToInventory = async (
   let sum = 0
   let after = ''
   for (;;) {
-    const { last, taken, added } = await store.addNumbers(tx, id, groups, after, batchSize)
+    const { last, taken, added } = await store.addNumbers(tx, id, groups, after, importBatchSize)
     if (taken !== added) throw new OvertakenError()
     if (last === null) break
     sum += added

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import { e164, fitsCountry } from '@trunkline/phone/phone.ts'
 import { linesOf, UnreadableCsv } from '../../../platform/lib/csv.ts'
 import type { ImportError } from '../../../platform/lib/import-errors.ts'
+import { maxRememberedLines, readBatchSize } from '../limits.ts'
 import type { ImportGroup, ImportGroups } from './import-groups.ts'
 import { type Column, type ImportHeader, parseHeader } from './import-header.ts'
 import { type LineGroup, parseLineGroup } from './line-group.ts'
@@ -12,9 +13,6 @@ export type ImportLine = { readonly line: number; readonly number: string; reado
 
 /** A batch of lines of a file, the valid ones and the faults. */
 export type LineBatch = { entries: ImportLine[]; faults: ImportError[]; lines: number }
-
-const batchSize = 2_500
-const remembered = 10_000
 
 /** Lines that differ only in their number share a group: it is resolved once. */
 const makeReader = (head: ImportHeader, places: PlaceIndex, groups: ImportGroups) => {
@@ -27,7 +25,7 @@ const makeReader = (head: ImportHeader, places: PlaceIndex, groups: ImportGroups
     if (found) return found
     const text = (column: Column) => cells[head.at.get(column) ?? -1] ?? ''
     const made = parseLineGroup(text, places)
-    if (known.size >= remembered) known.clear()
+    if (known.size >= maxRememberedLines) known.clear()
     known.set(key, made)
     return made
   }
@@ -70,7 +68,7 @@ export async function* readImport(body: Readable, places: PlaceIndex, groups: Im
       if (typeof found === 'string') fault(line, found)
       else batch.entries.push(found)
       batch.lines++
-      if (batch.lines < batchSize) continue
+      if (batch.lines < readBatchSize) continue
       yield batch
       batch = { entries: [], faults: [], lines: 0 }
     }

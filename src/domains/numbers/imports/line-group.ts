@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { fold } from '../../../platform/lib/fold.ts'
 import { type GroupType, groupTypes } from '../catalogue/catalogue-rows.ts'
 import { type Feature, settable } from '../catalogue/features.ts'
+import { maxGroupNameLength } from '../limits.ts'
 import type { Column } from './import-header.ts'
 import type { PlaceIndex } from './place-index.ts'
 
@@ -25,11 +26,10 @@ export type LineGroup = {
 }
 
 const price = /^\d{1,6}(?:\.\d{1,6})?$/
-const longestName = 60
 
 /** Validates the name of an operator's own group. @returns the fault, or null */
 const nameFault = (name: string): string | null => {
-  if (name.length > longestName) return `group must have at most ${longestName} characters`
+  if (name.length > maxGroupNameLength) return `group must have at most ${maxGroupNameLength} characters`
   return /\p{Cc}/u.test(name) ? 'group must not hold control characters' : null
 }
 

@@ -1,21 +1,21 @@
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { invalid, notFound, Problem } from '../../../platform/http/problem.ts'
+import { type Problem, refuse } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { maxNamedFaults } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { type ImportResult, importNumbers } from './import-numbers.ts'
 import * as store from './store.ts'
 
-const formatFault = 5
-
 const refusal = ({ id, lines, faults }: ImportResult): Problem => {
-  const first = faults.listed.slice(0, formatFault).map(({ line, error }) => `line ${line}: ${error}`)
-  const rest = faults.count > formatFault ? `; and ${faults.count - formatFault} more` : ''
+  const first = faults.listed.slice(0, maxNamedFaults).map(({ line, error }) => `line ${line}: ${error}`)
+  const rest = faults.count > maxNamedFaults ? `; and ${faults.count - maxNamedFaults} more` : ''
   const what = `${faults.count} bad of ${lines} ${lines === 1 ? 'line' : 'lines'}`
-  const message = `Nothing was imported: ${what}; ${first.join('; ')}${rest}`
   const body = { import_uuid: print('IMP', id), bad_lines: faults.count, lines: faults.listed }
-  return new Problem('invalid', message, 'invalid_csv', {}, body)
+  return httpRefusals.fileRejected(`${what}; ${first.join('; ')}${rest}`, 'invalid_csv', body)
 }
 
 const presentImport = (row: store.ImportRow) => ({
@@ -32,7 +32,7 @@ const presentImport = (row: store.ImportRow) => ({
 
 export const importRoutes = ({ db }: Services) => [
   routeWithoutTransaction(c.importInventory, async ({ body, query, audit }) => {
-    if (body === undefined) invalid('The body must be CSV: its first line names the columns', 'invalid_csv')
+    if (body === undefined) throw refusals.bodyNotCsv()
     const isDry = query.dry_run ?? false
     const outcome = await importNumbers(db, body, isDry, (tx, { id, imported, groups }) =>
       audit(tx, { target: print('IMP', id), after: { imported, groups } }),
@@ -46,9 +46,8 @@ export const importRoutes = ({ db }: Services) => [
   route(c.listImports, async () => ok({ imports: (await store.latestImports(db)).map(presentImport) })),
 
   route(c.getImport, async ({ params }) => {
-    const unknown = `There is no import ${params.import_uuid}`
-    const id = parse('IMP', params.import_uuid) ?? notFound(unknown)
-    const row = (await store.find(db, id)) ?? notFound(unknown)
+    const id = parse('IMP', params.import_uuid) ?? refuse(refusals.unknownImport(params.import_uuid))
+    const row = (await store.find(db, id)) ?? refuse(refusals.unknownImport(params.import_uuid))
     return ok({ import: presentImport(row), lines: row.faults })
   }),
 ]

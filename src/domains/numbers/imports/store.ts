@@ -1,5 +1,6 @@
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import type { ImportError } from '../../../platform/lib/import-errors.ts'
+import { abandonedAfterMinutes, clearBatchSize } from '../limits.ts'
 import type { ImportGroup } from './import-groups.ts'
 import type { ImportLine } from './import-reader.ts'
 import type { PlaceRows } from './place-index.ts'
@@ -19,9 +20,6 @@ export type ImportRow = {
   finished_at: Date | null
   is_over: boolean
 }
-
-/** Minutes without progress after which an import counts as abandoned: its process has ended. */
-const abandonedAfterMinutes = 10
 
 export const begin = (db: Sql, id: string, dryRun: boolean) => db.run`
   insert into number_imports (id, dry_run) values (${id}, ${dryRun})`
@@ -168,8 +166,6 @@ export const addStock = (tx: Tx, id: string, groups: readonly ImportGroup[]) => 
   join unnest(${groups.map((g) => g.no)}::integer[], ${groups.map((g) => g.id)}::text[]) w (no, id) on w.no = l.group_no
   where l.import_id = ${id} group by w.id order by w.id
   on conflict (group_id) do update set free = number_stock.free + excluded.free`
-
-const clearBatchSize = 10_000
 
 /** Deletes staged lines of finished and abandoned imports and of this one, in batches. */
 export const clearStagedLines = async (db: Db, id: string): Promise<void> => {

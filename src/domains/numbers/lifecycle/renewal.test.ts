@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { graceDays } from '../limits.ts'
 import { openShop } from '../testing.ts'
-import { graceDays, renew } from './renewal.ts'
+import { renew } from './renewal.ts'
 
 const shop = await openShop()
 const { db } = shop

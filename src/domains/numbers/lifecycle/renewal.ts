@@ -4,12 +4,10 @@ import { Problem } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { micros } from '../../../platform/lib/money.ts'
 import { charge } from '../../ledger/ops.ts'
+import { graceDays } from '../limits.ts'
 import { release } from '../ops.ts'
 import { scheduleRenewal } from './provisioning.ts'
 import * as virtualNumbers from './virtual-number-store.ts'
-
-/** Days of grace after the end of the paid month, before an unpaid number is released. */
-export const graceDays = 7
 
 export type RenewalPayload = { account: string; id: string }
 

@@ -1,15 +1,18 @@
 import { countryBy } from '@trunkline/phone/phone.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
-import { badCursor, cursorsOf } from '../../../platform/http/cursor.ts'
+import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
-import { conflict, invalid, notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { readParts, writeParts } from '../../../platform/lib/cursor.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { refusals as accountRefusals } from '../../accounts/refusals.ts'
 import { presentNumber } from '../lifecycle/number-presenter.ts'
 import { reinstate, suspend } from '../lifecycle/suspension.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import * as store from './store.ts'
 import { moveGroup, moveNumbers } from './withdrawal.ts'
@@ -18,9 +21,7 @@ const plus = (prefix: string | undefined) => (prefix === undefined ? null : `+${
 /** Validates the code of a country that has numbers. @throws Problem 400 */
 const countryCode = (given: string | undefined): string | null => {
   if (given === undefined) return null
-  return (
-    countryBy(given) ?? invalid(`country ${given} is not one that has numbers (ISO 3166-1 alpha-2)`, 'unknown_country')
-  )
+  return countryBy(given) ?? refuse(refusals.unknownCountryCode(given))
 }
 const soldCursors = cursorsOf(c.listSoldNumbers)
 
@@ -38,31 +39,30 @@ const presentInventoryNumber = (row: store.InventoryRow) => ({
 
 /** Parses the cursor of the inventory: a number. */
 const numberCursor = (text: string) => {
-  const [number = ''] = readParts(c.listInventory.id, text, 1) ?? badCursor()
-  return /^\+\d{7,15}$/.test(number) ? number : badCursor()
+  const [number = ''] = readParts(c.listInventory.id, text, 1) ?? refuse(httpRefusals.badCursor())
+  return /^\+\d{7,15}$/.test(number) ? number : refuse(httpRefusals.badCursor())
 }
 
 type NumberSelection = { numbers?: string[]; group_id?: string }
 
 const move = async (tx: Tx, { numbers, group_id: group }: NumberSelection, to: 'free' | 'withdrawn') => {
-  if ((numbers === undefined) === (group === undefined)) return invalid('Give either numbers or group_id')
+  if ((numbers === undefined) === (group === undefined)) throw refusals.numbersOrGroup()
   if (numbers !== undefined) return moveNumbers(tx, numbers.map(phoneNumber), to)
-  if (group === undefined || !(await store.hasGroup(tx, group))) return notFound(`There is no number group ${group}`)
+  if (group === undefined || !(await store.hasGroup(tx, group))) throw refusals.unknownGroup(String(group))
   return { moved: await moveGroup(tx, group, to), refused: [] }
 }
 
 export const inventoryRoutes = ({ db, changes }: Services) => {
   const ownerOf = async (tx: Tx, printed: string) => {
-    const unknown = `There is no virtual number ${printed}`
-    const id = parse('DID', printed) ?? notFound(unknown)
-    return { id, ...((await store.findOwner(tx, id)) ?? notFound(unknown)) }
+    const id = parse('DID', printed) ?? refuse(refusals.unknownVirtualNumber(printed))
+    return { id, ...((await store.findOwner(tx, id)) ?? refuse(refusals.unknownVirtualNumber(printed))) }
   }
 
   return [
     route(c.listInventory, async ({ query }) => {
       const limit = query.results_per_page ?? 50
       if (query.group_id !== undefined && !(await store.hasGroup(db, query.group_id)))
-        notFound(`There is no number group ${query.group_id}`)
+        throw refusals.unknownGroup(query.group_id)
       const rows = await store.inventory(db, {
         state: query.state ?? null,
         group: query.group_id ?? null,
@@ -94,7 +94,7 @@ export const inventoryRoutes = ({ db, changes }: Services) => {
       const after = soldCursors.read(query.cursor)?.id ?? null
       const account = query.account_uuid === undefined ? null : parse('ACC', query.account_uuid)
       if (query.account_uuid !== undefined && !(account && (await store.hasAccount(db, account))))
-        notFound(`No account ${query.account_uuid}`)
+        throw accountRefusals.unknownAccount(query.account_uuid)
       const rows = await store.soldNumbers(db, {
         account,
         country: countryCode(query.country),
@@ -118,19 +118,19 @@ export const inventoryRoutes = ({ db, changes }: Services) => {
 
     route(c.suspendNumber, async ({ params, body, tx, audit }) => {
       const { id, account_id: account, status_text } = await ownerOf(tx, params.virtual_number_uuid)
-      if (status_text === 'SUSPENDED') conflict('The number is suspended already', 'number_suspended')
+      if (status_text === 'SUSPENDED') throw refusals.alreadySuspended()
       const row = await suspend(tx, changes, account, id, 'operator', body.reason)
       const after = { status_text: row?.status_text, reason: body.reason }
       await audit(tx, { account, before: { status_text }, after })
-      return ok({ number: presentNumber(row ?? notFound(`There is no virtual number ${params.virtual_number_uuid}`)) })
+      return ok({ number: presentNumber(row ?? refuse(refusals.unknownVirtualNumber(params.virtual_number_uuid))) })
     }),
 
     route(c.reinstateNumber, async ({ params, tx, audit }) => {
       const { id, account_id: account, status_text } = await ownerOf(tx, params.virtual_number_uuid)
-      if (status_text !== 'SUSPENDED') conflict('The number is not suspended', 'number_not_suspended')
+      if (status_text !== 'SUSPENDED') throw refusals.notSuspended()
       const row = await reinstate(tx, changes, account, id)
       await audit(tx, { account, before: { status_text }, after: { status_text: row?.status_text } })
-      return ok({ number: presentNumber(row ?? notFound(`There is no virtual number ${params.virtual_number_uuid}`)) })
+      return ok({ number: presentNumber(row ?? refuse(refusals.unknownVirtualNumber(params.virtual_number_uuid))) })
     }),
   ]
 }

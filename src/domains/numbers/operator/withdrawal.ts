@@ -1,4 +1,5 @@
 import type { Tx } from '../../../platform/db/sql.ts'
+import { withdrawalBatchSize } from '../limits.ts'
 import { adjustFreeCounts, type State } from '../purchase/inventory-store.ts'
 import * as store from './store.ts'
 
@@ -45,19 +46,16 @@ export const moveNumbers = async (
   return { moved: moved.length, refused }
 }
 
-/** Numbers per statement: well within the database's limit of 30 s. */
-const batchSize = 50_000
-
 /** Moves all numbers of a group, except those that were withdrawn individually. @returns how many */
 export const moveGroup = async (tx: Tx, group: string, to: 'free' | 'withdrawn'): Promise<number> => {
   let moved = 0
   let free = 0
   for (const from of movable[to]) {
     for (;;) {
-      const some = await store.moveBatch(tx, group, from, to, batchSize)
+      const some = await store.moveBatch(tx, group, from, to, withdrawalBatchSize)
       moved += some
       if (to === 'free' || from === 'free') free += some
-      if (some < batchSize) break
+      if (some < withdrawalBatchSize) break
     }
   }
   await adjustFreeCounts(tx, new Map([[group, to === 'free' ? free : -free]]))

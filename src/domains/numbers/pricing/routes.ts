@@ -1,18 +1,19 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { Audit } from '../../../platform/http/audit-entry.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
-import { invalid, unprocessable } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { batchesOf } from '../../../platform/lib/batches.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
 import { findDuplicates } from '../../../platform/lib/duplicates.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { Services } from '../../../services.ts'
+import { maxAuditedPrices, maxListedFaults, priceBatchSize } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { parsePrices, timeOf } from './price-file.ts'
 import * as store from './store.ts'
 
-const maxListedFaults = 20
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
 
 const linesOf = async (csv: string) => {
@@ -20,22 +21,19 @@ const linesOf = async (csv: string) => {
     return await parsePrices(csv)
   } catch (error) {
     if (!(error instanceof UnreadableCsv)) throw error
-    return unprocessable(`Nothing was imported: line ${error.line}: ${error.message}`, 'invalid_csv')
+    throw httpRefusals.linesRejected(`line ${error.line}: ${error.message}`)
   }
 }
 
-/** Prices per statement: 40,000 values, which the driver writes in one turn of the event loop. */
-const batchSize = 5_000
-
 const rejectFaults = (faults: string[]) => {
   const rest = faults.length > maxListedFaults ? `; and ${faults.length - maxListedFaults} more` : ''
-  unprocessable(`Nothing was imported: ${faults.slice(0, maxListedFaults).join('; ')}${rest}`, 'invalid_csv')
+  throw httpRefusals.linesRejected(faults.slice(0, maxListedFaults).join('; ') + rest)
 }
 
 /** Returns the faults of the prices' countries and groups, by index in the list. */
 const unknownTargets = async (tx: Tx, prices: readonly store.NewPrice[]) => {
   const wrong: { place: number; field: string; error: string }[] = []
-  for (const { from, items } of batchesOf(prices, batchSize))
+  for (const { from, items } of batchesOf(prices, priceBatchSize))
     for (const { place, what } of await store.unknownTargets(tx, items)) {
       const { iso: country, type, group } = items[place] ?? { iso: '', type: '', group: '' }
       wrong.push(
@@ -55,12 +53,9 @@ const unknownTargets = async (tx: Tx, prices: readonly store.NewPrice[]) => {
 const describeScope = ({ iso, type, prefix, group, effectiveAt }: store.NewPrice) =>
   `the price of ${iso} ${type} ${group || prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
 
-/** Prices that an audit row lists. The others are only counted. */
-const maxAudited = 100
-
 /** Sets prices and records the previous ones. */
 const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
-  const some = prices.slice(0, maxAudited)
+  const some = prices.slice(0, maxAuditedPrices)
   const fieldOf = ({ iso, type, prefix, group, effectiveAt }: store.NewPrice) =>
     `${iso} ${type} ${group || prefix || 'all'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
   const shown = ({ setup, monthly, ppm }: store.PriceAmounts) =>
@@ -73,7 +68,7 @@ const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Pro
   )
   const after = Object.fromEntries(some.map((one) => [fieldOf(one), shown(one)]))
   let count = 0
-  for (const { items } of batchesOf(prices, batchSize)) count += await store.set(tx, items)
+  for (const { items } of batchesOf(prices, priceBatchSize)) count += await store.set(tx, items)
   await audit(tx, { before, after: { ...after, count } })
   return count
 }
@@ -98,7 +93,7 @@ export const pricingRoutes = ({ db }: Services) => [
   route(c.setNumberPrices, async ({ body, tx, audit }) => {
     const prices = body.prices.map((given, i) => {
       const { prefix = '', group_id: group = '', setup_price = '0', price_per_minute = '0' } = given
-      if (prefix !== '' && group !== '') invalid(`prices.${i}: prefix and group_id exclude each other`)
+      if (prefix !== '' && group !== '') throw refusals.prefixAndGroup(i)
       return {
         iso: given.country.toUpperCase(),
         type: given.type,
@@ -111,15 +106,15 @@ export const pricingRoutes = ({ db }: Services) => [
       }
     })
     const [twice] = findDuplicates(prices, describeScope, (place) => `prices.${place}`)
-    if (twice !== undefined) invalid(twice)
+    if (twice !== undefined) throw refusals.duplicatePrice(twice)
     const [wrong] = await unknownTargets(tx, prices)
-    if (wrong) invalid(`prices.${wrong.place}.${wrong.field}: ${wrong.error}`)
+    if (wrong) throw refusals.badPrice(wrong.place, wrong.field, wrong.error)
     return ok({ count: await set(tx, audit, prices) })
   }),
 
   route(c.importNumberPrices, async ({ body, tx, audit }) => {
     const { prices, lines, faults } = await linesOf(body)
-    if (lines.length === 0) unprocessable('The CSV has no lines below its header', 'invalid_csv')
+    if (lines.length === 0) throw refusals.emptyCsv()
     if (faults.length > 0) rejectFaults(faults)
     const twice = findDuplicates(prices, describeScope, (place) => `line ${lines[place]}`)
     if (twice.length > 0) rejectFaults(twice)

@@ -1,12 +1,12 @@
 import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
-import { conflict } from '../../../platform/http/problem.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { lockDocuments } from '../../documents/ops.ts'
 import { causeOf, changePriorStatus, reinstate, suspend } from '../lifecycle/suspension.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
+import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { type SubmittedAnswer, unansweredOf, type ValidAnswer, validateAnswers } from './requirements.ts'
 import * as registrations from './store.ts'
@@ -113,9 +113,6 @@ export const registrationOf = async (sql: Sql, account: string, id: string): Pro
   return { number, row, asked, missing: unansweredOf(asked, answers), answers }
 }
 
-const isApproved = (number: virtualNumbers.NumberRow) =>
-  conflict(`${number.number} is registered already`, 'already_registered')
-
 /**
  * Stores answers for an account's number; a refused registration awaits a decision again.
  * @throws the 400, 404 or 409 Problem
@@ -129,8 +126,8 @@ export const submit = async (
 ): Promise<void> => {
   const number = await virtualNumbers.lock(tx, account, id)
   const row = number && (await registrations.find(tx, account, id))
-  if (!row) return conflict('The number has no requirements', 'nothing_required')
-  if (row.state === 'approved') isApproved(number)
+  if (!row) throw refusals.noRequirements()
+  if (row.state === 'approved') throw refusals.alreadyRegistered(number.number)
   await saveAnswers(
     tx,
     row,
@@ -143,8 +140,8 @@ export const submit = async (
 const lockDecision = async (tx: Tx, account: string, id: string) => {
   const number = await virtualNumbers.lock(tx, account, id)
   const row = number && (await registrations.find(tx, account, id))
-  if (!row) return conflict('The number was released', 'number_released')
-  if (row.state === 'approved') isApproved(number)
+  if (!row) throw refusals.numberReleased()
+  if (row.state === 'approved') throw refusals.alreadyRegistered(number.number)
   return { number, row }
 }
 
@@ -167,7 +164,7 @@ export const approve = async (tx: Tx, { changes }: Deps, account: string, id: st
  * Refuses the answers: the deadline starts again, or the number is suspended at once.
  * @throws the 409 Problem
  */
-export const refuse = async (
+export const refuseRegistration = async (
   tx: Tx,
   { changes, config }: Deps,
   account: string,

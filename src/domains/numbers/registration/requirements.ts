@@ -1,7 +1,9 @@
 import type { Sql } from '../../../platform/db/sql.ts'
-import { invalid, notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import { lockDocuments } from '../../documents/ops.ts'
+import { refusals as documentRefusals } from '../../documents/refusals.ts'
+import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 
 type RequirementRow = store.RequirementRow
@@ -25,27 +27,23 @@ export const validateAnswers = async (
   given: readonly SubmittedAnswer[],
 ): Promise<ValidAnswer[]> => {
   const printed = given.flatMap(({ document_uuid: one }) => one ?? [])
-  const ids = printed.map((one) => parse('DOC', one) ?? notFound(`There is no document ${one}`))
+  const ids = printed.map((one) => parse('DOC', one) ?? refuse(documentRefusals.unknownDocument(one)))
   const documents = new Map((await lockDocuments(sql, account, ids)).map((row) => [row.id, row]))
   const seen = new Set<number>()
   return given.map(({ requirement_id: id, document_uuid, value }, i) => {
     const field = `requirements.${i}`
-    const requirement =
-      asked.find((one) => one.id === id) ??
-      invalid(`${field}.requirement_id ${id} is not a requirement here: see GET /open/numbers/requirements`)
-    if (seen.has(id)) invalid(`${field}.requirement_id ${id} appears twice`)
+    const requirement = asked.find((one) => one.id === id) ?? refuse(refusals.unknownRequirement(field, id))
+    if (seen.has(id)) throw refusals.repeatedRequirement(field, id)
     seen.add(id)
     if (requirement.documents.length === 0) {
-      if (document_uuid !== undefined)
-        invalid(`${field}.document_uuid is not accepted here: give value, the answer in words`)
-      return { requirement: id, document: null, value: value ?? invalid(`${field}.value is required`) }
+      if (document_uuid !== undefined) throw refusals.documentNotAccepted(field)
+      return { requirement: id, document: null, value: value ?? refuse(refusals.valueRequired(field)) }
     }
-    if (value !== undefined) invalid(`${field}.value is not accepted here: give document_uuid, an uploaded document`)
-    if (document_uuid === undefined) return invalid(`${field}.document_uuid is required`)
+    if (value !== undefined) throw refusals.valueNotAccepted(field)
+    if (document_uuid === undefined) throw refusals.documentRequired(field)
     const document =
-      documents.get(parse('DOC', document_uuid) ?? '') ?? notFound(`There is no document ${document_uuid}`)
-    if (document.kind !== requirement.kind)
-      invalid(`${field}.document_uuid is of the kind ${document.kind}, and must be of the kind ${requirement.kind}`)
+      documents.get(parse('DOC', document_uuid) ?? '') ?? refuse(documentRefusals.unknownDocument(document_uuid))
+    if (document.kind !== requirement.kind) throw refusals.wrongDocumentKind(field, document.kind, requirement.kind)
     return { requirement: id, document: document.id, value: null }
   })
 }

@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { countDownload, limiterKeyOf } from '../../../platform/http/request-limiters.ts'
 import { pageOf } from '../../../platform/http/schema.ts'
 import { iso } from '../../../platform/lib/clock.ts'
@@ -9,8 +9,9 @@ import type { Seal } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
 import { fileHeaders, findDocument, readFile } from '../../documents/ops.ts'
 import { groupOf, offeredTo } from '../ops.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
-import { approve, hasDocument, type Registration, refuse, registrationOf, submit } from './registration.ts'
+import { approve, hasDocument, type Registration, refuseRegistration, registrationOf, submit } from './registration.ts'
 import { presentRequirement, requirementsOf, unansweredOf, validateAnswers } from './requirements.ts'
 import * as registrations from './store.ts'
 
@@ -49,13 +50,11 @@ const presentListedRegistration = (row: registrations.ListedRegistration) => ({
 
 export const registrationRoutes = (parts: Services) => {
   const { db, seal } = parts
-  const unknownNumber = (printed: string) => notFound(`There is no virtual number ${printed}`)
-  const unknownRegistration = (printed: string) => notFound(`There is no registration of a number ${printed}`)
 
   /** Returns the id and the account of a number that an operator names. */
   const findNamed = async (sql: Sql, printed: string) => {
-    const id = parse('DID', printed) ?? unknownRegistration(printed)
-    const owner = (await registrations.accountOfNumber(sql, id)) ?? unknownRegistration(printed)
+    const id = parse('DID', printed) ?? refuse(refusals.unknownRegistration(printed))
+    const owner = (await registrations.accountOfNumber(sql, id)) ?? refuse(refusals.unknownRegistration(printed))
     return { id, account: owner.account_id }
   }
 
@@ -75,19 +74,25 @@ export const registrationRoutes = (parts: Services) => {
 
     route(c.getRegistration, async ({ account, params }) => {
       const printed = params.virtual_number_uuid
-      const id = parse('DID', printed) ?? unknownNumber(printed)
+      const id = parse('DID', printed) ?? refuse(refusals.unknownVirtualNumber(printed))
       return ok({
-        data: presentRegistration(seal, (await registrationOf(db, account.id, id)) ?? unknownNumber(printed)),
+        data: presentRegistration(
+          seal,
+          (await registrationOf(db, account.id, id)) ?? refuse(refusals.unknownVirtualNumber(printed)),
+        ),
       })
     }),
 
     route(c.giveRequirements, async ({ account, params, body, tx }) => {
       const printed = params.virtual_number_uuid
-      const id = parse('DID', printed) ?? unknownNumber(printed)
-      const number = (await registrationOf(tx, account.id, id)) ?? unknownNumber(printed)
+      const id = parse('DID', printed) ?? refuse(refusals.unknownVirtualNumber(printed))
+      const number = (await registrationOf(tx, account.id, id)) ?? refuse(refusals.unknownVirtualNumber(printed))
       await submit(tx, parts, account.id, number.number.id, body.requirements)
       return ok({
-        data: presentRegistration(seal, (await registrationOf(tx, account.id, id)) ?? unknownNumber(printed)),
+        data: presentRegistration(
+          seal,
+          (await registrationOf(tx, account.id, id)) ?? refuse(refusals.unknownVirtualNumber(printed)),
+        ),
       })
     }),
 
@@ -104,17 +109,17 @@ export const registrationRoutes = (parts: Services) => {
 
     route(c.showRegistration, async ({ params }) => {
       const { account, id } = await findNamed(db, params.virtual_number_uuid)
-      const found = (await registrationOf(db, account, id)) ?? unknownRegistration(params.virtual_number_uuid)
+      const found =
+        (await registrationOf(db, account, id)) ?? refuse(refusals.unknownRegistration(params.virtual_number_uuid))
       return ok({ registration: { ...presentRegistration(seal, found), account_uuid: print('ACC', account) } })
     }),
 
     routeWithoutTransaction(c.readRegistrationDocument, async ({ params, request, reply }) => {
       const { account, id } = await findNamed(db, params.virtual_number_uuid)
       const printed = params.document_uuid
-      const unknown = () => notFound(`There is no document ${printed} of this number`)
-      const document = parse('DOC', printed) ?? unknown()
-      if (!(await hasDocument(db, account, id, document))) unknown()
-      const found = (await findDocument(db, account, document)) ?? unknown()
+      const document = parse('DOC', printed) ?? refuse(refusals.documentNotOfNumber(printed))
+      if (!(await hasDocument(db, account, id, document))) throw refusals.documentNotOfNumber(printed)
+      const found = (await findDocument(db, account, document)) ?? refuse(refusals.documentNotOfNumber(printed))
       countDownload(parts.limiters, limiterKeyOf(request), reply)
       reply.headers(fileHeaders(found))
       return readFile(db, seal, found)
@@ -131,7 +136,7 @@ export const registrationRoutes = (parts: Services) => {
     route(c.refuseRegistration, async ({ params, body, tx, audit }) => {
       const { account, id } = await findNamed(tx, params.virtual_number_uuid)
       const before = await audited(tx, account, id)
-      await refuse(tx, parts, account, id, body.reason, body.suspend ?? false)
+      await refuseRegistration(tx, parts, account, id, body.reason, body.suspend ?? false)
       await audit(tx, { account, before, after: await audited(tx, account, id) })
       return ok({})
     }),

@@ -1,14 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import { Problem } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { refusals } from '../refusals.ts'
 import { promoteOrder } from './supplier-order-job.ts'
 
 const formMediaType = 'application/x-www-form-urlencoded'
 const path = '/callbacks/didww/:connection'
-
-/** The answer is the same for an unknown connection, so that it does not reveal which ones exist. */
-const refused = () => new Problem('unauthorized', 'The signature is not the supplier’s', 'wrong_signature')
 
 /**
  * Receives suppliers' callbacks about completed orders. They are not part of the customer interface and have no
@@ -26,7 +23,8 @@ export const installSupplierCallbacks = async (app: FastifyInstance, parts: Serv
       // The address given to the supplier, whatever proxies have made of it.
       const url = `${parts.publicUrl()}/callbacks/didww/${params.connection}`
       const signature = headers['x-didww-signature']
-      if (!found?.supplier.isGenuine(url, parameters, typeof signature === 'string' ? signature : '')) throw refused()
+      if (!found?.supplier.isGenuine(url, parameters, typeof signature === 'string' ? signature : ''))
+        throw refusals.wrongSignature()
       const order = parameters.get('type') === 'orders' ? parameters.get('id') : undefined
       if (order !== undefined) await promoteOrder(parts, found.id, order)
       return { success: true }

@@ -1,21 +1,6 @@
-import { Problem } from '../../../platform/http/problem.ts'
 import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
-
-/**
- * Concurrent supplier requests per account and in total, with their queues. The totals match the load that suppliers
- * accept.
- */
-const limits = { perKey: 2, total: 64, queue: { perKey: 20, total: 1_280 } }
-/** Requests with an Idempotency-Key: each occupies one of few database connections (http/request-limiters.ts). */
-const keyedLimits = { perKey: 2, total: 4 }
-
-const busy = () =>
-  new Problem(
-    'unavailable',
-    'The supplier of this number has too many pending requests: nothing was charged, try again in a second',
-    'supplier_busy',
-    { 'retry-after': '1' },
-  )
+import { keyedSupplierRequestLimits, supplierRequestLimits } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 
 /**
  * Runs the work when the account has capacity.
@@ -34,11 +19,11 @@ export type SupplierLimiter = <T>(
  * @param longestMs time after which a request is rejected, whatever the supplier does
  */
 export const makeSupplierLimiter = (longestMs = 12_000): SupplierLimiter => {
-  const requests = makeFairLimiter({ ...limits, full: busy })
-  const keyed = makeFairLimiter(keyedLimits)
+  const requests = makeFairLimiter({ ...supplierRequestLimits, full: refusals.supplierBusy })
+  const keyed = makeFairLimiter(keyedSupplierRequestLimits)
 
   return async ({ account, isKeyed }, work, onLateResult) => {
-    if (isKeyed && !keyed.tryAcquire(account)) throw busy()
+    if (isKeyed && !keyed.tryAcquire(account)) throw refusals.supplierBusy()
     const control = new AbortController()
     const inTurn = () =>
       requests.run(
@@ -52,7 +37,7 @@ export const makeSupplierLimiter = (longestMs = 12_000): SupplierLimiter => {
       )
     const end = Promise.withResolvers<never>()
     const timer = setTimeout(() => {
-      const reason = busy()
+      const reason = refusals.supplierBusy()
       control.abort(reason)
       end.reject(reason)
     }, longestMs)

@@ -5,14 +5,9 @@ import { print } from '../../../platform/lib/id.ts'
 import type { NumberSupplier, ServiceResult, SupplierDelivery } from '../../../ports/supplier.ts'
 import type { Services } from '../../../services.ts'
 import { hasConnection } from '../../connections/ops.ts'
+import { resendAfterSeconds } from '../limits.ts'
 import * as orders from './supplier-order-store.ts'
 import { deliverOrder, failOrder, orderKind } from './supplier-orders.ts'
-
-/**
- * Seconds after which an order that was sent without an answer is sent again. By then the first one has surely arrived
- * or been lost: connection time, longest answer time and the supplier's processing together are far below this.
- */
-const resendAfterSeconds = 60
 
 type OrderPayload = { account: string; id: string }
 type OrderOutcome = { delivery: SupplierDelivery } | { refused: string } | null

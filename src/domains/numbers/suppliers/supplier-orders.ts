@@ -2,7 +2,7 @@ import { formatNumber } from '@trunkline/phone/phone.ts'
 import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
-import { notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../../platform/lib/money.ts'
@@ -15,6 +15,7 @@ import { assignToAccount, completeProvisioning, releaseFromAccount } from '../li
 import { changePriorStatus, disableChannel } from '../lifecycle/suspension.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
 import * as inventory from '../purchase/inventory-store.ts'
+import { refusals } from '../refusals.ts'
 import { registerWithAnswers, stateOf } from '../registration/registration.ts'
 import type { AnswerRow } from '../registration/store.ts'
 import * as store from '../store.ts'
@@ -76,7 +77,7 @@ export const placeOrder = async (
   },
 ): Promise<PlacedOrder> => {
   await assertOpen(tx, account)
-  const from = (await offers.supplierGroup(tx, group.id)) ?? notFound(`There is no number group ${group.id}`)
+  const from = (await offers.supplierGroup(tx, group.id)) ?? refuse(refusals.unknownGroup(group.id))
   const amount = purchasePriceOf(group)
   const { number, item, name, by, request = null, answers = [] } = details
   const reference = number ?? group.id

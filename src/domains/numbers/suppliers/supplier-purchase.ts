@@ -1,15 +1,17 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { Audit } from '../../../platform/http/audit-entry.ts'
-import { keyReused } from '../../../platform/http/idempotency.ts'
-import { conflict, unavailable } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { NumberSupplier, SupplierNumber } from '../../../ports/supplier.ts'
 import type { Services } from '../../../services.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
+import { deliveryWaitLimits, deliveryWaitMs, maxHoldTries, maxSupplierHolds } from '../limits.ts'
 import { groupOf, type PurchaseRequest } from '../ops.ts'
 import * as inventory from '../purchase/inventory-store.ts'
+import { refusals } from '../refusals.ts'
 import type { AnswerRow } from '../registration/store.ts'
 import { makeSupplierLimiter } from './supplier-limiter.ts'
 import * as offers from './supplier-offer-store.ts'
@@ -26,23 +28,8 @@ export type HeldNumber = {
   readonly reservation: { readonly id: string; readonly until: number } | null
 }
 
-/** Numbers tried per reservation: concurrent reservations may take the same number first. */
-const maxTries = 3
-
-/**
- * Milliseconds that a purchase waits for its delivery, and how many purchases wait at a time, per account and in total.
- * Each occupies a database connection while its request has an Idempotency-Key.
- */
-const waitMs = 8_000
-const waitLimits = { perKey: 2, total: 4 }
-
 const unavailableProblem = (number: string | null, group: string) =>
-  number === null
-    ? conflict(`The group ${group} has no free number`, 'group_sold_out')
-    : conflict(`${number} is not available`, 'number_unavailable')
-
-/** Numbers that an account may hold at suppliers: their limits apply to all accounts together. */
-const maxHeld = 5
+  number === null ? refuse(refusals.supplierGroupSoldOut(group)) : refuse(refusals.numberUnavailable(number))
 
 /** The requesting account, and whether the request has an Idempotency-Key. */
 type Requester = { readonly account: string; readonly isKeyed: boolean }
@@ -68,10 +55,7 @@ export const makeSupplierPurchase = ({
   /** The customer gets no details; the log has them. */
   const rejectUnanswered = (connection: string, reason: string) => {
     log.warn({ connection, reason }, 'numbers: supplier request failed')
-    return unavailable(
-      'The supplier of this number does not answer: nothing was charged, try again',
-      'supplier_unavailable',
-    )
+    throw refusals.supplierUnavailable()
   }
 
   /** Holds one number at its supplier. Null when the number is gone. */
@@ -108,7 +92,7 @@ export const makeSupplierPurchase = ({
     if (asked.outcome !== 'done') return rejectUnanswered(group.connection_id, asked.reason)
     const fitting = number === null ? asked.value : asked.value.filter((one) => one.number === number)
     const start = Math.floor(Math.random() * fitting.length)
-    for (const one of [...fitting.slice(start), ...fitting.slice(0, start)].slice(0, maxTries)) {
+    for (const one of [...fitting.slice(start), ...fitting.slice(0, start)].slice(0, maxHoldTries)) {
       const held = await holdOne(supplier, group, one)
       if (held) return held
     }
@@ -158,7 +142,7 @@ export const makeSupplierPurchase = ({
   }
 
   const waiting = new Set<() => void>()
-  const waitLimiter = makeFairLimiter(waitLimits)
+  const waitLimiter = makeFairLimiter(deliveryWaitLimits)
   changes.on('numbers', () => {
     for (const look of waiting) look()
   })
@@ -217,7 +201,8 @@ export const makeSupplierPurchase = ({
     },
 
     /** Returns true while the account may hold another number at a supplier. */
-    mayHold: async (account: string): Promise<boolean> => (await inventory.countSupplierHolds(db, account)) < maxHeld,
+    mayHold: async (account: string): Promise<boolean> =>
+      (await inventory.countSupplierHolds(db, account)) < maxSupplierHolds,
 
     /**
      * Buys any number of a supplier's group: commits the order and waits a limited time for its end. A request that is
@@ -232,7 +217,7 @@ export const makeSupplierPurchase = ({
       { name, by, request, answers, audit }: AnyNumberPurchase,
     ) => {
       const before = request && (await orders.findByRequest(db, account, request.key))
-      if (before && request && !before.request_digest?.equals(request.digest)) keyReused()
+      if (before && request && !before.request_digest?.equals(request.digest)) throw httpRefusals.idempotencyKeyReused()
       const placed =
         before ??
         (await db.begin(async (tx) => {
@@ -243,22 +228,16 @@ export const makeSupplierPurchase = ({
           await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })
           return order
         }))
-      const row = await waitForEnd(account, placed.id, waitMs)
+      const row = await waitForEnd(account, placed.id, deliveryWaitMs)
       if (row?.state === 'failed') {
         log.warn(
           { connection: from.connection_id, order: row.id, reason: row.reason },
           'numbers: a supplier refused an order',
         )
-        return conflict('The supplier did not deliver a number; nothing was charged', 'not_delivered')
+        throw refusals.notDelivered()
       }
       const made = row?.virtual_number_id && (await virtualNumbers.find(db, account, row.virtual_number_id))
-      return (
-        made ||
-        conflict(
-          'The number is ordered but not delivered yet. It will appear among the virtual numbers, and is charged on delivery',
-          'order_pending',
-        )
-      )
+      return made || refuse(refusals.orderPending())
     },
 
     /**

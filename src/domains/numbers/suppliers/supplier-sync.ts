@@ -6,15 +6,13 @@ import { fold } from '../../../platform/lib/fold.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { ServiceResult, SupplierGroup } from '../../../ports/supplier.ts'
 import type { Services } from '../../../services.ts'
+import { maxCataloguePages } from '../limits.ts'
 import { requestSync } from '../ops.ts'
 import * as offers from './supplier-offer-store.ts'
 import type { ConnectedSupplier } from './supplier-registry.ts'
 
 type SyncPayload = { connection: string }
 type GroupPage = { groups: readonly SupplierGroup[]; next: number | null }
-
-/** Most pages read of a catalogue: 200,000 groups. */
-const maxPages = 2_000
 
 const countryNames = new Intl.DisplayNames('en', { type: 'region' })
 
@@ -89,7 +87,7 @@ const syncCatalogue = async (
   const { now } = await db.one<{ now: Date }>`select app_now() as now`
   let page: number | null = 1
   for (let pages = 0; page !== null; pages++) {
-    if (pages >= maxPages) return `the catalogue has more than ${maxPages} pages`
+    if (pages >= maxCataloguePages) return `the catalogue has more than ${maxCataloguePages} pages`
     signal.throwIfAborted()
     const asked: ServiceResult<GroupPage> = await found.supplier.groups(page)
     if (asked.outcome !== 'done') return asked.reason

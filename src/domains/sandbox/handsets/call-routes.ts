@@ -1,8 +1,8 @@
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { notFound } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import type { Services } from '../../../services.ts'
 import * as c from '../contract.ts'
+import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { presentCalls } from './call-presenter.ts'
 
@@ -11,12 +11,12 @@ export const callSandboxRoutes = ({ db, simulator }: Services) => {
   const demandOwn = async (account: string, number: string, call: string): Promise<void> => {
     const { calls } = await simulator.handset(number)
     const own = await presentCalls(db, account, calls)
-    if (!own.some(({ call_id }) => call_id === call)) notFound('The handset has no such call')
+    if (!own.some(({ call_id }) => call_id === call)) throw refusals.unknownCall()
   }
   return [
     routeWithoutTransaction(c.callFromHandset, async ({ account, params, body }) => {
       const to = phoneNumber(body.to)
-      if (!(await store.holdsNumber(db, account.id, to))) notFound(`${to} is not a number of the account`)
+      if (!(await store.holdsNumber(db, account.id, to))) throw refusals.unknownNumber(to)
       const { seconds, digits } = body
       return ok({ call_id: await simulator.dial(phoneNumber(params.number), to, { seconds, digits }) })
     }),

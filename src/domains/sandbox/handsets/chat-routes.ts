@@ -1,13 +1,13 @@
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { invalid, notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { channelOf, channelOfNumber, ownerOf } from '../../msgapp/channels/ops.ts'
+import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import * as c from './chat-contract.ts'
 import { importFile } from './file-import.ts'
-import { rejectNonHandset } from './handset.ts'
 
 type Content = {
   readonly to?: string
@@ -18,8 +18,8 @@ type Content = {
 }
 
 const checkContent = ({ to, group_uuid, text, url, pin }: Content): void => {
-  if (to === undefined && group_uuid === undefined) invalid('to or group_uuid is required')
-  if (!text && !url && !pin) invalid('At least one of text, url and pin is required')
+  if (to === undefined && group_uuid === undefined) throw refusals.noRecipient()
+  if (!text && !url && !pin) throw refusals.noContent()
 }
 
 /**
@@ -33,17 +33,17 @@ export const chatSandboxRoutes = ({ db, simulator, outbound }: Services) => {
   /** A handset can never write as a number of the platform. */
   const handsetOf = async (given: string): Promise<string> => {
     const number = phoneNumber(given)
-    return (await ownerOf(db, number)) === null ? number : rejectNonHandset(number)
+    return (await ownerOf(db, number)) === null ? number : refuse(refusals.notAHandset(number))
   }
 
   const groupOf = async (account: string, printed: string): Promise<string> => {
     const id = parse('WAG', printed)
-    return (id && (await store.groupOnNetwork(db, account, id))) || notFound(`There is no group ${printed}`)
+    return (id && (await store.groupOnNetwork(db, account, id))) || refuse(refusals.unknownGroup(printed))
   }
 
   const messageOf = async (account: string, printed: string): Promise<string> => {
     const id = parse('MSG', printed)
-    return (id && (await store.networkIdOf(db, account, id))) || notFound(`There is no message ${printed}`)
+    return (id && (await store.networkIdOf(db, account, id))) || refuse(refusals.unknownMessage(printed))
   }
 
   const contentOf = async ({ text, url, pin }: Content) => {
@@ -61,7 +61,7 @@ export const chatSandboxRoutes = ({ db, simulator, outbound }: Services) => {
           : { group: await groupOf(account.id, group_uuid) }
       const number = await handsetOf(params.number)
       const written = await simulator.chatAction(number, 'msgapp', { ...peer, ...(await contentOf(body)) })
-      return written ? ok({}) : notFound('No number of the platform can receive it')
+      return written ? ok({}) : refuse(refusals.noReceiver())
     }),
 
     routeWithoutTransaction(c.readFromHandset, async ({ account, params, body }) => {
@@ -76,37 +76,37 @@ export const chatSandboxRoutes = ({ db, simulator, outbound }: Services) => {
         to,
         video: body.video,
       })
-      return called ? ok({}) : notFound(`${to} is not on the network`)
+      return called ? ok({}) : refuse(refusals.notOnNetwork(to))
     }),
 
     routeWithoutTransaction(c.editFromHandset, async ({ account, params, body }) => {
       const id = await messageOf(account.id, body.message_uuid)
       const done = await simulator.chatAction(await handsetOf(params.number), 'edit', { id, text: body.text })
-      return done ? ok({}) : notFound('The handset wrote no such message')
+      return done ? ok({}) : refuse(refusals.messageNotWritten())
     }),
 
     routeWithoutTransaction(c.reactFromHandset, async ({ account, params, body }) => {
       const id = await messageOf(account.id, body.message_uuid)
       const done = await simulator.chatAction(await handsetOf(params.number), 'react', { id, emoji: body.emoji })
-      return done ? ok({}) : notFound('The handset has no such message')
+      return done ? ok({}) : refuse(refusals.messageNotReceived())
     }),
 
     routeWithoutTransaction(c.leaveFromHandset, async ({ account, params, body }) => {
       const group = await groupOf(account.id, body.group_uuid)
       const { removed } = body
       const done = await simulator.chatAction(await handsetOf(params.number), 'leave', { group, removed })
-      return done ? ok({}) : notFound('The handset is in no such group')
+      return done ? ok({}) : refuse(refusals.notInGroup())
     }),
 
     routeWithoutTransaction(c.joinFromHandset, async ({ account, params, body }) => {
       const group = await groupOf(account.id, body.group_uuid)
       const done = await simulator.chatAction(await handsetOf(params.number), 'enter', { group })
-      return done ? ok({}) : notFound('The handset is already in the group, or is not on the messaging app')
+      return done ? ok({}) : refuse(refusals.cannotJoin())
     }),
 
     routeWithoutTransaction(c.pairChannel, async ({ account, params }) => {
       const { number } = await channelOf(db, account.id, params.channel_uuid)
-      return (await simulator.chatAction(number, 'pair', {})) ? ok({}) : notFound(`${number} shows no code`)
+      return (await simulator.chatAction(number, 'pair', {})) ? ok({}) : refuse(refusals.noPairingCode(number))
     }),
 
     routeWithoutTransaction(c.writeFromPhone, async ({ account, params, body }) => {
@@ -116,14 +116,14 @@ export const chatSandboxRoutes = ({ db, simulator, outbound }: Services) => {
       const peer =
         group_uuid === undefined ? { to: phoneNumber(to ?? '') } : { group: await groupOf(account.id, group_uuid) }
       const written = await simulator.chatAction(number, 'phone-writes', { ...peer, ...(await contentOf(body)) })
-      return written ? ok({}) : notFound(`${number} cannot reach the recipient`)
+      return written ? ok({}) : refuse(refusals.recipientUnreachable(number))
     }),
 
     routeWithoutTransaction(c.callFromPhone, async ({ account, params, body }) => {
       const { number } = await channelOf(db, account.id, params.channel_uuid)
       const to = phoneNumber(body.to)
       const called = await simulator.chatAction(number, 'phone-calls', { to, video: body.video })
-      return called ? ok({}) : notFound(`${number} cannot reach ${to}`)
+      return called ? ok({}) : refuse(refusals.numberUnreachable(number, to))
     }),
   ]
 }

@@ -1,14 +1,8 @@
-import { invalid } from '../../../platform/http/problem.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
+import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
+import { fileImportTimeoutMs, maxHandsetFileBytes } from '../limits.ts'
 import type { SimulatorClient, SimulatorFile } from '../simulator-client.ts'
-
-/** Maximum bytes of a file that a handset sends; the simulator stores no larger one. */
-const maxBytes = 33_554_432
-
-const timeoutMs = 10_000
-
-const refuse = (why: string): never => invalid(`url ${why}`, 'url_refused')
 
 /**
  * Imports a file at a tenant's URL into the simulator, which fetches no tenant URLs itself. The URL and its redirects
@@ -20,18 +14,20 @@ export const importFile = async (
   simulator: SimulatorClient,
   url: string,
 ): Promise<SimulatorFile> => {
-  const signal = AbortSignal.timeout(timeoutMs)
-  const { status, type, body } = await outbound.get({ url, idleMs: timeoutMs, signal }).catch((error: unknown) => {
-    if (error instanceof OutboundError) return refuse(error.message)
-    throw error
-  })
+  const signal = AbortSignal.timeout(fileImportTimeoutMs)
+  const { status, type, body } = await outbound
+    .get({ url, idleMs: fileImportTimeoutMs, signal })
+    .catch((error: unknown) => {
+      if (error instanceof OutboundError) throw msgappRefusals.urlRefused(error.message)
+      throw error
+    })
   let fault: string | null = status === 200 ? null : `answered ${status}`
   const bounded = async function* (): AsyncGenerator<Buffer> {
     let size = 0
     try {
       for await (const piece of body) {
         size += piece.length
-        if (size > maxBytes) throw new Error(`leads to a file of more than ${maxBytes} bytes`)
+        if (size > maxHandsetFileBytes) throw new Error(`leads to a file of more than ${maxHandsetFileBytes} bytes`)
         yield piece
       }
     } catch (error) {
@@ -40,10 +36,10 @@ export const importFile = async (
     }
   }
   try {
-    if (fault !== null) return refuse(fault)
+    if (fault !== null) throw msgappRefusals.urlRefused(fault)
     return await simulator.storeFile(bounded(), type?.split(';')[0]?.trim() || 'application/octet-stream')
   } catch (error) {
-    if (fault !== null) return refuse(fault)
+    if (fault !== null) throw msgappRefusals.urlRefused(fault)
     throw error
   } finally {
     body.destroy()

@@ -1,11 +1,13 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { Account } from '../../../platform/http/auth.ts'
-import { conflict, unavailable } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import type { Services } from '../../../services.ts'
 import type { Event } from '../../events/ops.ts'
 import type { Channel } from '../../msgapp/channels/ops.ts'
 import { sendText as sendOnMsgapp } from '../../msgapp/messages/ops.ts'
 import { isSimulated, sendMessage } from '../../sms/ops.ts'
+import { triggerPollMs, triggerTimeoutMs } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import type { ChatAction } from '../simulator-client.ts'
 import { byNetworkId } from '../store.ts'
 import * as store from './store.ts'
@@ -57,15 +59,12 @@ export const triggerCall = async (
   return 'handset'
 }
 
-const pollIntervalMs = 100
-const pollTimeoutMs = 10_000
-
 /** Polls until the condition holds. @throws the 503 Problem after 10 s */
 const waitFor = async (what: string, look: () => Promise<boolean>): Promise<void> => {
-  const until = performance.now() + pollTimeoutMs
+  const until = performance.now() + triggerTimeoutMs
   while (!(await look())) {
-    if (performance.now() > until) return unavailable(`The sandbox did not deliver ${what}`, 'sandbox_down')
-    await after(pollIntervalMs)
+    if (performance.now() > until) throw refusals.notDelivered(what)
+    await after(triggerPollMs)
   }
 }
 
@@ -83,11 +82,7 @@ type Action = (about: ChatContext) => Promise<Origin>
 /** Performs a handset action on the sandbox network. @returns the id of the created object */
 const perform = async ({ simulator }: Services, number: string, deed: ChatAction, body: object): Promise<string> => {
   const done = await simulator.chatAction(number, deed, body)
-  return done
-    ? (done.id ?? '')
-    : conflict(
-        `The handset ${number} cannot do this (${deed}): check its settings, made with PUT /sandbox/handsets/${number}`,
-      )
+  return done ? (done.id ?? '') : refuse(refusals.handsetCannot(number, deed))
 }
 
 const writes: Action = async ({ parts, channel, handset }) => {

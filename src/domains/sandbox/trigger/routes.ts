@@ -1,19 +1,17 @@
 import type { Account } from '../../../platform/http/auth.ts'
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { conflict } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { change, create, phoneDetail } from '../../contacts/ops.ts'
 import { type Event, record, requireSubscribable } from '../../events/ops.ts'
 import { findChannel, requireConnected } from '../../msgapp/channels/ops.ts'
 import { channelForEvent, exampleFor, listeningFor } from '../../webhooks/ops.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { type Origin, triggerCall, triggerChat, triggerSms } from './event-triggers.ts'
 import * as store from './store.ts'
 
 type Name = Event['name']
-
-const lacks = (what: string) => conflict(`The account has no ${what}, then trigger again`, 'channel_missing')
 
 export const triggerRoutes = (parts: Services) => {
   const { db, quotas } = parts
@@ -37,17 +35,18 @@ export const triggerRoutes = (parts: Services) => {
     const choice = { only: named, preferred: listening.flatMap(({ match_id }) => match_id ?? []) }
     if (kind === 'sms') {
       const line = await store.findSmsChannel(db, account.id, choice, name === 'sms.message.received')
-      if (!line) return lacks('number for this SMS: buy one with POST /open/numbers/purchase')
+      if (!line) throw refusals.missingChannel('number for this SMS: buy one with POST /open/numbers/purchase')
       return { id: line.id, printed: print('SMS', line.id), by: await triggerSms(parts, account, name, line) }
     }
     if (kind === 'call') {
       const line = await store.findCallNumber(db, account.id, choice)
-      if (!line) return lacks('virtual number: buy one with POST /open/numbers/purchase')
+      if (!line) throw refusals.missingChannel('virtual number: buy one with POST /open/numbers/purchase')
       return { id: line.id, printed: print('DID', line.id), by: await triggerCall(parts, name, line) }
     }
     const id = await store.findChatChannel(db, account.id, choice)
     const channel = id === null ? null : await findChannel(db, account.id, id)
-    if (!channel) return lacks('channel of the messaging app: create one with POST /open/msgapp/channel/create')
+    if (!channel)
+      throw refusals.missingChannel('channel of the messaging app: create one with POST /open/msgapp/channel/create')
     const printed = print('WPN', channel.id)
     if (channel.platform !== 'sandbox' || name === 'msgapp.number.status') return { id: channel.id, printed, by: null }
     requireConnected(channel)
@@ -57,7 +56,7 @@ export const triggerRoutes = (parts: Services) => {
 
   const recordExample = async (account: string, name: Name, channel: string | null): Promise<void> => {
     const { payload, missing } = await exampleFor(db, account, { name, channel, group: null })
-    if (missing !== null) conflict(missing, 'no_example')
+    if (missing !== null) throw refusals.noExample(missing)
     await db.begin((tx) => record(tx, [{ account, name, channel, conversation: null, payload }]))
   }
 

@@ -1,10 +1,12 @@
 import { type Batcher, makeBatcher, OverloadedError } from '../../../platform/db/batcher.ts'
 import { type Db, isUnavailable, type Tx } from '../../../platform/db/sql.ts'
-import { forbidden, insufficient, unavailable } from '../../../platform/http/problem.ts'
+import type { Problem } from '../../../platform/http/problem.ts'
 import { localQueueOf } from '../../../platform/jobs/consume/local-queue.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { decimal } from '../../../platform/lib/money.ts'
+import { refusals as ledgerRefusals } from '../../ledger/refusals.ts'
+import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { submitKind } from '../submit/carriers.ts'
 
@@ -18,10 +20,8 @@ export type MessageAcceptor = {
   queueDepth(): number
 }
 
-const refuse = (refusal: store.Refusal, { contact, number, price }: ValidatedMessage): never =>
-  refusal === 'opted_out'
-    ? forbidden(`${contact} has opted out of messages from ${number} (STOP)`, 'opted_out')
-    : insufficient(`The balance does not cover USD ${decimal(price)}: add credit to the account`)
+const problemOf = (refusal: store.Refusal, { contact, number, price }: ValidatedMessage): Problem =>
+  refusal === 'opted_out' ? refusals.optedOut(contact, number) : ledgerRefusals.insufficientBalance(decimal(price))
 
 /** Assigns the messages of each account in a batch to one transfer. */
 const withTransfers = (messages: readonly ValidatedMessage[]): store.NewMessage[] => {
@@ -102,16 +102,15 @@ export const makeMessageAcceptor = (
       if (tx) {
         const { refused } = await store.accept(tx, withTransfers([message]), honoursOptOut, null)
         const refusal = refused.get(message.id)
-        if (refusal) refuse(refusal, message)
+        if (refusal) throw problemOf(refusal, message)
         tx.afterCommit(accepted)
         return
       }
       const result = await batcher.add(message).catch((error: unknown) => {
-        if (error instanceof OverloadedError)
-          return unavailable('Too many messages are waiting to be accepted. Try again in a second')
+        if (error instanceof OverloadedError) throw refusals.tooManyWaiting()
         throw error
       })
-      if (result !== 'kept') refuse(result, message)
+      if (result !== 'kept') throw problemOf(result, message)
     },
   }
 }

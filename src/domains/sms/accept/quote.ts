@@ -1,8 +1,9 @@
 import type { Shift } from '@trunkline/phone/gsm-national.ts'
 import { isUs } from '@trunkline/phone/phone.ts'
 import { type Segments, segment, shiftFor } from '@trunkline/phone/segments.ts'
-import { unprocessable } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import type { Micros } from '../../../platform/lib/money.ts'
+import { refusals } from '../refusals.ts'
 import type { Decision } from '../route/route-table.ts'
 
 /** Route and price per segment for a destination, determined before a send. */
@@ -21,9 +22,8 @@ export const quoteFor = (
   account: { readonly id: string; readonly a2pUs: boolean },
   to: string,
 ): Quote => {
-  if (!account.a2pUs && isUs(to))
-    unprocessable('to_number is in the US: A2P messaging to US numbers is not supported', 'a2p_us_unsupported')
-  const each = prices.of('sms_out', to) ?? unprocessable(`There is no price for SMS to ${to}`, 'destination_not_priced')
+  if (!account.a2pUs && isUs(to)) throw refusals.usUnsupported()
+  const each = prices.of('sms_out', to) ?? refuse(refusals.destinationNotPriced(to))
   return { decision: routing.decide(to, sandboxAccounts.has(account.id)), pricePerSegment: each }
 }
 

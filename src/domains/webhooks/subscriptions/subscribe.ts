@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
-import { invalid, notFound } from '../../../platform/http/problem.ts'
+import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { parse, uuid } from '../../../platform/lib/id.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
@@ -7,7 +7,9 @@ import { makeSigningSecret } from '../../../platform/lib/webhook-signature.ts'
 import { assertOpen } from '../../accounts/ops.ts'
 import { requireSubscribable } from '../../events/ops.ts'
 import { channelOf, channelOfNumber } from '../../msgapp/channels/ops.ts'
+import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
 import { numberWithChannel } from '../../numbers/ops.ts'
+import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 
 const day = 86_400
@@ -36,10 +38,7 @@ const channelsOf = new Map<Kind, { prefixes: readonly string[]; words: string }>
 export const checkEventChannel = (name: string, kind: Kind, printed: string): void => {
   const able = channelsOf.get(kind)
   if (able && !able.prefixes.includes(printed.slice(0, 3)))
-    invalid(
-      `${name} never happens on ${printed.slice(0, 60)}: channel_uuid must be ${able.words}`,
-      'event_not_of_channel',
-    )
+    throw refusals.eventNotOfChannel(name, printed.slice(0, 60), able.words)
 }
 
 /** Whether events of this name can carry a group. */
@@ -53,16 +52,17 @@ type ResolvedChannel = { kind: store.ChannelKind; id: string; match: string }
  * @throws the 404 Problem
  */
 export const channelBy = async (sql: Sql, account: string, printed: string, kind: Kind): Promise<ResolvedChannel> => {
-  const unknown = () => notFound(`Channel ${printed} does not exist`)
   const isOfAny = kind === 'msgapp' || kind === 'account'
   if (isOfAny && parse('WPN', printed)) {
     const { id } = await channelOf(sql, account, printed)
     return { kind: 'WPN', id, match: id }
   }
   const [did, sms] = [parse('DID', printed), parse('SMS', printed)]
-  if (!did && !sms) return unknown()
-  const numberRow = (await numberWithChannel(sql, account, did ? { did } : { sms: sms ?? '' })) ?? unknown()
-  const match = (kind === 'sms' ? numberRow.sms : numberRow.did) ?? unknown()
+  if (!did && !sms) throw msgappRefusals.unknownChannel(printed)
+  const numberRow =
+    (await numberWithChannel(sql, account, did ? { did } : { sms: sms ?? '' })) ??
+    refuse(msgappRefusals.unknownChannel(printed))
+  const match = (kind === 'sms' ? numberRow.sms : numberRow.did) ?? refuse(msgappRefusals.unknownChannel(printed))
   return did ? { kind: 'DID', id: did, match } : { kind: 'SMS', id: sms ?? '', match }
 }
 
@@ -73,10 +73,9 @@ const channelByNumber = async (sql: Sql, account: string, given: string, kind: K
     return { kind: 'WPN', id, match: id }
   }
   const numberRow = await numberWithChannel(sql, account, { number })
-  const unknown = `${number} is not a number of this account with such events`
-  if (!numberRow) return notFound(unknown)
+  if (!numberRow) throw refusals.numberWithoutEvents(number)
   if (kind !== 'sms') return { kind: 'DID', id: numberRow.did, match: numberRow.did }
-  const id = numberRow.sms ?? notFound(unknown)
+  const id = numberRow.sms ?? refuse(refusals.numberWithoutEvents(number))
   return { kind: 'SMS', id, match: id }
 }
 
@@ -101,7 +100,7 @@ const resolveChannel = async (
   const { channel_uuid, waweb_uuid } = request
   if (channel_uuid !== undefined && waweb_uuid !== undefined && channel_uuid !== waweb_uuid) {
     await channelOf(sql, account, waweb_uuid)
-    invalid('channel_uuid and waweb_uuid name different channels: give only one of them')
+    throw refusals.differentChannels()
   }
   const printed = channel_uuid ?? waweb_uuid
   if (printed !== undefined) {
@@ -110,7 +109,7 @@ const resolveChannel = async (
   }
   if (request.on_number) return channelByNumber(sql, account, request.on_number, kind)
   if (name.includes('call.')) return null
-  return invalid(`channel_uuid or on_number is required: ${name} happens on a channel`)
+  throw refusals.channelRequired(name)
 }
 
 /**
@@ -118,7 +117,7 @@ const resolveChannel = async (
  * @throws the 400 Problem for an address that must not be called
  */
 export const checkAddress = (fault: string | null): void => {
-  if (fault !== null) invalid(`hook_url ${fault}`, 'hook_url_refused')
+  if (fault !== null) throw refusals.hookUrlRefused(fault)
 }
 
 /**
@@ -139,8 +138,7 @@ export const subscribe = async (
   await assertOpen(tx, account)
   const { name, kind } = requireSubscribable(spelt)
   const chosen = await resolveChannel(tx, account, name, kind, request)
-  if (request.to_group_uuid !== undefined && !hasGroups(name))
-    invalid(`to_group_uuid applies to events of messages and groups, not to ${name}: leave it out`)
+  if (request.to_group_uuid !== undefined && !hasGroups(name)) throw refusals.groupNotOfEvent(name)
   checkAddress(fault)
   const isConversation = name === 'msgapp.conversation.new'
   const period = isConversation ? (request.time_period ?? 'all-time') : null

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import { type LaptopFrame, listenPath, type ServerFrame } from '../../tunnel/contract.ts'
+import { maxRefusalBytes, maxSilenceMs } from '../limits.ts'
 import type { DeliveredEvent } from './event-lines.ts'
 
 /** The server, and the header with the account's key. */
@@ -15,10 +16,6 @@ export type ConnectionHandlers = {
   /** @returns the status of the local endpoint, or null */
   event(event: DeliveredEvent): Promise<number | null>
 }
-
-/** The server sends a ping every 15 s. */
-const idleLimitMs = 40_000
-const maxRefusalBytes = 65_536
 
 const addressOf = (base: URL, events: readonly string[], after: string | null): URL => {
   const url = new URL(base.href.replace(/^http/, 'ws').replace(/\/$/, '') + listenPath)
@@ -59,7 +56,7 @@ export const connectToEvents = (
     const queue = makeSerialQueue()
     let reason = ''
 
-    const silence = setTimeout(() => socket.terminate(), idleLimitMs)
+    const silence = setTimeout(() => socket.terminate(), maxSilenceMs)
     const end = (status: number | null, why: string) => {
       clearTimeout(silence)
       stop.removeEventListener('abort', leave)

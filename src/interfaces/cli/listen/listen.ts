@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type KnownOptions, type ParsedArguments, UsageError } from '../input/parse-arguments.ts'
+import { maxRememberedEvents, receiverTimeoutMs } from '../limits.ts'
 import { CallError } from '../transfer/send-request.ts'
 import type { Access, ConnectionEnd } from './event-connection.ts'
 import { type DeliveredEvent, makeEventLines } from './event-lines.ts'
@@ -60,8 +61,6 @@ export type ListenEnvironment = {
   readonly stop: AbortSignal
 }
 
-const responseTimeoutMs = 10_000
-
 /** Posts an event. A redirect counts as a response, as for webhooks. */
 const post = async (
   to: URL,
@@ -69,7 +68,7 @@ const post = async (
   stop: AbortSignal,
 ): Promise<{ status?: number; error?: string }> => {
   try {
-    const signal = AbortSignal.any([stop, AbortSignal.timeout(responseTimeoutMs)])
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(receiverTimeoutMs)])
     const answer = await fetch(to, { method: 'POST', headers, body, redirect: 'manual', signal })
     await answer.body?.cancel()
     return { status: answer.status }
@@ -77,12 +76,9 @@ const post = async (
     if (!(error instanceof Error)) return { error: String(error) }
     const { cause } = error
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
-    return { error: error.name === 'TimeoutError' ? `no answer within ${responseTimeoutMs / 1000} s` : code }
+    return { error: error.name === 'TimeoutError' ? `no answer within ${receiverTimeoutMs / 1000} s` : code }
   }
 }
-
-/** Ids of delivered events: after a reconnection the server sends the last ones again. */
-const maxRemembered = 5_000
 
 /**
  * Seconds before the next attempt: 0.5, 1, 2 … 15. Up to half is random, so that many clients do not reconnect at once.
@@ -108,7 +104,7 @@ export const listenTo = async (access: Access, options: ListenOptions, context: 
     if (delivered.has(event.id)) return null
     delivered.add(event.id)
     for (const oldest of delivered) {
-      if (delivered.size <= maxRemembered) break
+      if (delivered.size <= maxRememberedEvents) break
       delivered.delete(oldest)
     }
     const began = performance.now()

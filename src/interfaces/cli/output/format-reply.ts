@@ -3,6 +3,7 @@ import { properties } from '../../../platform/http/openapi.ts'
 import { closestWord } from '../../../platform/lib/levenshtein.ts'
 import { itemsOf, keywords, kindOf, withoutNull } from '../input/option-field.ts'
 import { UsageError } from '../input/parse-arguments.ts'
+import { defaultColumns, maxCellLength } from '../limits.ts'
 
 type Json = Record<string, unknown>
 
@@ -53,8 +54,6 @@ export const allColumns = (schema: TSchema): string[][] => {
   return [...shown, ...columnsOf(schema, true).filter((path) => !known.has(String(path)))]
 }
 
-const maxCellLength = 40
-
 const truncate = (text: string) => (text.length > maxCellLength ? `${text.slice(0, maxCellLength - 1)}…` : text)
 
 /** Aligns columns to their widest cell. */
@@ -69,9 +68,6 @@ const align = (lines: readonly (readonly string[])[]): string => {
     )
     .join('\n')
 }
-
-/** Default number of columns of a table. */
-const maxColumns = 7
 
 /** @throws UsageError for an unknown column */
 export const chosenColumns = (all: readonly string[][], names: readonly string[]): string[][] =>
@@ -112,7 +108,7 @@ const formatTable = (
     return room < 0
   })
   const fitting = fits === -1 ? columns.length : Math.max(1, fits)
-  const count = chosen ? columns.length : Math.min(maxColumns, fitting)
+  const count = chosen ? columns.length : Math.min(defaultColumns, fitting)
   const shown = columns.slice(0, count)
   const lines = align([...rows.keys(), rows.length].map((i) => shown.map((column) => column[i] ?? '')))
   const hidden = columns.slice(count).map(([name]) => name)

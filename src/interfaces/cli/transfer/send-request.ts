@@ -1,5 +1,6 @@
 import type { Request } from '../input/build-request.ts'
 import { UsageError } from '../input/parse-arguments.ts'
+import { serverTimeoutMs } from '../limits.ts'
 import { type FileSource, upload } from './upload.ts'
 
 type Reply = Record<string, unknown>
@@ -15,13 +16,11 @@ export class CallError extends Error {
   }
 }
 
-const responseTimeoutMs = 60_000
-
 const isObject = (value: unknown): value is Reply => typeof value === 'object' && value !== null
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
-  if (error.name === 'TimeoutError') return `no answer within ${responseTimeoutMs / 1000} s`
+  if (error.name === 'TimeoutError') return `no answer within ${serverTimeoutMs / 1000} s`
   if ('code' in error && typeof error.code === 'string') return error.code
   const { cause } = error
   return cause instanceof Error ? ('code' in cause ? String(cause.code) : cause.message) : error.message
@@ -40,7 +39,7 @@ const exchange = async (
     return { ...answer, bytes: Buffer.from(answer.text) }
   }
   // A redirect is not followed: it would carry the key elsewhere.
-  const signal = AbortSignal.timeout(responseTimeoutMs)
+  const signal = AbortSignal.timeout(serverTimeoutMs)
   const answer = await fetch(address, { method, headers, body, redirect: 'manual', signal })
   const bytes = Buffer.from(await answer.arrayBuffer())
   return { status: answer.status, text: bytes.toString('utf8'), bytes }

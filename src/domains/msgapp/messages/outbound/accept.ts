@@ -1,8 +1,8 @@
 import { type Batcher, makeBatcher, OverloadedError } from '../../../../platform/db/batcher.ts'
 import type { Db, Tx } from '../../../../platform/db/sql.ts'
-import { unavailable } from '../../../../platform/http/problem.ts'
 import { notify } from '../../../../platform/jobs/queue.ts'
 import { jobKindOf } from '../../operations/requests.ts'
+import { refusals } from '../../refusals.ts'
 import * as store from '../store.ts'
 
 /**
@@ -35,7 +35,7 @@ export const makeAccept = (db: Db): AcceptMessage => {
         return
       }
       await batcher.add(message).catch((error: unknown) => {
-        if (error instanceof OverloadedError) return unavailable('Too many messages are waiting: try again in a second')
+        if (error instanceof OverloadedError) throw refusals.tooManyWaiting()
         throw error
       })
     },

@@ -1,0 +1,49 @@
+// Limits of the media engines.
+
+/** Bytes of a captured packet; a longer one means a damaged file. */
+export const maxCapturedBytes = 65_536
+
+/** Milliseconds between queries for the statistics of a call. */
+export const statsPollMs = 1_000
+
+/** Requests that wait for rtpengine. Bounds memory while it does not answer. */
+export const maxPendingRequests = 10_000
+
+/** Unexpected addresses reported per leg, so that a flood cannot fill the call's timeline. */
+export const maxReportedAddresses = 4
+
+/**
+ * Packets that may be lost in a row; the sender preserves such gaps. A larger gap is a source that has restarted
+ * (RFC 3550, A.1): its numbers would repeat, and receivers refuse repetitions.
+ */
+export const maxDropout = 3_000
+
+/** Packets by which one may be late, likewise. */
+export const maxMisorder = 100
+
+/** Addresses per call. A browser tries only a few pairs; more cannot be its own. */
+export const maxPeers = 32
+
+/** Bytes of a DTLS message. A ClientHello with a post-quantum key fills two datagrams; certificates rarely more. */
+export const maxHandshakeBytes = 32_768
+
+/** DTLS messages held before the missing one arrives: a flight has fewer. */
+export const maxMessagesAhead = 8
+
+/** Milliseconds between two starts of the same worker. The first restart is immediate. */
+export const workerRestartMs = 1_000
+
+/** Keys sent by one request: more than a dialled number or a code has. */
+export const maxDigits = 64
+
+/** Legs of a call: the two that speak, and others while targets change. */
+export const maxLegs = 4
+
+/** Milliseconds between reports of a call. */
+export const reportMs = 5_000
+
+/** Milliseconds until a handshake without keys fails: several retransmissions. */
+export const handshakeTimeoutMs = 30_000
+
+/** Bytes of a socket's receive buffer: two seconds of a call while the worker is busy. */
+export const socketBytes = 262_144

@@ -1,0 +1,35 @@
+import { conflict, forbidden, invalid, notFound } from '../../platform/http/problem.ts'
+
+export const refusals = {
+  expiryNotInFuture: () => invalid('expires_at must be in the future'),
+  badAllowedAddress: (address: string) =>
+    invalid(`allowed_addresses: ${address} is neither an address nor a network such as 192.0.2.0/24 or 2001:db8::/32`),
+  keyExceedsYours: (scope: string) =>
+    forbidden(
+      `The key has scope ${scope}, which yours lacks. Revoke it with a key that has all of its scopes`,
+      'exceeds_own_key',
+    ),
+  newKeyExceedsYours: (reason: string) => forbidden(`The new key must not exceed yours. ${reason}`, 'exceeds_own_key'),
+  tooManyKeys: (count: number, limit: number) =>
+    forbidden(`The account has ${count} keys; at most ${limit} are allowed. Revoke an unused one`, 'too_many_keys'),
+  tooManyRecentKeys: (count: number) =>
+    forbidden(`The account has created ${count} keys within 24 hours, which is the limit. Use those`, 'too_many_keys'),
+  holdsOpen: (count: number) =>
+    conflict(
+      `Money is held for ${count} calls or orders that have not ended. Wait for their end (accounts holds lists them)`,
+      'holds_open',
+    ),
+  balanceRemains: (balance: string) =>
+    conflict(
+      `The balance is USD ${balance}: debit or credit it to zero first, or send write_off true`,
+      'balance_remains',
+    ),
+  callsOpen: (account: string, count: number) =>
+    conflict(`${account} has ${count} calls under way: end them first (calls hangup)`, 'calls_open'),
+  accountClosed: (account: string) =>
+    conflict(`The account ${account} is closed, for good: create another one`, 'account_closed'),
+  unknownAccount: (account: string) => notFound(`No account ${account}`),
+  badLowBalance: () => invalid('low_balance must be above 0, or null for never'),
+  unknownKey: (key: string) => notFound(`No key ${key}`),
+  keyInUse: () => conflict('You cannot revoke the key used for this request: use another one', 'key_in_use'),
+}

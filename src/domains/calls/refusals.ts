@@ -1,0 +1,81 @@
+import {
+  conflict,
+  forbidden,
+  notFound,
+  notSupported,
+  retryAfter,
+  tooMany,
+  unavailable,
+  unprocessable,
+} from '../../platform/http/problem.ts'
+
+const attemptLimit = (attemptsPerMinute: number) => `The account may attempt ${attemptsPerMinute} calls per minute`
+const noPrice = (number: string) => `There is no price for calls to ${number}`
+const takesNoCallsNow = 'The number takes no calls'
+const takesNoCalls = (why: string | null) => `This process takes no calls: ${why}`
+
+/** Refusals of HTTP requests. */
+export const refusals = {
+  noVoice: () => unavailable('No process runs calls at this moment: try again later', 'no_voice'),
+  numberOfAccount: (number: string) =>
+    conflict(`${number} is a number of the account: calls to it do not leave the platform`, 'number_of_account'),
+  tooManyAttempts: (attemptsPerMinute: number) =>
+    tooMany(attemptLimit(attemptsPerMinute), 'too_many_attempts', retryAfter(60)),
+  noCallerId: () => conflict('The account has no caller ID for this call: buy a number', 'no_caller_id'),
+  unusableCallerId: (number: string) =>
+    notFound(`${number} is not a usable caller ID of the account. List yours with GET /open/voip/caller-ids`),
+  recordingNotFound: () => notFound('The recording does not exist, or the link has expired', 'recording_not_found'),
+  recordingPending: () =>
+    unavailable('The recording is not available at this moment: try again', 'recording_pending', retryAfter(5)),
+  unknownCall: (call: string) => notFound(`Call ${call} does not exist`),
+  destinationNotPriced: (number: string) => unprocessable(noPrice(number), 'destination_not_priced'),
+  callOnOtherDevices: () => notSupported('A call on the messaging app runs on other devices: only they can end it'),
+  callEnded: () => conflict('The call has ended already', 'call_ended'),
+  unknownTrunk: (name: string) => notFound(`There is no SIP trunk ${name}`),
+  /** The refusal of a call, as HTTP answers it. */
+  ofCall: ({ status, reason, code }: CallRefusal) => {
+    if (code === 'destination_not_priced') return unprocessable(reason, code)
+    return (status === 503 ? unavailable : status === 404 ? notFound : forbidden)(reason, code)
+  },
+  notTakingCalls: (why: string | null) => unavailable(takesNoCalls(why), undefined, retryAfter(2)),
+  noCallsHere: (why: string | null) => unavailable(takesNoCalls(why), 'no_calls_here'),
+}
+
+/** A SIP status with reason, and the reason code stored in the call record. */
+export type CallRefusal = { readonly status: number; readonly reason: string; readonly code: string }
+
+const sip = (status: number, reason: string, code = ''): CallRefusal => ({ status, reason, code })
+
+/** Refusals of calls and registrations, as SIP answers them. */
+export const callRefusals = {
+  closed: () => sip(503, 'The call was closed'),
+  notPersisted: () => sip(503, 'The call could not be persisted'),
+  tooManyAttempts: (attemptsPerMinute: number) => sip(403, attemptLimit(attemptsPerMinute)),
+  attemptOverLimit: (attemptsPerMinute: number, attempt: number) =>
+    sip(403, `${attemptLimit(attemptsPerMinute)}; this is attempt ${attempt}`, 'too_many_attempts'),
+  userNotActive: () => sip(403, 'The user is not active', 'user_inactive'),
+  noCallerId: () => sip(403, 'The account has no caller ID: buy or prove a number', 'caller_id'),
+  unknownCallerId: (number: string) => sip(403, `${number} is not a caller ID of the account`, 'caller_id'),
+  callerIdGone: () => sip(403, 'The call cannot show its caller ID any more', 'caller_id'),
+  insufficientBalance: () => sip(402, 'The balance does not cover a minute of this call', 'balance'),
+  cut: (why: string, code: string) => sip(402, why, code),
+  accountBlocked: () => sip(403, 'The account is blocked', 'suspended'),
+  notPlaced: () => sip(503, 'No process placed the call in time', 'interrupted'),
+  trunkFull: () => sip(503, 'All Channels Are Taken', 'no_channel'),
+  unknownNumber: () => sip(404, 'The number is not in use here', 'unknown_number'),
+  numberSuspended: () => sip(480, takesNoCallsNow, 'number_suspended'),
+  inboundNotCovered: () => sip(480, takesNoCallsNow, 'balance'),
+  badCredentials: () => sip(403, 'The credentials are unknown or have expired'),
+  credentialsRevoked: () => sip(403, 'The credentials were revoked'),
+  newerDevice: () => sip(403, 'A newer device has registered'),
+  wrongGeneration: () => sip(403, 'X-Device-Gen does not match the credentials'),
+  mayNotRegister: () => sip(403, 'The user is not active, or the account is blocked'),
+  unknownUser: (user: string) => sip(404, `The account has no active user ${user}`, 'unknown_user'),
+  emergency: () => sip(403, 'Emergency numbers cannot be called: use a telephone', 'emergency'),
+  notE164: () => sip(404, 'The number must be E.164, such as +447700900123', 'not_e164'),
+  destinationNotPriced: (number: string) => sip(403, noPrice(number), 'destination_not_priced'),
+  noTrunk: (number: string) => sip(503, `No trunk carries calls to ${number}`, 'no_trunk'),
+  tooManyCalls: (limit: number) => sip(403, `The account may have ${limit} concurrent calls`, 'too_many_calls'),
+  spendLimit: (limit: string) => sip(403, `The account may spend USD ${limit} per day on calls`, 'spend_limit'),
+  destinationNotAllowed: (number: string) => sip(403, `The account may not call ${number}`, 'destination_not_allowed'),
+}

@@ -1,0 +1,27 @@
+import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+
+export const refusals = {
+  unknownConnection: (connection: string) => notFound(`No connection ${connection}`),
+  nameTaken: (name: string) => conflict(`There is a connection named ${name} already`),
+  badTlsCa: () =>
+    invalid(
+      'settings.tls_ca must be a certificate in PEM, with its lines -----BEGIN CERTIFICATE----- and END, or several, and nothing else',
+    ),
+  badAllowedAddress: (address: string) =>
+    invalid(`settings.allowed_addresses: ${address} is neither an address nor a network such as 203.0.113.0/28`),
+  requiredToRegister: (setting: string) => invalid(`settings.${setting} is required where settings.register is true`),
+  notChosenByTenants: (kind: string) =>
+    invalid(`shared and account_uuids are for messaging networks: tenants do not choose a connection of kind ${kind}`),
+  channelsLeftOut: (name: string) =>
+    conflict(
+      `${name} carries channels of accounts that account_uuids leaves out: delete those channels first`,
+      'channels_open',
+    ),
+  ordersOpen: (count: number, name: string) =>
+    conflict(
+      `${count} orders at ${name} are still open: wait for them, or disable the connection meanwhile`,
+      'orders_open',
+    ),
+  channelsOpen: (name: string) =>
+    conflict(`${name} carries numbers of the messaging app: delete those channels first`, 'channels_open'),
+}

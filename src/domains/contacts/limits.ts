@@ -1,0 +1,40 @@
+// Limits of contacts, their search and their files.
+
+/** Details of one contact. Address books have far fewer. */
+export const maxDetails = 50
+
+/**
+ * Keys of one contact. A contact with fifty long addresses costs as much as some ordinary ones, with about 60 keys
+ * each.
+ */
+export const maxSearchKeys = 1500
+
+/** Contacts per index lookup: enough to choose a page from. */
+export const maxPerLookup = 200
+
+/** Words of a query that the index finds. Words beyond these affect only the ranking. */
+export const maxIndexedWords = 3
+
+/** Characters of a line of a file. A longer one is damaged, and would be held in memory. */
+export const maxLineLength = 64 * 1024
+
+/** Characters of a line that are searched for parameters. */
+export const maxHeadLength = 2_000
+
+/** Contacts that an import processes at a time. */
+export const importChunkSize = 500
+
+/** Milliseconds between renewals of an import's row. A row not renewed for three intervals is expired. */
+export const importRenewMs = 10_000
+
+/** Bad lines that the text of a refusal names; its fields list more. */
+export const maxNamedFaults = 5
+
+/** Contacts in memory at a time during an export. */
+export const exportChunkSize = 500
+
+/** Rows that one statement clears: well within the database's limit of 30 s. */
+export const clearBatchSize = 50_000
+
+/** Characters of the fields of an imported contact. */
+export const maxFieldLengths = { name: 100, address: 500, picture: 2048 }

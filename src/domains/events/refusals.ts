@@ -1,0 +1,8 @@
+import { invalid } from '../../platform/http/problem.ts'
+
+export const refusals = {
+  misspeltEvent: (name: string, closest: string) =>
+    invalid(`There is no event ${name}; did you mean ${closest}?`, 'unknown_event'),
+  unknownEvent: (name: string, known: string) =>
+    invalid(`There is no event ${name}; there are ${known}`, 'unknown_event'),
+}
