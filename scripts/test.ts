@@ -129,13 +129,26 @@ const printSlowAndSkipped = (outcomes: readonly FileResult[]) => {
 /** Failed files that are retried at most. A busy machine makes a few files fail; more failures have another cause. */
 const maxRetriedFiles = 6
 
+/** Retries of a failed file: a machine may be busy for longer than one. */
+const maxRetries = 2
+
 /** Above this number of files, preparing the databases of platforms in advance saves time. */
 const manyFiles = 20
 
 const failedRuns = (outcomes: readonly FileResult[]) => outcomes.filter(({ passed }) => !passed).map(({ turn }) => turn)
 const namesOf = (turns: readonly FileRun[]) => turns.map(({ name }) => name).join(', ')
 
-/** @returns whether every file passed, at the first or the second run */
+/** Retries failed files one at a time. @returns the files that failed every time */
+const retry = async (failed: readonly FileRun[]): Promise<readonly FileRun[]> => {
+  let still = failed
+  for (let round = 1; round <= maxRetries && still.length > 0; round++) {
+    console.log(`\nRetry ${round} of ${maxRetries}, one file at a time: ${namesOf(still)}`)
+    still = failedRuns(await runAll(ungrouped(still), 1))
+  }
+  return still
+}
+
+/** @returns whether every file passed, at its first run or a retry */
 const runEverything = async (): Promise<boolean> => {
   const began = performance.now()
   const groups = values.long === undefined ? grouped(runs, root) : ungrouped(runs)
@@ -149,9 +162,10 @@ const runEverything = async (): Promise<boolean> => {
   if (failed.length === 0) return true
   console.log(`FAILED: ${namesOf(failed)}`)
   if (failed.length > maxRetriedFiles || runs.length <= maxRetriedFiles || values.long !== undefined) return false
-  console.log('\nRetrying the failed files, one at a time:')
-  const still = failedRuns(await runAll(ungrouped(failed), 1))
-  console.log(still.length > 0 ? `FAILED twice: ${namesOf(still)}` : `FLAKY, passed on retry: ${namesOf(failed)}`)
+  const still = await retry(failed)
+  const flaky = failed.filter((turn) => !still.includes(turn))
+  if (flaky.length > 0) console.log(`FLAKY, passed on retry: ${namesOf(flaky)}`)
+  if (still.length > 0) console.log(`FAILED ${maxRetries + 1} times: ${namesOf(still)}`)
   return still.length === 0
 }
 

@@ -58,7 +58,7 @@ export const startChat = async (key?: Buffer) => {
     /** The number of events that the network has not delivered yet. */
     letters: async (): Promise<number> => (await state()).letters,
     /** Waits until a channel has this status. @returns the status */
-    waitForStatus: (tenant: Tenant, channel: string, status: 'C' | 'D' | 'F', seconds = 20) =>
+    waitForStatus: (tenant: Tenant, channel: string, status: 'C' | 'D' | 'F', seconds = 60) =>
       until(async () => {
         const stand = await statusOf(tenant, channel)
         return stand.connection_status === status && stand

@@ -26,20 +26,22 @@ test('the two servers are the oldest and the newest that are supported', async (
   assert.deepEqual(await db.one`select current_setting('server_version_num')::int / 10000 as major`, { major: 18 })
 })
 
-test('a run that is killed leaves neither server nor folder', async () => {
-  const child = runChild(`
+for (const durable of [true, false])
+  test(`a run that is killed leaves neither server nor folder ${durable ? 'on disk' : 'in memory'}`, async () => {
+    const child = runChild(`
     import { startServer } from ${JSON.stringify(import.meta.resolve('./servers.ts'))}
-    const { url } = await startServer()
+    const { url } = await startServer({ durable: ${durable} })
     console.log(url)
     setInterval(() => {}, 1000)`)
-  const data = new URL(await child.readLine()).searchParams.get('host') ?? ''
-  const home = dirname(dirname(dirname(data)))
-  assert.match(home, /trunkline-test-\w+$/)
-  assert.ok(existsSync(data))
-  await child.kill('SIGKILL')
-  const end = Date.now() + 60_000
-  while (existsSync(home)) {
-    assert.ok(Date.now() < end, `${home} is still there`)
-    await pause(10)
-  }
-})
+    const data = new URL(await child.readLine()).searchParams.get('host') ?? ''
+    const home = dirname(dirname(dirname(data)))
+    assert.match(home, /trunkline-test-\w+$/)
+    if (durable) assert.ok(!home.startsWith('/dev/shm/'), home)
+    assert.ok(existsSync(data))
+    await child.kill('SIGKILL')
+    const end = Date.now() + 60_000
+    while (existsSync(home)) {
+      assert.ok(Date.now() < end, `${home} is still there`)
+      await pause(10)
+    }
+  })

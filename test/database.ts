@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { after, describe } from 'node:test'
 import { connect, type Db } from '../src/platform/db/sql.ts'
+import { atEnd, runEndings } from './endings.ts'
 import { needs } from './needs.ts'
 import { oldest, type Server, startServer, variables } from './servers.ts'
 
 /** A database that only its test uses, with the schema and no rows. */
 export type TestDatabase = Db & { readonly url: string }
+
+after(runEndings)
 
 const started = new Map<string, Promise<Server>>()
 
@@ -17,15 +20,13 @@ const serverUrl = async (variable: string, binaries?: string): Promise<string> =
   if (known) return (await known).url
   const server = startServer({ durable: false, ...(binaries ? { binaries } : {}) })
   started.set(variable, server)
+  // Registered first, so that the server stops after its databases were dropped.
+  atEnd(async () => {
+    started.delete(variable)
+    await server.then(({ stop }) => stop()).catch(() => {})
+  })
   return (await server).url
 }
-
-/** Databases are dropped before their server stops, whatever the order in which the hooks were registered. */
-const open = new Set<() => Promise<void>>()
-after(async () => {
-  await Promise.all([...open].map((close) => close()))
-  await Promise.all([...started.values()].map((server) => server.then(({ stop }) => stop()).catch(() => {})))
-})
 
 const withDatabase = (url: string, database: string) => {
   const changed = new URL(url)
@@ -53,7 +54,7 @@ const clone = async (template: string): Promise<TestDatabase> => {
     ended ??= db.end()
     return ended
   }
-  open.add(async () => {
+  atEnd(async () => {
     await end()
     await administer(`drop database if exists ${name} with (force)`)
   })

@@ -68,7 +68,9 @@ const ask = async (scene: Scene, pool: Pool, contract: Contract, input: Input) =
   const { url, sent, change } = prepared(contract, input, pool)
   if (contract.auth === 'voice') change.key = (await recipes[contract.id]?.ok(scene))?.bearer ?? null
   const began = performance.now()
-  const { value: answer, ms } = await measureHold(() => sendTo(scene.world, contract, scene.tenant, url, change))
+  const request = () => sendTo(scene.world, contract, scene.tenant, url, change)
+  // The measurement polls the event loop, which takes a sixth of the processor time of the short form.
+  const { value: answer, ms } = long ? await measureHold(request) : { value: await request(), ms: 0 }
   const took = performance.now() - began
   if (!contract.waits) slowestMs = Math.max(slowestMs, took)
   if (ms > held.ms) held = { ms, url: `${contract.method} ${contract.url}` }
@@ -187,9 +189,12 @@ for (let round = 0; round * perWorld < total; round++) {
           return assert.equal(answer.status, contract.status, answer.text)
         }
         // A fuzzer whose every request is refused has tested nothing.
-        for (const input of fc.sample(validInputs(contract), { seed, numRuns: 1_000 })) {
+        for (const numRuns of [20, 1_000]) {
           if (isFulfilled(contract)) break
-          await ask(scene, pool, contract, input)
+          for (const input of fc.sample(validInputs(contract), { seed, numRuns })) {
+            if (isFulfilled(contract)) break
+            await ask(scene, pool, contract, input)
+          }
         }
         assert.ok(isFulfilled(contract), `never fulfilled: ${answers.get(contract.id)?.last}`)
       })
@@ -198,8 +203,8 @@ for (let round = 0; round * perWorld < total; round++) {
     const sum = (key: 'fulfilled' | 'refused') => all.reduce((n, seen) => n + seen[key], 0)
     for (const unlisted of unlistedCodes) t.diagnostic(unlisted)
     t.diagnostic(
-      `${sum('fulfilled')} fulfilled, ${sum('refused')} refused so far, ${brokenAnswers} with 5xx; the slowest answer took ${Math.round(slowestMs)} ms, ` +
-        `and one held the event loop for ${held.ms.toFixed(1)} ms at a time (${held.url})`,
+      `${sum('fulfilled')} fulfilled, ${sum('refused')} refused so far, ${brokenAnswers} with 5xx; the slowest answer took ${Math.round(slowestMs)} ms` +
+        (long ? `, and one held the event loop for ${held.ms.toFixed(1)} ms at a time (${held.url})` : ''),
     )
   })
 }

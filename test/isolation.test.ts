@@ -118,7 +118,7 @@ const assertNothingOfBobs = (answer: RawAnswer, asked: unknown) => {
 
 /** Tables that background work changes at any time: jobs, request counts, and the state of links to networks. */
 const background = ['jobs', 'rate_limit_usage', 'msgapp_links', 'msgapp_link_events']
-const rowFilters: Record<string, string> = { events: "and name not like 'msgapp.%'" }
+const rowFilters: Record<string, string> = { events: "and t.name not like 'msgapp.%'" }
 /** Tables with columns that a network writes about its own number, without those columns. */
 const ownColumns: Record<string, string> = {
   msgapp_channels: "to_jsonb(t) - array['pushname', 'server', 'is_business', 'updated_at']",
@@ -131,14 +131,30 @@ const tables = await world.db.many<{ name: string; key: string }>`
     and c.table_name <> all (${background}::text[]) and (c.column_name = 'account_id' or (c.table_name = 'accounts' and c.column_name = 'id'))
   order by c.table_name`
 
-/** Digests of all rows of an account, by table. */
+/**
+ * The version of a row: an update moves it (`ctid`) and notes its transaction (`xmin`), even where it changes no value.
+ * Tables with columns of networks are compared by their contents.
+ */
+const rowVersion = (table: string): string => {
+  const contents = ownColumns[table]
+  return contents === undefined ? "t.ctid::text || ' ' || t.xmin::text" : `(${contents})::text`
+}
+
+// A function, so that each session plans the statement once.
+await world.db.raw(`
+  create function row_versions(account uuid) returns table (name text, digest text) language plpgsql as $$ begin
+    return query ${tables
+      .map(
+        ({ name, key }) =>
+          `select '${name}', coalesce(md5(string_agg(${rowVersion(name)}, E'\\n' order by t.ctid)), '')
+           from "${name}" t where t."${key}" = $1 ${rowFilters[name] ?? ''}`,
+      )
+      .join(' union all ')};
+  end $$`)
+
+/** Digests of the versions of all rows of an account, by table. */
 const digests = async (account: string): Promise<Record<string, string>> => {
-  const parts = tables.map(
-    ({ name, key }) =>
-      `select '${name}' as name, coalesce(md5(string_agg((${ownColumns[name] ?? 't'})::text, E'\\n' order by t::text)), '') as digest
-       from "${name}" t where "${key}" = '${account}' ${rowFilters[name] ?? ''}`,
-  )
-  const rows = await world.db.raw<{ name: string; digest: string }>(parts.join(' union all '))
+  const rows = await world.db.many<{ name: string; digest: string }>`select * from row_versions(${account}::uuid)`
   return Object.fromEntries(rows.map(({ name, digest }) => [name, digest]))
 }
 

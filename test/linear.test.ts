@@ -610,18 +610,19 @@ const repeats = async (run: () => unknown): Promise<number> => {
  * irrelevant.
  */
 const ratioByProcessor = async (single: () => unknown, double: () => unknown, times: number): Promise<number> => {
-  const spent = async (run: () => unknown): Promise<number> => {
+  const fewer = Math.max(1, times >> 2)
+  const spent = async (run: () => unknown, count: number): Promise<number> => {
     const began = process.threadCpuUsage()
-    await timeOf(run, times)
+    await timeOf(run, count)
     const { user, system } = process.threadCpuUsage(began)
     return (user + system) / 1000
   }
   let [one, two] = [0, 0]
   while (one < longEnough) {
-    one += await spent(single)
-    two += await spent(double)
+    one += await spent(single, times)
+    two += await spent(double, fewer)
   }
-  return Math.sqrt(two / one)
+  return Math.sqrt(two / fewer / (one / times))
 }
 
 /**

@@ -24,7 +24,7 @@ for (const folder of packages) {
     const [code, ...others] = examples(readme)
     assert.ok(code && others.length === 0, 'a README has one example')
     assert.match(code, /\bassert\b/)
-    const child = spawn(process.execPath, ['--input-type=module-typescript'], { cwd: root, timeout: 30_000 })
+    const child = spawn(process.execPath, ['--input-type=module-typescript'], { cwd: root, timeout: 120_000 })
     child.stdin.end(code)
     const [error, output, [status]] = await Promise.all([text(child.stderr), text(child.stdout), once(child, 'exit')])
     assert.equal(status, 0, error)

@@ -2,7 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inheritedEnvironment } from './child.ts'
-import { temporaryFolder, variables } from './servers.ts'
+import { atEnd } from './endings.ts'
+import { memoryFolder, temporaryFolder, variables } from './servers.ts'
 
 /** The whole program as a process of its own, on its own home, as an operator starts it. */
 export type Platform = {
@@ -35,16 +36,21 @@ const isReady = (child: ChildProcess, output: () => string): Promise<void> =>
     child.on('exit', (code, signal) => reject(new Error(`ended at its start (${signal ?? code}): ${output()}`)))
   })
 
-/**
- * A home after its first start, if the run prepared one. A first start creates a database, its schema and the
- * catalogue: 2 s of CPU time, of which a copy takes 0.2.
- */
-const startedHome = (): string => {
-  const home = temporaryFolder()
+/** Copies the home that the run prepared, if it did. */
+const prepared = (home: string): string => {
   const model = process.env[variables.home]
   if (model) execFileSync('cp', ['-a', `${model}/.`, home])
   return home
 }
+
+/**
+ * A home after its first start, in memory if there is room. A first start creates a database, its schema and the
+ * catalogue: 2 s of CPU time, of which a copy takes 0.2.
+ */
+const startedHome = (): string => prepared(memoryFolder())
+
+/** The same on a disk, for a platform that a test kills to prove what was durable. */
+export const homeOnDisk = (): string => prepared(temporaryFolder())
 
 /** @param home of an earlier start, to continue with it; an empty one for a first start. Default: a prepared one */
 export const startPlatform = async (home = startedHome(), env: Record<string, string> = {}): Promise<Platform> => {
@@ -73,6 +79,12 @@ export const startPlatform = async (home = startedHome(), env: Record<string, st
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.on('exit', (code, signal) => resolve(signal ?? code))
   })
+  const end: Platform['end'] = (signal = 'SIGTERM') => {
+    child.kill(signal)
+    return ended
+  }
+  // A database of the test is dropped only after its platforms have ended.
+  if (env.DATABASE_URL !== undefined) atEnd(() => end('SIGKILL'))
   await isReady(child, () => text)
   const { url, pid, smpp_port, sip_port, voice_port } = JSON.parse(readFileSync(readyFile, 'utf8'))
   return {
@@ -94,10 +106,7 @@ export const startPlatform = async (home = startedHome(), env: Record<string, st
       })
       return { status: answer.status, body: await answer.json() }
     },
-    end: (signal = 'SIGTERM') => {
-      child.kill(signal)
-      return ended
-    },
+    end,
   }
 }
 
@@ -124,7 +133,7 @@ export const until = async <T>(look: () => Promise<T | null | undefined | false>
   for (;;) {
     const found = await look()
     if (found) return found
-    if (Date.now() > end) throw new Error(`did not come true within ${seconds} s`)
+    if (Date.now() > end) throw new Error(`not true within ${seconds} s: ${String(look).slice(0, 300)}`)
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { startEmbedded } from '../src/platform/db/embedded.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { connect } from '../src/platform/db/sql.ts'
@@ -14,39 +15,75 @@ export type Server = { url: string; stop(): Promise<void> }
 
 const quiet = { info: () => {}, warn: () => {}, error: (text: unknown) => console.error(text) }
 
+/** Removes the folders in its input when the input closes and PostgreSQL has stopped writing to them. */
+const removalScript = `while read -r folder; do set -- "$@" "$folder"; done
+  for folder; do
+    i=0
+    while [ $i -lt 100 ] && find "$folder" -name postmaster.pid 2>/dev/null | grep -q .; do i=$((i + 1)); sleep 0.1; done
+    rm -rf -- "$folder"
+  done`
+
+let removals: Writable | null = null
+
 /**
- * Removes the folder when this process has exited, killed or not, and PostgreSQL has stopped writing to it. A shell
- * waits for the end of a pipe, because no handler of ours runs after `kill -9`.
+ * Removes the folder when this process has exited, killed or not. A shell waits for the end of a pipe, because no
+ * handler of ours runs after `kill -9`.
  */
 const removeAfterwards = (folder: string) => {
-  const script = `read -r _; i=0
-    while [ $i -lt 100 ] && find "$0" -name postmaster.pid | grep -q .; do i=$((i + 1)); sleep 0.1; done
-    rm -rf -- "$0"`
-  const child = spawn('/bin/sh', ['-c', script, folder], {
-    detached: true,
-    cwd: '/',
-    stdio: ['pipe', 'ignore', 'ignore'],
-  })
-  child.unref()
-  child.stdin.on('error', () => {})
-  if ('unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref()
+  if (removals === null) {
+    const child = spawn('/bin/sh', ['-c', removalScript, 'remove-folders'], {
+      detached: true,
+      cwd: '/',
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
+    child.unref()
+    child.stdin.on('error', () => {})
+    if ('unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref()
+    removals = child.stdin
+  }
+  removals.write(`${folder}\n`)
 }
 
-/** A new temporary folder, removed when the process exits, however it ends. */
-export const temporaryFolder = (name = 'trunkline-test-'): string => {
-  const folder = mkdtempSync(join(tmpdir(), name))
+const makeFolder = (parent: string, name: string): string => {
+  const folder = mkdtempSync(join(parent, name))
   // PostgreSQL drops to another account when root runs the tests, and 15 must be able to enter the folder.
   if (process.getuid?.() === 0) chmodSync(folder, 0o711)
   removeAfterwards(folder)
   return folder
 }
 
+/** A new temporary folder, removed when the process exits, however it ends. */
+export const temporaryFolder = (name = 'trunkline-test-'): string => makeFolder(tmpdir(), name)
+
+/** Free bytes that a folder in memory requires: a run needs at most 3 GiB at a time. */
+const enoughMemory = 8 * 1024 ** 3
+
+/** Whether /dev/shm has room, and programs in it may run: a platform copies those of PostgreSQL to its home. */
+const hasFreeMemory = (): boolean => {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm')
+    const mount = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .findLast((line) => line.includes(' /dev/shm '))
+    const isFree = Math.min(bavail * bsize, process.availableMemory()) >= enoughMemory
+    return isFree && mount !== undefined && !mount.includes('noexec')
+  } catch {
+    return false
+  }
+}
+
+/**
+ * A temporary folder in memory, if at least 8 GiB are free there, for databases of tests that do not test durability.
+ * PostgreSQL then waits for no disk.
+ */
+export const memoryFolder = (): string => makeFolder(hasFreeMemory() ? '/dev/shm' : tmpdir(), 'trunkline-test-')
+
 /**
  * Starts a server with a migrated template.
  * @param options binaries instead of the npm package's; not durable, where a test needs no durability
  */
 export const startServer = async (options: { binaries?: string; durable?: boolean } = {}): Promise<Server> => {
-  const home = temporaryFolder()
+  const home = options.durable === false ? memoryFolder() : temporaryFolder()
   const server = await startEmbedded({ home, log: quiet, connections: 500, ...options })
   const db = connect({ url: server.url, connections: 2, unlimited: true })
   const stop = async () => {

@@ -1,5 +1,5 @@
 import { startPlatform } from './platform.ts'
-import { oldest, type Server, startServer, temporaryFolder, variables } from './servers.ts'
+import { memoryFolder, oldest, type Server, startServer, variables } from './servers.ts'
 
 const servers: Server[] = []
 
@@ -11,7 +11,7 @@ const start = async (variable: string, binaries?: string) => {
 
 /** A home after a first start. Every platform gets a copy unless it names another home. */
 const furnish = async () => {
-  const home = temporaryFolder()
+  const home = memoryFolder()
   const platform = await startPlatform(home, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' })
   await platform.end()
   process.env[variables.home] = home

@@ -14,6 +14,7 @@ import { makeSeal } from '../src/platform/lib/secret.ts'
 import type { Services } from '../src/services.ts'
 import { buildApp } from '../src/start-roles.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
+import { atEnd } from './endings.ts'
 import { watchErrorCodes } from './error-code-watch.ts'
 
 /** A tenant of a test: an account with a key. */
@@ -68,13 +69,20 @@ export const makeWorld = async (
   await app.ready()
   const { key: operatorKey } = await db.begin((tx) => issueOperatorKey(tx, 'test'))
 
-  const end = async () => {
+  let ended: Promise<void> | undefined
+  const close = async () => {
     parts.changes.stop()
     await parts.networks.close()
     await app.close()
     await db.end()
   }
+  const end = () => {
+    ended ??= close()
+    return ended
+  }
+  // A world of one test ends with that test, all others before their databases.
   after(end)
+  atEnd(end)
 
   return {
     db,

@@ -24,6 +24,9 @@ const runOnOldest = (file: string): FileRun => ({
  */
 export const slowFiles = [
   ...['test/fuzz.test.ts', 'test/chaos/stop.test.ts', 'test/contract.test.ts', 'test/start.test.ts'],
+  // Runs in its own process because it measures time.
+  'test/linear.test.ts',
+  ...['test/chaos/kill.test.ts', 'src/domains/callers/code-by-call.test.ts', 'test/race.test.ts'],
   ...[
     'test/chaos/msgapp.test.ts',
     'src/domains/msgapp/networks/prosody.test.ts',
@@ -51,8 +54,6 @@ export const slowFiles = [
     'src/domains/numbers/suppliers/supplier-orders.test.ts',
     'src/adapters/didww/didww.test.ts',
   ],
-  // Runs in its own process because it measures time.
-  'test/linear.test.ts',
 ]
 
 /** Files of the domains without SQL of their own, or too slow to run twice. */

@@ -136,6 +136,22 @@ test('files that share a process are reported separately, each with its own test
   assert.match(text, /not even a test/)
 })
 
+test('endings of a file that shares its process run after its own hooks and before the next file', async () => {
+  const endings = JSON.stringify(import.meta.resolve('../../test/endings.ts'))
+  const { outcomes, text } = await runTogether({
+    'with-endings': `import { atEnd } from ${endings}
+      atEnd(() => console.log('database ends')); atEnd(() => console.log('platform ends'))
+      after(() => console.log('own hook')); test('good', () => {})`,
+    next: `test('good', () => console.log('next file'))`,
+  })
+  assert.deepEqual(
+    outcomes.map(({ passed }) => passed),
+    [true, true],
+    text,
+  )
+  assert.match(text, /own hook[\s\S]*platform ends[\s\S]*database ends[\s\S]*next file/)
+})
+
 test('a file that hangs or ends its shared process fails; earlier results stay, later files run again', async () => {
   const good = `test('good', () => {})`
   const tell = ({ outcomes, unreported }: Awaited<ReturnType<typeof runTogether>>) => ({
@@ -168,7 +184,7 @@ test('a file that hangs or ends its shared process fails; earlier results stay, 
 test('files share a process when their imports do not affect the whole process', () => {
   const root = join(import.meta.dirname, '../..')
   const alone = [
-    'src/platform/db/embedded.test.ts',
+    'src/platform/db/crash.test.ts',
     'src/platform/lib/outbound.test.ts',
     'src/adapters/smpp/flood.test.ts',
   ]

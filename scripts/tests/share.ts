@@ -14,6 +14,12 @@ const unshareable = [
 ]
 const hookOfHelper = /^(?:after|before|afterEach|beforeEach)\(/m
 
+/**
+ * Helpers that change nothing for later files although they contain such code. The servers of the run exist already,
+ * programs for folders and certificates end by themselves, and shared-process.ts runs the endings after each file.
+ */
+const harmless = ['test/certificate.ts', 'test/database.ts', 'test/endings.ts', 'test/servers.ts']
+
 const imports = /^(?:import|export)\s+(?!type\b)([^'"]*?)\s*(?:from\s+)?'(\.[^']+)'/gm
 
 /**
@@ -38,8 +44,8 @@ export const makeShareCheck = (root: string): ((file: string) => boolean) => {
     for (const path of reached) for (const next of read(path).imports) if (!stop.has(next)) reached.add(next)
     return reached
   }
-  // The servers of the run exist already; shared-process.ts loads the hook that drops their databases.
-  const product = reach(join(root, 'src/main.ts')).add(join(root, 'test/database.ts'))
+  const product = reach(join(root, 'src/main.ts'))
+  for (const helper of harmless) product.add(join(root, helper))
   return (file) => {
     const start = join(root, file)
     return [...reach(start, product)].every((path) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
+import { buyNumber, homeOnDisk, type Platform, startPlatform, until } from '../platform.ts'
 
 /**
  * R1 of the reliability goals: kill -9 of the platform at random instants under load. Clients retry with the same
@@ -27,7 +27,7 @@ let platform: Platform
 after(() => platform?.end('SIGKILL'))
 
 test(`every SMS answered 202 reaches the handset over ${kills} kills, and is charged once (seed ${seed})`, async () => {
-  platform = await startPlatform()
+  platform = await startPlatform(homeOnDisk())
   await platform.call(
     'POST',
     `/operator/accounts/${(await platform.call('GET', '/open/info')).body.account.uuid}/credit`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { type Platform, startPlatform, until } from '../platform.ts'
+import { homeOnDisk, type Platform, startPlatform, until } from '../platform.ts'
 
 /**
  * Kill -9 of the platform at random instants while messages are sent and received on the messaging app. Clients retry
@@ -37,7 +37,7 @@ const texts = (shown: readonly ApiMessage[], sentBy: string) =>
   shown.filter(({ sent_by }) => sent_by === sentBy).map(({ message }) => message.text)
 
 test(`no message is lost or doubled over ${kills} kills, either way (seed ${seed})`, async () => {
-  platform = await startPlatform()
+  platform = await startPlatform(homeOnDisk())
   const [{ phone_number: number }] = (await platform.call('GET', '/open/msgapp/get-numbers')).body.numbers
   const out = new Set<string>()
   const back = new Set<string>()

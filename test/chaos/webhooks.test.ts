@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Receiver } from '../../simulator/receivers/receiver.ts'
 import { parseDelivery } from '../../src/domains/webhooks/delivery/delivery-id.ts'
-import { type Platform, startPlatform, until } from '../platform.ts'
+import { homeOnDisk, type Platform, startPlatform, until } from '../platform.ts'
 
 /**
  * A receiver with outages, and kill -9 of the platform at random instants. Every event whose cause was answered 2xx
@@ -25,7 +25,7 @@ after(async () => {
 })
 
 test(`no event is lost or overtakes another over ${kills} kills and a receiver's outages (seed ${seed})`, async () => {
-  platform = await startPlatform()
+  platform = await startPlatform(homeOnDisk())
   const contact = { first_name: 'Ada', contact_details: [{ type: 'PH', value: '+447700900123' }] }
   assert.equal((await platform.call('POST', '/open/contacts', contact)).status, 201)
   const subscribed = await platform.call('POST', '/open/webhooks/subscribe/contact.created', {

@@ -111,7 +111,10 @@ const withEngine = (open: () => Promise<MediaEngine>): void => {
     })
 }
 
+/** Calls at a time. With all nine, handshakes of a loaded machine exceed werift's timers, and a call stays silent. */
+const concurrency = 3
+
 describe('baresip', needs('baresip'), () => {
-  describe('with the embedded engine', { concurrency: true }, () => withEngine(openMedia))
-  describe('with rtpengine', { concurrency: true, ...needs('rtpengine') }, () => withEngine(openRtpengine))
+  describe('with the embedded engine', { concurrency }, () => withEngine(openMedia))
+  describe('with rtpengine', { concurrency, ...needs('rtpengine') }, () => withEngine(openRtpengine))
 })

@@ -76,7 +76,7 @@ describe('the softphone', needs('chromium'), () => {
 
   const open = async (path = '/console/phone'): Promise<Page> => {
     const opened = await browser.newPage({ viewport: { width: 1100, height: 900 }, colorScheme: 'light' })
-    opened.setDefaultTimeout(20_000)
+    opened.setDefaultTimeout(60_000)
     opened.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) faults.push(message.text())
     })

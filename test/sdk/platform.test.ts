@@ -25,7 +25,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     platform = await startVoicePlatform()
     browser = await openChromium()
     page = await browser.newPage({ viewport: { width: 1100, height: 900 } })
-    page.setDefaultTimeout(30_000)
+    page.setDefaultTimeout(60_000)
     page.on('pageerror', (error) => assert.fail(error))
   })
   after(async () => {

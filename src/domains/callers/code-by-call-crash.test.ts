@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buyNumber, type Platform, startPlatform, until } from '../../../test/platform.ts'
+import { buyNumber, homeOnDisk, type Platform, startPlatform, until } from '../../../test/platform.ts'
 import { freePortSettings } from '../../../test/voice/voice-fixture.ts'
 import { startVoicePlatform } from '../calls/call-testing.ts'
 
@@ -8,7 +8,7 @@ const path = '/open/voip/caller-ids'
 const handset = '+442079460301'
 
 test('a kill during ringing ends the code of the call: its record survives the restart, and the code proves nothing', async (t) => {
-  const killed = await startVoicePlatform()
+  const killed = await startVoicePlatform({}, homeOnDisk())
   t.after(() => killed.end('SIGKILL'))
   await buyNumber(killed)
   const balance = async ({ call }: Platform) => (await call('GET', '/open/info')).body.balance.amount

@@ -47,8 +47,8 @@ export const openVoicePlatform = async (t: TestContext, platform: Platform, sett
   return { ...platform, url, carrier, trunk, browser }
 }
 
-export const startVoicePlatform = (env: Record<string, string> = {}) =>
-  startPlatform(undefined, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0', ...env })
+export const startVoicePlatform = (env: Record<string, string> = {}, home?: string) =>
+  startPlatform(home, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0', ...env })
 
 /** Returns the users of the first account. */
 export const usersOf = async ({ call }: Pick<Platform, 'call'>): Promise<string[]> =>

@@ -17,7 +17,7 @@ const onLinux = process.platform === 'linux' ? false : 'needs /proc'
 const home = join(temporaryFolder(), 'home')
 const data = join(home, 'postgres', '18', 'data')
 
-const until = async (what: string, met: () => boolean, patience = 5_000) => {
+const until = async (what: string, met: () => boolean, patience = 60_000) => {
   const end = Date.now() + patience
   while (!met()) {
     assert.ok(Date.now() < end, `not within ${patience} ms: ${what}`)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { after } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { atEnd } from '../../../test/endings.ts'
 import { startWorker, type Worker, type WorkerOptions } from './consume/worker.ts'
 import type { Log } from './job-kind.ts'
 
@@ -10,7 +10,7 @@ import type { Log } from './job-kind.ts'
 export const until = async (
   what: string,
   condition: () => boolean | Promise<boolean>,
-  within = 10_000,
+  within = 60_000,
 ): Promise<void> => {
   const end = performance.now() + within
   while (!(await condition())) {
@@ -40,12 +40,9 @@ export const seeded = (seed: number): (() => number) => {
   }
 }
 
-const workers = new Set<Worker>()
-after(() => Promise.all([...workers].map((worker) => worker.stop(0))))
-
 /** Starts a worker that stops at the end of the test file, even if a test fails first. */
 export const startTestWorker = (options: WorkerOptions): Worker => {
   const worker = startWorker(options)
-  workers.add(worker)
+  atEnd(() => worker.stop(0))
   return worker
 }

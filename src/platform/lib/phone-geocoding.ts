@@ -78,15 +78,20 @@ const tableOf = (kind: 'geocodes' | 'carrier', callingCode: string): Table => {
 
 let zones: Zones | undefined
 
+/** Returns the time zones of an E.164 number without its plus sign. Reads the table once: parsing takes 10 ms. */
+export const timeZonesOf = (digits: string): string[] => {
+  zones ??= readZones()
+  return [...(longestPrefixMatch(zones, digits) ?? [])]
+}
+
 /**
  * Returns region, carrier and time zones of a valid number. `region` and `carrier` are '' if unknown. The carrier is
  * the original one, from which the number may have been ported; numbers of the US and Canada have none.
  */
 export const geocodeNumber = (callingCode: string, national: string) => {
-  zones ??= readZones()
   return {
     region: longestPrefixMatch(tableOf('geocodes', callingCode), national) ?? '',
     carrier: longestPrefixMatch(tableOf('carrier', callingCode), national) ?? '',
-    timezone: [...(longestPrefixMatch(zones, callingCode + national) ?? [])],
+    timezone: timeZonesOf(callingCode + national),
   }
 }

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
-import { buyNumber, startPlatform, until } from '../../../../test/platform.ts'
+import { buyNumber, homeOnDisk, startPlatform, until } from '../../../../test/platform.ts'
 import { answer, closedAfter, dial, fromBrowser, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import { openVoicePlatform, startVoicePlatform, usersOf } from '../call-testing.ts'
 
 test('after a kill during a call, its record is closed, the carrier gets a BYE, the recording is available, and the browser learns of the end', async (t) => {
-  const killed = await startVoicePlatform()
+  const killed = await startVoicePlatform({}, homeOnDisk())
   t.after(() => killed.end('SIGKILL'))
   const [ada = ''] = await usersOf(killed)
   await buyNumber(killed)

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
-import { buyNumber, startPlatform, until } from '../../../../test/platform.ts'
+import { buyNumber, homeOnDisk, startPlatform, until } from '../../../../test/platform.ts'
 import { answer, closedAfter, dial, fromBrowser, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import { openVoicePlatform, startVoicePlatform, usersOf } from '../call-testing.ts'
 
 test('the recording of a real call is encrypted at its end, and after a kill by the next process', async (t) => {
   const settings = { TRUNKLINE_ENCRYPT_FILES: 'true', TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' }
-  const platform = await startVoicePlatform(settings)
+  const platform = await startVoicePlatform(settings, homeOnDisk())
   t.after(() => platform.end('SIGKILL'))
   const [ada = ''] = await usersOf(platform)
   await buyNumber(platform)

@@ -3,7 +3,7 @@ import { type InvalidationBus, invalidateTopic } from '../../../platform/db/inva
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parse, uuid } from '../../../platform/lib/id.ts'
-import { longestPrefixMatch, readZones } from '../../../platform/lib/phone-geocoding.ts'
+import { timeZonesOf } from '../../../platform/lib/phone-geocoding.ts'
 import { assertOpen } from '../../accounts/ops.ts'
 import { addChannelCallerId, removeChannelCallerId } from '../../callers/ops.ts'
 import { isOnlyUser } from '../../connections/ops.ts'
@@ -150,7 +150,7 @@ export const makeChannel = async (
     phone_number: number,
     friendly_name: name,
     iso_country_code: country,
-    timezones: longestPrefixMatch(readZones(), number.slice(1)) ?? [],
+    timezones: timeZonesOf(number.slice(1)),
   })
   // Clients match these words (completions.md part 8).
   if (!made) throw refusals.numberTaken(number)
