@@ -104,8 +104,11 @@ onEachPostgres((database) => {
 
   test('after a burst, idle sessions close, and the one in use stays open', async () => {
     const own = connect({ url: db.url, idleMs: 50 })
-    const sleeps = Array.from({ length: 8 }, () => own.one<{ pid: number }>`
-      select pg_backend_pid() as pid, pg_sleep(0.1)::text`)
+    const sleeps = Array.from(
+      { length: 8 },
+      () => own.one<{ pid: number }>`
+      select pg_backend_pid() as pid, pg_sleep(0.1)::text`,
+    )
     const pids = (await Promise.all(sleeps)).map(({ pid }) => pid)
     assert.equal(new Set(pids).size, 8)
     await until(async () => {

@@ -179,7 +179,16 @@ export const prepareSession = async (client: Client, url: string, statementTimeo
 
 /** Opens a pool of connections. An idle connection that breaks is dropped and reported, never thrown. */
 export const connect = (options: DbOptions): Db => {
-  const { url, connections = 10, onError = () => {}, unlimited = false, timeoutMs, outage = null, admit, idleMs } = options
+  const {
+    url,
+    connections = 10,
+    onError = () => {},
+    unlimited = false,
+    timeoutMs,
+    outage = null,
+    admit,
+    idleMs,
+  } = options
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
