@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runningUrl } from '../src/platform/db/embedded.ts'
 import { connect } from '../src/platform/db/sql.ts'
