@@ -46,7 +46,7 @@ export class MediaWorker {
     this.settings = settings
     this.fault = fault
     this.ended = (reason) => ended(this, reason)
-    this.worker = new Worker(file, { workerData: settings })
+    this.worker = new Worker(file, { name: 'media', workerData: settings })
     this.worker.on('message', (word: WorkerMessage) => this.receive(word))
     this.worker.on('error', (error) => {
       this.reason = errorMessage(error)
