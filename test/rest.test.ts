@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { runningUrl } from '../src/platform/db/embedded.ts'
 import { connect } from '../src/platform/db/sql.ts'
 import { startPlatform, until } from './platform.ts'
-import { temporaryFolder } from './servers.ts'
 
 /** Names of the threads of a process; none where there is no /proc. */
 const threadsOf = (pid: number): string[] => {
@@ -14,7 +13,7 @@ const threadsOf = (pid: number): string[] => {
 }
 
 test('at rest there are at most five database sessions and no media thread, which the first call starts', async (t) => {
-  const platform = await startPlatform(temporaryFolder())
+  const platform = await startPlatform()
   t.after(() => platform.end('SIGKILL'))
   const db = connect({ url: (await runningUrl(platform.home)) ?? '', connections: 1 })
   t.after(db.end)
