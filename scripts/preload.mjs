@@ -11,12 +11,16 @@ import { pathToFileURL } from 'node:url'
 
 const folder = join(import.meta.dirname, '../node_modules/.cache/packed')
 
-/** Packed files by import; none before the first scripts/ready.mjs. */
+/** Packed files by import; none before the first scripts/ready.mjs, or when the pack is incomplete. */
 const readPacked = () => {
-  const list = join(folder, 'files.json')
-  if (!existsSync(list)) return new Map()
-  const { files } = JSON.parse(readFileSync(list, 'utf8'))
-  return new Map(Object.entries(files).map(([specifier, file]) => [specifier, pathToFileURL(join(folder, file)).href]))
+  try {
+    const { files } = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8'))
+    const found = Object.entries(files).map(([specifier, file]) => [specifier, join(folder, file)])
+    if (!found.every(([, path]) => existsSync(path))) return new Map()
+    return new Map(found.map(([specifier, path]) => [specifier, pathToFileURL(path).href]))
+  } catch {
+    return new Map()
+  }
 }
 
 const packed = readPacked()

@@ -39,14 +39,19 @@ const resolvedWith = (flag: string): { jose: string; neighbour: string } => {
   return JSON.parse(execFileSync(process.execPath, [`--import=${flag}`, join(folder, 'main.ts')], { encoding: 'utf8' }))
 }
 
-test('imports of our files lead to the packed dependencies; without a pack, to the packages', () => {
+test('imports of our files lead to the packed dependencies; without a whole pack, to the packages', () => {
   assert.match(resolvedWith(preload).jose, /\.cache\/packed\/jose\.mjs$/)
   const alone = join(temporaryFolder(), 'scripts')
   mkdirSync(alone)
   cpSync(preload, join(alone, 'preload.mjs'))
-  const { jose, neighbour } = resolvedWith(join(alone, 'preload.mjs'))
-  assert.equal(jose, 'plain')
-  assert.match(neighbour, /neighbour\.ts$/)
+  const there = join(alone, '../node_modules/.cache/packed')
+  mkdirSync(there, { recursive: true })
+  for (const list of [null, '{', JSON.stringify({ files: { jose: 'missing.mjs' } })]) {
+    if (list !== null) writeFileSync(join(there, 'files.json'), list)
+    const { jose, neighbour } = resolvedWith(join(alone, 'preload.mjs'))
+    assert.equal(jose, 'plain')
+    assert.match(neighbour, /neighbour\.ts$/)
+  }
 })
 
 test('npm start, the container and the systemd unit use the preload', () => {
