@@ -59,6 +59,12 @@ test('calls that arrive together start one worker, and use a second one only whe
   assert.equal(own.engine.state().calls, 22)
 })
 
+test('the capacity of all workers is used, also when one worker takes few calls', async (t) => {
+  const { engine } = await open(t, { workers: 2, callsPerWorker: 2 })
+  for (let call = 0; call < 4; call++) unwrap(await engine.openCall(logEvents().events))
+  assert.equal((await engine.openCall(logEvents().events)).outcome, 'refused')
+})
+
 test('an engine that closes while its worker starts refuses the call and leaves no thread', async (t) => {
   const own = await open(t)
   const opening = own.engine.openCall(logEvents().events)

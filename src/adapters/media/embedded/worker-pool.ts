@@ -219,10 +219,11 @@ export class WorkerPool {
   }
 
   private nextSlot(): Slot {
+    const enough = Math.min(callsBeforeNext, this.settings.callsPerWorker)
     const load = ({ worker, starting }: Slot) => {
       const calls = worker?.calls ?? 0
       // Another thread is worth its memory only once the ones that run have calls enough.
-      return (worker || starting) && calls < callsBeforeNext ? calls - callsBeforeNext : calls
+      return (worker || starting) && calls < enough ? calls - enough : calls
     }
     return this.slots.reduce((best, slot) => (load(slot) < load(best) ? slot : best))
   }
