@@ -23,7 +23,7 @@ test('at rest there are at most five database sessions and no media thread, whic
         select count(*) as open from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`
     ).open
   await Promise.all(Array.from({ length: 100 }, () => platform.call('GET', '/open/info')))
-  await until(async () => (await sessions()) <= 5, 20)
+  await until(async () => (await sessions()) <= 5)
 
   if (process.platform !== 'linux') return
   const hasMedia = () => threadsOf(platform.pid).some((name) => /media/.test(name))
