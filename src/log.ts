@@ -1,8 +1,10 @@
 import pino, { type DestinationStream, type LogFn, type Logger } from 'pino'
-import pretty from 'pino-pretty'
 import type { Config } from './config.ts'
 import { makeOutageMonitor, type OutageMonitor } from './platform/db/outage-monitor.ts'
 import { errorStack, errorText } from './platform/lib/error-text.ts'
+
+/** Loaded only for a terminal: 30 files. */
+const pretty = process.stdout.isTTY ? (await import('pino-pretty')).default : null
 
 /** Returns the logged fields of an error. Other fields are omitted: libraries may quote their input in them. */
 const errorFields = (error: unknown): unknown => {
@@ -32,7 +34,7 @@ export const makeLog = (
   }
   const options = { level, base: null, redact, serializers: { err: errorFields }, hooks: { logMethod } }
   if (to) return pino(options, to)
-  return process.stdout.isTTY
+  return pretty
     ? pino(options, pretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'HH:MM:ss', sync: true }))
     : pino(options)
 }

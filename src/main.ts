@@ -51,6 +51,10 @@ const start = async () => {
     )
   // After the claim: a process that is stopping on this home still holds the ports.
   await checkPorts(config)
+  // The simulator loads while PostgreSQL starts. If this start fails first, the simulator ends with this process.
+  const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
+  const simulating = config.sandbox ? startSimulator(home, ports, log) : null
+  simulating?.catch(() => {}) // reported where it is awaited
   const embedded = config.databaseUrl === null ? await startEmbedded({ home, log }) : null
   if (embedded) shutdownSteps.push({ what: 'database', end: embedded.stop })
 
@@ -82,8 +86,7 @@ const start = async () => {
     })
   const keys = await bootstrap(db, config)
 
-  const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
-  const carrier = config.sandbox ? await startSimulator(home, ports, log) : null
+  const carrier = await simulating
   if (carrier) shutdownSteps.push({ what: 'sandbox', end: carrier.stop })
   const simulator = makeSimulatorClient(() => carrier && { port: carrier.controlPort, token: carrier.token })
 

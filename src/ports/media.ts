@@ -104,6 +104,8 @@ export type MediaCall = {
 export type MediaEngine = {
   /** Refused with cause `full` when there is no capacity. */
   openCall(events: MediaEvents): Promise<MediaResult<MediaCall>>
+  /** A call is likely soon: an engine that starts on demand may start. */
+  prepare?(): void
   /** Number of current calls, and the maximum. */
   state(): { readonly calls: number; readonly capacity: number }
   close(): Promise<void>

@@ -33,6 +33,9 @@ export const maxMessagesAhead = 8
 /** Milliseconds between two starts of the same worker. The first restart is immediate. */
 export const workerRestartMs = 1_000
 
+/** Calls that a running worker takes before another one is started. */
+export const callsBeforeNext = 10
+
 /** Keys sent by one request: more than a dialled number or a code has. */
 export const maxDigits = 64
 

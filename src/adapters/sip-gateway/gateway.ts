@@ -104,7 +104,10 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     maxPerAccount: Math.ceil(maxBrowsers / 4),
     events: {
       // A browser accepts calls only after it received the response to REGISTER.
-      arrived: (binding) => void setImmediate(() => calls.arrived(binding)),
+      arrived: (binding) => {
+        media.prepare?.()
+        setImmediate(() => calls.arrived(binding))
+      },
       moved: (from, to) => calls.connectionMoved(from, to),
       left: (person) => calls.left(person),
       dismissed: (flow, why) => {

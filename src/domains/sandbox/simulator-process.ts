@@ -20,6 +20,9 @@ export type SimulatorProcess = {
 
 type Ready = { smpp_port: number; control_port: number; chat_port: number; sip_port: number }
 
+/** Flags that make the start of this process faster, if it has them; paths are relative to the same folder. */
+const preload = process.execArgv.filter((flag) => flag.startsWith('--import='))
+
 const program = join(import.meta.dirname, '../../../simulator/main.ts')
 
 const firstLine = async (child: ChildProcess): Promise<Ready> => {
@@ -48,19 +51,25 @@ export const startSimulator = async (
   const [token, password] = [randomBytes(24).toString('base64url'), randomBytes(6).toString('base64url')]
   const wanted = ['--smpp-port', String(ports.smpp), '--sip-port', String(ports.sip), '--control-port', '0']
   const flags = ['--home', folder, ...wanted]
-  const child = spawn(process.execPath, ['--disable-sigusr1', '--max-old-space-size=256', program, ...flags], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    // Detached: Ctrl-C reaches the whole process group of the terminal, and messages in flight still need their
-    // carrier.
-    detached: true,
-    env: {
-      PATH: process.env.PATH ?? '',
-      // Without the cache Node loads the TypeScript compiler: 103 MB instead of 57.
-      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(home, 'cache'),
-      SIMULATOR_TOKEN: token,
-      SIMULATOR_PASSWORD: password,
+  const child = spawn(
+    process.execPath,
+    [...preload, '--disable-sigusr1', '--max-old-space-size=256', program, ...flags],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      // Detached: Ctrl-C reaches the whole process group of the terminal, and messages in flight still need their
+      // carrier.
+      detached: true,
+      env: {
+        PATH: process.env.PATH ?? '',
+        // Without the cache Node loads the TypeScript compiler: 103 MB instead of 57.
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(home, 'cache'),
+        // One heap of the C library instead of one for each thread: 18 MB less.
+        MALLOC_ARENA_MAX: '1',
+        SIMULATOR_TOKEN: token,
+        SIMULATOR_PASSWORD: password,
+      },
     },
-  })
+  )
   child.stdin.on('error', () => {}) // the child exited first
   let stopping = false
   child.on('exit', (code, signal) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { inspect } from 'node:util'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
+import { until } from '../../../test/platform.ts'
 import { connect, isUnavailable } from './sql.ts'
 
 onEachPostgres((database) => {
@@ -98,6 +99,25 @@ onEachPostgres((database) => {
     })
     assert.deepEqual(said, ['broken effect', 'next effect'])
     assert.deepEqual(own.load(), { total: 1, idle: 1, waiting: 0 })
+    await own.end()
+  })
+
+  test('after a burst, idle sessions close, and the one in use stays open', async () => {
+    const own = connect({ url: db.url, idleMs: 50 })
+    const sleeps = Array.from(
+      { length: 8 },
+      () => own.one<{ pid: number }>`
+      select pg_backend_pid() as pid, pg_sleep(0.1)::text`,
+    )
+    const pids = (await Promise.all(sleeps)).map(({ pid }) => pid)
+    assert.equal(new Set(pids).size, 8)
+    await until(async () => {
+      await own.one`select 1`
+      const { open } = await db.one<{ open: number }>`
+        select count(*) as open from pg_stat_activity where pid = any(${pids})`
+      return open === 1
+    })
+    assert.equal(own.load().total, 1)
     await own.end()
   })
 

@@ -138,6 +138,11 @@ export type DbOptions = {
   outage?: OutageMonitor
   /** Throws for a new connection that must not be used. */
   admit?: Admit
+  /**
+   * Milliseconds after which an idle connection is closed. Default: 5 s. An idle backend of PostgreSQL costs 3.3 MB.
+   * There is no minimum: the process polls every 500 ms, which keeps the one to three connections that it needs.
+   */
+  idleMs?: number
 }
 
 export type Admit = (sql: Sql) => Promise<void>
@@ -174,10 +179,20 @@ export const prepareSession = async (client: Client, url: string, statementTimeo
 
 /** Opens a pool of connections. An idle connection that breaks is dropped and reported, never thrown. */
 export const connect = (options: DbOptions): Db => {
-  const { url, connections = 10, onError = () => {}, unlimited = false, timeoutMs, outage = null, admit } = options
+  const {
+    url,
+    connections = 10,
+    onError = () => {},
+    unlimited = false,
+    timeoutMs,
+    outage = null,
+    admit,
+    idleMs,
+  } = options
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
+    idleTimeoutMillis: idleMs ?? 5_000,
     connectionTimeoutMillis: timeoutMs ?? 5_000,
     // A peer that swallows packets must not block a caller forever.
     ...(unlimited ? {} : { query_timeout: timeoutMs ?? 35_000 }),

@@ -52,6 +52,7 @@ const browser = async () => {
 const engine = await start()
 const noted: string[] = []
 const brittle = await start({ fault: (reason) => noted.push(reason) })
+await unwrap(await brittle.openCall(logEvents().events)).close()
 const doomed = threads.at(-1)
 
 mediaSuite(() => startEmbedded(settings))

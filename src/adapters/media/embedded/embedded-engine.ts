@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { MediaCall, MediaEngine, MediaEvents, MediaLeg, MediaResult } from '../../../ports/media.ts'
-import { done, refused } from '../result.ts'
+import { done, errorMessage, refused } from '../result.ts'
 import { type PortRange, rangeShare } from './udp-ports.ts'
 import { type MediaWorker, WorkerPool } from './worker-pool.ts'
 import type { WorkerSettings } from './worker-protocol.ts'
@@ -19,6 +19,8 @@ export type EmbeddedSettings = {
   readonly workers?: number
   readonly callsPerWorker?: number
   readonly silenceSeconds?: number
+  /** Seconds without a call after which a worker thread ends. Default: 60. */
+  readonly idleSeconds?: number
   /** Called with errors that belong to no request. */
   readonly fault: (reason: string) => void
 }
@@ -50,15 +52,16 @@ const callOf = (worker: MediaWorker, call: string): MediaCall => ({
 })
 
 /**
- * Starts the media engine in threads of this process: ICE-lite, DTLS-SRTP and plain RTP. A call lives in one thread. If
- * a thread dies, its calls end with `failed(null)`, the others go on, and a new thread replaces it.
+ * The media engine in threads of this process: ICE-lite, DTLS-SRTP and plain RTP. A call lives in one thread. Threads
+ * start with the first call and end when they are idle. If a thread dies, its calls end with `failed(null)`, the others
+ * go on, and the next call starts a new one.
  */
 export const startEmbedded = async (settings: EmbeddedSettings): Promise<MediaEngine> => {
   const { bind, advertised, rtpPorts, webrtcPorts, fault } = settings
   const workers = settings.workers ?? Math.max(1, availableParallelism() - 1)
   const perWorker = settings.callsPerWorker ?? defaultCalls
-  const pool = await WorkerPool.start(
-    Array.from(
+  const pool = new WorkerPool({
+    workers: Array.from(
       { length: workers },
       (_, i): WorkerSettings => ({
         addresses: { bind, advertised, offersOwnAddress: settings.offersOwnAddress ?? false },
@@ -67,21 +70,30 @@ export const startEmbedded = async (settings: EmbeddedSettings): Promise<MediaEn
         silenceSeconds: settings.silenceSeconds ?? 60,
       }),
     ),
+    callsPerWorker: perWorker,
+    idleMs: (settings.idleSeconds ?? 60) * 1_000,
     fault,
-  )
+  })
 
   const openCall = async (events: MediaEvents): Promise<MediaResult<MediaCall>> => {
-    const worker = pool.leastLoaded()
-    if (!worker || worker.calls >= perWorker)
-      return refused('full', `the limit of ${workers * perWorker} concurrent calls of this server is reached`)
     const call = randomUUID()
-    const opened = await worker.begin(call, events)
-    return opened.outcome === 'done' ? done(callOf(worker, call)) : opened
+    try {
+      const begun = await pool.open(call, events)
+      if (!begun)
+        return refused('full', `the limit of ${workers * perWorker} concurrent calls of this server is reached`)
+      const { worker, opened } = begun
+      return opened.outcome === 'done' ? done(callOf(worker, call)) : opened
+    } catch (error) {
+      const reason = errorMessage(error)
+      if (!pool.isClosed) fault(reason)
+      return refused('state', reason)
+    }
   }
 
   return {
     openCall,
     state: () => ({ calls: pool.calls, capacity: workers * perWorker }),
+    prepare: () => pool.prepare(),
     close: () => pool.close(),
   }
 }

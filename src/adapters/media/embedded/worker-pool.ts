@@ -1,7 +1,8 @@
 import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { MediaEvents, MediaResult } from '../../../ports/media.ts'
-import { workerRestartMs } from '../limits.ts'
+import { callsBeforeNext, workerRestartMs } from '../limits.ts'
 import { errorMessage, refused } from '../result.ts'
 import type {
   CallOperation,
@@ -46,7 +47,7 @@ export class MediaWorker {
     this.settings = settings
     this.fault = fault
     this.ended = (reason) => ended(this, reason)
-    this.worker = new Worker(file, { workerData: settings })
+    this.worker = new Worker(file, { name: 'media', workerData: settings })
     this.worker.on('message', (word: WorkerMessage) => this.receive(word))
     this.worker.on('error', (error) => {
       this.reason = errorMessage(error)
@@ -67,6 +68,7 @@ export class MediaWorker {
       }),
     ])
     if (word.word !== 'ready') throw new Error('the media worker failed to start: unexpected first message')
+    if (this.isEnded) throw new Error(`the media worker failed to start: ${this.reason}`)
   }
 
   begin(call: string, events: MediaEvents): Promise<MediaResult<null>> {
@@ -119,58 +121,156 @@ export class MediaWorker {
   }
 }
 
-/** The workers of an engine. A worker that dies is replaced. */
+/** The place of one worker: its settings, and the worker while one runs. */
+type Slot = {
+  readonly settings: WorkerSettings
+  worker: MediaWorker | null
+  /** Set while the worker starts. */
+  starting: Promise<void> | null
+  /** Resolves when the worker before has released its ports. */
+  released: Promise<void>
+  startedAt: number
+  /** Time of the last call that began, or was seen to run. */
+  usedAt: number
+  idleTimer: NodeJS.Timeout | null
+}
+
+export type WorkerPoolSettings = {
+  readonly workers: readonly WorkerSettings[]
+  readonly callsPerWorker: number
+  /** Milliseconds without a call after which a worker ends. */
+  readonly idleMs: number
+  readonly fault: (reason: string) => void
+}
+
+/**
+ * The workers of an engine. A worker starts with the first call and ends when it is idle: at rest it would cost 30 MB.
+ * A worker that dies is replaced by the next call.
+ */
 export class WorkerPool {
-  private readonly workers: (MediaWorker | null)[]
-  private readonly fault: (reason: string) => void
-  private readonly startedAt: number[]
-  private readonly timers = new Set<NodeJS.Timeout>()
-  private isClosed = false
+  private readonly settings: WorkerPoolSettings
+  private readonly slots: readonly Slot[]
+  private readonly closing = new AbortController()
 
-  private constructor(settings: readonly WorkerSettings[], fault: (reason: string) => void) {
-    this.fault = fault
-    this.startedAt = settings.map(() => performance.now())
-    this.workers = settings.map((one, i) => this.startWorker(one, i))
-  }
-
-  static async start(settings: readonly WorkerSettings[], fault: (reason: string) => void): Promise<WorkerPool> {
-    const crew = new WorkerPool(settings, fault)
-    try {
-      await Promise.all(crew.workers.map((mate) => mate?.ready()))
-    } catch (error) {
-      await crew.close()
-      throw error
-    }
-    return crew
+  constructor(settings: WorkerPoolSettings) {
+    this.settings = settings
+    this.slots = settings.workers.map((one) => ({
+      settings: one,
+      worker: null,
+      starting: null,
+      released: Promise.resolve(),
+      startedAt: Number.NEGATIVE_INFINITY,
+      usedAt: 0,
+      idleTimer: null,
+    }))
   }
 
   get calls(): number {
-    return this.workers.reduce((sum, mate) => sum + (mate?.calls ?? 0), 0)
+    return this.slots.reduce((sum, { worker }) => sum + (worker?.calls ?? 0), 0)
   }
 
-  /** Returns the worker with the fewest calls; null while all are dead. */
-  leastLoaded(): MediaWorker | null {
-    return this.workers.reduce((best, mate) => (mate && (!best || mate.calls < best.calls) ? mate : best), null)
+  /** Threads that run or start. */
+  private get running(): number {
+    return this.slots.filter(({ worker, starting }) => worker || starting).length
+  }
+
+  /**
+   * Opens a call in the least loaded worker, and starts one when none runs or all have calls enough.
+   * @returns null if the limit is reached
+   * @throws Error if the worker fails to start, or the pool closes
+   */
+  async open(call: string, events: MediaEvents): Promise<{ worker: MediaWorker; opened: MediaResult<null> } | null> {
+    for (;;) {
+      const slot = this.nextSlot()
+      if (!slot.worker) {
+        await this.start(slot)
+        // Other calls waited for the same worker: choose again.
+        continue
+      }
+      const { worker } = slot
+      if (worker.calls >= this.settings.callsPerWorker) return null
+      slot.usedAt = performance.now()
+      return { worker, opened: await worker.begin(call, events) }
+    }
+  }
+
+  /** Starts a worker if none runs: a call is likely soon. */
+  prepare(): void {
+    const [first] = this.slots
+    // A fault is reported by the call that needs the worker.
+    if (first && !this.isClosed && this.running === 0) this.start(first).catch(() => {})
+  }
+
+  get isClosed(): boolean {
+    return this.closing.signal.aborted
   }
 
   async close(): Promise<void> {
-    this.isClosed = true
-    for (const timer of this.timers) clearTimeout(timer)
-    await Promise.all(this.workers.map((mate) => mate?.terminate()))
+    this.closing.abort()
+    for (const { idleTimer } of this.slots) if (idleTimer) clearTimeout(idleTimer)
+    await Promise.all(this.slots.map((slot) => slot.starting?.catch(() => {})))
+    await Promise.all(this.slots.map(({ worker }) => worker?.terminate()))
+    await Promise.all(this.slots.map(({ released }) => released))
   }
 
-  private startWorker(settings: WorkerSettings, i: number): MediaWorker {
-    return new MediaWorker(settings, this.fault, (_, reason) => {
-      this.workers[i] = null
-      if (this.isClosed) return
-      this.fault(`a media worker has ended and is restarted: ${reason}`)
-      const wait = Math.max(0, (this.startedAt[i] ?? 0) + workerRestartMs - performance.now())
-      const timer = setTimeout(() => {
-        this.timers.delete(timer)
-        this.startedAt[i] = performance.now()
-        this.workers[i] = this.startWorker(settings, i)
-      }, wait)
-      this.timers.add(timer)
+  private nextSlot(): Slot {
+    const enough = Math.min(callsBeforeNext, this.settings.callsPerWorker)
+    const load = ({ worker, starting }: Slot) => {
+      const calls = worker?.calls ?? 0
+      // Another thread is worth its memory only once the ones that run have calls enough.
+      return (worker || starting) && calls < enough ? calls - enough : calls
+    }
+    return this.slots.reduce((best, slot) => (load(slot) < load(best) ? slot : best))
+  }
+
+  private start(slot: Slot): Promise<void> {
+    slot.starting ??= this.startWorker(slot).finally(() => {
+      slot.starting = null
     })
+    return slot.starting
+  }
+
+  private async startWorker(slot: Slot): Promise<void> {
+    const { signal } = this.closing
+    await slot.released
+    const wait = slot.startedAt + workerRestartMs - performance.now()
+    if (wait > 0) await pause(wait, undefined, { signal })
+    signal.throwIfAborted()
+    slot.startedAt = performance.now()
+    const worker = new MediaWorker(slot.settings, this.settings.fault, (ended, reason) => {
+      if (slot.worker !== ended) return
+      slot.worker = null
+      if (!signal.aborted) this.settings.fault(`a media worker has ended and is restarted by the next call: ${reason}`)
+    })
+    // A start under way does not delay the stop of the process.
+    const abort = () => void worker.terminate()
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      await worker.ready()
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+    signal.throwIfAborted()
+    slot.worker = worker
+    slot.usedAt = performance.now()
+    this.endWhenIdle(slot)
+  }
+
+  /** Ends the worker of a slot once it had no call for `idleMs`. */
+  private endWhenIdle(slot: Slot): void {
+    if (slot.idleTimer) clearTimeout(slot.idleTimer)
+    const { idleMs } = this.settings
+    const check = () => {
+      const { worker } = slot
+      if (!worker || this.isClosed) return
+      const now = performance.now()
+      if (worker.calls > 0) slot.usedAt = now
+      if (now - slot.usedAt < idleMs) slot.idleTimer = setTimeout(check, idleMs / 4).unref()
+      else {
+        slot.worker = null
+        slot.released = worker.terminate()
+      }
+    }
+    slot.idleTimer = setTimeout(check, idleMs / 4).unref()
   }
 }

@@ -45,6 +45,17 @@ test('a browser registers with its credentials, at most until they expire', asyn
   await until(() => browser.code === 4002)
 })
 
+test('a browser that registers prepares the media engine once; a refused one and a refresh do not', async (t) => {
+  let prepared = 0
+  const { url } = await open(t, undefined, { media: { ...media, prepare: () => prepared++ } })
+  const browser = await openBrowser(t, url, 'ANN')
+  await browser.register({ password: 'wrong' })
+  assert.equal(prepared, 0)
+  await browser.register()
+  await browser.register()
+  assert.equal(prepared, 1)
+})
+
 test('a wrong password, expired credentials and another user’s identity are refused', async (t) => {
   const { gateway, url } = await open(t)
   const browser = await openBrowser(t, url, 'ANN')

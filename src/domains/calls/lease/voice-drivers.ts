@@ -4,7 +4,6 @@ import type { Readable } from 'node:stream'
 import { startEmbedded } from '../../../adapters/media/embedded/embedded-engine.ts'
 import { isLoopback } from '../../../adapters/media/embedded/own-addresses.ts'
 import { repairWav, summariseWav } from '../../../adapters/media/recording/wav.ts'
-import { startRtpengineEngine } from '../../../adapters/media/rtpengine/rtpengine-engine.ts'
 import { type GatewaySettings, startGateway } from '../../../adapters/sip-gateway/gateway.ts'
 import type { Config } from '../../../config.ts'
 import type { MediaEngine, MediaRecording } from '../../../ports/media.ts'
@@ -29,14 +28,16 @@ const advertisedAddress = (config: Config): string => {
 /** Whether the server is on loopback, for this machine only. Firefox then needs another address of the machine. */
 const isForOwnMachine = (config: Config): boolean => config.voicePublicIp === null && isLoopback(bindAddress(config))
 
-const startMedia = (config: Config, fault: (reason: string) => void): Promise<MediaEngine> => {
-  if (config.mediaEngine === 'rtpengine')
+const startMedia = async (config: Config, fault: (reason: string) => void): Promise<MediaEngine> => {
+  if (config.mediaEngine === 'rtpengine') {
+    const { startRtpengineEngine } = await import('../../../adapters/media/rtpengine/rtpengine-engine.ts')
     return startRtpengineEngine({
       ...config.rtpengine,
       dtmf: config.rtpengineKeys,
       recordings: config.rtpengineRecordings,
       calls: config.mediaCalls,
     })
+  }
   const { rtpPorts, webrtcPorts, mediaWorkers, mediaCalls } = config
   return startEmbedded({
     ...{ bind: bindAddress(config), advertised: advertisedAddress(config), offersOwnAddress: isForOwnMachine(config) },
