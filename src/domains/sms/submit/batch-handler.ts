@@ -136,7 +136,7 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
     const { id } = job
     const { account } = batch
     try {
-      if (result.outcome === 'sent') {
+      if (result.outcome === 'sent' && (result.taken.length === 0 || !result.mayBeStored)) {
         const end = { id, account, batch, taken: result.taken[0] ?? null }
         await untilWritten(batch, () => sent.add(end))
       } else await untilWritten(batch, () => others.add({ batch, run: { job, result } }))

@@ -30,7 +30,7 @@ export const openMembers = async (sql: Sql, batches: readonly StoredBatch[]): Pr
 /** A batch as leased to this process. */
 export type LeasedBatch = { readonly id: string; readonly fence: number }
 
-/** A message of a batch that a carrier accepted; `taken` is its only part if that is not stored yet. */
+/** A message of a batch that a carrier accepted; `taken` is its only part if that is not stored, not even as submitted. */
 export type SentMember = { id: string; account: string; batch: LeasedBatch; taken: AcceptedPart | null }
 
 /** Lock order of messages (docs/locks.md). */

@@ -108,8 +108,9 @@ end $$;
 
 -- Marks messages of batches as sent, where the fence of the batch matches. `members` gives the position of each
 -- message's batch in `batches`, from 1. A batch with `are_final` ends: all its messages have ended. The row of any other
--- batch is locked, so that no other process claims it meanwhile. Everything else is as in `sms_complete_submits`. Rows:
--- `held` carries a batch whose fence matched, `webhook` a webhook that has something to deliver.
+-- batch is locked, so that no other process claims it meanwhile. Everything else is as in `sms_complete_submits`, but the
+-- part must be new: `on conflict` costs another record of the log for each row. Rows: `held` carries a batch whose fence
+-- matched, `webhook` a webhook that has something to deliver.
 create function sms_complete_batches(
   batches uuid[], fences integer[], are_final boolean[], members integer[], ids uuid[], accounts uuid[],
   connections uuid[], carriers text[], event_ids uuid[]
@@ -144,10 +145,6 @@ begin
     insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
     select s.account_id, s.id, 1, s.connection_id, s.carrier_id, 'sent', platform_now, platform_now
     from sent s where s.connection_id is not null
-    on conflict (account_id, message_id, part) do update
-      set connection_id = excluded.connection_id, carrier_id = excluded.carrier_id, status = 'sent',
-        sent_at = excluded.sent_at
-      where sms_parts.status in ('sending', 'doubtful')
   ), message as (
     update sms_messages m set status = 'sent', updated_at = platform_now
     from sent s
