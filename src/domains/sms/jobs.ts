@@ -1,7 +1,7 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import { Discard, type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
 import { cancelJob, isQueued, type OverdueJob, overdueJobs } from '../../platform/jobs/ops.ts'
-import { onNotify } from '../../platform/jobs/queue.ts'
+import { notifyCapacity, onNotify } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
 import { type BatchPayload, batchKind, type LocalBatchPayload } from './batch.ts'
@@ -166,7 +166,12 @@ export const smsJobs = (parts: Services): JobKind[] => {
     progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
   })
   const capacity = () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.availableWindow())
-  const queue = makeFairQueue(capacity, (schedule) => onNotify(submitKind, schedule))
+  const queue = makeFairQueue(capacity, (schedule) =>
+    onNotify(submitKind, () => {
+      schedule()
+      notifyCapacity(batchKind)
+    }),
+  )
   const { pendingCommits } = carriers
   const handler = makeBatchHandler({ db, queue, pendingCommits, submit, storeOutcomes })
   return [submitJob(parts, queue, handler.runSingle), batchJob(parts, queue, handler), receiptJob(parts)]

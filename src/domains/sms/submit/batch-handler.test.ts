@@ -218,6 +218,31 @@ test(
   }),
 )
 
+test(
+  'a quiet account’s message is submitted among the next two, however many a greedy account has waiting',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc, { window: 1 })
+    const [greedy, quiet] = [await tenant({ balance: '10' }), await tenant({ balance: '10' })]
+    const { number: loud } = await giveNumber(world, greedy)
+    const { number: calm } = await giveNumber(world, quiet)
+    const to = (i: number) => `+4479111234${10 + i}`
+    const answers = await db.begin(async (tx) => {
+      // The first message cannot be recorded, and keeps the window until then.
+      await tx.run`lock table sms_parts in exclusive mode`
+      const texts = Array.from({ length: 30 }, (_, i) => send(greedy, loud, `greedy ${i}`, { to: to(i) }))
+      const accepted = await Promise.all(texts)
+      await until(async () => smsc.submits.length === 1)
+      return [...accepted, await send(quiet, calm, 'quiet', { to: to(40) })]
+    })
+    for (const { body } of answers.slice(0, -1)) await waitForStatus(greedy, body.message_uuid, 'sent')
+    const place = smsc.submits.findIndex(({ text }) => text === 'quiet')
+    assert.ok(place === 1 || place === 2, `submitted as number ${place + 1}`)
+    await isIdle(greedy.id)
+    await isIdle(quiet.id)
+  }),
+)
+
 test('messages of a batch that have jobs of their own are not submitted with it', async () => {
   const who = await tenant({ balance: '10' })
   const { number } = await giveNumber(world, who)
