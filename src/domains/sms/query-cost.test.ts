@@ -55,6 +55,14 @@ const texts = (count: number): NewMessage[] => {
 
 const lease = { worker: uuid(), seconds: 60 }
 
+/** Blocks of sms_messages_by_time that this transaction has read. That index begins with the account, too, and a plan of
+ *  an empty table may read all messages of the account in it; entries that it filters are not counted as read. */
+const blocksByTime = async (tx: Tx): Promise<number> =>
+  (
+    await tx.one<{ blocks: number }>`
+    select pg_stat_get_xact_blocks_fetched('sms_messages_by_time'::regclass)::integer as blocks`
+  ).blocks
+
 /** Runs the whole life of messages in a batch: the hot-path statements. */
 const liveInBatch = async (tx: Tx, given: NewMessage[]) => {
   const batch = { id: uuid(), account: who.id, messages: given, isLeased: true }
@@ -69,10 +77,12 @@ const liveInBatch = async (tx: Tx, given: NewMessage[]) => {
     taken: { part: 1, connection, carrierId: id },
   }))
   const stored = { account: who.id, payload: batchPayload(given), createdAt: new Date() }
+  const before = await blocksByTime(tx)
   assert.deepEqual((await openMembers(tx, [stored]))[0]?.length, given.length)
   await completeBatches(tx, members.slice(1), () => false)
   assert.deepEqual([...(await completeBatches(tx, members.slice(0, 1), () => true))], [batch.id])
   assert.deepEqual(await openMembers(tx, [stored]), [[]])
+  assert.ok((await blocksByTime(tx)) - before <= given.length, 'messages are found by their key')
   const done = await applyFinalReceipts(
     tx,
     given.map(({ id }) => finalReceipt(id)),

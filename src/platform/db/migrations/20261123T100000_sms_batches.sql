@@ -10,7 +10,8 @@
 -- each message. Otherwise returns `leased` or `queued`: with `worker`, the job is inserted leased to it, unless an older
 -- job of the account waits.
 --
--- Measured against `sms_accept` in one run: 29 instead of 57 µs for a message, in batches of about ten.
+-- Measured against `sms_accept` with 256 connections: 20 instead of 29 µs of CPU and 681 instead of 1,270 bytes of log for
+-- a message.
 create function sms_accept_batch(
   batch uuid, account uuid, payload jsonb, worker uuid, lease_seconds double precision, honours_opt_out boolean,
   total numeric, ids uuid[], channels uuid[], senders text[], recipients text[], texts text[], encodings text[],
@@ -100,7 +101,8 @@ begin
     from unnest(accounts, ids) with ordinality g (account_id, id, n)
     cross join lateral (
       select id, number, contact, text, status from sms_messages
-      where account_id = g.account_id and id = g.id offset 0) m
+      where (account_id, id) >= (g.account_id, g.id) and (account_id, id) <= (g.account_id, g.id)
+      order by account_id, id limit 1) m
     where m.status in ('queued', 'sending')
       and not exists (select from jobs j where j.id = g.id offset 0)
     order by g.n;
@@ -111,6 +113,11 @@ end $$;
 -- batch is locked, so that no other process claims it meanwhile. Everything else is as in `sms_complete_submits`, but the
 -- part must be new: `on conflict` costs another record of the log for each row. Rows: `held` carries a batch whose fence
 -- matched, `webhook` a webhook that has something to deliver.
+--
+-- Messages are found in the order of their key, and updated where they were found. An update that looks them up itself
+-- gets its plan while the table is empty, by sms_messages_by_time, and then reads all messages of the account for each
+-- one: 30 instead of 2 ms for 52 messages among 15,000. A message that another transaction changed in between fails the
+-- statement, which the caller repeats.
 create function sms_complete_batches(
   batches uuid[], fences integer[], are_final boolean[], members integer[], ids uuid[], accounts uuid[],
   connections uuid[], carriers text[], event_ids uuid[]
@@ -145,17 +152,22 @@ begin
     insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
     select s.account_id, s.id, 1, s.connection_id, s.carrier_id, 'sent', platform_now, platform_now
     from sent s where s.connection_id is not null
+  ), open as materialized (
+    select s.*, m.place from sent s cross join lateral (
+      select ctid as place, status from sms_messages
+      where (account_id, id) >= (s.account_id, s.id) and (account_id, id) <= (s.account_id, s.id)
+      order by account_id, id limit 1) m
+    where m.status in ('queued', 'scheduled', 'sending')
   ), message as (
     update sms_messages m set status = 'sent', updated_at = platform_now
-    from sent s
-    where (m.account_id, m.id) >= (s.account_id, s.id) and (m.account_id, m.id) <= (s.account_id, s.id)
-      and m.status in ('queued', 'scheduled', 'sending')
-    returning m.account_id, m.channel_id, m.contact, s.event_id, m as row
+    from open o where m.ctid = o.place
+    returning m.account_id, m.channel_id, m.contact, o.event_id, m as row
   )
   select array_agg(m.account_id) as accounts, array_agg(m.event_id) as ids,
     array_agg('sms.message.sent'::text) as names, array_agg(m.channel_id) as channels,
     array_agg(m.channel_id || ' ' || m.contact) as conversations,
-    array_agg(sms_event_payload(m.row, v.voip_number_setup_id, 'sms.message.sent')) as payloads
+    array_agg(sms_event_payload(m.row, v.voip_number_setup_id, 'sms.message.sent')) as payloads,
+    (select count(*) from open) as expected
   into published
   from message m
   cross join lateral (
@@ -166,6 +178,9 @@ begin
     select voip_number_setup_id from virtual_numbers where account_id = m.account_id
       and id = c.virtual_number_id offset 0) v;
 
+  if published.expected > coalesce(cardinality(published.ids), 0) then
+    raise exception 'a message changed meanwhile' using errcode = 'serialization_failure';
+  end if;
   return query select 'held', null::uuid, h from unnest(held) h;
   return query select 'webhook', w.account_id, w.webhook_id
     from events_record(published.accounts, published.ids, published.names, published.channels,
