@@ -10,6 +10,7 @@ import { makePrices } from './domains/prices/ops.ts'
 import { readOffset } from './domains/sandbox/ops.ts'
 import { makeChannelCache } from './domains/sms/accept/channel-cache.ts'
 import { makeMessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
+import { batchKind } from './domains/sms/batch.ts'
 import { makeInboundReceiver } from './domains/sms/inbound/inbound-receiver.ts'
 import { makeUnattributedReporter } from './domains/sms/inbound/unattributed-reporter.ts'
 import { makeReceiptProcessor } from './domains/sms/receipts/receipt-processor.ts'
@@ -80,7 +81,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     routing,
     receipts,
     stray,
-    accept: makeMessageAcceptor(db, clock, config.optOut, () => notify(submitKind)),
+    accept: makeMessageAcceptor(db, clock, config.optOut, (kind) => notify(kind === 'batch' ? batchKind : submitKind)),
     ...{ carriers, suppliers, networks, voice },
     localConnections: local,
     remoteConnections: makeRemoteConnections({ db, changes, log, roles: config.roles }, local),

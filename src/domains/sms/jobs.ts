@@ -1,19 +1,33 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { type CompletedRun, Discard, type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
+import { Discard, type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
 import { cancelJob, isQueued, type OverdueJob, overdueJobs } from '../../platform/jobs/ops.ts'
+import { notifyCapacity, onNotify } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
+import { type BatchPayload, batchKind, type LocalBatchPayload } from './batch.ts'
 import { endUnsent } from './cancellation.ts'
 import { type CompletedMessage, completeSent } from './completion-store.ts'
 import { deleteOldFingerprints } from './inbound/dedup-store.ts'
 import { receiveIncomplete } from './inbound/inbound-receiver.ts'
-import { firstAdoptingAttempt, maxWaitingPages, receiptGraceSeconds, waitingPageSize } from './limits.ts'
+import {
+  firstAdoptingAttempt,
+  maxBatchAttempts,
+  maxSubmissions,
+  maxWaitingInMemory,
+  maxWaitingPages,
+  minClaimedInMemory,
+  receiptGraceSeconds,
+  waitingPageSize,
+} from './limits.ts'
 import { publishEvents } from './message-presenter.ts'
 import type { CarrierReceipt } from './receipts/carrier-receipt.ts'
 import * as states from './state-transition-store.ts'
+import { type BatchOutcome, type EndedRun, makeBatchHandler } from './submit/batch-handler.ts'
+import { type StoredBatch, splitBatches } from './submit/batch-store.ts'
 import { submitKind } from './submit/carriers.ts'
 import { makeConnectionHealth } from './submit/connection-health.ts'
 import { makeFailoverSubmitter } from './submit/failover-submitter.ts'
+import { type FairQueue, makeFairQueue } from './submit/fair-queue.ts'
 import { makePairSequencer } from './submit/pair-sequencer.ts'
 import { deleteOldReferences } from './submit/parts-store.ts'
 import {
@@ -25,7 +39,7 @@ import {
 } from './submit/submit-handler.ts'
 import { makeSubmitProgress } from './submit/submit-progress.ts'
 
-type EndedRun = CompletedRun<Submission, SubmitOutcome>
+type BatchHandler = ReturnType<typeof makeBatchHandler>
 
 /** Stores the outcomes of submissions. */
 const storeOutcomes = async (tx: Tx, done: readonly EndedRun[]): Promise<void> => {
@@ -48,11 +62,21 @@ const storeOutcomes = async (tx: Tx, done: readonly EndedRun[]): Promise<void> =
 const sentOf = ({ job: { id, account }, fence, result }: EndedRun & { fence: number }): CompletedMessage | null =>
   account !== null && result.outcome === 'sent' ? { id, account, fence, taken: result.taken[0] ?? null } : null
 
-/** Submits accepted messages to carriers, at least once: a submit whose response was lost is repeated, unless the
- *  policy of the connection forbids it. */
+/** Messages that may be claimed now. A few wait in memory even while the windows are full: they take turns there with
+ *  the messages that this process accepts. Without any connection, all: they fail with no_route. */
+const claimable = ({ carriers, routing }: Pick<Services, 'carriers' | 'routing'>, queue: FairQueue): number => {
+  if (routing.connections().length === 0) return Number.POSITIVE_INFINITY
+  if (!carriers.isAnyBound()) return 0
+  return Math.max(carriers.availableWindow(), minClaimedInMemory) - queue.claimed()
+}
+
+/** Own jobs of messages: scheduled ones, those that are retried, and those accepted in a transaction of their request.
+ *  Submits them at least once: a submit whose response was lost is repeated, unless the policy of the connection forbids
+ *  it. */
 const submitJob = (
   { carriers, routing }: Pick<Services, 'carriers' | 'routing'>,
-  run: ReturnType<typeof makeSubmitHandler>,
+  queue: FairQueue,
+  run: BatchHandler['runSingle'],
 ): JobKind<Submission, SubmitOutcome> => {
   const written = (tx: Tx, done: readonly EndedRun[]) => {
     const ids = done.map(({ job }) => job.id)
@@ -65,14 +89,14 @@ const submitJob = (
   }
   return {
     kind: submitKind,
-    concurrency: 512,
+    concurrency: maxSubmissions,
     // No caller waits for this. A statement costs about 450 µs, each message in it another 25 µs.
     flushIntervalMs: 10,
     leaseSeconds: 30,
     maxAttempts: 50,
     fair: true,
-    // Without any connection, claim all: the messages fail with no_route.
-    capacity: () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.availableWindow()),
+    capacity: () => claimable({ carriers, routing }, queue),
+    onStopping: queue.close,
     run,
     completeDirectly: (sql, done) => {
       const sent = done.map(sentOf)
@@ -89,6 +113,28 @@ const submitJob = (
     },
   }
 }
+
+/** Batches of messages that were accepted together. */
+const batchJob = (
+  { carriers, routing }: Pick<Services, 'carriers' | 'routing'>,
+  queue: FairQueue,
+  { runBatch, batchesFor }: BatchHandler,
+): JobKind<LocalBatchPayload, BatchOutcome> => ({
+  kind: batchKind,
+  concurrency: maxWaitingInMemory,
+  leaseSeconds: 30,
+  maxAttempts: maxBatchAttempts,
+  fair: true,
+  capacity: () => batchesFor(claimable({ carriers, routing }, queue)),
+  hasLocalRoom: (account) => (routing.connections().length === 0 || carriers.isAnyBound()) && queue.room(account) > 0,
+  onStopping: queue.close,
+  run: runBatch,
+  onComplete: async (tx, done) => {
+    const split = done.flatMap(({ job, result }) => (result === 'split' ? [job] : []))
+    await splitBatches(tx, split)
+  },
+  onDiscard: async (tx, job) => await splitBatches(tx, [job]),
+})
 
 /** Retries receipts that arrived before their part was committed: after 0.3, 1, 2, 4 … 64 s, two minutes in total. */
 const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'>): JobKind<CarrierReceipt, void> => ({
@@ -108,7 +154,7 @@ const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'
 /** Job kinds of the SMS domain. */
 export const smsJobs = (parts: Services): JobKind[] => {
   const { db, carriers, routing, clock, config, sandboxAccounts } = parts
-  const run = makeSubmitHandler({
+  const submit = makeSubmitHandler({
     routing,
     clock,
     sandboxAccounts,
@@ -116,7 +162,16 @@ export const smsJobs = (parts: Services): JobKind[] => {
     sequencer: makePairSequencer((id) => isQueued(db, id)),
     progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
   })
-  return [submitJob(parts, run), receiptJob(parts)]
+  const capacity = () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.availableWindow())
+  const queue = makeFairQueue(capacity, (schedule) =>
+    onNotify(submitKind, () => {
+      schedule()
+      notifyCapacity(batchKind)
+    }),
+  )
+  const { pendingCommits } = carriers
+  const handler = makeBatchHandler({ db, queue, pendingCommits, submit, storeOutcomes })
+  return [submitJob(parts, queue, handler.runSingle), batchJob(parts, queue, handler), receiptJob(parts)]
 }
 
 /**
@@ -137,6 +192,11 @@ const expireWaiting = async (
     const isSandbox = account !== null && sandboxAccounts.has(account)
     return validUntil(payload, createdAt, routing.decide(payload.to, isSandbox).candidates[0]) <= at.getTime()
   }
+  // Batches that no worker claimed: each of their messages is checked as a job of its own.
+  const batches = await overdueJobs<BatchPayload>(tx, batchKind, before, { after: null, limit: waitingPageSize })
+  const canceled: StoredBatch[] = []
+  for (const batch of batches) if (await cancelJob(tx, batch.id)) canceled.push(batch)
+  if (canceled.length > 0) await splitBatches(tx, canceled)
   const expired: states.EndedMessage[] = []
   let after = from
   for (let pages = 0; pages < maxWaitingPages; pages++) {

@@ -75,6 +75,22 @@ export const pairSpacingMs = 2
 /** Upper limit of that extra delay, in milliseconds. */
 export const maxPairSpacingMs = 10_000
 
+/** Submissions that run at once in this process. */
+export const maxSubmissions = 512
+
+/** Messages that wait in memory for their turn, in all; each has at most a few kilobytes. */
+export const maxWaitingInMemory = 1_024
+
+/** Claimed messages that wait in memory, at least: some are at hand when capacity returns, whatever else waits. */
+export const minClaimedInMemory = 16
+
+/** Milliseconds in memory after which a message is started without regard to capacity. Without any, the submit defers
+ *  it, and it leaves the memory of this process. */
+export const maxMemoryWaitMs = 15_000
+
+/** Claims of a batch after which its messages get jobs of their own: one of them may end the process each time. */
+export const maxBatchAttempts = 3
+
 /** Seconds after which the responses of a link have certainly arrived. */
 export const linkResponseSeconds = 10
 

@@ -69,7 +69,9 @@ test('concurrent sends are accepted exactly as far as the balance covers them', 
   assert.equal(answers.filter(({ status }) => status === 202).length, 25)
   assert.equal(answers.filter(({ status }) => status === 402).length, 35)
   assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '0.00')
-  const { count } = await db.one<{ count: number }>`select count(*) as count from jobs where account_id = ${who.id}`
+  const { count } = await db.one<{
+    count: number
+  }>`select count(*) as count from sms_messages where account_id = ${who.id}`
   assert.equal(count, 25)
 })
 

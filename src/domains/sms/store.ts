@@ -63,7 +63,7 @@ export const receivingChannels = (tx: Sql, numbers: readonly string[]) => tx.man
 
 /** Array literal of one column, at a third of the driver's cost. Only for values that need no quoting (uuids, numbers,
  *  words). */
-const arrayLiteral = <Row>(rows: readonly Row[], column: (row: Row) => string | number): string =>
+export const arrayLiteral = <Row>(rows: readonly Row[], column: (row: Row) => string | number): string =>
   `{${rows.map(column).join()}}`
 
 export type NewMessage = {
@@ -83,37 +83,24 @@ export type NewMessage = {
   long: Segmentation
 }
 
-/** Lease for jobs inserted already leased to the worker of this process: the first `count` jobs that are due at
- *  once. */
-export type Lease = { worker: string; seconds: number; count: number }
-
-/** Payload of a message's job, exactly as `sms_accept` writes it. */
-export const payloadOf = ({ number: from, contact: to, text, long, sendAt }: NewMessage) =>
-  long === 'udh8' && sendAt === null
-    ? { from, to, text }
-    : { from, to, text, long, send_at: sendAt?.toISOString() ?? null }
-
-/** Result of a batch: the refused messages, and whether jobs were leased. */
-type AcceptResult = { refused: Map<string, Refusal>; isLeased: boolean }
-
 /** Why a message was refused. */
 export type Refusal = 'balance' | 'opted_out'
 
 /**
- * Accepts outbound messages, each with its debit and its job, in one statement. Refuses messages to contacts who opted
- * out, and messages that the balance does not cover after those before them. Returns the refused messages with the
- * reason.
+ * Accepts outbound messages, each with its debit and a job of its own, in one statement. Refuses messages to contacts
+ * who opted out, and messages that the balance does not cover after those before them. For messages with a send time,
+ * messages that belong to the caller's transaction, and batches that were refused (accept/batch-store.ts).
  *
  * Opt-outs are read from the table, not from a cache, so that each holds in every process from its commit on. The
- * statement is a database function: see migrations/baseline/09_sms.sql.
+ * statement is a database function: see migrations/baseline/09_sms.sql. Its parameters for leases are not used any more.
+ * @returns the refused messages with the reason
  */
 export const accept = async (
   db: Db | Tx,
   rows: readonly NewMessage[],
   honoursOptOut: boolean,
-  lease: Lease | null,
-): Promise<AcceptResult> => {
-  const notes = await db.many<{ id: string; note: Refusal | 'older' }>`
+): Promise<Map<string, Refusal>> => {
+  const notes = await db.many<{ id: string; note: Refusal }>`
     select id, note from sms_accept(
       ${arrayLiteral(rows, (r) => r.account)}::uuid[], ${arrayLiteral(rows, (r) => r.id)}::uuid[], ${arrayLiteral(rows, (r) => r.channel)}::uuid[],
       ${arrayLiteral(rows, (r) => r.number)}::text[], ${arrayLiteral(rows, (r) => r.contact)}::text[], ${rows.map((r) => r.text)}::text[],
@@ -121,10 +108,8 @@ export const accept = async (
       ${arrayLiteral(rows, (r) => decimal(r.price))}::numeric[], ${arrayLiteral(rows, (r) => r.transfer)}::uuid[],
       ${arrayLiteral(rows, (r) => r.sendAt?.toISOString() ?? 'null')}::timestamptz[], ${arrayLiteral(rows, (r) => r.decision)}::uuid[],
       ${arrayLiteral(rows, (r) => r.long)}::text[],
-      ${honoursOptOut}, ${lease?.count ?? 0}, ${lease?.seconds ?? 0}, ${lease?.worker ?? null})`
-  const refused = new Map<string, Refusal>()
-  for (const { id, note } of notes) if (note !== 'older') refused.set(id, note)
-  return { refused, isLeased: !notes.some(({ note }) => note === 'older') }
+      ${honoursOptOut}, 0, 0, null)`
+  return new Map(notes.map(({ id, note }) => [id, note]))
 }
 
 export type Status =

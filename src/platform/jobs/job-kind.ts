@@ -16,6 +16,9 @@ export type Job<Payload = unknown> = {
 
 export type CompletedRun<Payload = unknown, Result = unknown> = { readonly job: Job<Payload>; readonly result: Result }
 
+/** Result of a `run` that deleted the job itself, in a transaction that checked the fence: nothing is left to commit. */
+export const jobEnded: unique symbol = Symbol('the job has ended')
+
 /**
  * Defines how jobs of one kind run.
  *
@@ -46,8 +49,13 @@ export type JobKind<Payload = unknown, Result = unknown> = {
    * notices within half a second.
    */
   capacity?(): number
-  /** The external effect, outside any transaction. The signal aborts when the lease is lost or the worker stops. */
-  run?(job: Job<Payload>, signal: AbortSignal): Promise<Result>
+  /** Whether a job of an account that is inserted leased to this worker may start (local-queue.ts). Default: always. */
+  hasLocalRoom?(account: string): boolean
+  /** The external effect, outside any transaction. The signal aborts when the lease is lost or the worker stops.
+   *  @param fence of the lease */
+  run?(job: Job<Payload>, signal: AbortSignal, fence: number): Promise<Result | typeof jobEnded>
+  /** Called when the worker begins to stop: jobs that only wait end soon, with `Snooze`. */
+  onStopping?(): void
   /** The effects on our database, in the transaction that ends the jobs. Jobs whose lease was lost are left out. */
   onComplete?(tx: Tx, done: readonly CompletedRun<Payload, Result>[]): Promise<void>
   /**

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld } from '../../../../test/world.ts'
 import { type LocalQueue, registerLocalQueue } from '../../../platform/jobs/consume/local-queue.ts'
-import type { Job } from '../../../platform/jobs/job-kind.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import { submitKind } from '../submit/carriers.ts'
+import { type BatchJob, type BatchPayload, batchKind, readBatchPayload } from '../batch.ts'
+import { openMembers } from '../submit/batch-store.ts'
 import { makeMessageAcceptor, type ValidatedMessage } from './message-acceptor.ts'
 
 const { db, parts, tenant } = await makeWorld()
@@ -26,89 +26,155 @@ const message = (text: string, changed: Partial<ValidatedMessage> = {}): Validat
   ...changed,
 })
 
-test('messages due at once are handed over leased, exactly as stored; the rest wait for a claim', async () => {
-  const taken: Job[] = []
-  let forsaken = 0
-  const berth: LocalQueue = {
+/** A local queue that keeps what it is given. */
+const makeQueue = (slots: number) => {
+  const jobs: BatchJob[] = []
+  const canceled: boolean[] = []
+  const queue: LocalQueue = {
     worker: uuid(),
     leaseSeconds: 30,
-    whenCaughtUp: () => null,
-    reserve: (count) => ({ count: Math.min(count, 2), at: performance.now() }),
-    commit: (_, jobs) => void taken.push(...jobs),
-    cancel: () => void forsaken++,
+    reserve: () => (slots-- > 0 ? { at: performance.now() } : null),
+    // The acceptor commits jobs of this kind only.
+    commit: (_, job) => void jobs.push(job as BatchJob),
+    cancel: (_, isDoubtful) => void canceled.push(isDoubtful),
   }
-  const close = registerLocalQueue(db, submitKind, berth)
-  let woken = 0
-  const accept = makeMessageAcceptor(db, parts.clock, true, () => woken++)
-  const later = message('later', { sendAt: new Date(parts.clock.now() + 86_400_000), price: 20_000 })
-  const all = [
-    later,
-    message('one “quoted” \\ text'),
-    message('two', { long: 'udh16' }),
-    message('three'),
-    message('poor'),
-  ]
-  const results = await Promise.allSettled(all.map((one) => accept.accept(one, null)))
+  return { queue, jobs, canceled, close: registerLocalQueue(db, batchKind, queue) }
+}
+
+const makeAcceptor = () => {
+  const woken: string[] = []
+  return { woken, ...makeMessageAcceptor(db, parts.clock, true, (kind) => void woken.push(kind)) }
+}
+
+const jobsOf = (who: string) =>
+  db.many<{ id: string; kind: string; payload: BatchPayload; owner: string | null; fence: number; attempts: number }>`
+    select id, kind, payload, owner, fence, attempts from jobs where account_id = ${who} order by id`
+
+test('messages due at once share one leased job, and reach this process exactly as they are stored', async () => {
+  const { id: rich } = await tenant({ balance: '10' })
+  const { queue, jobs, close } = makeQueue(1)
+  const { accept, woken } = makeAcceptor()
+  const all = [message('one “quoted” \\ text'), message('two', { long: 'udh16' }), message('three')].map((one) => ({
+    ...one,
+    account: rich,
+  }))
+  await Promise.all(all.map((one) => accept(one, null)))
+  close()
+  const [row, ...others] = await jobsOf(rich)
+  const [job] = jobs
+  assert.ok(row && job)
+  assert.deepEqual([others, woken, jobs.length], [[], [], 1])
+  const { members, ...payload } = job.payload
+  assert.deepEqual(row, { id: job.id, kind: batchKind, payload, owner: queue.worker, fence: 1, attempts: 1 })
+  assert.deepEqual(
+    [...readBatchPayload(row.payload).keys()],
+    all.map(({ id }) => id),
+  )
+  const stored = { account: rich, payload: row.payload, createdAt: job.createdAt }
+  const [open] = await openMembers(db, [stored])
+  assert.deepEqual(open, members)
+  const transfers = await db.many`select amount::text, note from transfers where account_id = ${rich} and kind = 'sms'`
+  assert.deepEqual(transfers, [{ amount: '0.120000', note: '3 sent' }])
+})
+
+test('messages of two accounts are accepted in one transaction, each account with its own batch and debit', async () => {
+  const [{ id: ada }, { id: bob }] = [await tenant({ balance: '1' }), await tenant({ balance: '1' })]
+  const { jobs, close } = makeQueue(2)
+  const { accept, woken } = makeAcceptor()
+  const all = [ada, bob, ada].map((account) => message('hello', { account }))
+  await Promise.all(all.map((one) => accept(one, null)))
+  close()
+  assert.deepEqual(woken, [])
+  for (const [account, count] of [
+    [ada, 2],
+    [bob, 1],
+  ] as const) {
+    const [row, ...others] = await jobsOf(account)
+    assert.ok(row)
+    assert.deepEqual(others, [])
+    const expected = all.filter((one) => one.account === account).map(({ id }) => id)
+    assert.deepEqual([...readBatchPayload(row.payload).keys()], expected)
+    assert.equal(jobs.find(({ id }) => id === row.id)?.payload.members?.length, count)
+    const { balance } = await db.one<{
+      balance: string
+    }>`select balance::text from balances where account_id = ${account}`
+    assert.equal(balance, (1 - count * 0.04).toFixed(6))
+  }
+  const { times } = await db.one<{ times: number }>`
+    select count(distinct xmin::text) as times from sms_messages where id = any(${all.map(({ id }) => id)}::uuid[])`
+  assert.equal(times, 1)
+})
+
+test('a batch beyond the balance is decided message by message, and the others of the statement are not affected', async () => {
+  const { id: rich } = await tenant({ balance: '1' })
+  const { jobs, canceled, close } = makeQueue(2)
+  const { accept, woken } = makeAcceptor()
+  const all = [1, 2, 3, 4].map((n) => message(`poor ${n}`))
+  const other = message('rich', { account: rich })
+  const results = await Promise.allSettled([...all, other].map((one) => accept(one, null)))
   close()
   assert.deepEqual(
     results.map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled', 'rejected'],
+    ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
   )
-  const rows = await db.many<{ id: string; payload: unknown; owner: string | null; fence: number; attempts: number }>`
-    select id, payload, owner, fence, attempts from jobs where leased_until > clock_timestamp() order by id`
+  assert.deepEqual([jobs.length, canceled, woken], [1, [false], ['submit']])
   assert.deepEqual(
-    rows,
-    taken.map(({ id, payload }) => ({ id, payload, owner: berth.worker, fence: 1, attempts: 1 })),
+    (await jobsOf(account)).map(({ id, kind }) => [id, kind]),
+    all.slice(0, 3).map(({ id }) => [id, 'sms.submit']),
   )
-  assert.deepEqual(
-    taken.map(({ id }) => id),
-    all.slice(1, 3).map(({ id }) => id),
-  )
-  const rest = await db.many<{ id: string }>`select id from jobs where leased_until is null and fence = 0 order by id`
-  assert.deepEqual(
-    rest.map(({ id }) => id),
-    [later.id, all[3]?.id],
-  )
-  assert.deepEqual([woken, forsaken], [1, 0])
 })
 
-test('no message is leased while older messages wait for a claim', async () => {
+test('a batch with a contact who opted out refuses that message alone', async () => {
   const { id: rich } = await tenant({ balance: '1' })
-  const taken: Job[] = []
-  const berth: LocalQueue = {
-    worker: uuid(),
-    leaseSeconds: 30,
-    whenCaughtUp: () => null,
-    reserve: (count) => ({ count, at: performance.now() }),
-    commit: (_, jobs) => void taken.push(...jobs),
-    cancel: () => assert.fail('the message was committed'),
-  }
-  let woken = 0
-  const accept = makeMessageAcceptor(db, parts.clock, true, () => woken++)
-  const older = message('another process has it', { account: rich })
-  await accept.accept(older, null)
-  const close = registerLocalQueue(db, submitKind, berth)
-  const newer = message('behind it', { account: rich })
-  await accept.accept(newer, null)
+  const gone = '+447700900003'
+  await db.run`
+    insert into sms_opt_outs (account_id, number, contact) values (${rich}, '+447700900001', ${gone})`
+  const { accept } = makeAcceptor()
+  const all = [message('a', { account: rich }), message('b', { account: rich, contact: gone })]
+  const results = await Promise.allSettled(all.map((one) => accept(one, null)))
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  )
+})
+
+test('a batch is not leased while older messages of its account wait for a claim; those of others do not matter', async () => {
+  const [{ id: ada }, { id: bob }] = [await tenant({ balance: '1' }), await tenant({ balance: '1' })]
+  const { accept, woken } = makeAcceptor()
+  await accept(message('no worker is here', { account: ada }), null)
+  const { jobs, canceled, close } = makeQueue(2)
+  await accept(message('behind it', { account: ada }), null)
+  await accept(message('of another account', { account: bob }), null)
   close()
-  assert.deepEqual([taken, woken], [[], 2])
-  const owners = await db.many`select owner from jobs where id = any(${[older.id, newer.id]}::uuid[])`
-  assert.deepEqual(owners, [{ owner: null }, { owner: null }])
+  assert.deepEqual([woken, canceled], [['batch', 'batch'], [false]])
+  assert.deepEqual(
+    jobs.map(({ account }) => account),
+    [bob],
+  )
+  assert.deepEqual(
+    (await jobsOf(ada)).map(({ owner, fence }) => [owner, fence]),
+    [
+      [null, 0],
+      [null, 0],
+    ],
+  )
+})
+
+test('a message with a send time has a job of its own from the start', async () => {
+  const { id: rich } = await tenant({ balance: '1' })
+  const { accept, woken } = makeAcceptor()
+  const later = message('later', { account: rich, sendAt: new Date(parts.clock.now() + 86_400_000) })
+  await accept(later, null)
+  assert.deepEqual(
+    [(await jobsOf(rich)).map(({ id, kind }) => [id, kind]), woken],
+    [[[later.id, 'sms.submit']], ['submit']],
+  )
 })
 
 test('a slot reserved for a failed statement is released', async () => {
-  let forsaken = 0
-  const berth: LocalQueue = {
-    worker: uuid(),
-    leaseSeconds: 30,
-    whenCaughtUp: () => null,
-    reserve: (count) => ({ count, at: performance.now() }),
-    commit: () => assert.fail('nothing was committed'),
-    cancel: ({ count }, isDoubtful) => void assert.deepEqual([++forsaken, count, isDoubtful], [1, 1, false]),
-  }
-  const close = registerLocalQueue(db, submitKind, berth)
-  const accept = makeMessageAcceptor(db, parts.clock, true, () => {})
-  await assert.rejects(accept.accept(message('never', { id: 'not a uuid' }), null))
+  const { canceled, close } = makeQueue(1)
+  const { accept } = makeAcceptor()
+  await assert.rejects(accept(message('never', { channel: 'not a uuid' }), null))
   close()
-  assert.equal(forsaken, 1)
+  assert.deepEqual(canceled, [false])
 })

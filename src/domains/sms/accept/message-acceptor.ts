@@ -6,14 +6,15 @@ import type { Clock } from '../../../platform/lib/clock.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { decimal } from '../../../platform/lib/money.ts'
 import { refusals as ledgerRefusals } from '../../ledger/refusals.ts'
+import { type BatchJob, batchKind, batchPayload, maxBatchMessages, submissionOf } from '../batch.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
-import { submitKind } from '../submit/carriers.ts'
+import { acceptBatches, type NewBatch } from './batch-store.ts'
 
 /** A validated message that still has to be charged. */
 export type ValidatedMessage = Omit<store.NewMessage, 'transfer'>
 
-/** Accepts messages: each with its debit and its job in one statement, many requests in a batch. */
+/** Accepts messages: each with its debit and a job in one statement, many requests in a batch. */
 export type MessageAcceptor = {
   /** Resolves once the message is durable, or part of `tx`. @throws the 402, 403 or 503 Problem */
   accept(message: ValidatedMessage, tx: Tx | null): Promise<void>
@@ -23,7 +24,7 @@ export type MessageAcceptor = {
 const problemOf = (refusal: store.Refusal, { contact, number, price }: ValidatedMessage): Problem =>
   refusal === 'opted_out' ? refusals.optedOut(contact, number) : ledgerRefusals.insufficientBalance(decimal(price))
 
-/** Assigns the messages of each account in a batch to one transfer. */
+/** Assigns the messages of each account to one transfer. */
 const withTransfers = (messages: readonly ValidatedMessage[]): store.NewMessage[] => {
   const transfers = new Map<string, string>()
   return messages.map((message) => {
@@ -33,80 +34,97 @@ const withTransfers = (messages: readonly ValidatedMessage[]): store.NewMessage[
   })
 }
 
-/** Jobs of the messages that were inserted leased: the first `count` accepted messages without a send time. */
-const leasedJobs = (kept: readonly store.NewMessage[], count: number, now: Date) =>
-  kept
-    .filter(({ sendAt }) => sendAt === null)
-    .slice(0, count)
-    .map((message) => ({
-      id: message.id,
-      account: message.account,
-      kind: submitKind,
-      key: null,
-      payload: store.payloadOf(message),
-      runAt: now,
-      createdAt: now,
-      attempt: 1,
-    }))
+/** Divides messages into batches, sorted by account (docs/locks.md). */
+const batchesOf = (messages: readonly ValidatedMessage[]): Omit<NewBatch, 'isLeased'>[] => {
+  const groups = Map.groupBy(messages, ({ account }) => account)
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([account, all]) =>
+      Array.from({ length: Math.ceil(all.length / maxBatchMessages) }, (_, i) => ({
+        id: uuid(),
+        account,
+        messages: all.slice(i * maxBatchMessages, (i + 1) * maxBatchMessages),
+      })),
+    )
+}
+
+/** The job of a batch that was inserted leased, with the texts of its messages. */
+const jobOf = ({ id, account, messages }: NewBatch, now: Date): BatchJob => ({
+  id,
+  account,
+  kind: batchKind,
+  key: null,
+  payload: {
+    ...batchPayload(messages),
+    members: messages.map((one) => ({
+      id: one.id,
+      payload: submissionOf(one.number, one.contact, one.text, one.long),
+    })),
+  },
+  runAt: now,
+  createdAt: now,
+  attempt: 1,
+})
 
 /**
- * Makes the acceptor. Messages that are due at once are leased to this process's worker on acceptance and need no
- * claim.
+ * Makes the acceptor. Messages of one account that are due at once form batches. A batch is leased to this process's
+ * worker on acceptance and needs no claim.
  *
  * @param honoursOptOut whether messages to contacts who answered STOP are refused
- * @param accepted called after a commit that left jobs to claim, to notify the submitting worker
+ * @param accepted called after a commit that left jobs of a kind to claim, to notify the worker
  */
 export const makeMessageAcceptor = (
   db: Db,
   clock: Clock,
   honoursOptOut: boolean,
-  accepted: () => void,
+  accepted: (kind: 'batch' | 'submit') => void,
 ): MessageAcceptor => {
-  const accept = async (messages: readonly store.NewMessage[]) => {
-    const queue = localQueueOf(db, submitKind)
-    // A claim costs another statement, so waiting for the last running claim pays off.
-    await queue?.whenCaughtUp()
-    const reservation = queue?.reserve(messages.length)
-    if (!queue || !reservation) {
-      const { refused } = await store.accept(db, messages, honoursOptOut, null)
-      accepted()
-      return refused
-    }
+  const acceptInBatches = async (messages: readonly ValidatedMessage[]): Promise<('kept' | 'refused')[]> => {
+    const queue = localQueueOf(db, batchKind)
     const now = new Date(clock.now())
-    try {
-      const lease = { worker: queue.worker, seconds: queue.leaseSeconds, count: reservation.count }
-      const { refused, isLeased } = await store.accept(db, messages, honoursOptOut, lease)
-      const kept = messages.filter(({ id }) => !refused.has(id))
-      const jobs = isLeased ? leasedJobs(kept, reservation.count, now) : []
-      queue.commit(reservation, jobs)
-      if (jobs.length < kept.length) accepted()
-      return refused
-    } catch (error) {
-      queue.cancel(reservation, isUnavailable(error))
+    const batches = batchesOf(messages).map((batch) => ({ ...batch, slot: queue?.reserve(batch.account) ?? null }))
+    const lease = queue ? { worker: queue.worker, seconds: queue.leaseSeconds } : null
+    const rows = batches.map(({ slot, ...batch }) => ({ ...batch, isLeased: slot !== null }))
+    const results = await acceptBatches(db, rows, lease, honoursOptOut).catch((error: unknown) => {
+      for (const { slot } of batches) if (slot) queue?.cancel(slot, isUnavailable(error))
       throw error
+    })
+    const refused = new Set<string>()
+    for (const [i, batch] of rows.entries()) {
+      const slot = batches[i]?.slot
+      const result = results[i]
+      if (slot && result === 'leased') queue?.commit(slot, jobOf(batch, now))
+      else if (slot) queue?.cancel(slot, false)
+      if (result === 'queued') accepted('batch')
+      else if (result === 'refused') for (const { id } of batch.messages) refused.add(id)
     }
+    return messages.map(({ id }) => (refused.has(id) ? 'refused' : 'kept'))
   }
 
-  const batcher: Batcher<ValidatedMessage, store.Refusal | 'kept'> = makeBatcher(
-    async (messages) => {
-      const refused = await accept(withTransfers(messages))
-      return messages.map(({ id }) => refused.get(id) ?? 'kept')
-    },
-    // A statement costs about 550 µs, each message in it another 15 µs.
-    { spacingMs: 3, keyOf: ({ account }) => account },
-  )
+  // A statement costs about 550 µs, each message in it another 15 µs.
+  const options = { spacingMs: 3, keyOf: ({ account }: ValidatedMessage) => account }
+  const batches: Batcher<ValidatedMessage, 'kept' | 'refused'> = makeBatcher(acceptInBatches, options)
+  const singles: Batcher<ValidatedMessage, store.Refusal | 'kept'> = makeBatcher(async (messages) => {
+    const refused = await store.accept(db, withTransfers(messages), honoursOptOut)
+    if (refused.size < messages.length) accepted('submit')
+    return messages.map(({ id }) => refused.get(id) ?? 'kept')
+  }, options)
+
+  /** Accepts a message in a batch. If the batch is refused as a whole, or the message has a send time: alone. */
+  const acceptAny = async (message: ValidatedMessage) =>
+    message.sendAt === null && (await batches.add(message)) === 'kept' ? 'kept' : await singles.add(message)
 
   return {
-    queueDepth: batcher.depth,
+    queueDepth: () => batches.depth() + singles.depth(),
     accept: async (message, tx) => {
       if (tx) {
-        const { refused } = await store.accept(tx, withTransfers([message]), honoursOptOut, null)
+        const refused = await store.accept(tx, withTransfers([message]), honoursOptOut)
         const refusal = refused.get(message.id)
         if (refusal) throw problemOf(refusal, message)
-        tx.afterCommit(accepted)
+        tx.afterCommit(() => accepted('submit'))
         return
       }
-      const result = await batcher.add(message).catch((error: unknown) => {
+      const result = await acceptAny(message).catch((error: unknown) => {
         if (error instanceof OverloadedError) throw refusals.tooManyWaiting()
         throw error
       })

@@ -27,6 +27,8 @@ export type Carriers = {
   whenAvailable(id: string, milliseconds: number, signal: AbortSignal): Promise<boolean>
   /** Passes unused capacity to the next waiter. */
   passAvailability(id: string): void
+  /** Whether any carrier is bound. */
+  isAnyBound(): boolean
   /** The carrier if it is bound. */
   bound(id: string): SmsCarrier | null
   /** Parts that carriers accepted and the database has not committed yet. */
@@ -148,6 +150,7 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
       const next = waiters.values().find((waiter) => waiter.id === id)
       if (next && windowOf(id) > 0) next.go()
     },
+    isAnyBound: () => registry.running().some(({ carrier }) => carrier.state().state === 'bound'),
     bound: (id) => {
       const carrier = carrierOf(id)
       return carrier?.state().state === 'bound' ? carrier : null

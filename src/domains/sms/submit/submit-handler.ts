@@ -19,7 +19,8 @@ export type Submission = { from: string; to: string; text: string; long?: Segmen
 export type AcceptedPart = { part: number; connection: string; carrierId: string }
 
 export type SubmitOutcome =
-  | { readonly outcome: 'sent'; readonly taken: readonly AcceptedPart[] }
+  /** `mayBeStored`: an earlier attempt may have stored parts of the message. */
+  | { readonly outcome: 'sent'; readonly taken: readonly AcceptedPart[]; readonly mayBeStored: boolean }
   | { readonly outcome: 'failed' | 'expired' | 'unknown'; readonly code: string }
   /** The message must not be sent any more. */
   | { readonly outcome: 'gone' }
@@ -130,7 +131,7 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
           carrierId,
         })
     }
-    return { outcome: 'sent', taken: isLong ? [] : taken }
+    return { outcome: 'sent', taken: isLong ? [] : taken, mayBeStored: begun !== null }
   }
 
   const submitLogFor = (account: string, message: string, part: number, parts: number): SubmitLog => ({

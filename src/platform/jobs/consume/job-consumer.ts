@@ -1,5 +1,5 @@
 import { type Db, isUnavailable, sqlState } from '../../db/sql.ts'
-import { backoff, type CompletedRun, type Job, type JobKind, type Log } from '../job-kind.ts'
+import { backoff, type CompletedRun, type Job, type JobKind, jobEnded, type Log } from '../job-kind.ts'
 import {
   type ClaimResult,
   completeAndClaim,
@@ -41,9 +41,6 @@ export class JobConsumer implements LocalQueue {
   #claiming = 0
   #mayBeDue = true
   #accountCursor: string | null = null
-  /** True when the backlog exceeds a claim or two: the last claim was full, or a round over the accounts continues. */
-  #isFarBehind = false
-  #caughtUpWaiters: (() => void)[] = []
   /** True after the response to a claim was lost: this worker may hold leases that it does not know of. */
   #hasUnknownLeases = false
   #failures = 0
@@ -76,33 +73,27 @@ export class JobConsumer implements LocalQueue {
     return this.#kind.leaseSeconds
   }
 
-  whenCaughtUp(): Promise<void> | null {
-    const isClose = (this.#scheduled || this.#claiming > 0) && !this.#isFarBehind && this.#state === 'open'
-    if (!isClose || this.#retryTimer !== undefined) return null
-    return new Promise((resolve) => this.#caughtUpWaiters.push(resolve))
+  reserve(account: string): SlotReservation | null {
+    // The recovery of unknown leases must not release jobs that are being inserted.
+    const isUnsure = this.#hasUnknownLeases || this.#retryTimer !== undefined
+    if (isUnsure || this.#state !== 'open' || this.#freeSlots() < 1) return null
+    if (this.#kind.hasLocalRoom?.(account) === false) return null
+    this.#reserved++
+    return { at: performance.now() }
   }
 
-  reserve(count: number): SlotReservation | null {
-    const isBehind = this.#mayBeDue || this.#claiming > 0 || this.#hasUnknownLeases || this.#retryTimer !== undefined
-    if (isBehind || this.#state !== 'open') return null
-    const granted = Math.min(count, this.#freeSlots())
-    if (granted === 0) return null
-    this.#reserved += granted
-    return { count: granted, at: performance.now() }
-  }
-
-  commit({ count, at }: SlotReservation, jobs: readonly Job[]): void {
-    this.#reserved -= count
-    const leased = jobs.map((job) => ({ job, fence: 1 }))
-    // After half the lease time, another worker may hold the jobs soon: give them back.
+  commit({ at }: SlotReservation, job: Job): void {
+    this.#reserved--
+    const leased = { job, fence: 1 }
+    // After half the lease time, another worker may hold the job soon: give it back.
     const isLate = performance.now() - at > this.leaseSeconds * 500
-    if (isLate || this.#state === 'closed') void this.#release(leased)
-    else for (const one of leased) this.#start(one, at)
+    if (isLate || this.#state === 'closed') void this.#release([leased])
+    else this.#start(leased, at)
     this.scheduleStep()
   }
 
-  cancel({ count }: SlotReservation, doubtful: boolean): void {
-    this.#reserved -= count
+  cancel(_: SlotReservation, doubtful: boolean): void {
+    this.#reserved--
     this.#hasUnknownLeases ||= doubtful
     this.notify()
   }
@@ -115,11 +106,7 @@ export class JobConsumer implements LocalQueue {
 
   /** Runs the next step at the end of this event-loop turn, so that outcomes of one turn share a statement. */
   scheduleStep(): void {
-    if (this.#scheduled) return
-    if (this.#retryTimer !== undefined || this.#state === 'closed') {
-      this.#notifyCaughtUp()
-      return
-    }
+    if (this.#scheduled || this.#retryTimer !== undefined || this.#state === 'closed') return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -153,6 +140,7 @@ export class JobConsumer implements LocalQueue {
    *  milliseconds, aborts the remaining handlers and returns their jobs to the queue. */
   async close(deadline: number): Promise<void> {
     this.#state = 'closing'
+    this.#kind.onStopping?.()
     const timer = Promise.withResolvers<void>()
     const timeout = setTimeout(timer.resolve, deadline)
     const idle = new Promise<void>((resolve) => {
@@ -189,7 +177,6 @@ export class JobConsumer implements LocalQueue {
       if (outcomes.length === 0 && wanted === 0) break
       void this.#runStatement(outcomes, wanted)
     }
-    if (this.#claiming === 0) this.#notifyCaughtUp()
     const isIdle = this.#held.size === 0 && this.#activeStatements === 0 && this.#reserved === 0
     if (this.#state === 'closing' && isIdle) this.#onIdle?.()
   }
@@ -205,10 +192,6 @@ export class JobConsumer implements LocalQueue {
     return true
   }
 
-  #notifyCaughtUp(): void {
-    for (const go of this.#caughtUpWaiters.splice(0)) go()
-  }
-
   #wanted(): number {
     if (!this.#mayBeDue || this.#state !== 'open') return 0
     // One claim at a time: the responses to two may arrive out of order.
@@ -217,13 +200,13 @@ export class JobConsumer implements LocalQueue {
     if (this.#outcomes.length > 4 * this.#batch) return 0
     // Orphan recovery comes first, and must not release jobs that are being inserted.
     if (this.#hasUnknownLeases && this.#reserved > 0) return 0
-    return Math.min(this.#batch, this.#freeSlots())
+    const capacity = Math.floor(this.#kind.capacity?.() ?? Number.POSITIVE_INFINITY)
+    return Math.max(0, Math.min(this.#batch, this.#freeSlots(), capacity))
   }
 
-  /** Number of jobs that could start now. */
+  /** Number of handlers that could start now. */
   #freeSlots(): number {
-    const most = Math.min(this.#kind.concurrency - this.#running, this.#kind.capacity?.() ?? Number.POSITIVE_INFINITY)
-    return Math.max(0, Math.floor(most) - this.#reserved)
+    return this.#kind.concurrency - this.#running - this.#claiming - this.#reserved
   }
 
   async #runStatement(outcomes: JobOutcome[], wanted: number): Promise<void> {
@@ -248,8 +231,6 @@ export class JobConsumer implements LocalQueue {
       if (!done) this.#claiming -= wanted
       this.#handleError(error, outcomes, wanted)
     }
-    // Notify even if the next claim follows at once: it may be the first claim of a long queue.
-    if (wanted > 0) this.#notifyCaughtUp()
     this.#activeStatements--
     this.scheduleStep()
   }
@@ -332,7 +313,6 @@ export class JobConsumer implements LocalQueue {
       this.#mayBeDue = true
       if (this.#kind.fair) this.#accountCursor = lowestAccountId
     }
-    this.#isFarBehind = examined >= wanted || this.#accountCursor !== null
   }
 
   #start(leased: LeasedJob, leasedAt = performance.now()): void {
@@ -350,7 +330,14 @@ export class JobConsumer implements LocalQueue {
   async #run(held: HeldJob): Promise<void> {
     let outcome: JobOutcome
     try {
-      outcome = { held, what: 'done', result: await this.#kind.run?.(held.job, held.controller.signal) }
+      const result = await this.#kind.run?.(held.job, held.controller.signal, held.fence)
+      if (result === jobEnded) {
+        this.#running--
+        this.#held.delete(held)
+        this.scheduleStep()
+        return
+      }
+      outcome = { held, what: 'done', result }
     } catch (error) {
       outcome = classifyError(this.#kind, held, error)
       this.#logFailedRun(outcome, error)

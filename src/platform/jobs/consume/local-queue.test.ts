@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import { type TestDatabase, testDatabase } from '../../../../test/database.ts'
 import { uuid } from '../../lib/id.ts'
-import type { Job, JobKind } from '../job-kind.ts'
+import { type Job, type JobKind, jobEnded, Snooze } from '../job-kind.ts'
 import { silentLog, startTestWorker, until } from '../job-testing.ts'
 import { enqueue, enqueueAll } from '../queue.ts'
 import { type LocalQueue, localQueueOf, type SlotReservation } from './local-queue.ts'
@@ -12,6 +11,8 @@ let db: TestDatabase
 before(async () => {
   db = await testDatabase()
 })
+
+const account = uuid()
 
 const jobOf = (kind: string, id: string): Job => {
   const now = new Date()
@@ -28,11 +29,11 @@ const add = async (kind: string, owner: string, count: number): Promise<string[]
   return ids
 }
 
-/** Reserves slots, as soon as the worker has polled the queue. */
-const grantOf = async (berth: LocalQueue, count: number): Promise<SlotReservation> => {
+/** Reserves a slot, as soon as one is free. */
+const reserve = async (queue: LocalQueue): Promise<SlotReservation> => {
   let granted: SlotReservation | null = null
   await until('there is room', () => {
-    granted = berth.reserve(count)
+    granted = queue.reserve(account)
     return granted !== null
   })
   return granted ?? assert.fail()
@@ -44,111 +45,83 @@ test('jobs inserted with a lease run once, end and are never claimed', async () 
   const ran: string[] = []
   const kind: JobKind = {
     kind: 'born',
-    concurrency: 100,
+    concurrency: 2,
     leaseSeconds: 30,
     maxAttempts: 3,
-    run: async ({ id, attempt }) => void ran.push(`${id} ${attempt}`),
+    run: async ({ id, attempt }, _, fence) => void ran.push(`${id} ${attempt} ${fence}`),
   }
   const worker = startTestWorker({ db, kinds: [kind], log: silentLog })
-  const berth = localQueueOf(db, 'born')
-  assert.ok(berth)
-  const granted = await grantOf(berth, 250)
-  assert.equal(granted.count, 100, 'at most as many as may run at once')
-  assert.equal(berth.reserve(1), null, 'no slot beyond the limit')
-  const ids = await add('born', berth.worker, 3)
-  berth.commit(
-    granted,
-    ids.map((id) => jobOf('born', id)),
-  )
+  const queue = localQueueOf(db, 'born')
+  assert.ok(queue)
+  queue.cancel(await reserve(queue), false)
+  const slots = [await reserve(queue), await reserve(queue)]
+  assert.equal(queue.reserve(account), null, 'at most as many as may run at once')
+  const ids = await add('born', queue.worker, 2)
+  for (const [i, slot] of slots.entries()) queue.commit(slot, jobOf('born', ids[i] ?? ''))
   await until('they ended', async () => (await left('born')) === 0)
-  assert.deepEqual(ran.sort(), ids.map((id) => `${id} 1`).sort())
+  assert.deepEqual(ran.sort(), ids.map((id) => `${id} 1 1`).sort())
   await worker.stop()
   assert.equal(localQueueOf(db, 'born'), undefined, 'a stopped worker has no local queue')
 })
 
-test('no slot is reserved while older jobs wait', async () => {
-  const gate = Promise.withResolvers<void>()
-  const kind: JobKind = { kind: 'busy', concurrency: 2, leaseSeconds: 30, maxAttempts: 3, run: () => gate.promise }
-  await db.begin((tx) =>
-    enqueueAll(
-      tx,
-      'busy',
-      [1, 2, 3].map((n) => ({ payload: { n } })),
-    ),
-  )
-  const worker = startTestWorker({ db, kinds: [kind], log: silentLog })
-  await until('two run', () => worker.running('busy') === 2)
-  const berth = localQueueOf(db, 'busy')
-  assert.ok(berth)
-  assert.equal(berth.reserve(1), null)
-  assert.equal(berth.whenCaughtUp(), null, 'no wait is offered behind a long queue')
-  gate.resolve()
-  await until('all ended', async () => (await left('busy')) === 0)
-  berth.cancel(await grantOf(berth, 1), false)
-  await worker.stop()
-})
-
-test('a waiter for the last claim gets slots once that claim has ended', async () => {
-  const ran: string[] = []
+test('a slot is reserved beside jobs that wait for capacity, for each account while the kind has room for it', async () => {
+  const full = uuid()
   const kind: JobKind = {
-    kind: 'close',
+    kind: 'busy',
     concurrency: 10,
     leaseSeconds: 30,
     maxAttempts: 3,
-    run: async ({ id }) => void ran.push(id),
+    capacity: () => 0,
+    hasLocalRoom: (one) => one !== full,
+    run: async () => {},
   }
+  await db.begin((tx) => enqueueAll(tx, 'busy', [{ payload: {} }]))
   const worker = startTestWorker({ db, kinds: [kind], log: silentLog })
-  const berth = localQueueOf(db, 'close')
-  assert.ok(berth)
-  berth.cancel(await grantOf(berth, 1), false)
-  for (let round = 0; round < 10; round++) {
-    await db.begin((tx) => enqueue(tx, 'close', {}))
-    await berth.whenCaughtUp()
-    // The worker may have polled in between: retry shortly after.
-    berth.commit(await grantOf(berth, 1), [])
-  }
-  await until('all ran', () => ran.length === 10)
+  const queue = localQueueOf(db, 'busy')
+  assert.ok(queue)
+  assert.equal(queue.reserve(full), null)
+  queue.cancel(await reserve(queue), false)
+  assert.equal(await left('busy'), 1)
   await worker.stop()
 })
 
-test('a waiter waits for the running claim only, however many accounts have jobs by then', async () => {
-  const count = 2_000
-  const gate = Promise.withResolvers<void>()
-  const kind: JobKind = {
-    kind: 'round',
-    concurrency: 2 * count,
-    batch: 64,
+test('a run that ended its job itself commits nothing more and keeps no lease', async () => {
+  const kind: JobKind<unknown, never> = {
+    kind: 'itself',
+    concurrency: 10,
     leaseSeconds: 30,
     maxAttempts: 3,
-    fair: true,
-    run: () => gate.promise,
+    run: async ({ id }, _, fence) => {
+      await db.run`delete from jobs where id = ${id} and fence = ${fence}`
+      return jobEnded
+    },
+    onComplete: async () => assert.fail('the job has ended already'),
+  }
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: (_: object, text: string) => void warnings.push(text) }
+  const worker = startTestWorker({ db, kinds: [kind], log })
+  await db.begin((tx) => enqueueAll(tx, 'itself', [{ payload: {} }, { payload: {} }]))
+  await until('both ended', async () => (await left('itself')) === 0)
+  await worker.stop()
+  assert.deepEqual(warnings, [])
+})
+
+test('handlers that only wait end as soon as the worker begins to stop', async () => {
+  const stopping = Promise.withResolvers<never>()
+  const kind: JobKind = {
+    kind: 'waits',
+    concurrency: 10,
+    leaseSeconds: 30,
+    maxAttempts: 3,
+    run: () => stopping.promise,
+    onStopping: () => stopping.reject(new Snooze('the worker is stopping', 0)),
   }
   const worker = startTestWorker({ db, kinds: [kind], log: silentLog })
-  const berth = localQueueOf(db, 'round')
-  assert.ok(berth)
-  berth.cancel(await grantOf(berth, 1), false)
-  const { waiting } = await db.begin(async (tx) => {
-    // The claim waits for this transaction, and then finds all jobs.
-    await tx.run`lock table jobs in access exclusive mode`
-    worker.notify('round')
-    await enqueueAll(
-      tx,
-      'round',
-      Array.from({ length: count }, () => ({ account: uuid(), payload: {} })),
-    )
-    return { waiting: berth.whenCaughtUp() }
-  })
-  assert.ok(waiting, 'the end was near')
-  await waiting
-  assert.ok(worker.running('round') < count / 2, `resolved after ${worker.running('round')} jobs`)
-  // A round claims the jobs of 16 accounts at a time.
-  while (worker.running('round') < count - 16) {
-    assert.equal(berth.whenCaughtUp(), null, 'the end of the round is far')
-    await turn()
-  }
-  gate.resolve()
-  await until('all ended', async () => (await left('round')) === 0)
-  await worker.stop()
+  const [id = ''] = await db.begin((tx) => enqueueAll(tx, 'waits', [{ payload: {} }]))
+  await until('it runs', () => worker.running('waits') === 1)
+  await worker.stop(60_000)
+  const row = await db.maybe`select leased_until, attempts from jobs where id = ${id}`
+  assert.deepEqual(row, { leased_until: null, attempts: 0 })
 })
 
 test('a job whose commit response was lost is recovered and runs once', async () => {
@@ -161,14 +134,14 @@ test('a job whose commit response was lost is recovered and runs once', async ()
     run: async ({ id }) => void ran.push(id),
   }
   const worker = startTestWorker({ db, kinds: [kind], log: silentLog })
-  const berth = localQueueOf(db, 'lost')
-  assert.ok(berth)
-  const granted = await grantOf(berth, 5)
-  const ids = await add('lost', berth.worker, 5)
+  const queue = localQueueOf(db, 'lost')
+  assert.ok(queue)
+  const granted = await reserve(queue)
+  const ids = await add('lost', queue.worker, 5)
   // Other jobs are claimed meanwhile; the recovery must not treat jobs that are being inserted as lost.
   await db.begin((tx) => enqueue(tx, 'lost', {}))
   await until('the other one ran', () => ran.length === 1)
-  berth.cancel(granted, true)
+  queue.cancel(granted, true)
   await until('all ended', async () => (await left('lost')) === 0)
   assert.equal(ran.length, 6)
   assert.deepEqual(new Set(ran.slice(1)), new Set(ids))
@@ -185,11 +158,11 @@ test('a job handed over too late for its lease is released and runs once', async
     run: async ({ attempt }) => void ran.push(attempt),
   }
   const worker = startTestWorker({ db, kinds: [kind], log: silentLog })
-  const berth = localQueueOf(db, 'late')
-  assert.ok(berth)
-  const { count, at } = await grantOf(berth, 1)
-  const [id = ''] = await add('late', berth.worker, 1)
-  berth.commit({ count, at: at - 3600 * 600 }, [jobOf('late', id)])
+  const queue = localQueueOf(db, 'late')
+  assert.ok(queue)
+  const { at } = await reserve(queue)
+  const [id = ''] = await add('late', queue.worker, 1)
+  queue.commit({ at: at - 3600 * 600 }, jobOf('late', id))
   await until('it ended', async () => (await left('late')) === 0)
   assert.equal(ran.length, 1)
   await worker.stop()

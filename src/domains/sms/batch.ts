@@ -1,0 +1,48 @@
+import type { Job } from '../../platform/jobs/job-kind.ts'
+import type { Segmentation } from './accept/quote.ts'
+import type { Submission } from './submit/submit-handler.ts'
+
+/**
+ * A batch: messages that one statement accepted for one account, due at once. They share one job, which saves a row for
+ * each message. Decision 0034 has its states.
+ */
+export const batchKind = 'sms.batch'
+
+/** Messages of one batch. The payload then stays below 2 kB, from where PostgreSQL compresses and moves it. */
+export const maxBatchMessages = 64
+
+/** A message of a batch. */
+export type BatchMember = { readonly id: string; readonly payload: Submission }
+
+/** Payload of a batch's job. */
+export type BatchPayload = {
+  /** Ids of the messages in the order of acceptance: 16 bytes each, together in base64url. */
+  ids: string
+  /** Segmentation of each message. Absent if it is `udh8` for all. */
+  long?: Segmentation[]
+}
+
+/** A batch as passed from the acceptor to the handler of this process, with the texts that its job does not hold. */
+export type LocalBatchPayload = BatchPayload & { members?: readonly BatchMember[] }
+
+export type BatchJob = Job<LocalBatchPayload>
+
+export const batchPayload = (messages: readonly { id: string; long: Segmentation }[]): BatchPayload => {
+  const ids = Buffer.from(messages.map(({ id }) => id.replaceAll('-', '')).join(''), 'hex').toString('base64url')
+  return messages.every(({ long }) => long === 'udh8') ? { ids } : { ids, long: messages.map(({ long }) => long) }
+}
+
+/** Returns the ids of a batch with the segmentation of each. */
+export const readBatchPayload = ({ ids, long }: BatchPayload): Map<string, Segmentation> => {
+  const hex = Buffer.from(ids, 'base64url').toString('hex')
+  const found = new Map<string, Segmentation>()
+  for (let i = 0; i * 32 < hex.length; i++) {
+    const id = hex.slice(i * 32, i * 32 + 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    found.set(id, long?.[i] ?? 'udh8')
+  }
+  return found
+}
+
+/** Payload of a message's own job. */
+export const submissionOf = (from: string, to: string, text: string, long: Segmentation): Submission =>
+  long === 'udh8' ? { from, to, text } : { from, to, text, long, send_at: null }

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { maxMemoryWaitMs, maxWaitingInMemory } from '../limits.ts'
+import { type FairQueue, makeFairQueue, type QueuedSubmission } from './fair-queue.ts'
+
+/** A queue before a carrier whose window the test frees one by one. */
+const makeQueue = () => {
+  let free = 0
+  let time = 0
+  let notify = () => {}
+  const started: string[] = []
+  const dropped: string[] = []
+  const queue = makeFairQueue(
+    () => free,
+    (schedule) => {
+      notify = schedule
+      return () => {}
+    },
+    () => time,
+  )
+  const entry = (account: string, id: string, isClaimed = false): QueuedSubmission => ({
+    account,
+    isClaimed,
+    start: async () => {
+      free--
+      started.push(id)
+    },
+    drop: () => void dropped.push(id),
+  })
+  return {
+    queue,
+    started,
+    dropped,
+    entry,
+    add: (account: string, ids: string[], isClaimed = false) =>
+      queue.add(ids.map((id) => entry(account, id, isClaimed))),
+    release: async (count: number) => {
+      free += count
+      notify()
+      await turn()
+      await turn()
+    },
+    wait: (milliseconds: number) => {
+      time += milliseconds
+    },
+  }
+}
+
+const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i + 1}`)
+
+test('a quiet account’s message is submitted next, whatever a greedy account has waiting', async () => {
+  const { add, release, started } = makeQueue()
+  add('greedy', names('g', 500))
+  await release(3)
+  assert.deepEqual(started, ['g1', 'g2', 'g3'])
+  add('quiet', ['q1', 'q2'])
+  await release(2)
+  assert.deepEqual(started.slice(3), ['g4', 'q1'])
+  await release(4)
+  assert.deepEqual(started.slice(5), ['g5', 'q2', 'g6', 'g7'])
+})
+
+test('claimed messages take turns with those that this process accepted', async () => {
+  const { add, release, started, queue } = makeQueue()
+  add('a', names('local', 100))
+  add('a', names('claimed', 2), true)
+  assert.equal(queue.claimed(), 2)
+  await release(5)
+  assert.deepEqual(started, ['local1', 'claimed1', 'local2', 'claimed2', 'local3'])
+  assert.equal(queue.claimed(), 0)
+})
+
+/** Admits messages of an account as the acceptor does, while there is room. */
+const fill = (queue: FairQueue, add: (account: string, ids: string[]) => void, account: string): number => {
+  let count = 0
+  for (; queue.room(account) > 0; count++) add(account, [`${account}${count}`])
+  return count
+}
+
+test('greedy accounts leave room in memory for a quiet one, however many they are', () => {
+  const { queue, add } = makeQueue()
+  assert.equal(fill(queue, add, 'greedy'), maxWaitingInMemory / 2)
+  for (const account of names('greedy', 5)) assert.ok(fill(queue, add, account) > 0)
+  assert.ok(queue.room('quiet') > 0)
+})
+
+test('a message that waits too long is started without capacity, so that its submit can defer it', async () => {
+  const { add, release, started, wait } = makeQueue()
+  add('a', ['old'])
+  wait(maxMemoryWaitMs)
+  add('a', ['young'])
+  await release(0)
+  assert.deepEqual(started, [])
+  wait(1)
+  await release(0)
+  assert.deepEqual(started, ['old'])
+})
+
+test('a closed queue drops what waits, and what is added later', async () => {
+  const { queue, add, release, started, dropped } = makeQueue()
+  add('a', ['waits'])
+  queue.close()
+  add('a', ['comes'])
+  await release(2)
+  assert.deepEqual([started, dropped, queue.room('a')], [[], ['waits', 'comes'], 0])
+})
+
+test('a removed entry is not started', async () => {
+  const { queue, entry, release, started } = makeQueue()
+  const [one, two] = [entry('a', 'one'), entry('a', 'two', true)]
+  queue.add([one, two, entry('a', 'three')])
+  assert.deepEqual(queue.remove(new Set([one, two])), [one, two])
+  assert.deepEqual(queue.remove(new Set([one])), [])
+  await release(2)
+  assert.deepEqual([started, queue.claimed()], [['three'], 0])
+})
