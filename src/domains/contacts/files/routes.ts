@@ -26,7 +26,8 @@ const chunkSize = 500
 
 export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
   const readPart = async (account: string, after: string | null) => {
-    const ids: string[] = (await page(db, account, after, chunkSize, 0)).map(({ id }) => id)
+    const at = { after: after === null ? null : [after], skip: 0, limit: chunkSize }
+    const ids: string[] = (await page(db, account, null, at)).map(({ id }) => id)
     return { ids, contacts: await load(db, account, ids) }
   }
 
