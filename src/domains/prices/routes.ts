@@ -1,11 +1,13 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import type { Audit } from '../../platform/http/audit-entry.ts'
+import { badCursor } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
 import { invalid, unprocessable } from '../../platform/http/problem.ts'
-import { optionalPageOf } from '../../platform/http/schema.ts'
 import { formats } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { rowsOf, UnreadableCsv } from '../../platform/lib/csv.ts'
+import { isCursorTime, readParts, writeParts } from '../../platform/lib/cursor.ts'
 import { findDuplicates } from '../../platform/lib/duplicates.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
@@ -66,6 +68,12 @@ const describePrice = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
 /** Maximum of prices listed in an audit row; the rest is only counted. */
 const maxAudited = 100
 
+/** Parses the cursor of the list. */
+const keyOf = (cursor: string): store.PriceKey => {
+  const [kind = '', prefix = '', at = ''] = readParts(c.listPrices.id, cursor, 3) ?? badCursor()
+  return kinds.includes(kind) && isCursorTime(at) ? { kind, prefix, at } : badCursor()
+}
+
 export const priceRoutes = ({ db, changes }: Services) => {
   /** Sets prices, and audits the previous prices. */
   const set = async (tx: Tx, audit: Audit, prices: readonly store.NewPrice[]): Promise<number> => {
@@ -86,12 +94,19 @@ export const priceRoutes = ({ db, changes }: Services) => {
 
   return [
     route(c.listPrices, async ({ query }) => {
-      const { page, limit, offset } = optionalPageOf(query)
       const search = { kind: query.kind ?? null, prefix: query.prefix ?? null }
-      const rows = await store.list(db, search, limit, offset)
-      const total = limit === null ? rows.length : await store.count(db, search)
-      const prices = rows.map((row) => ({ ...row, effective_at: iso(row.effective_at) }))
-      return ok({ count: rows.length, page, total, prices })
+      const key = query.cursor === undefined ? null : keyOf(query.cursor)
+      const asked = optionalPage(query, key && [key.kind, key.prefix, key.at])
+      const found = await store.page(db, search, key, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ kind, prefix, at }) =>
+        writeParts(c.listPrices.id, [kind, prefix, at]),
+      )
+      const total = asked.limit === null ? { total: found.length } : totalFields(await store.count(db, search))
+      const prices = rows.map(({ kind, prefix, price, effective_at }) => ({
+        ...{ kind, prefix, price },
+        effective_at: iso(effective_at),
+      }))
+      return ok({ ...fields, ...total, prices })
     }),
 
     route(c.setPrices, async ({ body, tx, audit }) => {
