@@ -88,20 +88,3 @@ export const pageFields = {
   total_capped: totalCapped,
   next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
 }
-
-type Paging = { page_number?: number; page?: number; results_per_page?: number; per_page?: number }
-
-/** True if the query requests a page. Without one, some lists are returned whole. */
-export const isPaged = (query: Paging): boolean =>
-  [query.page_number, query.page, query.results_per_page, query.per_page].some((one) => one !== undefined)
-
-/** Returns the requested page, or `limit` null for the whole list if no page is requested. */
-export const optionalPageOf = (query: Paging): { page: number; limit: number | null; offset: number } =>
-  isPaged(query) ? pageOf(query) : { page: 0, limit: null, offset: 0 }
-
-/** Returns the requested page, its size and its offset. */
-export const pageOf = (query: Paging): { page: number; limit: number; offset: number } => {
-  const page = query.page_number ?? query.page ?? 0
-  const limit = query.results_per_page ?? query.per_page ?? 50
-  return { page, limit, offset: page * limit }
-}
