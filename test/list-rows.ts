@@ -39,7 +39,8 @@ export const listedTables: ReadonlySet<string> = new Set([
 
 /** A number of the row `n`. */
 const number = `'+4479' || lpad(n::text, 8, '0')`
-const at = `timestamptz '2026-01-01' + make_interval(secs => n)`
+/** Four rows share each second. */
+const at = `timestamptz '2026-01-01' + make_interval(secs => n / 4)`
 
 /** SELECTs of the rows. `n` is the row's number, `id` an id that ascends with it. */
 const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner): readonly string[] => [
