@@ -2,6 +2,7 @@
 const benches: Record<string, () => Promise<unknown>> = {
   calls: () => import('./calls.ts'),
   contacts: () => import('./contacts.ts'),
+  lists: () => import('./lists.ts'),
   msgapp: () => import('./msgapp.ts'),
   numbers: () => import('./numbers.ts'),
   queue: () => import('./queue.ts'),

@@ -250,7 +250,8 @@ for (const { contract, field } of walked) {
         return () => ask(...other)
       },
     )
-    const again = await ok(contract, ada)
+    // A list is read without effect, and another recipe could add a row to it.
+    const again = field.name === 'cursor' ? request : await ok(contract, ada)
     const asMissing = await send(world, contract, ada.tenant, withValue(again, field, missing))
     if (takenOnce.has(what)) assert.equal(asForeign.status, takenOnce.get(what), asForeign.text)
     else assert.equal(normalized(asForeign, foreign), normalized(asMissing, missing))

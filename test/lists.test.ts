@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
 import { recipes } from './recipes/all.ts'
@@ -82,6 +84,14 @@ for (const contract of lists.filter(({ id }) => !unpagedLists.has(id) && !logs.h
       total: first.total,
     })
   })
+
+test('no statement skips rows by OFFSET, which reads them all', () => {
+  const root = join(import.meta.dirname, '..')
+  const files = globSync('src/**/*.ts', { cwd: root })
+  assert.ok(files.length > 300, `saw only ${files.length} files`)
+  const found = files.filter((file) => /\boffset +(?:\$|[1-9])/i.test(readFileSync(join(root, file), 'utf8')))
+  assert.deepEqual(found, [])
+})
 
 test('a paged search returns each matching contact once, and only of its channel', async () => {
   const { world } = scene

@@ -8,6 +8,7 @@ import { makeInboundHandlers } from '../../src/domains/msgapp/inbound.ts'
 import { makeOperations } from '../../src/domains/msgapp/operations/operations.ts'
 import { makeSimulatorClient } from '../../src/domains/sandbox/simulator-client.ts'
 import { type SimulatorProcess, startSimulator } from '../../src/domains/sandbox/simulator-process.ts'
+import type { TestDatabase } from '../database.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
@@ -57,7 +58,7 @@ export const setPrices = async ({ call, parts }: Pick<World, 'call' | 'parts'>):
 
 /** An installation in which every endpoint can succeed: a catalogue, prices, and sandbox carriers. */
 export const makeRecipeWorld = async (
-  options: { log?: pino.Logger } = {},
+  options: { log?: pino.Logger; db?: TestDatabase } = {},
 ): Promise<World & { carrier: SimulatorProcess }> => {
   const carrier = await startSimulator(temporaryFolder(), { smpp: 0, sip: 0 }, pino({ level: 'silent' }))
   const simulator = makeSimulatorClient(() => ({ port: carrier.controlPort, token: carrier.token }))

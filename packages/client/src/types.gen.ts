@@ -2561,15 +2561,24 @@ export type AccountOperations = {
      * Only verified numbers can be shown by calls. Numbers of the account are verified from the start.
      */
     list(args?: {
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
+      /** Rows in this page */
       count: number
+      /** The requested page, from 0 */
       page: number
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       caller_ids: readonly (CallerId)[]
     }, 'caller_ids'>
     /**
@@ -2617,10 +2626,12 @@ export type AccountOperations = {
      * Filter by direction, number and time. Follow next_cursor for older calls.
      */
     list(args?: {
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
       direction?: 'inbound' | 'outbound' | undefined
       /** Outbound calls to this number; ignored if direction is inbound */
       to_number?: string | undefined
@@ -2629,15 +2640,19 @@ export type AccountOperations = {
       status?: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED' | undefined
       since?: string | undefined
       until?: string | undefined
-      /** The next_cursor of the previous page */
-      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
+      /** Rows in this page */
       count: number
+      /** The requested page, from 0 */
       page: number
+      /** All matches; at most 10,000 */
       total: number
-      cdrs: readonly (Call)[]
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
       next_cursor?: string
+      cdrs: readonly (Call)[]
     }, 'cdrs'>
     /**
      * Timeline of a call: SIP messages, audio statistics, reason of its end.
@@ -2716,17 +2731,25 @@ export type AccountOperations = {
     list(args?: {
       /** Default all */
       status?: 'connected' | 'disconnected' | 'all' | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       numbers: readonly (MsgappChannel)[]
-      /** In this page */
+      /** Rows in this page */
       count: number
+      /** The requested page, from 0 */
       page: number
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
     }, 'numbers'>
     /**
      * Pairing code to scan with a phone.
@@ -2848,25 +2871,27 @@ export type AccountOperations = {
      * Follow next_cursor to read every contact once, even while contacts are added.
      */
     list(args?: {
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
       /** Only contacts of this channel of the messaging app */
       channel_uuid?: string | undefined
-      /** next_cursor of the page before, instead of a page number: deep pages cost the same as the first */
-      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
       /** The requested page, from 0 */
       page: number
-      /** All matches */
+      /** All matches; at most 10,000 */
       total: number
-      contacts: readonly (Contact)[]
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       /** For the next page; absent on the last one */
       next_cursor?: string
+      contacts: readonly (Contact)[]
     }, 'contacts'>
     /**
      * Find contacts, best first: by words of the name or of an e-mail address, by their beginnings or parts, without regard to accents or one wrong letter; and by three or more digits anywhere in a number.
@@ -2877,7 +2902,7 @@ export type AccountOperations = {
       q?: string | undefined
       /** The same as q */
       query?: string | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default 50 */
       results_per_page?: number | undefined
@@ -2889,8 +2914,10 @@ export type AccountOperations = {
       count: number
       /** The requested page, from 0 */
       page: number
-      /** All matches */
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       contacts: readonly (Contact)[]
     }, 'contacts'>
     /**
@@ -2944,16 +2971,24 @@ export type AccountOperations = {
      * The list has the metadata of each file, not its content.
      */
     list(args?: {
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
+      /** The requested page, from 0 */
       page: number
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       documents: readonly (Document)[]
     }, 'documents'>
     /**
@@ -3043,18 +3078,24 @@ export type AccountOperations = {
     list(args: {
       /** A connected number of the account */
       number: string
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
       /** The requested page, from 0 */
       page: number
-      /** All matches */
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       data: readonly (MsgappGroup)[]
     }, 'data'>
     /**
@@ -3177,19 +3218,21 @@ export type AccountOperations = {
       number: string
       /** E.164; or the network’s id (remote_id) of a person whose number is unknown */
       remote: string
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
-      /** next_cursor of the previous page; any depth costs the same */
+      /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this response */
       count: number
       page: number
-      /** All matches; absent on pages by cursor */
+      /** All matches, at most 10,000; absent on pages by cursor */
       total?: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       /** Cursor of the next page; absent on the last one */
       next_cursor?: string
       messages: readonly (MsgappMessage)[]
@@ -3201,11 +3244,11 @@ export type AccountOperations = {
     conversations(args: {
       /** Starts with WPN */
       channel_uuid: string
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
-      /** next_cursor of the previous page; any depth costs the same */
+      /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
       /** Only the conversation with this number */
       phone_number?: string | undefined
@@ -3214,8 +3257,10 @@ export type AccountOperations = {
       /** Rows in this response */
       count: number
       page: number
-      /** All matches; absent on pages by cursor */
+      /** All matches, at most 10,000; absent on pages by cursor */
       total?: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       /** Cursor of the next page; absent on the last one */
       next_cursor?: string
       sessions: readonly (Conversation)[]
@@ -3268,19 +3313,21 @@ export type AccountOperations = {
     groupMessages(args: {
       /** Starts with WAG */
       group_uuid: string
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
-      /** next_cursor of the previous page; any depth costs the same */
+      /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this response */
       count: number
       page: number
-      /** All matches; absent on pages by cursor */
+      /** All matches, at most 10,000; absent on pages by cursor */
       total?: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       /** Cursor of the next page; absent on the last one */
       next_cursor?: string
       messages: readonly (MsgappMessage)[]
@@ -3308,19 +3355,21 @@ export type AccountOperations = {
     messages(args: {
       /** A connected number of the account */
       number: string
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
-      /** next_cursor of the previous page; any depth costs the same */
+      /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this response */
       count: number
       page: number
-      /** All matches; absent on pages by cursor */
+      /** All matches, at most 10,000; absent on pages by cursor */
       total?: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       /** Cursor of the next page; absent on the last one */
       next_cursor?: string
       messages: readonly (MsgappMessage)[]
@@ -3390,7 +3439,7 @@ export type AccountOperations = {
       number_contains?: string | undefined
       /** next_cursor of the previous page; replaces page */
       cursor?: string | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
@@ -3484,7 +3533,7 @@ export type AccountOperations = {
       /** With or without accents; prefix with or without country code */
       city_name_or_prefix?: string | undefined
       did_type?: 'global' | 'local' | 'mobile' | 'national' | 'sharedcost' | 'tollfree' | 'all' | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
@@ -3505,16 +3554,24 @@ export type AccountOperations = {
      * Released numbers are not listed. Filter and page by the query parameters.
      */
     list(args?: {
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
+      /** The requested page, from 0 */
       page: number
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       numbers: readonly (VirtualNumber)[]
     }, 'numbers'>
     /**
@@ -3676,18 +3733,24 @@ export type AccountOperations = {
      * Each number with SMS has one channel. Channels of released numbers stay readable.
      */
     channels(args?: {
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
       /** The requested page, from 0 */
       page: number
-      /** All matches */
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       channels: readonly (SmsChannel)[]
     }, 'channels'>
     /**
@@ -3712,11 +3775,11 @@ export type AccountOperations = {
       status?: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown' | undefined
       since?: string | undefined
       until?: string | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
-      /** next_cursor of the previous page */
+      /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
@@ -3724,8 +3787,10 @@ export type AccountOperations = {
       count: number
       /** The requested page, from 0 */
       page: number
-      /** Number of matches; present with page_number or page */
+      /** Number of matches, at most 10,000; present with page_number or page */
       total?: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       messages: readonly (SmsMessage)[]
       /** For the page of older messages; absent on the last one */
       next_cursor?: string
@@ -3780,22 +3845,24 @@ export type AccountOperations = {
       channel_uuid: string
       /** The contact: a number in E.164, a short code, or the name of an alphanumeric sender */
       contact_number: string
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
       /** Unix seconds; only older messages. Pass the timestamp of the earliest message that you have */
       before_ts?: number | undefined
-      /** next_cursor of the previous page; exact even if several messages share a second */
-      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
       /** The requested page, from 0 */
       page: number
-      /** Number of messages with the contact; present with page_number or page */
+      /** Number of messages with the contact, at most 10,000; present with page_number or page */
       total?: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
       messages: readonly (SmsMessage)[]
       /** For the page of older messages; absent on the last one */
       next_cursor?: string
@@ -4395,18 +4462,24 @@ export type OperatorOperations = {
       name_contains?: string | undefined
       /** open: neither blocked nor closed */
       state?: 'open' | 'blocked' | 'closed' | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
       /** The requested page, from 0 */
       page: number
-      /** All matches */
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       accounts: readonly (Account)[]
     }, 'accounts'>
     /**
@@ -4519,15 +4592,24 @@ export type OperatorOperations = {
      * The list changes from second to second. Use the uuid of a call to end it or to read its timeline.
      */
     list(args?: {
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
+      /** Rows in this page */
       count: number
+      /** The requested page, from 0 */
       page: number
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       cdrs: readonly (Call)[]
     }, 'cdrs'>
     /**
@@ -4988,18 +5070,24 @@ export type OperatorOperations = {
       kind?: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | undefined
       /** Only prices of exactly this prefix */
       prefix?: string | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
       /** The requested page, from 0 */
       page: number
-      /** All matches */
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       prices: readonly (Price)[]
     }, 'prices'>
     /**
@@ -5047,16 +5135,24 @@ export type OperatorOperations = {
      */
     list(args?: {
       state?: 'awaiting' | 'refused' | 'approved' | 'all' | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
+      /** The requested page, from 0 */
       page: number
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       registrations: readonly (RegistrationListing)[]
     }, 'registrations'>
     /**
@@ -5130,18 +5226,24 @@ export type OperatorOperations = {
       /** Starts with ACC */
       account_uuid: string
       status?: 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED' | undefined
-      /** From 0 */
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
       results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
       count: number
       /** The requested page, from 0 */
       page: number
-      /** All matches */
+      /** All matches; at most 10,000 */
       total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
       users: readonly (User)[]
     }, 'users'>
     /**

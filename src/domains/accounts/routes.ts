@@ -1,7 +1,8 @@
+import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { mergeQuotas, type Quotas } from '../../platform/http/quotas.ts'
-import { optionalPageOf } from '../../platform/http/schema.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
@@ -58,6 +59,8 @@ const presentKey = (key: store.KeyRow) => ({
 })
 const idOf = (printed: string) => parse('ACC', printed) ?? refuse(refusals.unknownAccount(printed))
 
+const cursors = cursorsOf(c.listAccounts)
+
 export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandboxAccounts }: Services) => {
   const shown = presenterFor(quotas)
   return [
@@ -104,11 +107,12 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     }),
 
     route(c.listAccounts, async ({ query }) => {
-      const { page, limit, offset } = optionalPageOf(query)
+      const asked = optionalPage(query, cursors.key(query.cursor))
       const search = { name: query.name ?? null, part: query.name_contains ?? null, state: query.state ?? null }
-      const rows = await store.list(db, search, limit, offset)
-      const total = limit === null ? rows.length : await store.count(db, search)
-      return ok({ count: rows.length, page, total, accounts: rows.map(shown) })
+      const found = await store.page(db, search, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const total = asked.limit === null ? { total: found.length } : totalFields(await store.count(db, search))
+      return ok({ ...fields, ...total, accounts: rows.map(shown) })
     }),
 
     route(c.getAccount, async ({ params }) => {

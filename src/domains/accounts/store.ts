@@ -1,4 +1,5 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { KeyLimits } from '../../platform/http/auth.ts'
 import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
@@ -66,30 +67,27 @@ export type State = 'open' | 'blocked' | 'closed'
 
 type Search = { name: string | null; part: string | null; state: State | null }
 
-const searchFilter = ({ name, part, state }: Search) => {
+const accountsOf = ({ name, part, state }: Search) => {
   const asked = makeConditions()
-  asked.add('lower(a.name) = lower(?)', name)
-  asked.add('position(lower(?) in lower(a.name)) > 0', part)
+  asked.add('lower(name) = lower(?)', name)
+  asked.add('account_name_grams(name) @> account_name_grams(?)', part)
+  asked.add('position(lower(?) in lower(name)) > 0', part)
   asked.add("case when closed_at is not null then 'closed' when blocked then 'blocked' else 'open' end = ?", state)
-  return asked
+  return makeListQuery({ table: 'accounts', key: byTimeAndId(), isNewestFirst: false }, asked)
 }
 
-/** @param limit null: all accounts */
-export const list = (db: Sql, search: Search, limit: number | null, offset: number) => {
-  const { text, values } = searchFilter(search)
-  return db.raw<AccountRow>(
-    `select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks
-     from accounts a join balances b on b.account_id = a.id join rate_limit_usage m on m.account_id = a.id
-     ${text} order by a.created_at, a.id limit ${limit} offset ${offset}`,
+/** Returns a page of accounts, oldest first. */
+export const page = (db: Sql, search: Search, at: ListPage) => {
+  const { text, values } = accountsOf(search).page('*', at)
+  return db.raw<AccountRow & { at: string }>(
+    `select a.*, ${exactTime('a.created_at')} as at, b.balance, b.low_balance, m.api_requests, m.number_checks
+     from (${text}) a join balances b on b.account_id = a.id join rate_limit_usage m on m.account_id = a.id
+     order by a.created_at, a.id`,
     values,
   )
 }
 
-export const count = async (db: Sql, search: Search): Promise<number> => {
-  const { text, values } = searchFilter(search)
-  const [row] = await db.raw<{ count: number }>(`select count(*)::integer as count from accounts a ${text}`, values)
-  return row?.count ?? 0
-}
+export const count = (db: Sql, search: Search) => countRows(db, accountsOf(search).total())
 
 /** Returns the quota usage of an account. Each count is bounded by its quota or maintained as a counter. */
 export const quotaUsage = (db: Sql, id: string) => db.one<{

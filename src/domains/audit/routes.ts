@@ -1,6 +1,7 @@
 import { auditedActions, canonicalTarget } from '../../platform/http/audit.ts'
 import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { boundOf, cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
@@ -22,11 +23,10 @@ type Query = {
 
 const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
 
-const filterOf = ({ action = '', target = '', since, until }: Query) => ({
+const filterOf = ({ action = '', target = '', since }: Query) => ({
   action: action || null,
   target: target === '' ? null : canonicalTarget(target),
   since: timeOf(since),
-  until: timeOf(until),
 })
 
 /** Parses an actor: the id or label of a key. */
@@ -75,13 +75,11 @@ export const auditRoutes = ({ db }: Services) => {
     query: Query,
     filter: Omit<store.Filter, keyof ReturnType<typeof filterOf>>,
   ) => {
-    const { results_per_page: size = 50, cursor } = query
-    const after = cursors.read(cursor)
+    const asked = requestedPage(query, cursors.key(query.cursor), boundOf(query.until))
     await checkAction(query.action ?? '')
-    const found = await store.page(db, { ...filterOf(query), ...filter }, after, size + 1)
-    const rows = found.slice(0, size)
-    const last = found.length > size ? rows.at(-1) : undefined
-    return { rows, next: last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {} }
+    const found = await store.page(db, { ...filterOf(query), ...filter }, asked.read)
+    const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+    return { rows, next: nextOf(fields) }
   }
 
   return [

@@ -1,7 +1,7 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
+import { exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Change } from '../../platform/http/audit.ts'
-import type { Cursor } from '../../platform/lib/cursor.ts'
 
 export type AuditRow = {
   account_id: string | null
@@ -28,11 +28,19 @@ export type Filter = {
   action: string | null
   target: string | null
   since: Date | null
-  until: Date | null
 }
 
+const actsByTime = {
+  table: 'audit',
+  key: [
+    { name: 'at', type: 'timestamptz' },
+    { name: 'id', type: 'uuid' },
+  ],
+  isNewestFirst: true,
+} as const
+
 /** Returns a page of acts of one account or of all, newest first. */
-export const page = (db: Sql, f: Filter, after: Cursor | null, limit: number) => {
+export const page = (db: Sql, f: Filter, start: ListPage) => {
   const asked = makeConditions()
   asked.add('account_id = ?', f.account)
   asked.add('actor_kind = ?', f.kind)
@@ -41,13 +49,12 @@ export const page = (db: Sql, f: Filter, after: Cursor | null, limit: number) =>
   asked.add('action = ?', f.action)
   asked.add('targets @> array[?::text]', f.target)
   asked.add('at >= ?', f.since)
-  asked.add('at < ?', f.until)
-  if (after) asked.push(`(at, id) < (${asked.bind(after.time)}::timestamptz, ${asked.bind(after.id)}::uuid)`)
+  const { text, values } = makeListQuery(actsByTime, asked).page('*', start)
   return db.raw<AuditRow>(
-    `select account_id, id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, actor_kind, actor_id,
-       actor_label, actor_last_four, address, user_agent, request_id, action, targets, changes
-     from audit ${asked.text} order by at desc, id desc limit ${limit}`,
-    asked.values,
+    `select account_id, id, ${exactTime('r.at')} as at, actor_kind, actor_id, actor_label, actor_last_four, address,
+       user_agent, request_id, action, targets, changes
+     from (${text}) r order by r.at desc, r.id desc`,
+    values,
   )
 }
 

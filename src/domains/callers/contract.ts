@@ -1,6 +1,17 @@
 import { Type } from 'typebox'
 import { contract } from '../../platform/http/endpoint.ts'
-import { Enum, FreeText, Id, Named, Ok, Phone, pagingQuery, Success, Time } from '../../platform/http/schema.ts'
+import {
+  Enum,
+  FreeText,
+  Id,
+  Named,
+  Ok,
+  Phone,
+  pageFields,
+  pagingQuery,
+  Success,
+  Time,
+} from '../../platform/http/schema.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
@@ -61,9 +72,7 @@ export const listCallerIds = contract({
   query: Type.Object(pagingQuery),
   status: 200,
   reply: Ok({
-    count: Type.Integer(),
-    page: Type.Integer(),
-    total: Type.Integer(),
+    ...pageFields,
     caller_ids: Type.Array(CallerId),
   }),
   errors: {},

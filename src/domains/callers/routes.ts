@@ -1,9 +1,10 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
+import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
-import { pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
@@ -66,6 +67,8 @@ const find = async (sql: Sql, account: string, printed: string): Promise<store.C
 const codeMessage = (code: string) =>
   `${code} is the code to show this number as a caller ID. If you did not ask, ignore it.`
 
+const cursors = cursorsOf(c.listCallerIds)
+
 export const callerRoutes = (parts: Services) => {
   const { db, seal, clock, sandboxAccounts } = parts
   const hashOf = codeHasher(seal)
@@ -101,12 +104,12 @@ export const callerRoutes = (parts: Services) => {
 
   return [
     route(c.listCallerIds, async ({ account, query }) => {
-      const { page, limit, offset } = pageOf(query)
-      const rows = await store.page(db, account.id, limit, offset)
+      const asked = requestedPage(query, cursors.key(query.cursor))
+      const found = await store.page(db, account.id, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
       return ok({
-        count: rows.length,
-        page,
-        total: await store.total(db, account.id),
+        ...fields,
+        ...totalFields(await store.total(db, account.id)),
         caller_ids: rows.map((row) => presentCallerId(row, sandboxAccounts.has(account.id))),
       })
     }),

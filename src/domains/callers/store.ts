@@ -1,3 +1,5 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { CounterRow } from './counter-row.ts'
 import { attemptsPerCall, attemptsPerCode, codesPerDay } from './limits.ts'
@@ -29,33 +31,37 @@ const maxAttempts = (call: string | null) => (call === null ? attemptsPerCode : 
 
 // The view caller_id_status (migrations/baseline/12_calls.sql) defines `verified`.
 
-const read = (
-  db: Sql,
-  account: string,
-  { id = null, limit = 1, offset = 0 }: { id?: string | null; limit?: number; offset?: number },
-) => db.many<CallerIdRow>`
-  select s.*, k.call_id as code_call_id, k.expires_at as code_expires_at,
+const readText = (rows: string) => `
+  select s.*, ${exactTime('s.created_at')} as at, k.call_id as code_call_id, k.expires_at as code_expires_at,
     coalesce(k.expires_at > app_now()
-      and k.attempts < case when k.call_id is null then ${attemptsPerCode}::integer else ${attemptsPerCall}::integer end
+      and k.attempts < case when k.call_id is null then ${attemptsPerCode} else ${attemptsPerCall} end
       and (k.call_id is null or exists (
         select from calls c where c.account_id = k.account_id and c.id = k.call_id and c.ended_at is null)),
       false) as code_is_pending
-  from caller_id_status s
+  from (${rows}) r
+  cross join lateral (select * from caller_id_status c where c.account_id = r.account_id and c.id = r.id limit 1) s
   left join caller_id_codes k on s.type = 'CI' and k.account_id = s.account_id and k.phone_number = s.phone_number
-  where s.account_id = ${account} and s.id = coalesce(${id}::uuid, s.id)
-  order by s.created_at, s.id limit ${limit} offset ${offset}`
+  order by s.created_at, s.id`
+
+const callerIdsOf = (account: string) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.push('removed_at is null')
+  return makeListQuery({ table: 'caller_ids', key: byTimeAndId(), isNewestFirst: false }, asked)
+}
 
 /** Lists the active caller IDs, oldest first. */
-export const page = (db: Sql, account: string, limit: number, offset: number) => read(db, account, { limit, offset })
+export const page = (db: Sql, account: string, at: ListPage) => {
+  const { text, values } = callerIdsOf(account).page('account_id, created_at, id', at)
+  return db.raw<CallerIdRow & { at: string }>(readText(text), values)
+}
 
-export const total = async (db: Sql, account: string): Promise<number> =>
-  (
-    await db.one<{ total: number }>`
-      select count(*)::integer as total from caller_ids where account_id = ${account} and removed_at is null`
-  ).total
+export const total = (db: Sql, account: string) => countRows(db, callerIdsOf(account).total())
+
+const oneCallerId = readText('select $1::uuid as account_id, $2::uuid as id')
 
 export const find = async (db: Sql, account: string, id: string): Promise<CallerIdRow | null> =>
-  (await read(db, account, { id }))[0] ?? null
+  (await db.raw<CallerIdRow>(oneCallerId, [account, id]))[0] ?? null
 
 type UsableQuery = { id: string; number: string; virtual_number_id: string | null }
 

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { contract } from '../../platform/http/endpoint.ts'
-import { Enum, Id, Named, Ok, Phone, pagingQuery, Time } from '../../platform/http/schema.ts'
+import { Enum, Id, Named, Ok, Phone, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
@@ -103,15 +103,11 @@ export const getCallHistory = contract({
     status: Type.Optional(Call.properties.status),
     since: Moment,
     until: Moment,
-    cursor: Type.Optional(Type.String({ maxLength: 200, description: 'The next_cursor of the previous page' })),
   }),
   status: 200,
   reply: Ok({
-    count: Type.Integer(),
-    page: Type.Integer(),
-    total: Type.Integer(),
+    ...pageFields,
     cdrs: Type.Array(Call),
-    next_cursor: Type.Optional(Type.String()),
   }),
   errors: {},
   cli: 'calls history',
@@ -201,7 +197,7 @@ export const listOpenCalls = contract({
   description: 'The list changes from second to second. Use the uuid of a call to end it or to read its timeline.',
   query: Type.Object(pagingQuery),
   status: 200,
-  reply: Ok({ count: Type.Integer(), page: Type.Integer(), total: Type.Integer(), cdrs: Type.Array(Call) }),
+  reply: Ok({ ...pageFields, cdrs: Type.Array(Call) }),
   errors: {},
   cli: 'calls list',
 })

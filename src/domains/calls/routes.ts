@@ -2,8 +2,8 @@ import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import type { Static } from 'typebox'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { boundOf, cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
-import { pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
@@ -39,6 +39,7 @@ const presentEntry = ({ at, leg, what, text }: story.TimelineEntry) => ({
 })
 
 const cursors = cursorsOf(c.getCallHistory)
+const openCursors = cursorsOf(c.listOpenCalls)
 
 export const callRoutes = (parts: Services) => {
   const { db, config, prices, voice, changes, remoteConnections } = parts
@@ -60,24 +61,21 @@ export const callRoutes = (parts: Services) => {
     }),
 
     route(c.getCallHistory, async ({ account, query }) => {
-      const { page, limit, offset } = pageOf(query)
-      const after = cursors.read(query.cursor)
       const filter: store.CallFilter = {
         direction: query.direction === undefined ? null : query.direction === 'inbound' ? 'I' : 'O',
         ...numberFilters(query),
         status: query.status ?? null,
         since: timeOf(query.since),
-        until: timeOf(query.until),
       }
-      const rows = await store.page(db, account.id, filter, after, limit + 1, after ? 0 : offset)
-      const shown = rows.slice(0, limit)
-      const last = rows.length > limit ? shown.at(-1) : undefined
+      const until = boundOf(query.until)
+      const asked = requestedPage(query, cursors.key(query.cursor), until)
+      const { rows, fields } = cutPage(asked, await store.page(db, account.id, filter, asked.read), ({ at, id }) =>
+        cursors.write({ time: at, id }),
+      )
       return ok({
-        count: shown.length,
-        page,
-        total: await store.total(db, account.id, filter),
-        cdrs: shown.map((row) => presentCall(row, linkOf)),
-        ...(last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {}),
+        ...fields,
+        ...totalFields(await store.total(db, account.id, filter, until)),
+        cdrs: rows.map((row) => presentCall(row, linkOf)),
       })
     }),
 
@@ -111,10 +109,11 @@ export const callRoutes = (parts: Services) => {
     }),
 
     route(c.listOpenCalls, async ({ query }) => {
-      const { page, limit, offset } = pageOf(query)
-      const rows = await store.findOpen(db, limit, offset)
-      const total = await store.countOpen(db)
-      return ok({ count: rows.length, page, total, cdrs: rows.map((row) => presentCall(row)) })
+      const asked = requestedPage(query, openCursors.key(query.cursor))
+      const { rows, fields } = cutPage(asked, await store.findOpen(db, asked.read), ({ at, id }) =>
+        openCursors.write({ time: at, id }),
+      )
+      return ok({ ...fields, ...totalFields(await store.countOpen(db)), cdrs: rows.map((row) => presentCall(row)) })
     }),
 
     route(c.hangUpCall, async ({ params, tx, audit }) => {

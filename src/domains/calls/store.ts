@@ -1,5 +1,6 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
-import type { Cursor } from '../../platform/lib/cursor.ts'
 
 export type Status = 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
 
@@ -99,12 +100,19 @@ export const end = (tx: Tx, account: string, id: string, e: CallEnding) => tx.on
   where account_id = ${account} and id = ${id}
   returning *`
 
-/** Returns current calls of all accounts, newest first. */
-export const findOpen = (db: Db, limit: number, offset: number) => db.many<CallRow>`
-  select * from calls where ended_at is null order by created_at desc, id desc limit ${limit} offset ${offset}`
+const openCalls = () => {
+  const asked = makeConditions()
+  asked.push('ended_at is null')
+  return makeListQuery(callsByTime, asked)
+}
 
-export const countOpen = async (db: Db): Promise<number> =>
-  (await db.one<{ total: number }>`select count(*)::integer as total from calls where ended_at is null`).total
+/** Returns current calls of all accounts, newest first. */
+export const findOpen = (db: Db, at: ListPage) => {
+  const { text, values } = openCalls().page(`*, ${exactTime('created_at')} as at`, at)
+  return db.raw<CallRow & { at: string }>(text, values)
+}
+
+export const countOpen = (db: Db) => countRows(db, openCalls().total())
 
 /** Asks the process that runs the call to end it. Returns null if the call has ended. */
 export const requestHangUp = (tx: Tx, account: string, id: string) => tx.maybe<CallRow>`
@@ -155,40 +163,32 @@ export type CallFilter = {
   from: string | null
   status: string | null
   since: Date | null
-  until: Date | null
+}
+
+const callsByTime = { table: 'calls', key: byTimeAndId(), isNewestFirst: true }
+
+/**
+ * The calls of an account, newest first. The indexes of the filters contain calls that have ended, so that the
+ * heartbeats of a call do not write them; open calls are few.
+ */
+const callsOf = (account: string, f: CallFilter) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add('direction = ?', f.direction)
+  asked.add("direction = 'O' and to_number = ?", f.to)
+  asked.add("direction = 'I' and from_number = ?", f.from)
+  asked.add('status = ?', f.status)
+  asked.add('created_at >= ?', f.since)
+  const isFiltered = [f.direction, f.to, f.from, f.status].some((filter) => filter !== null)
+  return makeListQuery(callsByTime, asked, isFiltered ? ['ended_at is not null', 'ended_at is null'] : [])
 }
 
 /** Returns a page of calls, newest first. */
-export const page = (
-  db: Db,
-  account: string,
-  f: CallFilter,
-  after: Cursor | null,
-  limit: number,
-  offset: number,
-) => db.many<CallRow & { at: string }>`
-  select *, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
-  from calls
-  where account_id = ${account}
-    and (${f.direction}::text is null or direction = ${f.direction})
-    and (${f.to}::text is null or (direction = 'O' and to_number = ${f.to}))
-    and (${f.from}::text is null or (direction = 'I' and from_number = ${f.from}))
-    and (${f.status}::text is null or status = ${f.status})
-    and created_at >= coalesce(${f.since}::timestamptz, '-infinity')
-    and created_at < coalesce(${f.until}::timestamptz, 'infinity')
-    and (created_at, id) < (coalesce(${after?.time ?? null}::timestamptz, 'infinity'),
-      coalesce(${after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-  order by created_at desc, id desc limit ${limit} offset ${offset}`
+export const page = (db: Db, account: string, f: CallFilter, at: ListPage) => {
+  const { text, values } = callsOf(account, f).page(`*, ${exactTime('created_at')} as at`, at)
+  return db.raw<CallRow & { at: string }>(text, values)
+}
 
-export const total = async (db: Db, account: string, f: CallFilter): Promise<number> =>
-  (
-    await db.one<{ total: number }>`
-      select count(*)::integer as total from calls
-      where account_id = ${account}
-        and (${f.direction}::text is null or direction = ${f.direction})
-        and (${f.to}::text is null or (direction = 'O' and to_number = ${f.to}))
-        and (${f.from}::text is null or (direction = 'I' and from_number = ${f.from}))
-        and (${f.status}::text is null or status = ${f.status})
-        and created_at >= coalesce(${f.since}::timestamptz, '-infinity')
-        and created_at < coalesce(${f.until}::timestamptz, 'infinity')`
-  ).total
+/** @param after key that precedes the list */
+export const total = (db: Db, account: string, f: CallFilter, after: readonly string[] | null) =>
+  countRows(db, callsOf(account, f).total(after))

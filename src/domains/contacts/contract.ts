@@ -7,6 +7,7 @@ import {
   Named,
   Ok,
   pageFields,
+  pageNumberQuery,
   pagingQuery,
   Success,
   Time,
@@ -166,18 +167,11 @@ export const listContacts = contract({
     ...pagingQuery,
     ...perPage,
     channel_uuid: Type.Optional(Id('WPN', 'Only contacts of this channel of the messaging app')),
-    cursor: Type.Optional(
-      Type.String({
-        maxLength: 200,
-        description: 'next_cursor of the page before, instead of a page number: deep pages cost the same as the first',
-      }),
-    ),
   }),
   status: 200,
   reply: Ok({
     ...pageFields,
     contacts: Type.Array(Contact),
-    next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
   }),
   errors: { notFound: unknownChannel },
   cli: 'contacts list',
@@ -200,12 +194,18 @@ export const searchContacts = contract({
   query: Type.Object({
     q: Query('Query; every word must match. Blank finds every contact, in the order of creation'),
     query: Query('The same as q'),
-    ...pagingQuery,
+    ...pageNumberQuery,
     ...perPage,
     channel_uuid: Type.Optional(Id('WPN', 'Only contacts of this channel of the messaging app')),
   }),
   status: 200,
-  reply: Ok({ ...pageFields, contacts: Type.Array(Contact) }),
+  reply: Ok({
+    count: pageFields.count,
+    page: pageFields.page,
+    total: pageFields.total,
+    total_capped: pageFields.total_capped,
+    contacts: Type.Array(Contact),
+  }),
   errors: { notFound: unknownChannel },
 })
 

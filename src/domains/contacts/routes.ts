@@ -1,8 +1,8 @@
 import type { Sql } from '../../platform/db/sql.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cutPage, type PagingQuery, pageOf, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
-import { pageOf } from '../../platform/http/schema.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { channelOf } from '../msgapp/channels/ops.ts'
@@ -45,32 +45,29 @@ const detailsOf = (body: Lists): Detail[] | null => {
 const channelIn = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> =>
   printed ? (await channelOf(sql, account, printed)).id : null
 
-type ListQuery = Parameters<typeof pageOf>[0] & { cursor?: string; channel_uuid?: string }
+type ListQuery = PagingQuery & { channel_uuid?: string }
 
 const cursors = cursorsOf(c.listContacts)
 
+/** The account's contacts are counted as they change. */
+const exactTotal = (total: number): ReturnType<typeof totalFields> => ({ total })
+
 export const contactRoutes = ({ db, quotas }: Services) => {
   const listPage = async (account: string, query: ListQuery) => {
-    const { page, limit, offset } = pageOf(query)
     const after = cursors.read(query.cursor)
     const channel = await channelIn(db, account, query.channel_uuid)
-    const from = [after?.id ?? null, limit + 1, after ? 0 : offset] as const
-    const found = channel
-      ? await store.channelPage(db, account, channel, ...from)
-      : await store.page(db, account, ...from)
-    const ids = found.slice(0, limit).map(({ id }) => id)
+    const asked = requestedPage(query, after && [after.id])
+    const found = await store.page(db, account, channel, asked.read)
+    const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
     const [contacts, total] = await Promise.all([
-      ops.load(db, account, ids),
-      channel ? store.channelTotal(db, account, channel) : store.total(db, account),
+      ops.load(
+        db,
+        account,
+        rows.map(({ id }) => id),
+      ),
+      channel ? store.channelTotal(db, account, channel).then(totalFields) : store.total(db, account).then(exactTotal),
     ])
-    const last = found.length > limit ? contacts.at(-1) : undefined
-    return {
-      count: contacts.length,
-      page,
-      total,
-      contacts: contacts.map(presentContact),
-      ...(last ? { next_cursor: cursors.write({ time: last.created_at.toISOString(), id: last.id }) } : {}),
-    }
+    return { ...fields, ...total, count: contacts.length, contacts: contacts.map(presentContact) }
   }
 
   return [

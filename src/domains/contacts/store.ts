@@ -1,3 +1,5 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Detail, DetailRow } from './details.ts'
 
@@ -28,36 +30,21 @@ export const details = (sql: Sql, account: string, contacts: readonly string[]) 
     coalesce(floor(extract(epoch from updated_at)), 0)::bigint as updated_at
   from contact_details where account_id = ${account} and contact_id = any (${contacts}::uuid[]) order by contact_id, id`
 
-/**
- * Returns a page in the order of creation.
- * @param after id of the last contact of the previous page
- */
-export const page = (sql: Sql, account: string, after: string | null, limit: number, offset: number) => sql.many<{
-  id: string
-}>`
-  select id from contacts
-  where account_id = ${account} and id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000')
-  order by id limit ${limit} offset ${offset}`
+/** Contacts of an account, or of one of its channels, in the order of creation. */
+const contactsOf = (account: string, channel: string | null) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add('channel_id = ?', channel)
+  return makeListQuery({ table: 'contacts', key: [{ name: 'id', type: 'uuid' }], isNewestFirst: false }, asked)
+}
 
-/** Returns a page of the contacts of one channel. */
-export const channelPage = (
-  sql: Sql,
-  account: string,
-  channel: string,
-  after: string | null,
-  limit: number,
-  offset: number,
-) => sql.many<{ id: string }>`
-  select id from contacts
-  where account_id = ${account} and channel_id = ${channel}
-    and id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000')
-  order by id limit ${limit} offset ${offset}`
+export const page = (sql: Sql, account: string, channel: string | null, at: ListPage) => {
+  const { text, values } = contactsOf(account, channel).page(`id, ${exactTime('created_at')} as at`, at)
+  return sql.raw<{ id: string; at: string }>(text, values)
+}
 
-export const channelTotal = async (sql: Sql, account: string, channel: string): Promise<number> =>
-  (
-    await sql.one<{ total: number }>`
-      select count(*) as total from contacts where account_id = ${account} and channel_id = ${channel}`
-  ).total
+export const channelTotal = (sql: Sql, account: string, channel: string) =>
+  countRows(sql, contactsOf(account, channel).total())
 
 export const total = async (sql: Sql, account: string): Promise<number> =>
   (

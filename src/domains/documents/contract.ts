@@ -1,6 +1,17 @@
 import { Type } from 'typebox'
 import { contract } from '../../platform/http/endpoint.ts'
-import { Enum, FileBody, FreeText, Id, Named, Ok, pagingQuery, Success, Time } from '../../platform/http/schema.ts'
+import {
+  Enum,
+  FileBody,
+  FreeText,
+  Id,
+  Named,
+  Ok,
+  pageFields,
+  pagingQuery,
+  Success,
+  Time,
+} from '../../platform/http/schema.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
 
@@ -61,9 +72,7 @@ export const listDocuments = contract({
   query: Type.Object({ ...pagingQuery }),
   status: 200,
   reply: Ok({
-    count: Type.Integer({ description: 'Rows in this page' }),
-    page: Type.Integer(),
-    total: Type.Integer(),
+    ...pageFields,
     documents: Type.Array(Document),
   }),
   errors: {},

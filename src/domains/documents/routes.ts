@@ -1,8 +1,9 @@
+import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { storedBytes } from '../../platform/http/quotas.ts'
 import { countDownload } from '../../platform/http/request-limiters.ts'
-import { pageOf } from '../../platform/http/schema.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
@@ -34,6 +35,8 @@ const presentDocument = (row: store.DocumentRow) => ({
   created_at: iso(row.created_at),
 })
 
+const cursors = cursorsOf(c.listDocuments)
+
 export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
   const documentOf = async (account: string, printed: string) => {
     const id = parse('DOC', printed)
@@ -55,12 +58,10 @@ export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
     }),
 
     route(c.listDocuments, async ({ account, query }) => {
-      const { page, limit, offset } = pageOf(query)
-      const [rows, { total }] = await Promise.all([
-        store.page(db, account.id, limit, offset),
-        store.total(db, account.id),
-      ])
-      return ok({ count: rows.length, page, total, documents: rows.map(presentDocument) })
+      const asked = requestedPage(query, cursors.key(query.cursor))
+      const [found, total] = await Promise.all([store.page(db, account.id, asked.read), store.total(db, account.id)])
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      return ok({ ...fields, ...totalFields(total), documents: rows.map(presentDocument) })
     }),
 
     route(c.getDocument, async ({ account, params }) =>

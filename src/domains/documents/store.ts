@@ -1,3 +1,5 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
 export type DocumentKind = 'identity' | 'address' | 'proof'
@@ -30,12 +32,19 @@ export const addPart = (tx: Tx, account: string, id: string, part: number, seale
 export const part = (db: Sql, account: string, id: string, part: number) => db.maybe<{ sealed: Buffer }>`
   select sealed from document_parts where account_id = ${account} and document_id = ${id} and part = ${part}`
 
-export const page = (db: Sql, account: string, limit: number, offset: number) => db.many<DocumentRow>`
-  select * from documents where account_id = ${account}
-  order by created_at desc, id desc limit ${limit} offset ${offset}`
+const documentsOf = (account: string) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  return makeListQuery({ table: 'documents', key: byTimeAndId(), isNewestFirst: true }, asked)
+}
 
-export const total = (db: Sql, account: string) => db.one<{ total: number }>`
-  select count(*) as total from documents where account_id = ${account}`
+/** Returns a page of documents, newest first. */
+export const page = (db: Sql, account: string, at: ListPage) => {
+  const { text, values } = documentsOf(account).page(`*, ${exactTime('created_at')} as at`, at)
+  return db.raw<DocumentRow & { at: string }>(text, values)
+}
+
+export const total = (db: Sql, account: string) => countRows(db, documentsOf(account).total())
 
 export const find = (db: Sql, account: string, id: string) => db.maybe<DocumentRow>`
   select * from documents where account_id = ${account} and id = ${id}`

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Audit } from '../../platform/http/audit-entry.ts'
-import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
+import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { boundOf, cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
-import type { Cursor } from '../../platform/lib/cursor.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
@@ -39,21 +39,6 @@ const timeOf = (given: string | undefined) => (given === undefined ? null : new 
 const accountWithBalance = async (db: Sql, printed: string) => {
   const account = parse('ACC', printed) ?? refuse(accountRefusals.unknownAccount(printed))
   return { account, ...((await store.balance(db, account)) ?? refuse(accountRefusals.unknownAccount(printed))) }
-}
-
-/** Reads a page by cursor. One extra row shows whether another page follows. */
-const pageBy = async <Row extends { at: string; id: string }>(
-  cursors: Cursors,
-  { cursor, results_per_page: size = 50 }: { cursor?: string; results_per_page?: number },
-  read: (after: Cursor | null, limit: number) => Promise<Row[]>,
-) => {
-  const after = cursors.read(cursor)
-  const found = await read(after, size + 1)
-  const last = found.length > size ? found[size - 1] : undefined
-  return {
-    rows: found.slice(0, size),
-    next: last ? { next_cursor: cursors.write({ time: last.at, id: last.id }) } : {},
-  }
 }
 
 /** Returns the field `made_by` of a transfer; none for the platform itself. */
@@ -143,10 +128,9 @@ export const ledgerRoutes = ({ db }: Services) => [
 
   route(c.getLedger, async ({ params, query }) => {
     const { account, balance, held } = await accountWithBalance(db, params.account_uuid)
-    const filter = { kind: query.kind ?? null, since: timeOf(query.since), until: timeOf(query.until) }
-    const { rows, next } = await pageBy(transferCursors, query, (after, limit) =>
-      store.page(db, account, filter, after, limit),
-    )
+    const asked = requestedPage(query, transferCursors.key(query.cursor), boundOf(query.until))
+    const found = await store.page(db, account, { kind: query.kind ?? null, since: timeOf(query.since) }, asked.read)
+    const { rows, fields } = cutPage(asked, found, ({ at, id }) => transferCursors.write({ time: at, id }))
     return ok({
       balance: money(balance),
       held: money(held),
@@ -162,13 +146,16 @@ export const ledgerRoutes = ({ db }: Services) => [
         ...madeBy(row),
         created_at: iso(row.created_at),
       })),
-      ...next,
+      ...nextOf(fields),
     })
   }),
 
   route(c.listHolds, async ({ params, query }) => {
     const { account, held } = await accountWithBalance(db, params.account_uuid)
-    const { rows, next } = await pageBy(holdCursors, query, (after, limit) => store.holds(db, account, after, limit))
+    const asked = requestedPage(query, holdCursors.key(query.cursor))
+    const { rows, fields } = cutPage(asked, await store.holds(db, account, asked.read), ({ at, id }) =>
+      holdCursors.write({ time: at, id }),
+    )
     return ok({
       held: money(held),
       count: rows.length,
@@ -179,7 +166,7 @@ export const ledgerRoutes = ({ db }: Services) => [
         amount: money(row.amount),
         created_at: iso(row.created_at),
       })),
-      ...next,
+      ...nextOf(fields),
     })
   }),
 ]

@@ -1,5 +1,6 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import type { Cursor } from '../../platform/lib/cursor.ts'
 import type { TransferKind } from './transfer-kinds.ts'
 
 export type Transfer = {
@@ -69,13 +70,15 @@ export const endHold = (tx: Tx, account: string, id: string) => tx.maybe<NewHold
   returning account_id, id, book, kind, reference, amount, made_by`
 
 /** Lists open holds of an account, oldest first. */
-export const holds = (db: Sql, account: string, after: Cursor | null, limit: number) => db.many<HoldRow>`
-  select account_id, id, book, kind, reference, amount, made_by, created_at,
-    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
-  from holds
-  where account_id = ${account}
-    and (${after?.time ?? null}::timestamptz is null or (created_at, id) > (${after?.time ?? null}::timestamptz, ${after?.id ?? null}::uuid))
-  order by created_at, id limit ${limit}`
+export const holds = (db: Sql, account: string, at: ListPage) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  const { text, values } = makeListQuery({ table: 'holds', key: byTimeAndId(), isNewestFirst: false }, asked).page(
+    `*, ${exactTime('created_at')} as at`,
+    at,
+  )
+  return db.raw<HoldRow>(text, values)
+}
 
 /** Lists open holds of a book in all accounts made before a time, oldest first. */
 export const olderHolds = (db: Sql, book: string, before: Date, limit: number) => db.many<HoldRow>`
@@ -97,31 +100,28 @@ export type TransferRow = Omit<Transfer, 'account'> & Maker & { created_at: Date
 export const hasTransfer = async (db: Sql, account: string, id: string): Promise<boolean> =>
   (await db.maybe`select 1 from transfers where account_id = ${account} and id = ${id}`) !== null
 
-export type Filter = { kind: TransferKind | null; since: Date | null; until: Date | null }
+export type Filter = { kind: TransferKind | null; since: Date | null }
 
-export const page = (
-  db: Sql,
-  account: string,
-  filter: Filter,
-  after: Cursor | null,
-  limit: number,
-) => db.many<TransferRow>`
-  select t.*, coalesce(o.label, k.label) as maker_label,
-    case when o.id is not null then 'operator' when t.made_by is not null then 'api_key' end as maker
-  from (
-  select id, debit, credit, amount, kind, reference, note, made_by, created_at,
-    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
-  from transfers
-  where account_id = ${account}
-    and (${filter.kind}::text is null or kind = ${filter.kind})
-    and created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
-    and created_at < coalesce(${filter.until}::timestamptz, 'infinity')
-    and (created_at, id) < (coalesce(${after?.time ?? null}::timestamptz, 'infinity'),
-      coalesce(${after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-  order by created_at desc, id desc limit ${limit}) t
-  left join operator_keys o on o.id = t.made_by
-  left join api_keys k on k.account_id = ${account} and k.id = t.made_by
-  order by t.created_at desc, t.id desc`
+/** Returns a page of transfers, newest first. */
+export const page = (db: Sql, account: string, filter: Filter, at: ListPage) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add('kind = ?', filter.kind)
+  asked.add('created_at >= ?', filter.since)
+  const { text, values } = makeListQuery({ table: 'transfers', key: byTimeAndId(), isNewestFirst: true }, asked).page(
+    '*',
+    at,
+  )
+  return db.raw<TransferRow>(
+    `select t.*, ${exactTime('t.created_at')} as at, coalesce(o.label, k.label) as maker_label,
+       case when o.id is not null then 'operator' when t.made_by is not null then 'api_key' end as maker
+     from (${text}) t
+     left join operator_keys o on o.id = t.made_by
+     left join api_keys k on k.account_id = t.account_id and k.id = t.made_by
+     order by t.created_at desc, t.id desc`,
+    values,
+  )
+}
 
 export type Crossing = { account_id: string; balance: string; low_balance: string; is_low: boolean }
 

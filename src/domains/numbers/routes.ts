@@ -1,9 +1,10 @@
 import type { FastifyReply } from 'fastify'
 import type { Tx } from '../../platform/db/sql.ts'
+import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeHotPath } from '../../platform/http/endpoint.ts'
 import { requestDigest } from '../../platform/http/idempotency.ts'
+import { cutPage, isPaged, pageOf, refuseBeyond, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
-import { isPaged, pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse } from '../../platform/lib/id.ts'
@@ -82,6 +83,8 @@ const setMissingSuppliers = (reply: FastifyReply, names: readonly string[]) => {
   if (names.length > 0) reply.header(missingSupplier, names.map(encodeURIComponent).join(', '))
 }
 
+const cursors = cursorsOf(c.listVirtualNumbers)
+
 export const numberRoutes = (parts: Services) => {
   const { db, config, changes, suppliers, quotas } = parts
   const supplierPurchase = makeSupplierPurchase(parts)
@@ -138,13 +141,12 @@ export const numberRoutes = (parts: Services) => {
         type: did_type === undefined || did_type === 'all' ? null : did_type,
         wanted,
         limit: isPaged(query) ? limit : null,
-        offset: isPaged(query) ? offset : 0,
+        skip: isPaged(query) ? offset : 0,
         offered: offeredTo(parts, account.id),
       }
       const rows = await store.groups(db, filter)
       // A page past the end has no row that carries the total.
-      const [first] =
-        rows.length > 0 || offset === 0 ? rows : await store.groups(db, { ...filter, limit: 1, offset: 0 })
+      const [first] = rows.length > 0 || offset === 0 ? rows : await store.groups(db, { ...filter, limit: 1, skip: 0 })
       const requirements = await store.requirements(db, code, null)
       setMissingSuppliers(reply, await suppliers.missing())
       const groups = rows.map((row) => presentGroup(row, requirements))
@@ -166,7 +168,12 @@ export const numberRoutes = (parts: Services) => {
         const numbers = some.map((number) => ({ id: number.slice(1), number }))
         return ok({ count: numbers.length, page, total: there.numbers.length, data: { numbers } })
       }
-      const found = await freeNumbers(db, group, digits, query.cursor ?? null, { limit, offset })
+      const asked = requestedPage(query, query.cursor === undefined ? null : [query.cursor])
+      const found = await freeNumbers(db, group, digits, query.cursor ?? null, {
+        limit,
+        skip: asked.read.skip,
+      })
+      refuseBeyond(asked, found.numbers)
       const numbers = found.numbers.map((number) => ({ id: number.slice(1), number }))
       const next = found.next === null ? {} : { next_cursor: found.next }
       return ok({ count: numbers.length, page, total: found.total, data: { numbers }, ...next })
@@ -228,12 +235,13 @@ export const numberRoutes = (parts: Services) => {
     }),
 
     route(c.listVirtualNumbers, async ({ account, query }) => {
-      const { page, limit, offset } = pageOf(query)
-      const [rows, { total }] = await Promise.all([
-        virtualNumbers.page(db, account.id, limit, offset),
+      const asked = requestedPage(query, cursors.key(query.cursor))
+      const [found, total] = await Promise.all([
+        virtualNumbers.page(db, account.id, asked.read),
         virtualNumbers.total(db, account.id),
       ])
-      return ok({ count: rows.length, page, total, numbers: rows.map(presentNumber) })
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      return ok({ ...fields, ...totalFields(total), numbers: rows.map(presentNumber) })
     }),
 
     route(c.getVirtualNumber, async ({ account, params }) => {

@@ -101,7 +101,8 @@ export type Search = {
   type: GroupType | null
   wanted: CityQuery | null
   limit: number | null
-  offset: number
+  /** Groups before the page. */
+  skip: number
   offered: OfferScope
 }
 
@@ -109,13 +110,15 @@ export type Search = {
  * Returns matching groups, exact names first, and their total. The cost is that of the country's groups, however many
  * numbers there are.
  */
-export const groups = (db: Sql, { iso, region, city, type, wanted, limit, offset, offered }: Search) => {
+export const groups = (db: Sql, { iso, region, city, type, wanted, limit, skip, offered }: Search) => {
   const name = wanted && 'name' in wanted ? wanted.name : null
   const prefixes = wanted && 'prefixes' in wanted ? wanted.prefixes : null
   return db.many<GroupRow & { total: number }>`
+    select * from (
     select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, c.setup_price, c.monthly_price,
       c.ppm, g.features, g.allow_number_selection, g.is_eligible_for_free_number, s.free, coalesce(g.needs_registration, true) as needs_registration,
-      count(*) over () as total
+      count(*) over () as total,
+      row_number() over (order by (g.folded = ${name}) desc nulls last, g.type, g.location, g.prefix, g.id) as place
     from number_groups g
     join number_group_prices c on c.id = g.id
     join number_stock s on s.group_id = g.id
@@ -129,6 +132,5 @@ export const groups = (db: Sql, { iso, region, city, type, wanted, limit, offset
       and (${prefixes}::text[] is null or exists (
         select from unnest(${prefixes}::text[]) p
         where ltrim(g.prefix, '0') like p || '%' or p like ltrim(g.prefix, '0') || '%'))
-    order by (g.folded = ${name}) desc nulls last, g.type, g.location, g.prefix, g.id
-    limit ${limit}::bigint offset ${offset}`
+    ) found where place > ${skip} order by place limit ${limit}::bigint`
 }

@@ -1,11 +1,13 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import type { Audit } from '../../platform/http/audit-entry.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
-import { optionalPageOf } from '../../platform/http/schema.ts'
 import { formats } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { rowsOf, UnreadableCsv } from '../../platform/lib/csv.ts'
+import { isCursorTime, readParts, writeParts } from '../../platform/lib/cursor.ts'
 import { findDuplicates } from '../../platform/lib/duplicates.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
@@ -55,7 +57,7 @@ const readPrices = async (csv: string) => {
   return { prices, lines, faults }
 }
 
-const refuse = (faults: readonly string[]) => {
+const refuseLines = (faults: readonly string[]) => {
   const rest = faults.length > maxListedFaults ? `; and ${faults.length - maxListedFaults} more` : ''
   throw httpRefusals.linesRejected(faults.slice(0, maxListedFaults).join('; ') + rest)
 }
@@ -63,6 +65,12 @@ const refuse = (faults: readonly string[]) => {
 /** Describes the kind, prefix and date of a price. */
 const describePrice = ({ kind, prefix, effectiveAt }: store.NewPrice) =>
   `the price of ${kind} to ${prefix || 'every number'}${effectiveAt === null ? '' : ` from ${effectiveAt}`}`
+
+/** Parses the cursor of the list. */
+const keyOf = (cursor: string): store.PriceKey => {
+  const [kind = '', prefix = '', at = ''] = readParts(c.listPrices.id, cursor, 3) ?? refuse(httpRefusals.badCursor())
+  return kinds.includes(kind) && isCursorTime(at) ? { kind, prefix, at } : refuse(httpRefusals.badCursor())
+}
 
 export const priceRoutes = ({ db, changes }: Services) => {
   /** Sets prices, and audits the previous prices. */
@@ -84,12 +92,19 @@ export const priceRoutes = ({ db, changes }: Services) => {
 
   return [
     route(c.listPrices, async ({ query }) => {
-      const { page, limit, offset } = optionalPageOf(query)
       const search = { kind: query.kind ?? null, prefix: query.prefix ?? null }
-      const rows = await store.list(db, search, limit, offset)
-      const total = limit === null ? rows.length : await store.count(db, search)
-      const prices = rows.map((row) => ({ ...row, effective_at: iso(row.effective_at) }))
-      return ok({ count: rows.length, page, total, prices })
+      const key = query.cursor === undefined ? null : keyOf(query.cursor)
+      const asked = optionalPage(query, key && [key.kind, key.prefix, key.at])
+      const found = await store.page(db, search, key, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ kind, prefix, at }) =>
+        writeParts(c.listPrices.id, [kind, prefix, at]),
+      )
+      const total = asked.limit === null ? { total: found.length } : totalFields(await store.count(db, search))
+      const prices = rows.map(({ kind, prefix, price, effective_at }) => ({
+        ...{ kind, prefix, price },
+        effective_at: iso(effective_at),
+      }))
+      return ok({ ...fields, ...total, prices })
     }),
 
     route(c.setPrices, async ({ body, tx, audit }) => {
@@ -114,10 +129,10 @@ export const priceRoutes = ({ db, changes }: Services) => {
 
     route(c.importPrices, async ({ body, tx, audit }) => {
       const { prices, lines, faults } = await readPrices(body)
-      if (faults.length > 0) refuse(faults)
+      if (faults.length > 0) refuseLines(faults)
       if (prices.length === 0) throw refusals.emptyCsv()
       const twice = findDuplicates(prices, describePrice, (place) => `line ${lines[place]}`)
-      if (twice.length > 0) refuse(twice)
+      if (twice.length > 0) refuseLines(twice)
       return ok({ count: await set(tx, audit, prices) })
     }),
   ]

@@ -1,3 +1,5 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { countRows, exactTime, type ListPage, maxPagedRows } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
 export type Kind = 'sms_out' | 'sms_in' | 'call_out' | 'call_in'
@@ -9,18 +11,44 @@ export const all = (db: Sql) => db.many<PriceRow>`
 
 type Search = { kind: Kind | null; prefix: string | null }
 
-/** @param limit null: all prices */
-export const list = (db: Sql, { kind, prefix }: Search, limit: number | null, offset: number) => db.many<PriceRow>`
-  select kind, prefix, price, effective_at from prices
-  where (${kind}::text is null or kind = ${kind}) and (${prefix}::text is null or prefix = ${prefix})
-  order by kind, prefix, effective_at desc limit ${limit} offset ${offset}`
+const kinds: readonly Kind[] = ['call_in', 'call_out', 'sms_in', 'sms_out']
 
-export const count = async (db: Sql, { kind, prefix }: Search): Promise<number> =>
-  (
-    await db.one<{ count: number }>`
-      select count(*)::integer as count from prices
-      where (${kind}::text is null or kind = ${kind}) and (${prefix}::text is null or prefix = ${prefix})`
-  ).count
+const searchFilter = ({ kind, prefix }: Search) => {
+  const asked = makeConditions()
+  // All kinds are named, so that a prefix alone is found by the primary key too.
+  if (kind !== null || prefix !== null) asked.add('kind = any(?::text[])', kind === null ? kinds : [kind])
+  asked.add('prefix = ?', prefix)
+  return asked
+}
+
+/** Key of a price. The newest price of a prefix is first: the directions differ, so the key is compared in parts. */
+export type PriceKey = { kind: string; prefix: string; at: string }
+
+/** Returns a page of prices. */
+export const page = (db: Sql, search: Search, key: PriceKey | null, { skip, limit }: ListPage) => {
+  const asked = searchFilter(search)
+  if (key) {
+    const [kind, prefix, at] = [asked.bind(key.kind), asked.bind(key.prefix), asked.bind(key.at)]
+    asked.push(`(kind, prefix) >= (${kind}, ${prefix})
+      and not (kind = ${kind} and prefix = ${prefix} and effective_at >= ${at}::timestamptz)`)
+  }
+  // A page by number is read from the start: prices are few, and numbers reach 10,000 of them.
+  return db.raw<PriceRow & { at: string }>(
+    `select kind, prefix, price, effective_at, ${exactTime('effective_at')} as at from (
+       select *, row_number() over (order by kind, prefix, effective_at desc) as place
+       from prices ${asked.text} order by kind, prefix, effective_at desc limit ${limit === null ? null : skip + limit}) p
+     where place > ${skip} order by kind, prefix, effective_at desc`,
+    asked.values,
+  )
+}
+
+export const count = (db: Sql, search: Search): Promise<number> => {
+  const { text, values } = searchFilter(search)
+  return countRows(db, {
+    text: `select count(*)::integer as total from (select from prices ${text} limit ${maxPagedRows + 1}) counted`,
+    values,
+  })
+}
 
 /** Returns the prices in force when the new ones begin, for the same kind and prefix, by index in the list. */
 export const inForce = (db: Sql, prices: readonly NewPrice[]) => db.many<{ place: number; price: string }>`

@@ -8,9 +8,6 @@ import type { Submission } from './submit/submit-handler.ts'
  */
 export const batchKind = 'sms.batch'
 
-/** Messages of one batch. The payload then stays below 2 kB, from where PostgreSQL compresses and moves it. */
-export const maxBatchMessages = 64
-
 /** A message of a batch. */
 export type BatchMember = { readonly id: string; readonly payload: Submission }
 

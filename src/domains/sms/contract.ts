@@ -188,20 +188,17 @@ export const getSmsThread = contract({
         description: 'Unix seconds; only older messages. Pass the timestamp of the earliest message that you have',
       }),
     ),
-    cursor: Type.Optional(
-      Type.String({
-        maxLength: 200,
-        description: 'next_cursor of the previous page; exact even if several messages share a second',
-      }),
-    ),
   }),
   status: 200,
   reply: Ok({
     count: pageFields.count,
     page: pageFields.page,
     total: Type.Optional(
-      Type.Integer({ description: 'Number of messages with the contact; present with page_number or page' }),
+      Type.Integer({
+        description: 'Number of messages with the contact, at most 10,000; present with page_number or page',
+      }),
     ),
+    total_capped: pageFields.total_capped,
     messages: Type.Array(Message),
     next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
   }),
@@ -226,13 +223,15 @@ export const listSmsMessages = contract({
     since: Moment,
     until: Moment,
     ...pagingQuery,
-    cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the previous page' })),
   }),
   status: 200,
   reply: Ok({
     count: pageFields.count,
     page: pageFields.page,
-    total: Type.Optional(Type.Integer({ description: 'Number of matches; present with page_number or page' })),
+    total: Type.Optional(
+      Type.Integer({ description: 'Number of matches, at most 10,000; present with page_number or page' }),
+    ),
+    total_capped: pageFields.total_capped,
     messages: Type.Array(Message),
     next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
   }),

@@ -117,3 +117,6 @@ export const maxWaitingPages = 20
  * arrived by then, and a message held for a minute has not been resubmitted yet.
  */
 export const firstAdoptingAttempt = 5
+
+/** Messages of one batch. The payload then stays below 2 kB, from where PostgreSQL compresses and moves it. */
+export const maxBatchMessages = 64

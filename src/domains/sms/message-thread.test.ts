@@ -34,10 +34,9 @@ type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number }
 /** Explains a statement and returns the number of blocks that it touches: a measure without noise. */
 const explained = (blocks: number[]): Sql => ({
   ...db,
-  many: async (text, ...values) => {
-    const whole = text.reduce((done, part, i) => (i === 0 ? part : `${done}$${i}${part}`), '')
+  raw: async (text, values) => {
     const [row] = await db.raw<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
-      `explain (analyze, buffers, format json) ${whole}`,
+      `explain (analyze, buffers, format json) ${text}`,
       values,
     )
     const plan = row?.['QUERY PLAN'][0]?.Plan
@@ -54,8 +53,8 @@ const blocksOf = async (before: Date | null): Promise<number> => {
   const row = await store.channel(db, who.id, channel.slice(3))
   assert.ok(row)
   const blocks: number[] = []
-  const bound = before && { time: before.toISOString(), id: '00000000-0000-0000-0000-000000000000' }
-  await store.thread(explained(blocks), row, contact, { before: bound, limit: 51, offset: 0 })
+  const after = before && [before.toISOString(), '00000000-0000-0000-0000-000000000000']
+  await store.thread(explained(blocks), row, contact, { after, skip: 0, limit: 51 })
   return blocks[0] ?? 0
 }
 

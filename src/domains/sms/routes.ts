@@ -1,12 +1,11 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeHotPath, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { boundOf, cutPage, isNumbered, optionalPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
-import { isPaged, pageOf } from '../../platform/http/schema.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { cancelJob } from '../../platform/jobs/ops.ts'
 import { iso } from '../../platform/lib/clock.ts'
-import type { Cursor } from '../../platform/lib/cursor.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
@@ -42,16 +41,6 @@ const messageId = (printed: string): string =>
 const withPrintedDirection = <Row extends store.MessageRow>(row: Row | null, printed: string): Row =>
   row && presentMessage(row).uuid.slice(0, 3) === printed.slice(0, 3) ? row : refuse(refusals.unknownMessage(printed))
 
-/** Below every message id of a second. */
-const leastId = '00000000-0000-0000-0000-000000000000'
-
-/** Returns the older of two bounds, a time and a cursor. */
-const olderOf = (time: Date | null, cursor: Cursor | null): Cursor | null => {
-  if (time === null) return cursor
-  if (cursor && Date.parse(cursor.time) < time.getTime()) return cursor
-  return { time: time.toISOString(), id: leastId }
-}
-
 const momentOf = (given: string | undefined): Date | null => (given === undefined ? null : new Date(given))
 
 /** Returns a contact as stored: in E.164 if possible, otherwise the sender's short code or name. */
@@ -60,6 +49,7 @@ const contactOf = (given: string): string => e164(given) ?? (given.startsWith('+
 const checkLength = (text: string): string =>
   text.length <= maxTextLength ? text : refuse(refusals.textTooLong(text.length, maxTextLength))
 
+const channelCursors = cursorsOf(c.listSmsChannels)
 const threadCursors = cursorsOf(c.getSmsThread)
 const listCursors = cursorsOf(c.listSmsMessages)
 
@@ -102,10 +92,12 @@ export const smsRoutes = (parts: Services) => {
     }),
 
     route(c.listSmsChannels, async ({ account, query }) => {
-      const rows = await store.channels(db, account.id)
-      const { page, limit, offset } = pageOf(query)
-      const list = isPaged(query) ? rows.slice(offset, offset + limit) : rows
-      return ok({ count: list.length, page, total: rows.length, channels: list.map(presentChannel) })
+      const asked = optionalPage(query, channelCursors.key(query.cursor))
+      const found = await store.channels(db, account.id, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => channelCursors.write({ time: at, id }))
+      const total =
+        asked.limit === null ? { total: found.length } : totalFields(await store.channelTotal(db, account.id))
+      return ok({ ...fields, ...total, channels: rows.map(presentChannel) })
     }),
 
     route(c.getSmsChannel, async ({ account, params }) =>
@@ -115,51 +107,34 @@ export const smsRoutes = (parts: Services) => {
     route(c.getSmsThread, async ({ account, params, query }) => {
       const contact = contactOf(params.contact_number)
       const channel = await channelOf(account.id, params.channel_uuid)
-      const { page, limit, offset } = pageOf(query)
-      const since = query.before_ts === undefined ? null : new Date(query.before_ts * 1_000)
-      const after = threadCursors.read(query.cursor)
-      const start = { before: olderOf(since, after), limit: limit + 1, offset: after ? 0 : offset }
-      const rows = await store.thread(db, channel, contact, start)
-      const list = rows.slice(0, limit).reverse()
-      const [oldest] = list
+      const before = query.before_ts === undefined ? undefined : new Date(query.before_ts * 1_000).toISOString()
+      const asked = requestedPage(query, threadCursors.key(query.cursor), boundOf(before))
+      const found = await store.thread(db, channel, contact, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => threadCursors.write({ time: at, id }))
       return ok({
-        count: list.length,
-        page,
-        // The total is counted only for pages by number: counting a long thread is slow.
-        ...(query.page_number === undefined && query.page === undefined
-          ? {}
-          : { total: await store.threadTotal(db, channel, contact) }),
-        messages: list.map(presentMessage),
-        ...(rows.length > limit && oldest
-          ? { next_cursor: threadCursors.write({ time: oldest.at, id: oldest.id }) }
-          : {}),
+        ...fields,
+        // The total is counted only for pages by number.
+        ...(isNumbered(query) ? totalFields(await store.threadTotal(db, channel, contact)) : {}),
+        messages: rows.map(presentMessage).reverse(),
       })
     }),
 
     route(c.listSmsMessages, async ({ account, query }) => {
       const channel = query.channel_uuid === undefined ? null : (await channelOf(account.id, query.channel_uuid)).id
-      const { page, limit, offset } = pageOf(query)
       const filter = {
         channel,
         direction: query.direction ?? null,
         status: query.status ?? null,
         since: momentOf(query.since),
       }
-      const after = listCursors.read(query.cursor)
-      const before = olderOf(momentOf(query.until), after)
-      const rows = await store.page(db, account.id, filter, { before, limit: limit + 1, offset: after ? 0 : offset })
-      const list = rows.slice(0, limit)
-      const oldest = list.at(-1)
+      const until = boundOf(query.until)
+      const asked = requestedPage(query, listCursors.key(query.cursor), until)
+      const found = await store.page(db, account.id, filter, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => listCursors.write({ time: at, id }))
       return ok({
-        count: list.length,
-        page,
-        ...(query.page_number === undefined && query.page === undefined
-          ? {}
-          : { total: await store.pageTotal(db, account.id, filter, before) }),
-        messages: list.map(presentMessage),
-        ...(rows.length > limit && oldest
-          ? { next_cursor: listCursors.write({ time: oldest.at, id: oldest.id }) }
-          : {}),
+        ...fields,
+        ...(isNumbered(query) ? totalFields(await store.pageTotal(db, account.id, filter, until)) : {}),
+        messages: rows.map(presentMessage),
       })
     }),
 

@@ -1,5 +1,6 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
-import type { Cursor } from '../../platform/lib/cursor.ts'
 import { decimal, type Micros } from '../../platform/lib/money.ts'
 import type { Segmentation } from './accept/quote.ts'
 import type { Candidate } from './route/route-table.ts'
@@ -22,11 +23,26 @@ export type ChannelRow = {
   updated_at: Date
 }
 
-export const channels = (db: Sql, account: string) => db.many<ChannelRow>`
-  select c.*, v.voip_number_setup_id, v.status_text = 'SUSPENDED' as suspended, coalesce(g.supplier = 'sandbox', false) as stock
-  from sms_channels c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
-  left join number_groups g on g.id = v.group_id
-  where c.account_id = ${account} order by c.created_at, c.id`
+const channelsOf = (account: string) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  return makeListQuery({ table: 'sms_channels', key: byTimeAndId(), isNewestFirst: false }, asked)
+}
+
+/** Returns a page of channels, oldest first. */
+export const channels = (db: Db, account: string, at: ListPage) => {
+  const { text, values } = channelsOf(account).page('*', at)
+  return db.raw<ChannelRow & { at: string }>(
+    `select c.*, ${exactTime('c.created_at')} as at, v.voip_number_setup_id, v.status_text = 'SUSPENDED' as suspended,
+       coalesce(g.supplier = 'sandbox', false) as stock
+     from (${text}) c join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+     left join number_groups g on g.id = v.group_id
+     order by c.created_at, c.id`,
+    values,
+  )
+}
+
+export const channelTotal = (db: Db, account: string) => countRows(db, channelsOf(account).total())
 
 export const channel = (db: Sql, account: string, id: string) => db.maybe<ChannelRow>`
   select c.*, v.voip_number_setup_id, v.status_text = 'SUSPENDED' as suspended, coalesce(g.supplier = 'sandbox', false) as stock
@@ -150,31 +166,34 @@ export type EventRow = Omit<MessageRow, 'at' | 'send_at' | 'voip_number_setup_id
   channel_id: string
 }
 
-/** Returns a page of a thread, newest first. Uses one upper bound: with two, PostgreSQL before 18 starts the scan at
- *  either and may read all rows newer than the other. */
-export const thread = (
-  db: Sql,
-  channel: ChannelRow,
-  contact: string,
-  { before, limit, offset }: { before: Cursor | null; limit: number; offset: number },
-) => db.many<MessageRow>`
-  select id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at, created_at, updated_at,
-    case when status = 'scheduled' and send_at <= app_now() then 'queued' else status end as status,
-    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at,
-    ${channel.voip_number_setup_id}::bigint as voip_number_setup_id
-  from sms_messages
-  where account_id = ${channel.account_id} and channel_id = ${channel.id} and contact = ${contact}
-    and (created_at, id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
-      coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-  order by created_at desc, id desc limit ${limit} offset ${offset}`
+const messagesByTime = { table: 'sms_messages', key: byTimeAndId(), isNewestFirst: true }
 
-/** Counts the messages of a channel with a contact. */
-export const threadTotal = async (db: Db, channel: ChannelRow, contact: string): Promise<number> =>
-  (
-    await db.one<{ total: number }>`
-      select count(*)::integer as total from sms_messages
-      where account_id = ${channel.account_id} and channel_id = ${channel.id} and contact = ${contact}`
-  ).total
+/** A scheduled message that is due reads `queued`. */
+const shownStatus = "case when status = 'scheduled' and send_at <= app_now() then 'queued' else status end"
+
+const messageColumns = `id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at,
+  created_at, updated_at, account_id, channel_id, ${shownStatus} as status`
+
+type Thread = Pick<ChannelRow, 'account_id' | 'id' | 'voip_number_setup_id'>
+
+const threadOf = (channel: Thread, contact: string) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', channel.account_id)
+  asked.add('channel_id = ?', channel.id)
+  asked.add('contact = ?', contact)
+  return makeListQuery(messagesByTime, asked)
+}
+
+/** Returns a page of a thread, newest first. */
+export const thread = async (db: Sql, channel: Thread, contact: string, at: ListPage): Promise<MessageRow[]> => {
+  const { text, values } = threadOf(channel, contact).page(`${messageColumns}, ${exactTime('created_at')} as at`, at)
+  const rows = await db.raw<Omit<MessageRow, 'voip_number_setup_id'>>(text, values)
+  return rows.map((row) => ({ ...row, voip_number_setup_id: channel.voip_number_setup_id }))
+}
+
+/** Counts the messages of a channel with a contact, up to 10,000. */
+export const threadTotal = (db: Db, channel: Thread, contact: string) =>
+  countRows(db, threadOf(channel, contact).total())
 
 export type Filter = {
   channel: string | null
@@ -184,45 +203,33 @@ export type Filter = {
   since: Date | null
 }
 
-/** Returns a page of an account's messages, newest first. Uses one upper bound: see `thread`. */
-export const page = (
-  db: Sql,
-  account: string,
-  filter: Filter,
-  { before, limit, offset }: { before: Cursor | null; limit: number; offset: number },
-) => db.many<MessageRow>`
-  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
-    m.created_at, m.updated_at, m.shown as status,
-    to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at, v.voip_number_setup_id
-  from (
-    select s.*, case when s.status = 'scheduled' and s.send_at <= app_now() then 'queued' else s.status end as shown
-    from sms_messages s
-    where s.account_id = ${account}
-      and (s.created_at, s.id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
-        coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-      and s.created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
-  ) m
-  join sms_channels c on c.account_id = ${account} and c.id = m.channel_id
-  join virtual_numbers v on v.account_id = ${account} and v.id = c.virtual_number_id
-  where (${filter.channel}::uuid is null or m.channel_id = ${filter.channel}::uuid)
-    and (${filter.direction}::text is null or m.direction = ${filter.direction}::text)
-    and (${filter.status}::text is null or m.shown = ${filter.status}::text)
-  order by m.created_at desc, m.id desc limit ${limit} offset ${offset}`
+/** The messages of an account, newest first. */
+const messagesOf = (account: string, { channel, direction, status, since }: Filter) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add('channel_id = ?', channel)
+  asked.add('direction = ?', direction)
+  asked.add(`${shownStatus} = ?`, status)
+  asked.add('created_at >= ?', since)
+  return makeListQuery(messagesByTime, asked)
+}
 
-/** Counts the messages that match a filter. */
-export const pageTotal = async (db: Db, account: string, filter: Filter, before: Cursor | null): Promise<number> =>
-  (
-    await db.one<{ total: number }>`
-      select count(*)::integer as total from sms_messages s
-      where s.account_id = ${account}
-        and (s.created_at, s.id) < (coalesce(${before?.time ?? null}::timestamptz, 'infinity'),
-          coalesce(${before?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-        and s.created_at >= coalesce(${filter.since}::timestamptz, '-infinity')
-        and (${filter.channel}::uuid is null or s.channel_id = ${filter.channel}::uuid)
-        and (${filter.direction}::text is null or s.direction = ${filter.direction}::text)
-        and (${filter.status}::text is null
-          or case when s.status = 'scheduled' and s.send_at <= app_now() then 'queued' else s.status end = ${filter.status}::text)`
-  ).total
+/** Returns a page of an account's messages, newest first. */
+export const page = (db: Sql, account: string, filter: Filter, at: ListPage) => {
+  const { text, values } = messagesOf(account, filter).page(messageColumns, at)
+  return db.raw<MessageRow>(
+    `select m.*, ${exactTime('m.created_at')} as at, v.voip_number_setup_id
+     from (${text}) m
+     join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
+     join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
+     order by m.created_at desc, m.id desc`,
+    values,
+  )
+}
+
+/** Counts the messages that match a filter, up to 10,000. @param after key that precedes the list */
+export const pageTotal = (db: Db, account: string, filter: Filter, after: readonly string[] | null) =>
+  countRows(db, messagesOf(account, filter).total(after))
 
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
   select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,

@@ -1,7 +1,8 @@
 import type { Tx } from '../../platform/db/sql.ts'
+import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
-import { optionalPageOf } from '../../platform/http/schema.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
@@ -35,6 +36,8 @@ const checkEmail = async (
 
 const accountId = (printed: string) => parse('ACC', printed) ?? refuse(accountRefusals.unknownAccount(printed))
 
+const cursors = cursorsOf(c.listUsers)
+
 export const userRoutes = ({ db, changes }: Services) => [
   route(c.listActiveUsers, async ({ account }) => {
     const rows = await store.active(db, account.id)
@@ -63,11 +66,12 @@ export const userRoutes = ({ db, changes }: Services) => [
 
   route(c.listUsers, async ({ params, query }) => {
     const [account, status] = [accountId(params.account_uuid), query.status ?? null]
-    const { page, ...part } = optionalPageOf(query)
-    const rows =
-      (await store.all(db, account, status, part)) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
-    const total = part.limit === null ? rows.length : await store.count(db, account, status)
-    return ok({ count: rows.length, page, total, users: rows.map(presentUser) })
+    const asked = optionalPage(query, cursors.key(query.cursor))
+    const found =
+      (await store.page(db, account, status, asked.read)) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
+    const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+    const total = asked.limit === null ? { total: found.length } : totalFields(await store.count(db, account, status))
+    return ok({ ...fields, ...total, users: rows.map(presentUser) })
   }),
 
   route(c.changeUser, async ({ params, body, tx, audit }) => {

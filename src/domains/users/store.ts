@@ -1,3 +1,5 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
 export type Status = 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED'
@@ -25,27 +27,22 @@ export const create = (tx: Tx, account: string, id: string, user: Names) => tx.m
 export const active = (db: Sql, account: string) => db.many<UserRow>`
   select * from users where account_id = ${account} and status = 'ACTIVE' order by created_at, id`
 
-/** Lists users. Null if the account does not exist. */
-export const all = async (
-  db: Sql,
-  account: string,
-  status: Status | null,
-  { limit, offset }: { limit: number | null; offset: number },
-): Promise<UserRow[] | null> => {
-  const known = await db.maybe`select 1 from accounts where id = ${account}`
-  return known
-    ? db.many<UserRow>`
-        select * from users where account_id = ${account} and (${status}::text is null or status = ${status})
-        order by created_at, id limit ${limit} offset ${offset}`
-    : null
+const usersOf = (account: string, status: Status | null) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add('status = ?', status)
+  return makeListQuery({ table: 'users', key: byTimeAndId(), isNewestFirst: false }, asked)
 }
 
-export const count = async (db: Sql, account: string, status: Status | null): Promise<number> =>
-  (
-    await db.one<{ count: number }>`
-      select count(*)::integer as count from users
-      where account_id = ${account} and (${status}::text is null or status = ${status})`
-  ).count
+/** Lists users. Null if the account does not exist. */
+export const page = async (db: Sql, account: string, status: Status | null, at: ListPage) => {
+  if ((await db.maybe`select 1 from accounts where id = ${account}`) === null) return null
+  const { text, values } = usersOf(account, status).page(`*, ${exactTime('created_at')} as at`, at)
+  return db.raw<UserRow & { at: string }>(text, values)
+}
+
+export const count = (db: Sql, account: string, status: Status | null) =>
+  countRows(db, usersOf(account, status).total())
 
 /** Locks and returns a user of any account, for the operator. */
 export const lock = (tx: Tx, id: string) => tx.maybe<UserRow>`select * from users where id = ${id} for no key update`

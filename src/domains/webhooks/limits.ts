@@ -53,3 +53,12 @@ export const replayPageSize = 1_000
 
 /** Milliseconds for which the totals of a scrape serve concurrent scrapes and other metrics. */
 export const totalsCacheMs = 5_000
+
+/** Webhooks that an operator sees at once. */
+export const maxFailingShown = 200
+
+/** Rows that a total counts. */
+export const maxCountedRows = 100_000
+
+/** Webhooks with pending deliveries that are asked for their oldest one. */
+export const maxOldestAsked = 10_000

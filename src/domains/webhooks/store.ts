@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { maxCountedRows, maxFailingShown, maxOldestAsked } from './limits.ts'
 
 export type ChannelKind = 'SMS' | 'DID' | 'WPN'
 
@@ -125,15 +126,23 @@ export const rotateSecret = (tx: Tx, account: string, id: string, sealed: Buffer
 
 export type FailingWebhookRow = WebhookRow & HealthRow & { pending: number }
 
-/** Disabled and failing webhooks of all accounts. */
+/** Disabled and failing webhooks of all accounts: the failing ones first. */
 export const findFailing = (sql: Sql) => sql.many<FailingWebhookRow>`
   select w.*, l.failures, l.failing_since, l.succeeded_at, (
     select count(*)::integer from (
       select from webhook_deliveries d
       where d.account_id = w.account_id and d.webhook_id = w.id and d.state = 'pending' limit 10000) p) as pending
-  from webhooks w join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
-  where w.deleted_at is null and (l.failures > 0 or not w.enabled)
-  order by l.failing_since nulls last, w.created_at limit 200`
+  from (
+    (select account_id, webhook_id as id from webhook_endpoint_leases where failures > 0
+     order by failing_since, account_id, webhook_id limit ${maxFailingShown}::integer)
+    union
+    (select account_id, id from webhooks where not enabled and deleted_at is null
+     order by created_at, account_id, id limit ${maxFailingShown}::integer)
+  ) u
+  join webhooks w on w.account_id = u.account_id and w.id = u.id
+  join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
+  where w.deleted_at is null
+  order by l.failing_since nulls last, w.created_at limit ${maxFailingShown}::integer`
 
 export type Totals = {
   enabled: number
@@ -144,18 +153,36 @@ export type Totals = {
   backlog: number
 }
 
-/** Totals over all webhooks. Counts pending deliveries: call at most every few seconds. */
+/**
+ * Totals over all webhooks: each counts up to 100,000 rows of a partial index. The oldest pending delivery is that of
+ * each webhook in turn, because the index leads with the webhook.
+ */
 export const totals = (sql: Sql) => sql.one<Totals>`
-  select w.*, d.pending, d.oldest_seconds, b.backlog from (
-    select count(*) filter (where w.enabled)::integer as enabled,
-      count(*) filter (where w.enabled and l.failures > 0)::integer as failing,
-      count(*) filter (where not w.enabled)::integer as disabled
-    from webhooks w join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
-    where w.deleted_at is null
-  ) w, (
-    select count(*)::integer as pending,
-      greatest(0, coalesce(extract(epoch from (select app_now()) - min(created_at)), 0))::double precision as oldest_seconds
-    from webhook_deliveries where state = 'pending'
-  ) d, (
-    select count(*)::integer as backlog from (select from event_backlog limit 100000) e
-  ) b`
+  with recursive first as (
+    (select account_id, webhook_id, created_at from webhook_deliveries where state = 'pending'
+     order by account_id, webhook_id, event_id limit 1)
+    union all
+    select d.account_id, d.webhook_id, d.created_at from first f cross join lateral (
+      select account_id, webhook_id, created_at from webhook_deliveries
+      where state = 'pending' and (account_id, webhook_id) > (f.account_id, f.webhook_id)
+      order by account_id, webhook_id, event_id limit 1) d
+  )
+  select
+    (select count(*)::integer from (
+      select from webhooks where enabled and deleted_at is null order by account_id, event limit ${maxCountedRows}::integer) e
+    ) as enabled,
+    (select count(*)::integer from (
+      select w.id from webhook_endpoint_leases l cross join lateral (
+        select id from webhooks
+        where account_id = l.account_id and id = l.webhook_id and enabled and deleted_at is null limit 1) w
+      where l.failures > 0 order by l.failing_since limit ${maxCountedRows}::integer) f) as failing,
+    (select count(*)::integer from (
+      select from webhooks where not enabled and deleted_at is null order by created_at limit ${maxCountedRows}::integer) d
+    ) as disabled,
+    (select count(*)::integer from (
+      select from webhook_deliveries where state = 'pending'
+      order by account_id, webhook_id, event_id limit ${maxCountedRows}::integer) p) as pending,
+    greatest(0, coalesce(extract(epoch from (select app_now()) - (
+      select min(created_at) from (select created_at from first limit ${maxOldestAsked}::integer) o)), 0))::double precision
+      as oldest_seconds,
+    (select count(*)::integer from (select from event_backlog limit ${maxCountedRows}::integer) b) as backlog`

@@ -23,8 +23,10 @@ export const eventsAfter = (sql: Sql, { account, after, delivered, names, limit,
 >`
   select b.last, e.id, e.name, e.payload
   from (select (
-    select id from events where account_id = ${account} and id > ${after}::uuid
-    order by id offset ${page - 1}::integer limit 1) as last) b
+    select id from (
+      select id, row_number() over (order by id) as place from events
+      where account_id = ${account} and id > ${after}::uuid order by id limit ${page}::integer) p
+    where place = ${page}::integer) as last) b
   left join lateral (
     select id, name, payload::text as payload from events
     where account_id = ${account} and id > ${after}::uuid
@@ -35,4 +37,7 @@ export const eventsAfter = (sql: Sql, { account, after, delivered, names, limit,
 
 /** The nth event of an account after an id. */
 export const nthEventAfter = (sql: Sql, account: string, after: string, count: number) => sql.maybe<{ id: string }>`
-  select id from events where account_id = ${account} and id > ${after}::uuid order by id offset ${count - 1}::integer limit 1`
+  select id from (
+    select id, row_number() over (order by id) as place from events
+    where account_id = ${account} and id > ${after}::uuid order by id limit ${count}::integer) n
+  where place = ${count}::integer`

@@ -10,6 +10,7 @@ export const makeConditions = () => {
   const bind = (value: Value): string => `$${values.push(value)}`
   return {
     values,
+    texts,
     /** Adds a value. @returns its placeholder */
     bind,
     /** Adds a condition whose values are bound. */
@@ -23,3 +24,5 @@ export const makeConditions = () => {
     },
   }
 }
+
+export type Conditions = ReturnType<typeof makeConditions>

@@ -58,33 +58,33 @@ export const Ok = <T extends TProperties>(properties: T) => Type.Object({ succes
 /** `{success: true}` */
 export const Success = Named('Success', Ok({}))
 
-export const pagingQuery = {
-  page_number: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'From 0' })),
+const beyond = 'Beyond the first 10,000 rows, page by cursor'
+
+/** Parameters of a list that is paged by number alone. */
+export const pageNumberQuery = {
+  page_number: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, description: `From 0. ${beyond}` })),
   page: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'The same as page_number' })),
   results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default: 50' })),
   per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
 }
 
+export const pagingQuery = {
+  ...pageNumberQuery,
+  cursor: Type.Optional(
+    Type.String({ maxLength: 300, description: 'next_cursor of the previous page; page_number has no effect then' }),
+  ),
+}
+
+/** Set where a total is not exact. */
+export const totalCapped = Type.Optional(
+  Type.Literal(true, { description: 'There are more matches than total, which is exact up to 10,000' }),
+)
+
 /** Fields of a paged list besides its rows. A client may loop while `count` equals its page size. */
 export const pageFields = {
   count: Type.Integer({ description: 'Rows in this page' }),
   page: Type.Integer({ description: 'The requested page, from 0' }),
-  total: Type.Integer({ description: 'All matches' }),
-}
-
-type Paging = { page_number?: number; page?: number; results_per_page?: number; per_page?: number }
-
-/** True if the query requests a page. Without one, some lists are returned whole. */
-export const isPaged = (query: Paging): boolean =>
-  [query.page_number, query.page, query.results_per_page, query.per_page].some((one) => one !== undefined)
-
-/** Returns the requested page, or `limit` null for the whole list if no page is requested. */
-export const optionalPageOf = (query: Paging): { page: number; limit: number | null; offset: number } =>
-  isPaged(query) ? pageOf(query) : { page: 0, limit: null, offset: 0 }
-
-/** Returns the requested page, its size and its offset. */
-export const pageOf = (query: Paging): { page: number; limit: number; offset: number } => {
-  const page = query.page_number ?? query.page ?? 0
-  const limit = query.results_per_page ?? query.per_page ?? 50
-  return { page, limit, offset: page * limit }
+  total: Type.Integer({ description: 'All matches; at most 10,000' }),
+  total_capped: totalCapped,
+  next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
 }

@@ -138,11 +138,13 @@ const claimNextUpload = (db: Db, home: string | null) => db.maybe<CompleteRecord
     order by tried_at nulls first limit 1 for update skip locked)
   returning account_id, call_id, kept, bytes, sha256, encrypted`
 
-/** Returns the number of complete recordings that are not in the store. */
+/** Returns the number of complete recordings that are not in the store, up to 100,000. */
 export const countWaiting = async (db: Db): Promise<number> =>
   (
     await db.one<{ waiting: number }>`
-      select count(*)::integer as waiting from call_recordings where ready_at is not null and kept <> 'store'`
+      select count(*)::integer as waiting from (
+        select from call_recordings where ready_at is not null and kept <> 'store'
+        order by tried_at nulls first limit 100000) w`
   ).waiting
 
 /** Uploads a recording. Each step is committed before the next one, so that a crash neither loses nor leaks a file. */

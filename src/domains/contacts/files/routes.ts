@@ -24,7 +24,8 @@ const refusal = ({ read, faults }: ImportResult): Problem => {
 
 export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
   const readPart = async (account: string, after: string | null) => {
-    const ids: string[] = (await page(db, account, after, exportChunkSize, 0)).map(({ id }) => id)
+    const at = { after: after === null ? null : [after], skip: 0, limit: exportChunkSize }
+    const ids: string[] = (await page(db, account, null, at)).map(({ id }) => id)
     return { ids, contacts: await load(db, account, ids) }
   }
 

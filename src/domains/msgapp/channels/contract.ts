@@ -1,6 +1,17 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, FreeText, Id, Named, Ok, Phone, pagingQuery, Success, Time } from '../../../platform/http/schema.ts'
+import {
+  Enum,
+  FreeText,
+  Id,
+  Named,
+  Ok,
+  Phone,
+  pageFields,
+  pagingQuery,
+  Success,
+  Time,
+} from '../../../platform/http/schema.ts'
 import type { ChatCapability } from '../../../ports/chat.ts'
 
 const common = { auth: 'account', shape: 'full', tag: 'Messaging app: channels' } as const
@@ -51,9 +62,7 @@ export const listChannels = contract({
   status: 200,
   reply: Ok({
     numbers: Type.Array(Channel),
-    count: Type.Integer({ description: 'In this page' }),
-    page: Type.Integer(),
-    total: Type.Integer(),
+    ...pageFields,
   }),
   errors: {},
 })

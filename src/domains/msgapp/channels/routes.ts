@@ -1,7 +1,8 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
+import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
-import { pageOf } from '../../../platform/http/schema.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
@@ -32,6 +33,8 @@ const realKinds = chatKinds.filter((kind) => kind !== 'sandbox')
 
 type ChannelParts = Pick<Services, 'db' | 'seal' | 'changes' | 'quotas' | 'sandboxAccounts'>
 
+const cursors = cursorsOf(c.listChannels)
+
 export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: ChannelParts) => {
   const connectionBy = async (sql: Sql, account: string, given: string | undefined) => {
     const known = sandboxAccounts.has(account) ? chatKinds : realKinds
@@ -56,11 +59,12 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
 
   return [
     route(c.listChannels, async ({ account, query }) => {
-      const { page, limit, offset } = pageOf(query)
       const { status = 'all' } = query
-      const rows = await store.list(db, account.id, status, { limit, offset })
+      const asked = requestedPage(query, cursors.key(query.cursor))
+      const found = await store.page(db, account.id, status, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
       const total = await store.count(db, account.id, status)
-      return ok({ numbers: rows.map(presentChannel), count: rows.length, page, total })
+      return ok({ numbers: rows.map(presentChannel), ...fields, ...totalFields(total) })
     }),
 
     route(c.createChannel, async ({ account, body, tx, audit }) => {

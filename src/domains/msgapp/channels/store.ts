@@ -1,3 +1,5 @@
+import { makeConditions } from '../../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { ChatChannelState } from '../../../ports/chat.ts'
@@ -49,24 +51,24 @@ export const byNumber = (sql: Sql, account: string, number: string) =>
 
 export type StatusFilter = 'connected' | 'disconnected' | 'all'
 
-/** Newest first. */
-export const list = (
-  db: Sql,
-  account: string,
-  status: StatusFilter,
-  { limit, offset }: { limit: number; offset: number },
-) =>
-  db.many<ChannelRow>`
-    select * from msgapp_channel_status
-    where account_id = ${account} and (${status} = 'all' or (connection_status = 'C') = (${status} = 'connected'))
-    order by created_at desc, id desc limit ${limit} offset ${offset}`
+/**
+ * The channels of an account, newest first. The quota bounds their number, so the status, which changes with the time,
+ * needs no index.
+ */
+const channelsOf = (account: string, status: StatusFilter) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add("(connection_status = 'C') = ?", status === 'all' ? null : status === 'connected')
+  return makeListQuery({ table: 'msgapp_channel_status', key: byTimeAndId(), isNewestFirst: true }, asked)
+}
 
-export const count = async (db: Sql, account: string, status: StatusFilter): Promise<number> =>
-  (
-    await db.one<{ total: number }>`
-      select count(*)::integer as total from msgapp_channel_status
-      where account_id = ${account} and (${status} = 'all' or (connection_status = 'C') = (${status} = 'connected'))`
-  ).total
+export const page = (db: Sql, account: string, status: StatusFilter, at: ListPage) => {
+  const { text, values } = channelsOf(account, status).page(`*, ${exactTime('created_at')} as at`, at)
+  return db.raw<ChannelRow & { at: string }>(text, values)
+}
+
+export const count = (db: Sql, account: string, status: StatusFilter) =>
+  countRows(db, channelsOf(account, status).total())
 
 /** Channels that are not deleted, in any state. */
 export const countUsed = async (sql: Sql, account: string): Promise<number> =>

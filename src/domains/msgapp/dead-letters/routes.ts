@@ -1,5 +1,6 @@
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { cutPage, nextOf, requestedPage } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
@@ -53,12 +54,14 @@ export const deadLetterRoutes = (parts: Services) => {
   return [
     route(c.listDeadLetters, async ({ query }) => {
       const after = cursors.read(query.cursor)
-      const found = await store.list(db, after?.id ?? null, most + 1, maxShownContentLength)
-      const rows = found.slice(0, most)
-      const last = found.length > most ? rows.at(-1) : undefined
+      const asked = requestedPage({ results_per_page: most }, after && [after.id])
+      const found = await store.list(db, asked.read, maxShownContentLength)
+      const { rows, fields } = cutPage(asked, found, ({ created_at, id }) =>
+        cursors.write({ time: created_at.toISOString(), id }),
+      )
       return ok({
         set_aside: rows.map(presentDeadLetter),
-        ...(last ? { next_cursor: cursors.write({ time: last.created_at.toISOString(), id: last.id }) } : {}),
+        ...nextOf(fields),
       })
     }),
 

@@ -1,3 +1,5 @@
+import { makeConditions } from '../../../platform/db/conditions.ts'
+import { type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 
 export type DeadLetter = {
@@ -20,11 +22,16 @@ export const add = async (tx: Tx, r: DeadLetter): Promise<boolean> =>
 
 /** Whether a channel has reached its dead-letter limit. */
 export const isFull = async (tx: Tx, channel: string, most: number): Promise<boolean> =>
-  (await tx.maybe`select from msgapp_dead_letters where channel_id = ${channel} offset ${most - 1} limit 1`) !== null
+  (
+    await tx.one<{ count: number }>`
+      select count(*)::integer as count
+      from (select from msgapp_dead_letters where channel_id = ${channel} limit ${most}) counted`
+  ).count >= most
 
-/** Counts dead letters by network. */
+/** Counts dead letters by network, up to 100,000. */
 export const countAll = (db: Db) => db.many<{ platform: string; count: number }>`
-  select c.platform, count(*)::integer as count from msgapp_dead_letters a
+  select c.platform, count(*)::integer as count
+  from (select account_id, channel_id from msgapp_dead_letters order by id limit 100000) a
   join msgapp_channels c on c.account_id = a.account_id and c.id = a.channel_id
   group by c.platform`
 
@@ -44,11 +51,21 @@ export type DeadLetterRow = Pick<DeadLetter, 'id' | 'what' | 'content' | 'reason
   phone_number: string
 }
 
-/** Lists dead letters, oldest first, after the given one; contents are truncated. */
-export const list = (sql: Sql, after: string | null, limit: number, characters: number) => sql.many<DeadLetterRow>`
-  select a.account_id, a.id, a.channel_id, a.what, left(a.content, ${characters}) as content, a.reason, a.created_at, c.connection_id, c.platform, c.phone_number
-  from msgapp_dead_letters a join msgapp_channels c on c.account_id = a.account_id and c.id = a.channel_id
-  where a.id > coalesce(${after}::uuid, '00000000-0000-0000-0000-000000000000') order by a.id limit ${limit}`
+/** Lists dead letters, oldest first; contents are truncated. */
+export const list = (sql: Sql, at: ListPage, characters: number) => {
+  const { text, values } = makeListQuery(
+    { table: 'msgapp_dead_letters', key: [{ name: 'id', type: 'uuid' }], isNewestFirst: false },
+    makeConditions(),
+  ).page('*', at)
+  return sql.raw<DeadLetterRow>(
+    `select a.account_id, a.id, a.channel_id, a.what, left(a.content, ${characters}) as content, a.reason, a.created_at,
+       c.connection_id, c.platform, c.phone_number
+     from (${text}) a cross join lateral (
+       select * from msgapp_channels c where c.account_id = a.account_id and c.id = a.channel_id limit 1) c
+     order by a.id`,
+    values,
+  )
+}
 
 export const find = (sql: Sql, id: string) => sql.maybe<DeadLetterRow>`
   select a.account_id, a.id, a.channel_id, a.what, a.content, a.reason, a.created_at, c.connection_id, c.platform, c.phone_number

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { type HandlerInput, ok, route, routeHotPath, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import { cutPage, optionalPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
-import { isPaged, pageOf } from '../../../platform/http/schema.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { ChatCapability, ChatGroupChange, ChatParticipant } from '../../../ports/chat.ts'
@@ -17,6 +18,8 @@ import * as c from './contract.ts'
 import { changeOperation, createOperation, type GroupChange, type GroupCreation } from './group-operations.ts'
 import { presentGroups, presentMember } from './group-presenter.ts'
 import * as store from './store.ts'
+
+const cursors = cursorsOf(c.listGroups)
 
 export const groupRoutes = ({ db, outbound }: Services) => {
   const groupOf = async (account: string, printed: string): Promise<store.GroupRow> => {
@@ -117,11 +120,13 @@ export const groupRoutes = ({ db, outbound }: Services) => {
 
     route(c.listGroups, async ({ account, params, query }) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
-      const { page, limit, offset } = pageOf(query)
-      const part = isPaged(query) ? { limit, offset } : { limit: null, offset: 0 }
-      const rows = await store.list(db, account.id, channel.id, part)
-      const total = isPaged(query) ? await store.total(db, account.id, channel.id) : rows.length
-      return ok({ data: await presentGroups(db, account.id, rows), count: rows.length, page, total })
+      const after = cursors.read(query.cursor)
+      const asked = optionalPage(query, after && [after.id])
+      const found = await store.page(db, account.id, channel.id, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const total =
+        asked.limit === null ? { total: found.length } : totalFields(await store.total(db, account.id, channel.id))
+      return ok({ data: await presentGroups(db, account.id, rows), ...fields, ...total })
     }),
 
     route(c.getGroup, async ({ account, params }) => {

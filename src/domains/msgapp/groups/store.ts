@@ -1,3 +1,5 @@
+import { makeConditions } from '../../../platform/db/conditions.ts'
+import { countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 
 export type GroupRow = {
@@ -32,19 +34,26 @@ export const find = (sql: Sql, account: string, id: string) => sql.maybe<GroupRo
   from msgapp_groups g join msgapp_channel_status c on c.account_id = g.account_id and c.id = g.channel_id
   where g.account_id = ${account} and g.id = ${id}`
 
-/** Newest first. */
-export const list = (sql: Sql, account: string, channel: string, page: { limit: number | null; offset: number }) =>
-  sql.many<GroupRow>`
-    select g.*, c.phone_number as channel_number, c.connection_id, c.platform, c.connection_status
-    from msgapp_groups g join msgapp_channel_status c on c.account_id = g.account_id and c.id = g.channel_id
-    where g.account_id = ${account} and g.channel_id = ${channel}
-    order by g.id desc limit ${page.limit}::bigint offset ${page.offset}::bigint`
+const groupsOf = (account: string, channel: string) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add('channel_id = ?', channel)
+  return makeListQuery({ table: 'msgapp_groups', key: [{ name: 'id', type: 'uuid' }], isNewestFirst: true }, asked)
+}
 
-export const total = async (sql: Sql, account: string, channel: string): Promise<number> =>
-  (
-    await sql.one<{ total: number }>`
-      select count(*)::integer as total from msgapp_groups where account_id = ${account} and channel_id = ${channel}`
-  ).total
+/** Newest first. */
+export const page = (sql: Sql, account: string, channel: string, at: ListPage) => {
+  const { text, values } = groupsOf(account, channel).page('*', at)
+  return sql.raw<GroupRow & { at: string }>(
+    `select g.*, ${exactTime('g.created_at')} as at, c.phone_number as channel_number, c.connection_id, c.platform,
+       c.connection_status
+     from (${text}) g join msgapp_channel_status c on c.account_id = g.account_id and c.id = g.channel_id
+     order by g.id desc`,
+    values,
+  )
+}
+
+export const total = (sql: Sql, account: string, channel: string) => countRows(sql, groupsOf(account, channel).total())
 
 export const members = (sql: Sql, account: string, groups: readonly string[]) => sql.many<MemberRow>`
   select * from msgapp_group_members

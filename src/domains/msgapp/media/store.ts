@@ -72,7 +72,10 @@ export const expireOld = (tx: Tx, days: number, most: number) => tx.many<{ accou
 
 /** Whether at least this many jobs of a kind exist, in whatever state. */
 export const hasJobs = async (tx: Tx, kind: string, count: number): Promise<boolean> =>
-  (await tx.maybe`select from jobs where kind = ${kind} offset ${count - 1} limit 1`) !== null
+  (
+    await tx.one<{ found: number }>`
+      select count(*)::integer as found from (select from jobs where kind = ${kind} limit ${count}) counted`
+  ).found >= count
 
 export const inSeconds = async (tx: Tx, seconds: number): Promise<Date> =>
   (await tx.one<{ at: Date }>`select app_now() + make_interval(secs => ${seconds}) as at`).at

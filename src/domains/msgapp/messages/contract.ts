@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, Id, Named, Ok, Phone, pagingQuery, Time } from '../../../platform/http/schema.ts'
+import { Enum, Id, Named, Ok, Phone, pagingQuery, Time, totalCapped } from '../../../platform/http/schema.ts'
 
 const messages = { auth: 'account', needs: 'inbox', shape: 'full', tag: 'Messaging app: messages' } as const
 
@@ -261,9 +261,6 @@ export const readConversation = contract({
 const listing = {
   query: Type.Object({
     ...pagingQuery,
-    cursor: Type.Optional(
-      Type.String({ maxLength: 200, description: 'next_cursor of the previous page; any depth costs the same' }),
-    ),
   }),
   status: 200,
 } as const
@@ -271,7 +268,8 @@ const listing = {
 const page = {
   count: Type.Integer({ description: 'Rows in this response' }),
   page: Type.Integer(),
-  total: Type.Optional(Type.Integer({ description: 'All matches; absent on pages by cursor' })),
+  total: Type.Optional(Type.Integer({ description: 'All matches, at most 10,000; absent on pages by cursor' })),
+  total_capped: totalCapped,
   next_cursor: Type.Optional(Type.String({ description: 'Cursor of the next page; absent on the last one' })),
 }
 

@@ -1,14 +1,15 @@
+import { makeConditions } from '../../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
-import type { Cursor } from '../../../platform/lib/cursor.ts'
 import type { MessageRow } from './message-presenter.ts'
+import { peerOf } from './peer.ts'
 
 // Messages are read through the view msgapp_visible_messages (migrations/baseline/11_msgapp.sql), with their conversation and file.
 
 /** A row of a page, with its time as the database prints it. */
 export type ListedMessageRow = MessageRow & { exact: string }
 
-/** Start of a page: after a row, or at an offset. */
-export type PageStart = { readonly after: Cursor | null; readonly offset: number; readonly limit: number }
+type ChannelKey = { readonly account: string; readonly id: string }
 
 /** Finds a message by its id, or by an alias published before the message was identified. */
 export const find = (sql: Sql, account: string, id: string) => sql.maybe<MessageRow>`
@@ -19,33 +20,30 @@ export const find = (sql: Sql, account: string, id: string) => sql.maybe<Message
 export const byId = (sql: Sql, accounts: readonly string[], ids: readonly string[]) => sql.many<MessageRow>`
   select * from msgapp_visible_messages where account_id = any(${accounts}::uuid[]) and id = any(${ids}::uuid[])`
 
-/**
- * Messages of a conversation, newest first. One bound instead of two: with two, PostgreSQL before 18 may start at
- * either.
- */
-export const listByPeer = (
-  sql: Sql,
-  channel: { account: string; id: string },
-  peer: string,
-  start: PageStart,
-) => sql.many<ListedMessageRow>`
-  select *, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact from msgapp_visible_messages
-  where account_id = ${channel.account} and channel_id = ${channel.id} and peer = ${peer}
-    and (created_at, id) < (coalesce(${start.after?.time ?? null}::timestamptz, 'infinity'),
-      coalesce(${start.after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-  order by created_at desc, id desc limit ${start.limit} offset ${start.offset}`
+/** Messages of a channel, or of one of its conversations, newest first. */
+const messagesOf = (channel: ChannelKey, peer: string | null) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', channel.account)
+  asked.add('channel_id = ?', channel.id)
+  asked.add('peer = ?', peer)
+  asked.push('removed is null')
+  return makeListQuery({ table: 'msgapp_messages', key: byTimeAndId(), isNewestFirst: true }, asked)
+}
 
-/** Messages of a channel, newest first. */
-export const listByChannel = (
-  sql: Sql,
-  channel: { account: string; id: string },
-  start: PageStart,
-) => sql.many<ListedMessageRow>`
-  select *, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact from msgapp_visible_messages
-  where account_id = ${channel.account} and channel_id = ${channel.id}
-    and (created_at, id) < (coalesce(${start.after?.time ?? null}::timestamptz, 'infinity'),
-      coalesce(${start.after?.id ?? null}::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-  order by created_at desc, id desc limit ${start.limit} offset ${start.offset}`
+export const list = (sql: Sql, channel: ChannelKey, peer: string | null, at: ListPage) => {
+  const { text, values } = messagesOf(channel, peer).page('account_id, id, created_at', at)
+  return sql.raw<ListedMessageRow>(
+    `select m.*, ${exactTime('m.created_at')} as exact
+     from (${text}) r cross join lateral (
+       select * from msgapp_visible_messages v where v.account_id = r.account_id and v.id = r.id limit 1) m
+     order by r.created_at desc, r.id desc`,
+    values,
+  )
+}
+
+/** Counts messages of a channel, or of one of its conversations, up to 10,000. */
+export const total = (sql: Sql, channel: ChannelKey, peer: string | null) =>
+  countRows(sql, messagesOf(channel, peer).total())
 
 /** Returns the peer id of a person known by network id, also after their number became known. */
 export const peerByRemote = (sql: Sql, channel: { account: string; id: string }, remote: string) => sql.maybe<{
@@ -55,8 +53,6 @@ export const peerByRemote = (sql: Sql, channel: { account: string; id: string },
   select peer, number from msgapp_chats
   where account_id = ${channel.account} and channel_id = ${channel.id} and remote_id = ${remote}
   order by number is null, last_at desc limit 1`
-
-type ChannelKey = { account: string; id: string }
 
 /** Returns the peer that a former peer moved to; null if it did not move. */
 export const movedTo = async (sql: Sql, { account, id }: ChannelKey, peer: string): Promise<string | null> =>
@@ -88,33 +84,33 @@ export type SessionRow = {
   exact: string
 }
 
-/** @param after `id` is the peer of the last row of the previous page */
-export const sessions = (
-  sql: Sql,
-  channel: ChannelKey,
-  number: string | null,
-  start: PageStart,
-) => sql.many<SessionRow>`
-  select c.*, g.name as group_name,
-    to_char(c.last_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as exact
-  from msgapp_chats c left join msgapp_groups g on g.account_id = c.account_id and g.id = c.group_id
-  where c.account_id = ${channel.account} and c.channel_id = ${channel.id}
-    and (${number}::text is null or c.number = ${number})
-    and (c.last_at, c.peer) < (coalesce(${start.after?.time ?? null}::timestamptz, 'infinity'), coalesce(${start.after?.id ?? null}::text, ''))
-  order by c.last_at desc, c.peer desc limit ${start.limit} offset ${start.offset}`
+/** Conversations of a channel, or with one number, newest activity first. */
+const sessionsOf = (channel: ChannelKey, number: string | null) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', channel.account)
+  asked.add('channel_id = ?', channel.id)
+  // The peer of a known number is made of it: the primary key finds it.
+  asked.add('peer = ?', number === null ? null : peerOf(number))
+  asked.add('number = ?', number)
+  const key = [
+    { name: 'last_at', type: 'timestamptz' },
+    { name: 'peer', type: 'text' },
+  ] as const
+  return makeListQuery({ table: 'msgapp_chats', key, isNewestFirst: true }, asked)
+}
 
-export const sessionCount = (sql: Sql, channel: ChannelKey, number: string | null) => sql.one<{ total: number }>`
-  select count(*)::integer as total from msgapp_chats
-  where account_id = ${channel.account} and channel_id = ${channel.id} and (${number}::text is null or number = ${number})`
+export const sessions = (sql: Sql, channel: ChannelKey, number: string | null, at: ListPage) => {
+  const { text, values } = sessionsOf(channel, number).page('*', at)
+  return sql.raw<SessionRow>(
+    `select c.*, g.name as group_name, ${exactTime('c.last_at')} as exact
+     from (${text}) c left join msgapp_groups g on g.account_id = c.account_id and g.id = c.group_id
+     order by c.last_at desc, c.peer desc`,
+    values,
+  )
+}
 
-/** Counts messages of a channel, or of one of its conversations. */
-export const total = async (sql: Sql, channel: ChannelKey, peer: string | null): Promise<number> =>
-  (
-    await sql.one<{ total: number }>`
-      select count(*)::integer as total from msgapp_messages
-      where account_id = ${channel.account} and channel_id = ${channel.id} and (${peer}::text is null or peer = ${peer})
-        and removed is null`
-  ).total
+export const sessionCount = (sql: Sql, channel: ChannelKey, number: string | null) =>
+  countRows(sql, sessionsOf(channel, number).total())
 
 /** An existing channel, with what sending and reading need. */
 export type ChannelRow = {

@@ -2,9 +2,9 @@ import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { type Cursors, cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route, routeHotPathWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { cutPage, type PagingQuery, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
-import { pageOf } from '../../../platform/http/schema.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { cancelJob } from '../../../platform/jobs/ops.ts'
 import { iso } from '../../../platform/lib/clock.ts'
@@ -55,19 +55,10 @@ const checkSendRequest = ({
   if (text === '' && url === undefined && pin === undefined) throw refusals.noContent()
 }
 
-type PagedQuery = Parameters<typeof pageOf>[0] & { cursor?: string }
-
-/** Start of a page. One extra row is read, to know whether another page follows. */
-const startOf = (cursors: Cursors, query: PagedQuery) => {
-  const { page, limit, offset } = pageOf(query)
-  const after = cursors.read(query.cursor)
-  return { page, limit, start: { after, offset: after ? 0 : offset, limit: limit + 1 } }
-}
-
 /** Parses a cursor of conversations, which have no ids of their own. */
-const parsePosition = (cursor: string): { time: string; id: string } => {
+const parsePosition = (cursor: string): readonly string[] => {
   const [time = '', id = ''] = readParts(c.listConversations.id, cursor, 2) ?? refuse(httpRefusals.badCursor())
-  return isCursorTime(time) && id !== '' ? { time, id } : refuse(httpRefusals.badCursor())
+  return isCursorTime(time) && id !== '' ? [time, id] : refuse(httpRefusals.badCursor())
 }
 
 const channelCursors = cursorsOf(c.listMessages)
@@ -84,22 +75,20 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
 
   const pageFrom = async (
     cursors: Cursors,
-    query: PagedQuery,
+    query: PagingQuery,
     place: { account: string; id: string },
     peer: string | null,
   ) => {
-    const { page, limit, start } = startOf(cursors, query)
-    const read = peer === null ? rows.listByChannel(db, place, start) : rows.listByPeer(db, place, peer, start)
-    const counted = query.cursor === undefined ? rows.total(db, place, peer) : null
-    const [found, total] = await Promise.all([read, counted])
-    const list = found.slice(0, limit)
-    const last = list.at(-1)
+    const asked = requestedPage(query, cursors.key(query.cursor))
+    const [found, total] = await Promise.all([
+      rows.list(db, place, peer, asked.read),
+      query.cursor === undefined ? rows.total(db, place, peer) : null,
+    ])
+    const page = cutPage(asked, found, ({ exact, id }) => cursors.write({ time: exact, id }))
     return ok({
-      count: list.length,
-      page,
-      ...(total === null ? {} : { total }),
-      messages: await presented(db, list),
-      ...(found.length > limit && last ? { next_cursor: cursors.write({ time: last.exact, id: last.id }) } : {}),
+      ...page.fields,
+      ...(total === null ? {} : totalFields(total)),
+      messages: await presented(db, page.rows),
     })
   }
 
@@ -250,16 +239,15 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
     route(c.listConversations, async ({ account, params, query }) => {
       const channel = await channelOf(db, account.id, params.channel_uuid)
       const place = { account: account.id, id: channel.id }
-      const { page, limit, offset } = pageOf(query)
-      const after = query.cursor === undefined ? null : parsePosition(query.cursor)
-      const start = { after, offset: after ? 0 : offset, limit: limit + 1 }
+      const asked = requestedPage(query, query.cursor === undefined ? null : parsePosition(query.cursor))
       const number = query.phone_number === undefined ? null : phoneNumber(query.phone_number)
-      const [found, { total }] = await Promise.all([
-        rows.sessions(db, place, number, start),
+      const [found, total] = await Promise.all([
+        rows.sessions(db, place, number, asked.read),
         rows.sessionCount(db, place, number),
       ])
-      const list = found.slice(0, limit)
-      const last = list.at(-1)
+      const { rows: list, fields } = cutPage(asked, found, ({ exact, peer }) =>
+        writeParts(c.listConversations.id, [exact, peer]),
+      )
       const newest = await presented(
         db,
         await rows.byId(
@@ -274,9 +262,8 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
         list.flatMap(({ number }) => (number === null ? [] : [{ account: account.id, number }])),
       )
       return ok({
-        count: list.length,
-        page,
-        total,
+        ...fields,
+        ...totalFields(total),
         sessions: list.map((row) => {
           const message = messages.get(print('MSG', row.last_message_id))
           const contact = contacts.get(`${account.id} ${row.number}`)
@@ -295,9 +282,6 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
             ...(message ? { last_message: message } : {}),
           }
         }),
-        ...(found.length > limit && last
-          ? { next_cursor: writeParts(c.listConversations.id, [last.exact, last.peer]) }
-          : {}),
       })
     }),
   ]

@@ -8,6 +8,9 @@ export const logEvent = (tx: Tx, account: string, channel: string, name: string,
     values (${account}, ${channel}, ${uuid()}, ${name}, ${detail.slice(0, 500)}, app_now())
   )
   delete from msgapp_link_events e using (
-    select id from msgapp_link_events where account_id = ${account} and channel_id = ${channel} order by id desc offset 9
+    select id from (
+      select id, row_number() over (order by id desc) as place from msgapp_link_events
+      where account_id = ${account} and channel_id = ${channel}) listed
+    where place > 9
   ) o
   where e.account_id = ${account} and e.channel_id = ${channel} and e.id = o.id`

@@ -23,21 +23,19 @@ export const freeNumbers = async (
   group: { id: string; free: number },
   digits: string,
   cursor: string | null,
-  { limit, offset }: { limit: number; offset: number },
+  { limit, skip }: { limit: number; skip: number },
 ): Promise<FreePage> => {
   const isSearch = digits !== ''
   const from = cursor === null ? firstPosition : await inventory.positionOf(db, group.id, `+${cursor}`)
   if (!from) throw httpRefusals.badCursor()
-  const window = { limit: limit + 1, offset: cursor === null ? offset : 0 }
+  const window = { limit: limit + 1, skip: cursor === null ? skip : 0 }
   const found = await inventory.available(db, group.id, digits, from, isSearch ? maxExaminedNumbers : null, window)
   const numbers = found.slice(0, limit).map((row) => row.number)
   const last = found.length > limit ? numbers.at(-1) : undefined
   if (!isSearch) return { numbers, total: group.free, next: last?.slice(1) ?? null }
-  const { looked, total } = await inventory.countAvailable(db, group.id, digits, from, maxExaminedNumbers)
+  const { looked, total, end } = await inventory.countAvailable(db, group.id, digits, from, maxExaminedNumbers)
   // The group continues beyond the examined numbers.
   const isCut = last === undefined && looked === maxExaminedNumbers
-  const [end] = isCut
-    ? await inventory.available(db, group.id, '', from, null, { limit: 1, offset: maxExaminedNumbers - 1 })
-    : []
-  return { numbers, total, next: (last ?? end?.number)?.slice(1) ?? null }
+  const next = last ?? (isCut ? end : null)
+  return { numbers, total, next: next?.slice(1) ?? null }
 }

@@ -1,3 +1,5 @@
+import { makeConditions } from '../../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { GroupType } from '../catalogue/catalogue-rows.ts'
 
@@ -63,15 +65,23 @@ export const addCallerId = (tx: Tx, n: NewNumber, id: string) => tx.run`
   insert into caller_ids (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code, type, verified)
   values (${n.account_id}, ${id}, ${n.id}, ${n.number}, ${n.friendly_name}, ${n.iso_country_code}, 'VN', true)`
 
-export const page = (db: Sql, account: string, limit: number, offset: number) => db.many<NumberRow>`
-  select * from virtual_numbers where account_id = ${account} and released_at is null
-  order by created_at, id limit ${limit} offset ${offset}`
+const numbersOf = (account: string) => {
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.push('released_at is null')
+  return makeListQuery({ table: 'virtual_numbers', key: byTimeAndId(), isNewestFirst: false }, asked)
+}
+
+/** Returns a page of the account's numbers, oldest first. */
+export const page = (db: Sql, account: string, at: ListPage) => {
+  const { text, values } = numbersOf(account).page(`*, ${exactTime('created_at')} as at`, at)
+  return db.raw<NumberRow & { at: string }>(text, values)
+}
 
 export const newest = (sql: Sql, account: string) => sql.maybe<NumberRow>`
   select * from virtual_numbers where account_id = ${account} and released_at is null order by id desc limit 1`
 
-export const total = (db: Sql, account: string) => db.one<{ total: number }>`
-  select count(*) as total from virtual_numbers where account_id = ${account} and released_at is null`
+export const total = (db: Sql, account: string) => countRows(db, numbersOf(account).total())
 
 export const idsOf = (tx: Tx, account: string) => tx.many<{ id: string }>`
   select id from virtual_numbers where account_id = ${account} and released_at is null order by id`

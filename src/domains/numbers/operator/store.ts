@@ -30,14 +30,29 @@ const prefixCondition = "n.number >= ? and n.number < ? || 'z' and starts_with(n
 
 export const inventory = (db: Sql, { state, group, country, prefix, after, limit }: InventorySearch) => {
   const asked = makeConditions()
-  asked.add('n.state = ?', state)
-  asked.add('n.group_id = ?', group)
-  asked.add('g.iso_country_code = ?', country)
+  // A range instead of equality: the rows then have the order of the index, not that of all numbers.
+  asked.add('n.state >= ? and n.state <= ?', state)
+  asked.add('n.group_id >= ? and n.group_id <= ?', group)
   asked.add(prefixCondition, prefix)
   asked.add('n.number > ?', after)
+  const columns = `n.number, n.state, n.group_id, n.account_id, n.rests_until, g.iso_country_code, g.type, g.location,
+    g.supplier`
+  const isOfState = state !== null && state !== 'free'
+  if (country !== null && group === null && prefix === null && !isOfState) {
+    asked.push('n.group_id >= g.id and n.group_id <= g.id')
+    // Each group of the country gives its next numbers: the country may have few among many.
+    return db.raw<InventoryRow>(
+      `select ${columns} from number_groups g cross join lateral (
+         select * from numbers n ${asked.text} order by n.group_id, n.number limit ${limit}) n
+       where g.iso_country_code = ${asked.bind(country)} order by n.number limit ${limit}`,
+      asked.values,
+    )
+  }
+  asked.add('g.iso_country_code = ?', country)
+  const index = group !== null ? 'n.group_id, ' : isOfState ? 'n.state, ' : ''
   return db.raw<InventoryRow>(
-    `select n.number, n.state, n.group_id, n.account_id, n.rests_until, g.iso_country_code, g.type, g.location, g.supplier
-     from numbers n join number_groups g on g.id = n.group_id ${asked.text} order by n.number limit ${limit}`,
+    `select ${columns} from numbers n join number_groups g on g.id = n.group_id ${asked.text}
+     order by ${index}n.number limit ${limit}`,
     asked.values,
   )
 }

@@ -182,7 +182,7 @@ export type InventoryPosition = { shuffle: number; number: string }
 
 /**
  * Returns free numbers of a group after a position, in order, that contain `digits`. Examines at most `reach` numbers
- * (null: all), so that a search costs the same in a group of any size.
+ * (null: those up to the end of the page), so that a search costs the same in a group of any size.
  */
 export const available = (
   db: Sql,
@@ -190,16 +190,17 @@ export const available = (
   digits: string,
   { shuffle, number }: InventoryPosition,
   reach: number | null,
-  { limit, offset }: { limit: number; offset: number },
+  { limit, skip }: { limit: number; skip: number },
 ) => db.many<{ number: string }>`
   select number from (
+    select number, row_number() over (order by shuffle, number) as place from (
     select number, shuffle from numbers
     where group_id = ${group} and state = 'free' and shuffle >= ${shuffle} and (shuffle, number) > (${shuffle}, ${number})
-    order by shuffle, number limit ${reach}::bigint) looked
-  where ${digits} = '' or number like '%' || ${digits} || '%'
-  order by shuffle, number limit ${limit} offset ${offset}`
+    order by shuffle, number limit ${reach ?? skip + limit}::bigint) looked
+    where ${digits} = '' or number like '%' || ${digits} || '%') found
+  where place > ${skip} order by place limit ${limit}`
 
-/** Returns how many numbers were examined and how many of these matched. */
+/** Returns how many numbers were examined, how many of these matched, and the last one if `reach` were examined. */
 export const countAvailable = (
   db: Sql,
   group: string,
@@ -207,9 +208,10 @@ export const countAvailable = (
   { shuffle, number }: InventoryPosition,
   reach: number,
 ) =>
-  db.one<{ looked: number; total: number }>`
-  select count(*) as looked, count(*) filter (where number like '%' || ${digits} || '%') as total from (
-    select number from numbers
+  db.one<{ looked: number; total: number; end: string | null }>`
+  select count(*) as looked, count(*) filter (where number like '%' || ${digits} || '%') as total,
+    max(number) filter (where place = ${reach}) as end from (
+    select number, row_number() over (order by shuffle, number) as place from numbers
     where group_id = ${group} and state = 'free' and shuffle >= ${shuffle} and (shuffle, number) > (${shuffle}, ${number})
     order by shuffle, number limit ${reach}) looked`
 

@@ -9,6 +9,7 @@ import {
   Id,
   Named,
   Ok,
+  pageFields,
   pagingQuery,
   Success,
   Time,
@@ -142,9 +143,7 @@ export const listRegistrations = contract({
   query: Type.Object({ state: Type.Optional(Enum([...states, 'all'])), ...pagingQuery }),
   status: 200,
   reply: Ok({
-    count: Type.Integer({ description: 'Rows in this page' }),
-    page: Type.Integer(),
-    total: Type.Integer(),
+    ...pageFields,
     registrations: Type.Array(Listed),
   }),
   errors: {},

@@ -1,8 +1,9 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { countDownload, limiterKeyOf } from '../../../platform/http/request-limiters.ts'
-import { pageOf } from '../../../platform/http/schema.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
@@ -47,6 +48,8 @@ const presentListedRegistration = (row: registrations.ListedRegistration) => ({
   due_at: iso(row.due_at),
   created_at: iso(row.created_at),
 })
+
+const cursors = cursorsOf(c.listRegistrations)
 
 export const registrationRoutes = (parts: Services) => {
   const { db, seal } = parts
@@ -97,14 +100,15 @@ export const registrationRoutes = (parts: Services) => {
     }),
 
     route(c.listRegistrations, async ({ query }) => {
-      const { page, limit, offset } = pageOf(query)
       const { state = 'awaiting' } = query
       const wanted = state === 'all' ? null : state
-      const [rows, { total }] = await Promise.all([
-        registrations.page(db, wanted, limit, offset),
+      const asked = requestedPage(query, cursors.key(query.cursor))
+      const [found, total] = await Promise.all([
+        registrations.page(db, wanted, asked.read),
         registrations.total(db, wanted),
       ])
-      return ok({ count: rows.length, page, total, registrations: rows.map(presentListedRegistration) })
+      const { rows, fields } = cutPage(asked, found, ({ at, virtual_number_id: id }) => cursors.write({ time: at, id }))
+      return ok({ ...fields, ...totalFields(total), registrations: rows.map(presentListedRegistration) })
     }),
 
     route(c.showRegistration, async ({ params }) => {

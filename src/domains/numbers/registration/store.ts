@@ -1,3 +1,5 @@
+import { makeConditions } from '../../../platform/db/conditions.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { GroupType } from '../catalogue/catalogue-rows.ts'
 
@@ -58,25 +60,32 @@ export type ListedRegistration = RegistrationRow & {
   missing: number
 }
 
-/** Returns registrations of owned numbers, oldest first, each with its count of unmet requirements. */
-export const page = (
-  db: Sql,
-  state: RegistrationState | null,
-  limit: number,
-  offset: number,
-) => db.many<ListedRegistration>`
-  select r.*, v.number, v.iso_country_code, v.type, v.status_text, (
-      select count(*) from number_requirements q
-      where q.iso_country_code = v.iso_country_code and q.type = v.type and not exists (
-        select from registration_answers a
-        where a.account_id = r.account_id and a.virtual_number_id = r.virtual_number_id and a.requirement_id = q.id)
-    ) as missing
-  from registrations r
-  join virtual_numbers v on v.account_id = r.account_id and v.id = r.virtual_number_id
-  where v.released_at is null and (${state}::text is null or r.state = ${state})
-  order by r.created_at, r.virtual_number_id limit ${limit} offset ${offset}`
+const key = byTimeAndId('virtual_number_id')
 
-export const total = (db: Sql, state: RegistrationState | null) => db.one<{ total: number }>`
-  select count(*) as total from registrations r
-  join virtual_numbers v on v.account_id = r.account_id and v.id = r.virtual_number_id
-  where v.released_at is null and (${state}::text is null or r.state = ${state})`
+/** Registrations of owned numbers in a state, oldest first. */
+const registrationsIn = (state: RegistrationState | null) => {
+  const asked = makeConditions()
+  asked.add('state = ?', state)
+  // Not EXISTS, which PostgreSQL may turn into a join of the whole tables.
+  asked.push(`(select v.released_at is null from virtual_numbers v
+    where v.account_id = registrations.account_id and v.id = registrations.virtual_number_id)`)
+  return makeListQuery({ table: 'registrations', key, isNewestFirst: false }, asked)
+}
+
+/** Returns a page of registrations, each with its count of unmet requirements. */
+export const page = (db: Sql, state: RegistrationState | null, at: ListPage) => {
+  const { text, values } = registrationsIn(state).page('*', at)
+  return db.raw<ListedRegistration & { at: string }>(
+    `select r.*, ${exactTime('r.created_at')} as at, v.number, v.iso_country_code, v.type, v.status_text, (
+       select count(*) from number_requirements q
+       where q.iso_country_code = v.iso_country_code and q.type = v.type and not exists (
+         select from registration_answers a
+         where a.account_id = r.account_id and a.virtual_number_id = r.virtual_number_id and a.requirement_id = q.id)
+     ) as missing
+     from (${text}) r join virtual_numbers v on v.account_id = r.account_id and v.id = r.virtual_number_id
+     order by r.created_at, r.virtual_number_id`,
+    values,
+  )
+}
+
+export const total = (db: Sql, state: RegistrationState | null) => countRows(db, registrationsIn(state).total())

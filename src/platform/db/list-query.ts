@@ -1,0 +1,101 @@
+import type { Conditions } from './conditions.ts'
+import type { Sql, Value } from './sql.ts'
+
+/** Column that orders a list, with the type of its values. */
+type KeyColumn = { readonly name: string; readonly type: 'timestamptz' | 'uuid' | 'text' | 'integer' }
+
+/** A list in the order of an index. */
+export type ListSource = {
+  readonly table: string
+  /** The order of the rows. The last column is unique among the rows that share the others. */
+  readonly key: readonly KeyColumn[]
+  readonly isNewestFirst: boolean
+}
+
+/** Start and length of a page. */
+export type ListPage = {
+  /** Key of the row before the page; null at the start of the list. */
+  readonly after: readonly string[] | null
+  /** Rows between `after` and the page: at most `maxPagedRows`. */
+  readonly skip: number
+  /** Null: all remaining rows. */
+  readonly limit: number | null
+}
+
+/** Rows that page numbers reach, and the highest exact total. */
+export const maxPagedRows = 10_000
+
+/** Returns an expression that prints a time for a cursor, with microseconds. */
+export const exactTime = (column: string): string =>
+  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
+/** Orders by time and then by id. */
+export const byTimeAndId = (id = 'id'): readonly KeyColumn[] => [
+  { name: 'created_at', type: 'timestamptz' },
+  { name: id, type: 'uuid' },
+]
+
+/** A statement built at run time. */
+export type Statement = { readonly text: string; readonly values: Value[] }
+
+/**
+ * Makes the statements of one list. All filters are conditions of one keyset query, so that a filtered page is full.
+ * Each statement reads along an index, and no further than its page or 10,000 rows.
+ * @param alternatives conditions that exclude each other and together cover the list. Each is read along an index of
+ * its own, and the rows are merged.
+ */
+export const makeListQuery = (
+  { table, key, isNewestFirst }: ListSource,
+  conditions: Conditions,
+  alternatives: readonly string[] = [],
+) => {
+  const names = key.map(({ name }) => name).join(', ')
+  const orderOf = (isDescending: boolean) =>
+    `order by ${key.map(({ name }) => `${name}${isDescending ? ' desc' : ''}`).join(', ')}`
+  const order = orderOf(isNewestFirst)
+
+  /** Selects the first rows that meet the bounds. */
+  const select = (columns: string, bounds: readonly string[], limit: number | null): string => {
+    const one = (alternative: readonly string[]) => {
+      const texts = [...conditions.texts, ...alternative, ...bounds]
+      const where = texts.length > 0 ? `where ${texts.join(' and ')}` : ''
+      return `select ${columns} from ${table} ${where} ${order} limit ${limit}`
+    }
+    if (alternatives.length === 0) return one([])
+    const all = alternatives.map((text) => `(${one([text])})`).join(' union all ')
+    return `select * from (${all}) merged ${order} limit ${limit}`
+  }
+
+  const beyond = (position: string) => `(${names}) ${isNewestFirst ? '<' : '>'} (${position})`
+
+  /** Binds the key of the row before the list. */
+  const bind = (values: Value[], after: readonly string[] | null): string[] => {
+    if (after === null) return []
+    return [beyond(key.map(({ type }, i) => `$${values.push(after[i] ?? null)}::${type}`).join(', '))]
+  }
+
+  return {
+    /** Returns the SELECT of a page. @param columns must include the key */
+    page: (columns: string, { after, skip, limit }: ListPage): Statement => {
+      const values = [...conditions.values]
+      const start = bind(values, after)
+      if (skip === 0) return { text: select(columns, start, limit), values }
+      // The key of the last skipped row, or of the last row of the list: nothing follows that one.
+      const last = `select ${names} from (${select(names, start, skip)}) skipped ${orderOf(!isNewestFirst)} limit 1`
+      return { text: select(columns, [beyond(last)], limit), values }
+    },
+    /**
+     * Counts the rows behind `after`, at most one more than `maxPagedRows`. Reads along the index: without an order,
+     * PostgreSQL may read the table from its start.
+     */
+    total: (after: readonly string[] | null = null): Statement => {
+      const values = [...conditions.values]
+      const rows = select(names, bind(values, after), maxPagedRows + 1)
+      return { text: `select count(*)::integer as total from (${rows}) counted`, values }
+    },
+  }
+}
+
+/** Runs the statement `total` of a list. */
+export const countRows = async (sql: Sql, { text, values }: Statement): Promise<number> =>
+  (await sql.raw<{ total: number }>(text, values))[0]?.total ?? 0

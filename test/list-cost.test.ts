@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { contracts } from '../src/contracts.ts'
+import type { Sql, Value } from '../src/platform/db/sql.ts'
+import type { Contract } from '../src/platform/http/endpoint.ts'
+import { uuid } from '../src/platform/lib/id.ts'
+import { testDatabase } from './database.ts'
+import { fillLists, listedTables } from './list-rows.ts'
+import { recipes } from './recipes/all.ts'
+import type { Request } from './recipes/recipe.ts'
+import { group, makeRecipeWorld, makeScene } from './recipes/scene.ts'
+import { type Node, nodeOf } from './recipes/schema.ts'
+import { send } from './recipes/send.ts'
+
+// A list reads its page and little else, whatever other accounts have. Each statement of a request is explained.
+
+/** Rows of another account in each table. */
+const foreignRows = process.env.TRUNKLINE_TEST_LONG === '1' ? 100_000 : 20_000
+const pageSize = 50
+/** Rows that a request may read for a page. */
+const maxRows = 10 * pageSize
+/** Rows that an exact total counts: see src/platform/db/list-query.ts. */
+const maxCounted = 10_001
+
+type Statement = { readonly text: string; readonly values: Value[] }
+
+/** The statements since the last request. */
+const statements: Statement[] = []
+
+const record = (text: TemplateStringsArray, values: Value[]): void => {
+  statements.push({ text: text.reduce((whole, part, i) => (i === 0 ? part : `${whole}$${i}${part}`), ''), values })
+}
+
+const recorded = <S extends Sql>(sql: S): S => ({
+  ...sql,
+  one: (text: TemplateStringsArray, ...values: Value[]) => {
+    record(text, values)
+    return sql.one(text, ...values)
+  },
+  maybe: (text: TemplateStringsArray, ...values: Value[]) => {
+    record(text, values)
+    return sql.maybe(text, ...values)
+  },
+  many: (text: TemplateStringsArray, ...values: Value[]) => {
+    record(text, values)
+    return sql.many(text, ...values)
+  },
+  raw: (text: string, values: Value[] = []) => {
+    statements.push({ text, values })
+    return sql.raw(text, values)
+  },
+})
+
+const db = await testDatabase()
+const scene = await makeScene(await makeRecipeWorld({ db: recorded(db) }), 'costs')
+const { world, tenant } = scene
+
+type Plan = {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: Plan[]
+}
+
+/** Rows that a plan reads from tables, and tables that it reads from their start. */
+const costOf = (plan: Plan): { rows: number; scanned: string[] } => {
+  const table = plan['Relation Name']
+  const read =
+    plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0) + (plan['Rows Removed by Index Recheck'] ?? 0)
+  const below = (plan.Plans ?? []).map(costOf)
+  const isScan = table !== undefined || plan['Node Type'] === 'Bitmap Index Scan'
+  return {
+    rows: (isScan ? read * plan['Actual Loops'] : 0) + below.reduce((sum, { rows }) => sum + rows, 0),
+    scanned: [
+      ...(plan['Node Type'] === 'Seq Scan' && table !== undefined && listedTables.has(table) ? [table] : []),
+      ...below.flatMap(({ scanned }) => scanned),
+    ],
+  }
+}
+
+const isTotal = ({ text }: Statement): boolean => text.includes(`limit ${maxCounted}`)
+
+/** A search for digits examines the next 20,000 numbers of a group: see decision 0016. */
+const maxRowsOf = (statement: Statement): number =>
+  isTotal(statement) ? 2 * maxCounted + maxRows : statement.text.includes("like '%' ||") ? 20_000 : maxRows
+
+/** Makes a request that must succeed, and checks what each of its statements reads. */
+const check = async (contract: Contract, request: Request): Promise<string | null> => {
+  statements.length = 0
+  const { status, body, text } = await send(world, contract, tenant, request)
+  assert.equal(status, 200, `${contract.id} ${JSON.stringify(request.query)}: ${text}`)
+  const made = statements.splice(0)
+  assert.ok(made.length > 0, `${contract.id} ran no statement`)
+  for (const statement of made) {
+    const [row] = await db.raw<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
+      `explain (analyze, buffers, format json) ${statement.text}`,
+      statement.values,
+    )
+    const { rows, scanned } = costOf(row?.['QUERY PLAN'][0].Plan ?? assert.fail())
+    const place = `${contract.id} ${JSON.stringify(request.query)}: ${statement.text.replace(/\s+/g, ' ')}`
+    assert.deepEqual(scanned, [], `a sequential scan: ${place}`)
+    const most = maxRowsOf(statement)
+    assert.ok(rows <= most, `${rows} rows are read, ${most} may be: ${place}`)
+  }
+  const { next_cursor: next }: { next_cursor?: unknown } = Object(body)
+  return typeof next === 'string' ? next : null
+}
+
+const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
+
+const holdsRows = (reply: Node): boolean =>
+  [...Object.values(fieldsOf(reply)), ...Object.values(fieldsOf(fieldsOf(reply).data))].some(
+    ({ type }) => type === 'array',
+  )
+
+/** GETs whose rows are not of the database, or of one thing. */
+const others = new Set([
+  'inspectMessage',
+  'listNumberTypes',
+  'checkNumber',
+  'getHandset',
+  'readiness',
+  'getConnection',
+  'getMsgappChannelStatus',
+])
+
+const lists = contracts.filter(
+  ({ id, method, reply }) => method === 'GET' && holdsRows(nodeOf(reply)) && !others.has(id),
+)
+
+const pagingNames = new Set(['page_number', 'page', 'results_per_page', 'per_page', 'cursor'])
+
+/** Values of filters that no schema lists. Many match few rows or none: those are the ones that cost. */
+const valuesOf: Record<string, readonly string[]> = {
+  name: ['Customer 7', 'Unknown'],
+  name_contains: ['Tenant', 'ustomer 77', 'q', 'Unknown'],
+  account_uuid: [tenant.uuid],
+  actor: ['test', 'operator', `KEY${uuid()}`],
+  action: ['createUser', 'changeAccount'],
+  target: [tenant.uuid, 'USR7'],
+  since: ['2026-01-01T00:00:30Z', '2036-01-01T00:00:00Z'],
+  until: ['2026-01-01T00:00:30Z', '2020-01-01T00:00:00Z'],
+  before_ts: ['1767225600'],
+  prefix: ['44', '44790000001', '999'],
+  country: ['GB', 'US'],
+  group_id: [group.id],
+  region: [String(group.region)],
+  region_id: [String(group.region)],
+  city_id: [String(group.city)],
+  city_name_or_prefix: ['Sceneton', '1632'],
+  did_type: ['local'],
+  number_contains: ['77'],
+  to_number: ['+447900000001', '+15550001111'],
+  from_number: ['+447900000001', '+15550001111'],
+  phone_number: ['+447900000001', '+15550001111'],
+  kind: ['sms'],
+  q: ['Ada', 'zzzz'],
+  query: ['Ada'],
+  role: ['api'],
+}
+
+const filtersOf = async (contract: Contract): Promise<[name: string, value: string][]> => {
+  const filters: [string, string][] = []
+  for (const [name, node] of Object.entries(fieldsOf(nodeOf(contract.query)))) {
+    if (pagingNames.has(name)) continue
+    const ids =
+      name === 'channel_uuid' ? [node.pattern === '^WPN' ? await scene.chat() : (await scene.number()).channel] : null
+    const values = ids ?? node.enum?.map(String) ?? valuesOf[name]
+    assert.ok(values, `give ${contract.id} values of the filter ${name}`)
+    // The groups of the US need a region too.
+    const some = contract.id === 'listNumberGroups' ? values.filter((value) => value !== 'US') : values
+    for (const value of some) filters.push([name, value])
+  }
+  return filters
+}
+
+/** The recipe's requests, made before the rows of others. */
+const requests = new Map<string, Request>()
+for (const { id } of lists) {
+  const recipe = recipes[id]
+  assert.ok(recipe, `${id} has no recipe: give it one in test/recipes`)
+  requests.set(id, await recipe.ok(scene))
+}
+const filters = new Map<string, [string, string][]>()
+for (const contract of lists) filters.set(contract.id, await filtersOf(contract))
+
+const stranger = await world.tenant()
+await fillLists(
+  db,
+  { account: stranger.id, smsChannel: uuid(), chatChannel: uuid(), webhook: uuid(), group: group.id },
+  { from: 0, to: foreignRows, withInstallation: true },
+)
+await db.raw('vacuum (analyze)')
+
+test('the walk sees every list', () => {
+  assert.ok(lists.length >= 45, `saw only ${lists.length} lists`)
+})
+
+for (const contract of lists)
+  test(`${contract.id} reads at most ten times its page, with every filter and at every page`, async () => {
+    const { query = {}, ...request } = requests.get(contract.id) ?? {}
+    const names = fieldsOf(nodeOf(contract.query))
+    const size = 'results_per_page' in names ? { results_per_page: pageSize } : {}
+    const isFilter = (name: string) => !pagingNames.has(name)
+    const required = Object.fromEntries(
+      Object.entries(query).filter(([name]) => isFilter(name) && nodeOf(contract.query).required?.includes(name)),
+    )
+    const run = (more: Record<string, string | number>) =>
+      check(contract, { ...request, query: { ...required, ...size, ...more } })
+    const next = await run({})
+    if ('page_number' in names) await run({ page_number: 1 })
+    if (next !== null && 'cursor' in names) await run({ cursor: next })
+    for (const [name, value] of filters.get(contract.id) ?? []) await run({ [name]: value })
+  })
+
+test('/metrics reads no table from its start', async () => {
+  statements.length = 0
+  const { statusCode, payload } = await world.app.inject({ url: '/metrics' })
+  assert.equal(statusCode, 200, payload)
+  const made = statements.splice(0)
+  assert.ok(made.length >= 5, `saw only ${made.length} statements`)
+  for (const { text, values } of made) {
+    const [row] = await db.raw<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (analyze, format json) ${text}`, values)
+    assert.deepEqual(costOf(row?.['QUERY PLAN'][0].Plan ?? assert.fail()).scanned, [], text)
+  }
+})
