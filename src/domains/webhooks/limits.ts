@@ -61,4 +61,4 @@ export const maxFailingShown = 200
 export const maxCountedRows = 100_000
 
 /** Webhooks with pending deliveries that are asked for their oldest one. */
-export const maxOldestAsked = 10_000
+export const maxOldestChecked = 10_000

@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { maxCountedRows, maxFailingShown, maxOldestAsked } from './limits.ts'
+import { maxCountedRows, maxFailingShown, maxOldestChecked } from './limits.ts'
 
 export type ChannelKind = 'SMS' | 'DID' | 'WPN'
 
@@ -183,6 +183,6 @@ export const totals = (sql: Sql) => sql.one<Totals>`
       select from webhook_deliveries where state = 'pending'
       order by account_id, webhook_id, event_id limit ${maxCountedRows}::integer) p) as pending,
     greatest(0, coalesce(extract(epoch from (select app_now()) - (
-      select min(created_at) from (select created_at from first limit ${maxOldestAsked}::integer) o)), 0))::double precision
+      select min(created_at) from (select created_at from first limit ${maxOldestChecked}::integer) o)), 0))::double precision
       as oldest_seconds,
     (select count(*)::integer from (select from event_backlog limit ${maxCountedRows}::integer) b) as backlog`
