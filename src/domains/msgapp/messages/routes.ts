@@ -1,7 +1,7 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { badCursor, type Cursors, cursorsOf } from '../../../platform/http/cursor.ts'
-import { ok, route, routeHotPathWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { ok, route, routeHotWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { conflict, invalid, notFound, unprocessable } from '../../../platform/http/problem.ts'
 import { pageOf } from '../../../platform/http/schema.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
@@ -125,11 +125,11 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
   }
 
   return [
-    routeHotPathWithPreparation(
+    routeHotWithPreparation(
       c.sendMessage,
-      async ({ body, request }) => {
+      async ({ body, isSandbox }) => {
         checkSendRequest(body)
-        const fault = body.url === undefined ? null : await outbound.of(request.isSandbox).check(body.url)
+        const fault = body.url === undefined ? null : await outbound.of(isSandbox).check(body.url)
         if (fault !== null) invalid(`url ${fault}`, 'url_refused')
       },
       async ({ account, body, tx }) => {
