@@ -24,7 +24,7 @@ const { values, positionals } = parseArgs({ options, allowPositionals: true })
 /** The files of each long form. */
 const longForms: Record<string, string[]> = {
   fuzz: [
-    ...['test/fuzz.test.ts', 'test/malformed.test.ts', 'simulator/sms/faults.test.ts'],
+    ...['test/fuzz.test.ts', 'test/hot-routes.test.ts', 'test/malformed.test.ts', 'simulator/sms/faults.test.ts'],
     ...['src/adapters/smpp/flood.test.ts', 'packages/sip/src/**/fuzz.test.ts'],
     ...['src/adapters/xmpp/fuzz.test.ts', 'test/parsers.test.ts'],
   ],

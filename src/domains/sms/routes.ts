@@ -1,6 +1,6 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
-import { ok, route, routeHotPath, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { ok, route, routeHot, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { boundOf, cutPage, isNumbered, optionalPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
@@ -70,7 +70,7 @@ export const smsRoutes = (parts: Services) => {
   }
 
   return [
-    routeHotPath(c.sendSms, async ({ account, body, tx }) => {
+    routeHot(c.sendSms, async ({ account, body, tx }) => {
       const text = checkLength(body.text)
       const sendAt = timeOf(body.send_at)
       const [from, to] = [phoneNumber(body.from_number), phoneNumber(body.to_number)]

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import {
@@ -32,12 +33,13 @@ export type AuthDeps = {
   readonly log: Pick<Logger, 'warn'>
 }
 
-type AuthHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+export type AuthHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
 /** Headers that proxies add (RFC 7239, RFC 9110 7.6.3, and those in use before). */
 const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
 
-const isForwarded = ({ headers }: FastifyRequest): boolean =>
+/** True if the request came through a proxy. */
+export const isForwarded = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   forwardingHeaders.some((name) => headers[name] !== undefined)
 
 /** Decides whether a request has sandbox effects. A sandbox that is on by default ignores requests through a proxy. */

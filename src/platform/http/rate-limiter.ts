@@ -12,6 +12,8 @@ export type RateLimiter = {
   /** Takes one request. Returns the ratelimit header at once if the lease has requests left, else a promise.
    *  @throws Problem 429 or 402 */
   take(account: Account): string | Promise<string>
+  /** Takes one request of the lease. Returns the ratelimit header, or null if the lease has none left. */
+  takeLeased(account: Account): string | null
   policy(account: Account): string
   /** Returns the number of leased requests that are not used yet. */
   unused(account: string): number
@@ -76,13 +78,17 @@ export const makeRateLimiter = (
     })
   }
 
+  const takeLeased = (account: Account): string | null => {
+    const lease = leases.get(account.id)
+    if (!lease || lease.left <= 0 || lease.until <= now()) return null
+    lease.left--
+    return header(lease, account)
+  }
+
   const takeAfterRefill = async (account: Account): Promise<string> => {
     for (;;) {
-      const lease = leases.get(account.id)
-      if (lease && lease.left > 0 && lease.until > now()) {
-        lease.left--
-        return header(lease, account)
-      }
+      const leased = takeLeased(account)
+      if (leased !== null) return leased
       const running = pending.get(account.id)
       if (running) {
         await running.catch(() => {}) // the request that started it handles the error; this one retries
@@ -105,12 +111,8 @@ export const makeRateLimiter = (
   }
 
   return {
-    take: (account) => {
-      const lease = leases.get(account.id)
-      if (!lease || lease.left <= 0 || lease.until <= now()) return takeAfterRefill(account)
-      lease.left--
-      return header(lease, account)
-    },
+    take: (account) => takeLeased(account) ?? takeAfterRefill(account),
+    takeLeased,
     policy,
     unused: (account) => leases.get(account)?.left ?? 0,
     flush,

@@ -1,7 +1,7 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { type Cursors, cursorsOf } from '../../../platform/http/cursor.ts'
-import { ok, route, routeHotPathWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { ok, route, routeHotWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { cutPage, type PagingQuery, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
@@ -113,11 +113,11 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
   }
 
   return [
-    routeHotPathWithPreparation(
+    routeHotWithPreparation(
       c.sendMessage,
-      async ({ body, request }) => {
+      async ({ body, isSandbox }) => {
         checkSendRequest(body)
-        const fault = body.url === undefined ? null : await outbound.of(request.isSandbox).check(body.url)
+        const fault = body.url === undefined ? null : await outbound.of(isSandbox).check(body.url)
         if (fault !== null) throw refusals.urlRefused(fault)
       },
       async ({ account, body, tx }) => {
