@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/db/embedded.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { connect } from '../src/platform/db/sql.ts'
+import { temporaryFolder } from '../test/servers.ts'
 
 // Databases of benches. A database that already holds messages is built once, stored under .cache/bench and copied for
 // each run.
@@ -52,19 +52,12 @@ const fillStatements = (rows: number): string[] => {
   ]
 }
 
-/** Creates an empty folder that the account of PostgreSQL can enter. */
-const makeFolder = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
-  if (process.getuid?.() === 0) chmodSync(folder, 0o711)
-  return folder
-}
-
 const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
 
 /** Builds a home with a filled database. */
 const build = async (rows: number, target: string): Promise<void> => {
   console.error(`building a database with ${rows} messages, once; it is stored in .cache/bench`)
-  const home = makeFolder()
+  const home = temporaryFolder('trunkline-bench-')
   try {
     const server = await startEmbedded({ home, log: silentLog, durable: false })
     const db = connect({ url: server.url, connections: 1, unlimited: true })
@@ -99,7 +92,7 @@ export type BenchDatabase = EmbeddedDatabase & { readonly home: string }
  */
 export const startDatabase = async (rows: number): Promise<BenchDatabase> => {
   const filled = rows > 0 ? await filledHome(rows) : null
-  const home = makeFolder()
+  const home = temporaryFolder('trunkline-bench-')
   if (filled !== null) copy(filled, home)
   const server = await startEmbedded({ home, log: silentLog })
   return {
