@@ -3,7 +3,7 @@ import { invalid, notFound } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
-import { channelOf, ownerOf } from '../../msgapp/channels/ops.ts'
+import { channelOf, makeOwnerOf } from '../../msgapp/channels/ops.ts'
 import * as store from '../store.ts'
 import * as c from './chat-contract.ts'
 import { importFile } from './file-import.ts'
@@ -27,13 +27,14 @@ const checkContent = ({ to, group_uuid, text, url, pin }: Content): void => {
  * account.
  */
 export const chatSandboxRoutes = ({ db, simulator, outbound, chat: { senders } }: Services) => {
+  const ownerOf = makeOwnerOf(db)
   const lineOf = async (account: string, given: string): Promise<string> =>
     (await senders.of(account, phoneNumber(given))).number
 
   /** A handset can never write as a number of the platform. */
   const handsetOf = async (given: string): Promise<string> => {
     const number = phoneNumber(given)
-    return (await ownerOf(db, number)) === null ? number : rejectNonHandset(number)
+    return (await ownerOf(number)) === null ? number : rejectNonHandset(number)
   }
 
   const groupOf = async (account: string, printed: string): Promise<string> => {
