@@ -27,7 +27,8 @@ begin
   if heads is not null then update jobs set parked = false where id = any (heads); end if;
 end $$;
 
--- Completes jobs and claims the next ones, as in baseline/04_jobs.sql.
+-- Completes jobs and claims the next ones, as in baseline/04_jobs.sql. The look for other jobs of a key is a subquery with
+-- `limit`: `exists` may become a hash of all leases, read through the dead entries of their index.
 create or replace function jobs_complete_and_claim(
   ended_ids uuid[], ended_fences integer[], wanted_kind text, wanted integer, worker uuid,
   lease_seconds double precision, after_account uuid
@@ -69,10 +70,10 @@ begin
   if after_account is null then
     select array_agg(d.id order by d.run_at, d.id), array_agg(d.blocked order by d.run_at, d.id)
     into due, blocked from (
-      select j.id, j.run_at, j.key is not null and (
-        exists (select from jobs b where b.kind = j.kind and b.key = j.key and b.id < j.id)
-        or exists (select from jobs b where b.kind = j.kind and b.key = j.key and b.leased_until is not null))
-          as blocked
+      select j.id, j.run_at, j.key is not null and coalesce(
+        (select true from jobs b where b.kind = j.kind and b.key = j.key and b.id < j.id limit 1),
+        (select true from jobs b where b.kind = j.kind and b.key = j.key and b.leased_until is not null limit 1),
+        false) as blocked
       from jobs j
       where j.kind = wanted_kind and j.leased_until is null and not j.parked and j.run_at <= platform_now
       order by j.run_at, j.id limit wanted for update skip locked
@@ -100,10 +101,10 @@ begin
     into due, blocked
     from (
       select t.id, t.run_at, t.blocked from unnest(visited) v (account_id) cross join lateral (
-        select j.id, j.run_at, j.key is not null and (
-          exists (select from jobs b where b.kind = j.kind and b.key = j.key and b.id < j.id)
-          or exists (select from jobs b where b.kind = j.kind and b.key = j.key and b.leased_until is not null))
-            as blocked
+        select j.id, j.run_at, j.key is not null and coalesce(
+          (select true from jobs b where b.kind = j.kind and b.key = j.key and b.id < j.id limit 1),
+          (select true from jobs b where b.kind = j.kind and b.key = j.key and b.leased_until is not null limit 1),
+          false) as blocked
         from jobs j
         where j.kind = wanted_kind and j.leased_until is null and not j.parked and j.account_id = v.account_id
           and j.run_at <= platform_now
