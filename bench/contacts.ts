@@ -9,10 +9,12 @@ import { pino } from 'pino'
 import { assemble } from '../src/assemble.ts'
 import { readConfig } from '../src/config.ts'
 import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
+import { listContacts } from '../src/domains/contacts/contract.ts'
 import { add, type Draft } from '../src/domains/contacts/ops.ts'
 import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { connect } from '../src/platform/db/sql.ts'
+import { cursorsOf } from '../src/platform/http/cursor.ts'
 import { makeSeal } from '../src/platform/lib/secret.ts'
 import { buildApp } from '../src/start-roles.ts'
 import { benchRun } from './bench.ts'
@@ -132,6 +134,7 @@ let size = 0
 const randomIndex = (i: number) => Math.floor(chance(i + 9_000_000) * size)
 const swapLetters = (word: string) => word.slice(0, 2) + word.slice(3, 4) + word.slice(2, 3) + word.slice(4)
 
+const cursors = cursorsOf(listContacts)
 const search = (q: string, key?: string) =>
   call('GET', `/open/contacts/search?q=${encodeURIComponent(q)}`, undefined, key)
 let deep: string[] = []
@@ -176,10 +179,9 @@ for (const wanted of sizes) {
   const [space] = await patient.raw<{ heap: string; grams: string }>(`
     select pg_size_pretty(pg_table_size('contacts')) as heap, pg_size_pretty(pg_relation_size('contacts_by_gram')) as grams`)
   bytes.push(`${space?.heap}, ${space?.grams}`)
-  const ids = await patient.raw<{ cursor: string }>(`
-    select translate(encode(convert_to('2026-01-01T00:00:00Z|' || id, 'utf8'), 'base64'), E'+/=\\n', '-_') as cursor
-    from contacts where account_id = '${large.id}' order by md5(id::text) limit 1000`)
-  deep = ids.map(({ cursor }) => cursor)
+  const ids = await patient.raw<{ id: string }>(`
+    select id from contacts where account_id = '${large.id}' order by md5(id::text) limit 1000`)
+  deep = ids.map(({ id }) => cursors.write({ time: '2026-01-01T00:00:00Z', id }))
   const all = new Map<string, Latencies[]>()
   for (let round = 0; round < rounds; round++) {
     const costOf = await startMeter({ node: [process.pid], postgres: [server.pid()] }, db)

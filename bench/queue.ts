@@ -6,7 +6,7 @@
 // uses a local queue, batched completion and 24 concurrent jobs. The time of `begin … commit` around our inserts is
 // included.
 
-import { makeWorkerUtils, run as runGraphile, type WorkerUtils } from 'graphile-worker'
+import { Logger, makeWorkerUtils, run as runGraphile, type WorkerUtils } from 'graphile-worker'
 import { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
 import { migrate } from '../src/platform/db/migrate.ts'
@@ -112,7 +112,12 @@ const pgBoss: Queue = {
 }
 
 const pool = new Pool({ connectionString: server.url, max: 26 })
-const utils: WorkerUtils = await makeWorkerUtils({ pgPool: pool })
+// Connections break when the server stops.
+pool.on('error', () => {})
+pool.on('connect', (client) => client.on('error', () => {}))
+// A line for each job would be measured too.
+const logger = new Logger(() => () => {})
+const utils: WorkerUtils = await makeWorkerUtils({ pgPool: pool, logger })
 await utils.migrate()
 const graphile: Queue = {
   name: 'graphile-worker 0.18.0',
@@ -125,6 +130,7 @@ const graphile: Queue = {
     const all = Promise.withResolvers<void>()
     const runner = await runGraphile({
       pgPool: pool,
+      logger,
       noHandleSignals: true,
       taskList: {
         bench: async () => {
@@ -202,7 +208,7 @@ table(
   queues.map(({ name }) => [name, ...cell(adding, name), ...cell(running, name)]),
 )
 
-await boss.stop({ graceful: false })
+await boss.stop({ graceful: true })
 await utils.release()
 await pool.end()
 await db.end()
