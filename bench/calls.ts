@@ -4,20 +4,21 @@ import { makeSoftphone } from '../test/media/softphone.ts'
 import { buyNumber, type Platform, startPlatform } from '../test/platform.ts'
 import { packetsOf, startEchoCall, startEchoCalls, unlimitedCalls } from '../test/voice/echo-calls.ts'
 import { activeUsers, type BrowserUser, freePortSettings, openBrowserUser } from '../test/voice/voice-fixture.ts'
-import { median, option, table } from './lib.ts'
-import { memory } from './usage.ts'
+import { benchRun } from './bench.ts'
+import { median, table } from './lib.ts'
+import { childrenByRole, memory, prefixed, startMeter } from './usage.ts'
 
 /**
  * Measures calls through the whole platform while the API is under load: from softphones that act as browsers to
- * handsets of the sandbox. `npm run bench -- calls [--calls 20] [--seconds 10] [--setups 20]`.
+ * handsets of the sandbox.
  *
  * First: time from INVITE to ringing and from answer to the first sound. Then: packet loss and round-trip time of
  * concurrent recorded calls in one media worker, each with an echo at its far end. One call above the limit is refused.
  * The softphones use more CPU than the platform: with many calls on few cores, they lose the packets.
  */
-const calls = option('calls', 20)
-const seconds = option('seconds', 10)
-const setUps = option('setups', 20)
+const run = benchRun()
+const { seconds } = run
+const [calls, setUps] = [run.number('calls'), run.number('setups')]
 
 const ends: (() => unknown)[] = []
 const scope = { after: (end: () => unknown) => void ends.push(end) }
@@ -103,13 +104,22 @@ const all = await startEchoCalls(person, calls)
 const beyond = await startEchoCall(person, '+447700990008')
 await setTimeout(1_000)
 const before = packetsOf(all)
+const costOf = await startMeter({ node: [platform.pid], ...childrenByRole(platform.pid) })
 for (const { delays } of all) delays.length = 0
 const stop = startLoad(platform)
 await setTimeout(seconds * 1_000)
 const answers = await stop()
 const after = packetsOf(all)
+const cost = await costOf(calls * seconds)
 const [wentOut, cameIn] = [after.sent - before.sent, after.received - before.received]
 const delays = all.flatMap((one) => one.delays)
+run.record({
+  ring: median(measured.map(({ ring }) => ring)),
+  sound: median(measured.map(({ sound }) => sound)),
+  loss: Math.max(0, 1 - cameIn / wentOut) * 100,
+  roundTrip: percentile(delays, 0.95),
+  ...prefixed('cost', cost),
+})
 console.log(
   `\n${calls} recorded calls at once in one media worker for ${seconds} s, with ${answers.length} concurrent API requests\n`,
 )
@@ -127,4 +137,3 @@ table(
 )
 await Promise.all(all.map(({ end }) => end()))
 for (const end of ends.toReversed()) await end()
-process.exit(0)

@@ -1,7 +1,5 @@
 // Measures whether the latency of contact searches is independent of the number of contacts.
 //
-//   npm run bench -- contacts [--most 1000000] [--rounds 300]
-//
 // The directory of one account grows from 10,000 contacts to 1,000,000; a second account has 1,000. The distribution of
 // names is realistic: a few are frequent, most are rare. Each figure is the latency of a whole HTTP request in this
 // process, one at a time, with its ratio to the smallest directory.
@@ -11,21 +9,28 @@ import { pino } from 'pino'
 import { assemble } from '../src/assemble.ts'
 import { readConfig } from '../src/config.ts'
 import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
+import { listContacts } from '../src/domains/contacts/contract.ts'
 import { add, type Draft } from '../src/domains/contacts/ops.ts'
 import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
+import { migrate } from '../src/platform/db/migrate.ts'
 import { connect } from '../src/platform/db/sql.ts'
+import { cursorsOf } from '../src/platform/http/cursor.ts'
 import { makeSeal } from '../src/platform/lib/secret.ts'
 import { buildApp } from '../src/start-roles.ts'
-import { startServer } from '../test/servers.ts'
-import { type Latencies, latencies, option, table } from './lib.ts'
+import { benchRun } from './bench.ts'
+import { startDatabase } from './database.ts'
+import { type Latencies, latencies, medianOf, table } from './lib.ts'
+import { prefixed, startMeter } from './usage.ts'
 
-const maxSize = option('most', 1_000_000)
-const rounds = option('rounds', 300)
+const run = benchRun()
+const { rounds } = run
+const [maxSize, requests] = [run.number('most'), run.number('requests')]
 const sizes = [10_000, 100_000, 1_000_000].filter((size) => size <= maxSize)
 
-const server = await startServer()
+const server = await startDatabase(run.rows)
 const db = connect({ url: server.url, connections: 8 })
 const patient = connect({ url: server.url, connections: 1, unlimited: true })
+await migrate(patient)
 const parts = await assemble({
   config: readConfig({}),
   version: 'bench',
@@ -114,11 +119,22 @@ const fill = async (account: string, from: number, to: number): Promise<number> 
 }
 await fill(small.id, 0, 1000)
 
+/** Records the searches of the largest directory, round by round. */
+const recordSearches = (all: ReadonlyMap<string, Latencies[]>): void => {
+  const p50 = (name: string, i: number) => figures.get(name)?.at(i)?.p50 ?? Number.NaN
+  const slowest = searches.reduce((a, b) => (p50(a, -1) >= p50(b, -1) ? a : b))
+  for (const [round, { p50: search }] of (all.get(slowest) ?? []).entries()) {
+    const other = all.get('the other account')?.[round]?.p50 ?? Number.NaN
+    run.record({ search, growth: search / p50(slowest, 0), other })
+  }
+}
+
 let size = 0
 /** Returns the index of a random existing contact. */
 const randomIndex = (i: number) => Math.floor(chance(i + 9_000_000) * size)
 const swapLetters = (word: string) => word.slice(0, 2) + word.slice(3, 4) + word.slice(2, 3) + word.slice(4)
 
+const cursors = cursorsOf(listContacts)
 const search = (q: string, key?: string) =>
   call('GET', `/open/contacts/search?q=${encodeURIComponent(q)}`, undefined, key)
 let deep: string[] = []
@@ -152,6 +168,7 @@ const operations: Record<string, (i: number) => Promise<unknown>> = {
 
 const figures = new Map<string, Latencies[]>(Object.keys(operations).map((name) => [name, []]))
 const added: string[] = []
+const searches = Object.keys(operations).filter((name) => !/^(the other account|list, |create)/.test(name))
 const bytes: string[] = []
 for (const wanted of sizes) {
   const count = wanted - size
@@ -162,11 +179,24 @@ for (const wanted of sizes) {
   const [space] = await patient.raw<{ heap: string; grams: string }>(`
     select pg_size_pretty(pg_table_size('contacts')) as heap, pg_size_pretty(pg_relation_size('contacts_by_gram')) as grams`)
   bytes.push(`${space?.heap}, ${space?.grams}`)
-  const ids = await patient.raw<{ cursor: string }>(`
-    select translate(encode(convert_to('2026-01-01T00:00:00Z|' || id, 'utf8'), 'base64'), E'+/=\\n', '-_') as cursor
-    from contacts where account_id = '${large.id}' order by md5(id::text) limit 1000`)
-  deep = ids.map(({ cursor }) => cursor)
-  for (const [name, act] of Object.entries(operations)) figures.get(name)?.push(await latencies(act, rounds))
+  const ids = await patient.raw<{ id: string }>(`
+    select id from contacts where account_id = '${large.id}' order by md5(id::text) limit 1000`)
+  deep = ids.map(({ id }) => cursors.write({ time: '2026-01-01T00:00:00Z', id }))
+  const all = new Map<string, Latencies[]>()
+  for (let round = 0; round < rounds; round++) {
+    const costOf = await startMeter({ node: [process.pid], postgres: [server.pid()] }, db)
+    let count = 0
+    for (const [name, act] of Object.entries(operations)) {
+      const counted = (i: number) => {
+        count++
+        return act(i + round * requests)
+      }
+      all.set(name, [...(all.get(name) ?? []), await latencies(counted, requests)])
+    }
+    if (wanted === sizes.at(-1)) run.record(prefixed('cost', await costOf(count)))
+  }
+  for (const [name, list] of figures) list.push(medianOf(all.get(name) ?? []))
+  if (wanted === sizes.at(-1)) recordSearches(all)
   console.error(`${wanted} contacts done`)
 }
 

@@ -16,14 +16,6 @@ export const table = (headings: readonly string[], rows: readonly (readonly stri
   for (const row of rows) console.log(line(row))
 }
 
-/** Returns the whole number of the option `--name 5`. Default: `fallback`. */
-export const option = (name: string, fallback: number): number => {
-  const at = process.argv.indexOf(`--${name}`)
-  const value = at < 0 ? fallback : Number(process.argv[at + 1])
-  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} needs a whole number`)
-  return value
-}
-
 export type Latencies = { p50: number; p99: number }
 
 /**
@@ -44,3 +36,9 @@ export const latencies = async (operation: (i: number) => Promise<unknown>, roun
   const at = (share: number) => times[Math.floor(times.length * share)] ?? 0
   return { p50: at(0.5), p99: at(0.99) }
 }
+
+/** Returns the medians of several measurements. */
+export const medianOf = (list: readonly Latencies[]): Latencies => ({
+  p50: median(list.map(({ p50 }) => p50)),
+  p99: median(list.map(({ p99 }) => p99)),
+})

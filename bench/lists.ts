@@ -1,7 +1,5 @@
 // Measures whether the latency of lists is independent of the number of rows.
 //
-//   npm run bench -- lists [--most 1000000] [--rounds 200]
-//
 // The rows of one account grow from 10,000 to 1,000,000 in each table. Each figure is the median latency of a whole HTTP
 // request in this process, one at a time, with its ratio to the smallest size. Requests of both sizes alternate between two
 // accounts, so that load of the machine affects both.
@@ -19,11 +17,13 @@ import { makeSeal } from '../src/platform/lib/secret.ts'
 import { buildApp } from '../src/start-roles.ts'
 import { contact, fillLists, listedTables, type RowOwner } from '../test/list-rows.ts'
 import { startServer } from '../test/servers.ts'
-import { median, option, table } from './lib.ts'
+import { benchRun } from './bench.ts'
+import { median, table } from './lib.ts'
 
 const few = 10_000
-const many = option('most', 1_000_000)
-const rounds = option('rounds', 200)
+const run = benchRun()
+const many = run.number('most')
+const requests = run.number('requests')
 
 const server = await startServer()
 const db = connect({ url: server.url, connections: 8 })
@@ -131,7 +131,7 @@ for (const [i, [name, url]] of lists(small).entries()) {
   const [, other = ''] = lists(large)[i] ?? []
   const times: [number[], number[]] = [[], []]
   const end = performance.now() + 20_000
-  for (let round = -20; round < rounds && performance.now() < end; round++) {
+  for (let round = -20; round < requests && performance.now() < end; round++) {
     const pair = [await time(url, small.key), await time(other, large.key)] as const
     if (round < 0) continue
     times[0].push(pair[0])
@@ -142,7 +142,7 @@ for (const [i, [name, url]] of lists(small).entries()) {
   rows.push([name, one.toFixed(2), two.toFixed(2), (two / one).toFixed(2)])
 }
 table(['list', `p50 of ${few}, ms`, `p50 of ${many}, ms`, 'ratio'], rows)
-console.log(`worst ratio: ${worst.toFixed(2)}`)
+run.record({ worst })
 
 await app.close()
 await parts.networks.close()

@@ -3,26 +3,23 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
-import { median, option, table, thousands } from './lib.ts'
+import { benchRun } from './bench.ts'
+import { table } from './lib.ts'
 import { load, paced, post } from './load.ts'
 import { key, startChild, startPlatform } from './platform.ts'
-import { memory } from './usage.ts'
+import { memory, prefixed, startMeter } from './usage.ts'
 
 /**
- * Measures the messaging app over the sandbox network, all messages durable: `npm run bench -- msgapp [--rounds 3]
- * [--seconds 5] [--channels 1000] [--rate 100]`.
+ * Measures the messaging app over the sandbox network, all messages durable.
  *
  * Throughput of sending runs from the HTTP request to the `sent` webhook, of receiving from a handset to the `received`
  * webhook. Then come the delays at a fixed rate and the memory of connected channels. An empty route of the same
  * Fastify is measured in the same run. Network, receiver and load share the machine with the platform.
  */
-const rounds = option('rounds', 3)
-const seconds = option('seconds', 5)
-const channels = option('channels', 1_000)
-const perSecond = option('rate', 100)
-
-/** Throughput of the closest comparable service on such a machine (requests a second). */
-const closestService = { sending: 290, receiving: 44 }
+const run = benchRun()
+const { rounds, seconds } = run
+const channels = run.number('channels')
+const perSecond = run.number('rate')
 
 const receiver = spawn(process.execPath, [join(import.meta.dirname, 'receiver.ts')], {
   stdio: ['pipe', 'pipe', 'inherit'],
@@ -30,7 +27,7 @@ const receiver = spawn(process.execPath, [join(import.meta.dirname, 'receiver.ts
 const hook = Number(String((await once(createInterface(receiver.stdout), 'line'))[0]))
 const empty = startChild('empty.ts')
 const emptyPort = Number(String((await once(createInterface(empty.stdout), 'line'))[0]))
-let platform = await startPlatform({ TRUNKLINE_SANDBOX: 'true' })
+let platform = await startPlatform(run.rows, { TRUNKLINE_SANDBOX: 'true' })
 const headers = { 'x-user-api-key': key }
 
 type NumberList = { total: number; numbers: { uuid: string; phone_number: string }[] }
@@ -89,45 +86,40 @@ const receiving = () =>
     JSON.stringify({ to: from, text: `Hello sent_at=${now()}` }),
   )
 
-/** Returns messages a second, measured until the webhook of the last one arrives. */
+const processes = {
+  node: [platform.pid],
+  postgres: [platform.postgres],
+  peer: [...platform.simulator, receiver.pid ?? 0],
+}
+
+/** Returns messages a second, measured until the webhook of the last one arrives, and the cost of each. */
 const measureFlow = async (connections: number, next: () => Buffer) => {
   await delays()
+  const costOf = await startMeter(processes, platform.db)
   const began = performance.now()
   const { count, statuses } = await load(platform.port, connections, seconds, next)
-  const accepted = count / seconds
   if (statuses.get(202) !== count) throw new Error(`unexpected statuses: ${JSON.stringify([...statuses])}`)
   const { when } = await waitForWebhooks(count)
-  return { accepted, told: count / ((when - began) / 1000) }
+  return { rate: count / ((when - began) / 1000), cost: await costOf(count) }
 }
 
 await measureFlow(8, sending)
 await measureFlow(8, receiving)
-const rates = { empty: [0], accepted: [0], sent: [0], received: [0] }
-for (const list of Object.values(rates)) list.pop()
 for (let round = 0; round < rounds; round++) {
-  const bare = await load(emptyPort, 32, seconds, sending)
-  rates.empty.push(bare.count / bare.seconds)
-  const out = await measureFlow(32, sending)
-  rates.accepted.push(out.accepted)
-  rates.sent.push(out.told)
-  rates.received.push((await measureFlow(16, receiving)).told)
+  const { count, seconds: took } = await load(emptyPort, 32, seconds, sending)
+  const empty = count / took
+  const sent = await measureFlow(32, sending)
+  const received = await measureFlow(16, receiving)
+  run.record({
+    empty,
+    sent: sent.rate,
+    received: received.rate,
+    sentRatio: sent.rate / empty,
+    receivedRatio: received.rate / empty,
+    ...prefixed('sentCost', sent.cost),
+    ...prefixed('receivedCost', received.cost),
+  })
 }
-
-const row = (what: string, of: readonly number[], peer: number | null): string[] => [
-  what,
-  thousands(median(of)),
-  (median(of) / median(rates.empty)).toFixed(3),
-  peer === null ? '' : `${(median(of) / peer).toFixed(1)} × ${peer}`,
-]
-table(
-  ['messages a second', 'median', 'of an empty route', 'of the closest service'],
-  [
-    row('empty route, 32 connections', rates.empty, null),
-    row('accepted, 32 connections', rates.accepted, null),
-    row('sent, until the webhook', rates.sent, closestService.sending),
-    row('received, until the webhook, 16 connections', rates.received, closestService.receiving),
-  ],
-)
 
 const pacedDelays = async (next: () => Buffer) => {
   await delays()
@@ -136,6 +128,7 @@ const pacedDelays = async (next: () => Buffer) => {
 }
 console.log(`\nFrom request to webhook at ${perSecond} a second, milliseconds:\n`)
 const [out, back] = [await pacedDelays(sending), await pacedDelays(receiving)]
+run.record({ sentDelay: at(out, 0.5), receivedDelay: at(back, 0.5) })
 table(
   ['', 'p50', 'p99'],
   [
@@ -157,16 +150,18 @@ const waitUntilConnected = async (count: number) => {
 
 // Uses a fresh platform, so that memory left by the load is not counted.
 await platform.stop()
-platform = await startPlatform({ TRUNKLINE_SANDBOX: 'true' })
+platform = await startPlatform(0, { TRUNKLINE_SANDBOX: 'true' })
 console.log('\nMemory of the platform by connected channels:\n')
 const held: string[][] = []
-let made = 1
+let [made, first] = [1, 0]
 for (const count of [1, 10, 100, 1_000].filter((count) => count <= channels)) {
   for (; made < count; made++)
     await call('POST', '/open/msgapp/channel/create', { phone_number: `+44151${String(4_960_000 + made)}` })
   const took = await waitUntilConnected(count)
   await pause(6_000) // one round of health checks
   const after = memory(platform.pid)
+  if (count === 1) first = after
+  else run.record({ channel: (after - first) / (count - 1) })
   held.push([String(count), `${after} MB`, `${took.toFixed(1)} s`])
 }
 table(['channels', 'memory with PostgreSQL and network', 'until connected'], held)

@@ -1,7 +1,5 @@
 // Measures whether searches, pages of free numbers and purchases are independent of the size of the inventory.
 //
-//   npm run bench -- numbers [--most 5000000] [--rounds 300] [--buyers 64]
-//
 // An inventory of 1,000 groups grows from 10,000 numbers to 5,000,000. One group holds a fifth of them; searches and
 // purchases use that group. Each figure is the latency of a whole HTTP request in this process, one at a time, with its
 // ratio to the smallest inventory. Then concurrent buyers buy from one group, and from one group each.
@@ -13,21 +11,26 @@ import { readConfig } from '../src/config.ts'
 import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
 import { deposit } from '../src/domains/ledger/ops.ts'
 import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
+import { migrate } from '../src/platform/db/migrate.ts'
 import { connect } from '../src/platform/db/sql.ts'
 import { makeSeal } from '../src/platform/lib/secret.ts'
 import { buildApp } from '../src/start-roles.ts'
-import { startServer } from '../test/servers.ts'
-import { type Latencies, latencies, option, table } from './lib.ts'
+import { benchRun } from './bench.ts'
+import { startDatabase } from './database.ts'
+import { type Latencies, latencies, medianOf, table } from './lib.ts'
+import { type Cost, prefixed, startMeter } from './usage.ts'
 
-const maxSize = option('most', 5_000_000)
-const rounds = option('rounds', 300)
-const buyers = option('buyers', 64)
+const run = benchRun()
+const { rounds } = run
+const [maxSize, buyers] = [run.number('most'), run.number('buyers')]
+const requests = run.number('requests')
 const sizes = [10_000, 100_000, 1_000_000, 5_000_000].filter((size) => size <= maxSize)
 const groups = 1000
 
-const server = await startServer()
+const server = await startDatabase(run.rows)
 const db = connect({ url: server.url, connections: 16 })
 const patient = connect({ url: server.url, connections: 1, unlimited: true })
+await migrate(patient)
 const parts = await assemble({
   config: readConfig({}),
   version: 'bench',
@@ -118,6 +121,13 @@ const operations: Record<string, (i: number) => Promise<unknown>> = {
 
 const figures = new Map<string, Latencies[]>(Object.keys(operations).map((name) => [name, []]))
 const imports: string[] = []
+const p50 = (name: string, i: number) => figures.get(name)?.at(i)?.p50 ?? Number.NaN
+
+/** Records the slowest kind of request in the largest inventory, round by round. */
+const recordSlowest = (all: ReadonlyMap<string, Latencies[]>): void => {
+  const slowest = [...figures.keys()].reduce((a, b) => (p50(a, -1) >= p50(b, -1) ? a : b))
+  for (const { p50: large } of all.get(slowest) ?? []) run.record({ slowest: large, growth: large / p50(slowest, 0) })
+}
 
 let size = 0
 for (const wanted of sizes) {
@@ -128,7 +138,14 @@ for (const wanted of sizes) {
   const some = await patient.raw<{ n: string }>(`
     select substr(number, 2) as n from numbers where group_id = 'g0' order by md5(number) limit 1000`)
   deep = some.map(({ n }) => n)
-  for (const [name, act] of Object.entries(operations)) figures.get(name)?.push(await latencies(act, rounds))
+  const all = new Map<string, Latencies[]>()
+  for (let round = 0; round < rounds; round++)
+    for (const [name, act] of Object.entries(operations)) {
+      const measured = await latencies((i) => act(i + round * requests), requests)
+      all.set(name, [...(all.get(name) ?? []), measured])
+    }
+  for (const [name, list] of figures) list.push(medianOf(all.get(name) ?? []))
+  if (wanted === sizes.at(-1)) recordSlowest(all)
   console.error(`${wanted} numbers done`)
 }
 
@@ -148,23 +165,28 @@ table(
 const keys = await Promise.all(Array.from({ length: buyers }, customer))
 
 /** Returns the purchases a second of all buyers at once, each with its own account. */
-const measurePurchases = async (groupOf: (buyer: number) => string): Promise<number> => {
+const measurePurchases = async (groupOf: (buyer: number) => string): Promise<{ rate: number; cost: Cost }> => {
+  const costOf = await startMeter({ node: [process.pid], postgres: [server.pid()] }, db)
   const began = performance.now()
   let count = 0
   const buyer = async (key: string, n: number) => {
-    while (performance.now() - began < 10_000) {
+    while (performance.now() - began < run.seconds * 1000) {
       await call('POST', '/open/numbers/purchase', { group_id: groupOf(n) }, key)
       count++
     }
   }
   await Promise.all(keys.map(buyer))
-  return count / ((performance.now() - began) / 1000)
+  return { rate: count / ((performance.now() - began) / 1000), cost: await costOf(count) }
 }
-const fromOwnGroups = await measurePurchases((n) => `g${n}`)
-const fromOneGroup = await measurePurchases(() => 'g0')
-console.log(
-  `\n${buyers} buyers: ${Math.round(fromOwnGroups)} purchases/s from one group each, ${Math.round(fromOneGroup)} from a single group (${(fromOneGroup / fromOwnGroups).toFixed(2)})`,
-)
+for (let round = 0; round < rounds; round++) {
+  const fromOwnGroups = await measurePurchases((n) => `g${n}`)
+  const fromOneGroup = await measurePurchases(() => 'g0')
+  run.record({
+    purchases: fromOwnGroups.rate,
+    oneGroup: fromOneGroup.rate,
+    ...prefixed('cost', fromOwnGroups.cost),
+  })
+}
 
 parts.changes.stop()
 await app.close()

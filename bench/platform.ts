@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { startEmbedded } from '../src/platform/db/embedded.ts'
 import { connect, type Db } from '../src/platform/db/sql.ts'
 import { uuid } from '../src/platform/lib/id.ts'
+import { startDatabase } from './database.ts'
+import { childrenOf } from './usage.ts'
 
 // Runs the platform in its own process on its own database, with an account without limits.
 
@@ -14,8 +14,6 @@ export const key = `bench-${'x'.repeat(40)}`
 export const operatorKey = `bench-operator-${'x'.repeat(30)}`
 /** The number of the account. */
 export const from = '+447700900001'
-
-const silentLog = { info: () => {}, warn: () => {}, error: console.error }
 
 /** Starts a program that is killed when the bench exits. */
 export const startChild = (file: string, env: NodeJS.ProcessEnv = {}, flags: string[] = []) => {
@@ -53,6 +51,8 @@ export type Platform = {
   readonly port: number
   readonly pid: number
   readonly postgres: number
+  /** Process ids of the simulator; none without the sandbox. */
+  readonly simulator: readonly number[]
   readonly db: Db
   readonly account: string
   /** SMS channel of the number, `SMS…`. */
@@ -62,9 +62,14 @@ export type Platform = {
   stop(): Promise<void>
 }
 
-export const startPlatform = async (env: NodeJS.ProcessEnv = {}, flags: string[] = []): Promise<Platform> => {
-  const home = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
-  const server = await startEmbedded({ home, log: silentLog })
+/** @param rows messages already in the database */
+export const startPlatform = async (
+  rows: number,
+  env: NodeJS.ProcessEnv = {},
+  flags: string[] = [],
+): Promise<Platform> => {
+  const server = await startDatabase(rows)
+  const { home } = server
   const db = connect({ url: server.url, connections: 4 })
   const readyFile = join(home, 'ready.json')
   const settings = {
@@ -87,6 +92,7 @@ export const startPlatform = async (env: NodeJS.ProcessEnv = {}, flags: string[]
     port: Number(new URL(url).port),
     pid: process.pid ?? 0,
     postgres: server.pid(),
+    simulator: childrenOf(process.pid ?? 0),
     db,
     account,
     channel: `SMS${channel}`,
@@ -101,7 +107,6 @@ export const startPlatform = async (env: NodeJS.ProcessEnv = {}, flags: string[]
       await once(process, 'exit')
       await db.end()
       await server.stop()
-      rmSync(home, { recursive: true, force: true })
     },
   }
 }

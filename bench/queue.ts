@@ -1,29 +1,34 @@
 // Compares our job queue with pg-boss and graphile-worker, on the same embedded PostgreSQL in the same run.
 //
-//   node bench/queue.ts --rounds 5 --jobs 20000
-//
 // Jobs are added in statements of 500, run by an empty handler and marked as done. Running is timed from the first
 // handler until the database holds no open job. Each queue is set up for throughput, with 500 jobs a statement. pg-boss
 // uses its own `fetch` and `complete` in two loops (faster than its `work`, which waits between polls). graphile-worker
 // uses a local queue, batched completion and 24 concurrent jobs. The time of `begin … commit` around our inserts is
 // included.
 
-import { makeWorkerUtils, run, type WorkerUtils } from 'graphile-worker'
+import { Logger, makeWorkerUtils, run as runGraphile, type WorkerUtils } from 'graphile-worker'
 import { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
+import { migrate } from '../src/platform/db/migrate.ts'
 import { connect } from '../src/platform/db/sql.ts'
 import { startWorker } from '../src/platform/jobs/consume/worker.ts'
 import type { JobKind } from '../src/platform/jobs/job-kind.ts'
 import { enqueueAll } from '../src/platform/jobs/queue.ts'
-import { startServer } from '../test/servers.ts'
-import { median, option, table, thousands } from './lib.ts'
+import { benchRun } from './bench.ts'
+import { startDatabase } from './database.ts'
+import { median, table, thousands } from './lib.ts'
+import { type Cost, prefixed, startMeter } from './usage.ts'
 
-const rounds = option('rounds', 5)
-const count = option('jobs', 20_000)
+const run = benchRun()
+const { rounds } = run
+const count = run.number('jobs')
 const size = 500
 
-const server = await startServer()
+const server = await startDatabase(run.rows)
 const db = connect({ url: server.url, connections: 10 })
+const patient = connect({ url: server.url, connections: 1, unlimited: true })
+await migrate(patient)
+await patient.end()
 const silentLog = { info: () => {}, warn: () => {}, error: console.error, debug: () => {} }
 
 type Queue = {
@@ -107,7 +112,12 @@ const pgBoss: Queue = {
 }
 
 const pool = new Pool({ connectionString: server.url, max: 26 })
-const utils: WorkerUtils = await makeWorkerUtils({ pgPool: pool })
+// Connections break when the server stops.
+pool.on('error', () => {})
+pool.on('connect', (client) => client.on('error', () => {}))
+// A line for each job would be measured too.
+const logger = new Logger(() => () => {})
+const utils: WorkerUtils = await makeWorkerUtils({ pgPool: pool, logger })
 await utils.migrate()
 const graphile: Queue = {
   name: 'graphile-worker 0.18.0',
@@ -118,8 +128,9 @@ const graphile: Queue = {
   drain: async (ran) => {
     let done = 0
     const all = Promise.withResolvers<void>()
-    const runner = await run({
+    const runner = await runGraphile({
       pgPool: pool,
+      logger,
       noHandleSignals: true,
       taskList: {
         bench: async () => {
@@ -153,9 +164,12 @@ const queues = [
 const adding = new Map<string, number[]>()
 const running = new Map<string, number[]>()
 for (let round = 0; round <= rounds; round++) {
+  let cost: Cost | undefined
+  const rates = new Map<string, { added: number; completed: number }>()
   for (const queue of queues) {
     await queue.clear()
-    await db.raw('vacuum analyze')
+    await db.raw('vacuum analyze jobs')
+    const costOf = await startMeter({ node: [process.pid], postgres: [server.pid()] }, db)
     const began = performance.now()
     for (let n = 0; n < count; n += size)
       await queue.add(Array.from({ length: Math.min(size, count - n) }, (_, i) => n + i))
@@ -165,11 +179,21 @@ for (let round = 0; round <= rounds; round++) {
       first ||= performance.now()
     })
     const ran = performance.now() - first
+    if (queue === queues[0]) cost = await costOf(count)
+    rates.set(queue.name, { added: (count * 1000) / added, completed: (count * 1000) / ran })
     // The first round warms up.
     if (round === 0) continue
     adding.set(queue.name, [...(adding.get(queue.name) ?? []), (count * 1000) / added])
     running.set(queue.name, [...(running.get(queue.name) ?? []), (count * 1000) / ran])
   }
+  const [own, boss, graphileWorker] = [queues[0]?.name, pgBoss.name, graphile.name].map((name) => rates.get(name ?? ''))
+  if (round > 0 && own && boss && graphileWorker && cost)
+    run.record({
+      ...own,
+      pgBoss: own.completed / boss.completed,
+      graphile: own.completed / graphileWorker.completed,
+      ...prefixed('cost', cost),
+    })
 }
 
 const cell = (figures: Map<string, number[]>, name: string) => {
@@ -184,7 +208,7 @@ table(
   queues.map(({ name }) => [name, ...cell(adding, name), ...cell(running, name)]),
 )
 
-await boss.stop({ graceful: false })
+await boss.stop({ graceful: true })
 await utils.release()
 await pool.end()
 await db.end()

@@ -2,36 +2,27 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import type { Db } from '../src/platform/db/sql.ts'
+import { benchRun } from './bench.ts'
 import { hasKannel, type Store, sendsms, startKannel } from './kannel.ts'
 import { median, table, thousands } from './lib.ts'
 import { type Load, load, paced, post } from './load.ts'
 import { from, key, startPlatform } from './platform.ts'
 import type { Command, Report } from './sink.ts'
-import { cpuSeconds, memory } from './usage.ts'
+import { type Cost, memory, prefixed, startMeter } from './usage.ts'
 
 /**
- * Measures relaying from HTTP to the SMSC: `npm run bench -- relay [--rounds 3] [--seconds 5] [--pace 1000]`.
+ * Measures relaying from HTTP to the SMSC.
  *
  * Compares the throughput of the platform and of Kannel to the same sink, without and with receipts and callbacks. The
  * platform persists and charges every message and records its states. None of the three stores of Kannel calls fsync.
  * Then measures the delay from the HTTP response to submit_sm at a steady rate.
  */
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '5' },
-    pace: { type: 'string', default: '1000' },
-    connections: { type: 'string', default: '32' },
-    only: { type: 'string' },
-    /** `true`: only with receipts; `false`: only without. Default: both. */
-    receipts: { type: 'string' },
-  },
-})
-const rounds = Number(values.rounds)
-const seconds = Number(values.seconds)
-const connections = Number(values.connections)
-const pace = Number(values.pace)
+const run = benchRun()
+const { rounds, seconds } = run
+const connections = run.number('connections')
+const pace = run.number('pace')
+const [only, wantedReceipts] = [run.word('only'), run.word('receipts')]
 const window = 100
 const text = 'A message of sixty characters, as people would write one now'
 
@@ -45,10 +36,11 @@ const askSink = async (command: Command): Promise<Report> => {
 
 type Gateway = {
   readonly port: number
-  /** Process ids; for the platform, those of Node and PostgreSQL. */
-  readonly pids: readonly number[]
-  /** Returns the WAL position of the database, bytes. Absent without a database. */
-  walPosition?(): Promise<number>
+  /** Process ids. Kannel's count as those of Node do. */
+  readonly node: readonly number[]
+  readonly postgres: readonly number[]
+  /** Absent without a database. */
+  readonly db?: Db
   /** Returns the request of the n-th message. */
   request(n: number): Buffer
   stop(): Promise<void>
@@ -57,7 +49,7 @@ type Gateway = {
 const destination = (n: number) => `+4477${10_000_000 + (n % 80_000_000)}`
 
 const startTrunkline = async (receipts: boolean): Promise<Gateway> => {
-  const platform = await startPlatform({
+  const platform = await startPlatform(run.rows, {
     TRUNKLINE_ROLES: 'api,worker',
     TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true',
     TRUNKLINE_ALLOW_HTTP_HOOKS: 'true',
@@ -77,9 +69,9 @@ const startTrunkline = async (receipts: boolean): Promise<Gateway> => {
   const headers = { 'x-user-api-key': key }
   return {
     port: platform.port,
-    pids: [platform.pid, platform.postgres],
-    walPosition: async () =>
-      Number((await platform.db.one<{ bytes: string }>`select pg_current_wal_lsn() - '0/0' as bytes`).bytes),
+    node: [platform.pid],
+    postgres: [platform.postgres],
+    db: platform.db,
     request: (n) =>
       post('/open/sms/send', headers, JSON.stringify({ from_number: from, to_number: destination(n), text })),
     stop: platform.stop,
@@ -90,7 +82,7 @@ const startKannelGateway = async (store: Store, receipts: boolean): Promise<Gate
   const { port, pids, stop } = await startKannel(store, ports.smsc, window)
   await setTimeout(1000)
   const callback = receipts ? `http://127.0.0.1:${ports.callbacks}/` : null
-  return { port, pids, request: (n) => sendsms(from, destination(n), text, callback), stop }
+  return { port, node: pids, postgres: [], request: (n) => sendsms(from, destination(n), text, callback), stop }
 }
 
 const gateways: Record<string, (receipts: boolean) => Promise<Gateway>> = {
@@ -125,10 +117,7 @@ type Result = {
   accepted: number
   relayed: number
   lost: number
-  /** Microseconds of CPU per message, by process. */
-  cpu: number[]
-  /** WAL bytes per message. */
-  log: number
+  cost: Cost
   memory: number
   p50: number
   p99: number
@@ -140,23 +129,20 @@ const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => 
   let n = 0
   const requests = Array.from({ length: 40_000 }, (_, i) => gateway.request(i))
   await askSink({ reset: { receipts } })
-  const cpuBefore = gateway.pids.map(cpuSeconds)
-  const written = await gateway.walPosition?.()
+  const peer = [sink.pid ?? 0]
+  const costOf = await startMeter({ node: gateway.node, postgres: gateway.postgres, peer }, gateway.db)
   const began = process.hrtime.bigint()
   const done: Load = await load(gateway.port, connections, seconds, () => requests[n++] ?? gateway.request(n))
   const accepted = done.statuses.get(202) ?? 0
   const report = await waitUntilDrained(accepted, receipts)
   const end = receipts ? Number(BigInt(report.lastCall) - began) / 1e9 : (timesOf(report, began).at(-1) ?? 0) / 1000
-  const cpu = gateway.pids.map((pid, i) => ((cpuSeconds(pid) - (cpuBefore[i] ?? 0)) / accepted) * 1e6)
-  const log = (((await gateway.walPosition?.()) ?? 0) - (written ?? 0)) / accepted
   const came = receipts ? report.called : report.arrived
   return {
     accepted: accepted / done.seconds,
     relayed: came / end,
     lost: accepted - came,
-    cpu: cpu.map(Math.round),
-    log: Math.round(log),
-    memory: sum(gateway.pids.map(memory)),
+    cost: await costOf(accepted),
+    memory: sum([...gateway.node, ...gateway.postgres].map(memory)),
     ...(await measureDelay(gateway, receipts)),
   }
 }
@@ -178,19 +164,41 @@ const measureDelay = async (gateway: Gateway, receipts: boolean): Promise<{ p50:
 
 if (!hasKannel()) console.error('Kannel is not installed (apt-get install kannel): only the platform is measured')
 
+const ours = 'Trunkline, durable'
+
+/** Records the figures of a round. */
+const recordRound = (key: string, results: ReadonlyMap<string, Result>): void => {
+  const [own, file, spool] = [ours, 'Kannel, file', 'Kannel, spool'].map((name) => results.get(name))
+  if (own) {
+    const { relayed, p50, p99 } = own
+    run.record({
+      [`${key}.relayed`]: relayed,
+      [`${key}.p50`]: p50,
+      [`${key}.p99`]: p99,
+      ...prefixed(`${key}.cost`, own.cost),
+      ...(file ? { [`${key}.ratio`]: relayed / file.relayed } : {}),
+      ...(spool ? { [`${key}.spool`]: relayed / spool.relayed } : {}),
+    })
+  }
+  if (file) run.record({ [`${key}.kannel`]: file.relayed, [`${key}.kannelCpu`]: file.cost.node })
+}
+
 const rows: string[][] = []
-for (const receipts of [false, true].filter((one) => [undefined, String(one)].includes(values.receipts))) {
+for (const receipts of [false, true].filter((one) => ['', String(one)].includes(wantedReceipts))) {
   const results = new Map<string, Result[]>()
-  for (let round = 0; round < rounds; round++)
+  for (let round = 0; round < rounds; round++) {
+    const now = new Map<string, Result>()
     for (const [name, start] of Object.entries(gateways)) {
-      if (values.only && !name.includes(values.only)) continue
+      if (!name.includes(only)) continue
       const contestant = await start(receipts)
       const result = await measure(contestant, receipts).finally(contestant.stop)
       results.set(name, [...(results.get(name) ?? []), result])
+      now.set(name, result)
       console.error(`round ${round + 1}, ${name}, receipts ${receipts}:`, result)
     }
+    recordRound(receipts ? 'receipts' : 'plain', now)
+  }
   const of = (name: string, pick: (result: Result) => number) => median((results.get(name) ?? []).map(pick))
-  const ours = 'Trunkline, durable'
   for (const name of results.keys())
     rows.push([
       name,
@@ -200,7 +208,7 @@ for (const receipts of [false, true].filter((one) => [undefined, String(one)].in
       (of(ours, (r) => r.relayed) / of(name, (r) => r.relayed)).toFixed(2),
       of(name, (r) => r.p50).toFixed(1),
       of(name, (r) => r.p99).toFixed(1),
-      of(name, (r) => sum(r.cpu)).toFixed(0),
+      of(name, (r) => r.cost.node + (r.cost.postgres || 0)).toFixed(0),
       String(of(name, (r) => r.memory)),
       String(Math.max(...(results.get(name) ?? []).map((r) => r.lost))),
     ])

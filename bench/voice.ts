@@ -3,25 +3,23 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { type LightPeer, makeLightPeer } from '../test/media/light-peer.ts'
 import { startRtpengine } from '../test/media/rtpengine.ts'
 import { temporaryFolder } from '../test/servers.ts'
+import { benchRun } from './bench.ts'
 import { median, table } from './lib.ts'
 import { cpuSeconds, memory } from './usage.ts'
 import type { EngineOptions, EngineRequest, EngineResponse } from './voice-engine.ts'
 
 /**
- * Measures the CPU usage and packet loss of one media worker: `npm run bench -- voice [--calls 20] [--seconds 10]`.
+ * Measures the CPU usage and packet loss of one media worker.
  * Calls run from browser to trunk, recorded and not, and from trunk to trunk. rtpengine (Debian's, in user space)
  * handles the same calls for comparison. Both sides of each call speak all the time, 50 packets a second each. The
  * peers run in another process and use about as much CPU as the engine.
  */
-const { values } = parseArgs({
-  options: { calls: { type: 'string', default: '20' }, seconds: { type: 'string', default: '10' } },
-})
-const count = Number(values.calls)
-const seconds = Number(values.seconds)
+const run = benchRun()
+const { rounds, seconds } = run
+const count = run.number('calls')
 
 type Kind = 'webrtc' | 'rtp'
 type Figures = { readonly cpu: number; readonly loss: number; readonly setUp: number; readonly megabytes: number }
@@ -121,7 +119,7 @@ const scenarios: readonly (readonly [string, Kind, boolean])[] = [
   ['trunk to trunk', 'rtp', false],
 ]
 
-const run = async (name: string, start: EngineOptions, daemon: number | null): Promise<Figures[]> => {
+const runEngine = async (name: string, start: EngineOptions, daemon: number | null): Promise<Figures[]> => {
   const figures: Figures[] = []
   for (const [what, kind, isRecorded] of scenarios) {
     const engine = await startEngine(start)
@@ -141,19 +139,23 @@ const run = async (name: string, start: EngineOptions, daemon: number | null): P
   return figures
 }
 
-const ours = await run('embedded, one worker', { engine: 'embedded' }, null)
-let theirs: Figures[] = []
-if (existsSync('/usr/bin/rtpengine')) {
+const hasRtpengine = existsSync('/usr/bin/rtpengine')
+if (!hasRtpengine) console.log('rtpengine is not installed: apt-get install rtpengine-daemon')
+
+const measureRtpengine = async (): Promise<Figures[]> => {
   const daemon = await startRtpengine()
   const { port, dtmfPort, recordings } = daemon
-  theirs = await run('rtpengine, user space', { engine: 'rtpengine', port, dtmfPort, recordings }, daemon.pid)
-  await daemon.stop()
-} else console.log('rtpengine is not installed: apt-get install rtpengine-daemon')
+  const start: EngineOptions = { engine: 'rtpengine', port, dtmfPort, recordings }
+  return runEngine('rtpengine, user space', start, daemon.pid).finally(() => daemon.stop())
+}
+
+for (let round = 0; round < rounds; round++) {
+  const ours = await runEngine('embedded, one worker', { engine: 'embedded' }, null)
+  const theirs = hasRtpengine ? await measureRtpengine() : []
+  const [own, other] = [ours, theirs].map((figures) => figures[scenarios.findIndex(([, , isRecorded]) => isRecorded)])
+  if (own) run.record({ recorded: own.cpu, loss: own.loss * 100 })
+  if (own && other) run.record({ rtpengine: other.cpu, ratio: own.cpu / other.cpu })
+}
 
 console.log(`\n${count} calls of G.711, both sides speaking, ${seconds} s each\n`)
 table(['engine', 'calls', 'core per call', 'loss', 'set-up', 'memory'], rows)
-for (const [i, [what]] of scenarios.entries()) {
-  const [a, b] = [ours[i], theirs[i]]
-  if (a && b) console.log(`${what}: embedded uses ${(a.cpu / b.cpu).toFixed(1)} times the CPU of rtpengine`)
-}
-process.exit(0)

@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,25 +13,25 @@ import { record } from '../src/domains/events/ops.ts'
 import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
 import { startDeliveryEngine } from '../src/domains/webhooks/delivery/delivery-engine.ts'
 import { subscribe } from '../src/domains/webhooks/subscriptions/subscribe.ts'
-import { startEmbedded } from '../src/platform/db/embedded.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { connect } from '../src/platform/db/sql.ts'
 import { makeSeal } from '../src/platform/lib/secret.ts'
-import { median, option, table, thousands } from './lib.ts'
-import { cpuSeconds } from './usage.ts'
+import { benchRun } from './bench.ts'
+import { startDatabase } from './database.ts'
+import { median, table, thousands } from './lib.ts'
+import { type Cost, prefixed, startMeter } from './usage.ts'
 
 /**
- * Measures webhooks: `npm run bench -- webhooks [--rounds 3] [--pairs 9] [--seconds 5]`.
+ * Measures webhooks.
  *
  * First: delivered events a second (recorded, fanned out, signed, sent, logged) and CPU per event, compared with a bare
  * keep-alive client to the same receiver. Then: delay from cause to arrival at 200 events a second over 1,000
  * receivers, with and without 100 receivers that never answer. The receiver is another process on the same machine. On
  * a busy machine, the CPU per event says more than the throughput.
  */
-const rounds = option('rounds', 3)
-const pairs = option('pairs', 9)
-const seconds = option('seconds', 5)
-const perSecond = option('rate', 200)
+const run = benchRun()
+const { rounds, seconds } = run
+const [pairs, perSecond] = [run.number('pairs'), run.number('rate')]
 const receivers = 1_000
 /** Receivers that never answer in every second round. */
 const deadReceivers = 100
@@ -43,8 +41,7 @@ const connections = 32
 /** Concurrent transactions that record events; enough to keep the deliveries busy. */
 const causes = 16
 
-const home = mkdtempSync(join(tmpdir(), 'trunkline-bench-'))
-const server = await startEmbedded({ home, log: { info: () => {}, warn: () => {}, error: console.error } })
+const server = await startDatabase(run.rows)
 const patient = connect({ url: server.url, connections: 2, unlimited: true })
 await migrate(patient, {})
 await patient.end()
@@ -96,23 +93,12 @@ const makeEvent = (account: string, conversation: number) => ({
 })
 const body = JSON.stringify({ ...filler, sent_at: 0, event: 'contact.created', uuid: randomBytes(16).toString('hex') })
 
-type Cost = { readonly node: number; readonly postgres: number }
-
-/**
- * Starts a measurement of CPU time.
- * @returns a function that gives the microseconds per event of Node and PostgreSQL
- */
-const startCost = () => {
-  const before = { node: process.cpuUsage(), postgres: cpuSeconds(server.pid()) }
-  return (count: number): Cost => {
-    const { user, system } = process.cpuUsage(before.node)
-    return { node: (user + system) / count, postgres: ((cpuSeconds(server.pid()) - before.postgres) * 1e6) / count }
-  }
-}
+/** Starts to measure the cost of an event. The load runs in the process of the platform. */
+const startCost = () => startMeter({ node: [process.pid], postgres: [server.pid()], peer: [child.pid ?? 0] }, db)
 
 /** Returns the requests a second of a client that does nothing else. */
 const measureBareClient = async (): Promise<Cost & { rate: number }> => {
-  const cost = startCost()
+  const costOf = await startCost()
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const end = performance.now() + seconds * 1000
   let count = 0
@@ -132,13 +118,13 @@ const measureBareClient = async (): Promise<Cost & { rate: number }> => {
   const began = performance.now()
   await Promise.all(Array.from({ length: connections }, lane))
   agent.destroy()
-  return { rate: (count * 1000) / (performance.now() - began), ...cost(count) }
+  return { rate: (count * 1000) / (performance.now() - began), ...(await costOf(count)) }
 }
 
 /** Returns the events delivered a second to one webhook, recorded ten per transaction, at most 2,000 ahead. */
 const measureThroughput = async (account: string): Promise<Cost & { rate: number }> => {
   await delays()
-  const cost = startCost()
+  const costOf = await startCost()
   const began = performance.now()
   const end = began + seconds * 1000
   let recorded = 0
@@ -165,13 +151,13 @@ const measureThroughput = async (account: string): Promise<Cost & { rate: number
     }
   }
   await Promise.all([count(), ...Array.from({ length: causes }, cause)])
-  return { rate: (arrived * 1000) / (performance.now() - began), ...cost(arrived) }
+  return { rate: (arrived * 1000) / (performance.now() - began), ...(await costOf(arrived)) }
 }
 
 /** Records events at a steady rate, for each account in turn. @returns the delays of counted receivers, ascending */
 const measureDelays = async (accounts: readonly string[]): Promise<Cost & { delays: number[] }> => {
   await delays()
-  const cost = startCost()
+  const costOf = await startCost()
   const began = performance.now()
   const pending: Promise<unknown>[] = []
   for (let n = 0; n < perSecond * seconds; n++) {
@@ -183,7 +169,7 @@ const measureDelays = async (accounts: readonly string[]): Promise<Cost & { dela
   await Promise.all(pending)
   await pause(1_000)
   const all = await delays()
-  return { delays: all, ...cost(all.length) }
+  return { delays: all, ...(await costOf(all.length)) }
 }
 
 const deliveries = startDeliveryEngine(parts)
@@ -223,7 +209,16 @@ const resetDead = async (isCalled: boolean) => {
 const rates: { bare: Cost & { rate: number }; ours: Cost & { rate: number } }[] = []
 for (let round = 0; round <= rounds; round++) {
   const rate = { bare: await measureBareClient(), ours: await measureThroughput(one) }
-  if (round > 0) rates.push(rate)
+  if (round === 0) continue
+  rates.push(rate)
+  const { rate: delivered, ...ownCost } = rate.ours
+  run.record({
+    delivered,
+    client: rate.bare.rate,
+    ratio: delivered / rate.bare.rate,
+    clientCpu: rate.bare.node,
+    ...prefixed('cost', ownCost),
+  })
 }
 type PacedDelays = Awaited<ReturnType<typeof measureDelays>>
 const measureWithoutDead = async (): Promise<PacedDelays> => {
@@ -244,6 +239,8 @@ for (let n = 0; n < pairs; n++) {
     compared.push({ quiet: await measureWithoutDead(), beside: second })
   }
 }
+
+for (const { quiet } of compared) run.record({ delay: at(quiet.delays, 0.5), delayTail: at(quiet.delays, 0.99) })
 
 const of = <T>(rounds: readonly T[], figure: (round: T) => number) => median(rounds.map(figure))
 const cost = (rounds: readonly Cost[]) => [
@@ -301,4 +298,3 @@ parts.changes.stop()
 child.kill()
 await db.end()
 await server.stop()
-rmSync(home, { recursive: true, force: true })

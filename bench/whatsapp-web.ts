@@ -2,19 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Answer, startPlatform, until } from '../test/platform.ts'
 import { homeWith, installed } from '../test/whatsapp-web/installed.ts'
 import { connected, startWebNetwork, statusOf } from '../test/whatsapp-web/network.ts'
-import { option, table } from './lib.ts'
-import { memory } from './usage.ts'
+import { benchRun } from './bench.ts'
+import { table } from './lib.ts'
+import { childrenByRole, memory, prefixed, startMeter } from './usage.ts'
 
 /**
- * Measures the memory of the platform with linked WhatsApp Web numbers, over the network of the tests: `npm run bench
- * -- whatsapp-web [--channels 100] [--people 1000]`.
+ * Measures the memory of the platform with linked WhatsApp Web numbers, over the network of the tests.
  *
  * First the number of linked numbers grows; each has sent and received a message. Then the first number exchanges
  * messages with more and more people. The first run installs the library into a cache. Nothing is measured if it cannot
  * be installed.
  */
-const maxChannels = option('channels', 100)
-const maxPeople = option('people', 1_000)
+const run = benchRun()
+const [maxChannels, maxPeople] = [run.number('channels'), run.number('people')]
 
 const { folder, skip } = installed()
 
@@ -63,6 +63,7 @@ const measure = async () => {
     const now = memory(platform.pid)
     const before = Number(held[0]?.[2] ?? now)
     const each = made === 1 ? '' : ((now - before) / (made - 1)).toFixed(1)
+    if (count === made && made > 1) run.record({ each: (now - before) / (made - 1) })
     held.push([String(made), String(count), String(now), count === made ? each : ''])
   }
   let made = 0
@@ -70,7 +71,10 @@ const measure = async () => {
     for (; made < count; made++) await link(numberOf(made))
     await note(made)
   }
+  const costOf = await startMeter({ node: [platform.pid], ...childrenByRole(platform.pid) })
+  const talksBefore = people
   while (people < made + maxPeople) await Promise.all([0, 1, 2, 3].map(() => talk(numberOf(0))))
+  run.record(prefixed('cost', await costOf(people - talksBefore)))
   await note(people)
   await platform.end()
   await network.stop()

@@ -295,10 +295,19 @@ export class ChatServer {
     for (const line of this.pending.keys()) this.deliverPending(line)
   }
 
-  /** Flushes first: a client must not learn of a change that a kill would lose. */
+  /**
+   * Flushes first: a client must not learn of a change that a kill would lose. Messages of one turn of the event loop
+   * share the flush and the write.
+   */
   private write({ socket }: Session, message: ToPlatform): void {
     if (this.deps.faults.has('freeze') || socket.destroyed) return
-    this.deps.state.flush()
+    if (socket.writableCorked === 0) {
+      socket.cork()
+      setImmediate(() => {
+        this.deps.state.flush()
+        socket.uncork()
+      })
+    }
     socket.write(encode(message))
   }
 }

@@ -57,7 +57,15 @@ export const makeLink = ({ host, port, token }: SandboxSettings, { up, down, not
     lastError = error ?? lastError
   }
 
-  const write = (message: Parameters<typeof encode>[0]) => socket?.write(encode(message))
+  /** Writes of one turn of the event loop share a system call. */
+  const write = (message: Parameters<typeof encode>[0], to = socket) => {
+    if (!to) return
+    if (to.writableCorked === 0) {
+      to.cork()
+      setImmediate(() => to.uncork())
+    }
+    to.write(encode(message))
+  }
 
   const send = <C extends Operation>(ask: C, given: Operations[C]['give'], milliseconds: number) =>
     new Promise<RequestOutcome<Operations[C]['take']>>((resolve) => {
@@ -79,7 +87,7 @@ export const makeLink = ({ host, port, token }: SandboxSettings, { up, down, not
       const { tell } = message
       const from = socket
       notified(message).then(
-        () => from?.write(encode({ kept: tell })),
+        () => write({ kept: tell }, from),
         () => {},
       )
     } else if ('refused' in message) {

@@ -1,4 +1,5 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
+import { makeBatcher } from '../../../platform/db/batcher.ts'
 import { type InvalidationBus, invalidateTopic } from '../../../platform/db/invalidation-bus.ts'
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { refuse } from '../../../platform/http/problem.ts'
@@ -77,7 +78,16 @@ export const channelOfNumber = async (sql: Sql, account: string, number: string)
 
 /** Returns the account that has the number on the messaging app, or null. */
 export const ownerOf = async (sql: Sql, number: string): Promise<string | null> =>
-  (await store.ownerOf(sql, number))?.account_id ?? null
+  (await store.ownersOf(sql, [number]))[0]?.account_id ?? null
+
+/** Makes `ownerOf` for many concurrent callers, whose numbers share a statement. */
+export const makeOwnerOf = (db: Db): ((number: string) => Promise<string | null>) => {
+  const batcher = makeBatcher<string, string | null>(async (numbers) => {
+    const owners = new Map((await store.ownersOf(db, numbers)).map((row) => [row.number, row.account_id]))
+    return numbers.map((number) => owners.get(number) ?? null)
+  })
+  return batcher.add
+}
 
 /**
  * Checks that a channel is connected, for operations that run at once.

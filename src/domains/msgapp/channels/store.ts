@@ -137,8 +137,9 @@ export const ofNumber = (tx: Tx, number: string, account: string, own: boolean) 
   for update`
 
 /** The account that has this number on the messaging app. */
-export const ownerOf = (sql: Sql, number: string) => sql.maybe<{ account_id: string }>`
-  select account_id from msgapp_channels where phone_number = ${number} and deleted_at is null`
+export const ownersOf = (sql: Sql, numbers: readonly string[]) => sql.many<{ number: string; account_id: string }>`
+  select phone_number as number, account_id from msgapp_channels
+  where phone_number = any (${numbers}::text[]) and deleted_at is null`
 
 export const remove = (tx: Tx, account: string, id: string) => tx.run`
   update msgapp_channels set enabled = false, deleted_at = app_now(), updated_at = app_now()

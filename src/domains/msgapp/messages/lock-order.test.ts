@@ -6,7 +6,6 @@ import type { Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import * as arrivals from './inbound/inbound-store.ts'
 import { deleteMessages } from './outbound/delete-operation.ts'
-import { dropEchoes } from './outbound/echo-store.ts'
 import * as store from './store.ts'
 import { inbound, makeChatHarness } from './testing.ts'
 
@@ -57,11 +56,11 @@ test('dropping an echo locks its conversation first, as deleting does', async ()
   const { account, channel, first, hold } = await furnish()
   const id = '01890000-0000-7000-8000-000000000000'
   const sent = [{ account, id, channel, networkId: first.network_id, failure: null }]
-  let dropped: Promise<number> | undefined
+  let dropped: Promise<unknown> | undefined
   await db.begin(async (tx) => {
     await hold(tx, first)
-    dropped = db.begin((other) => dropEchoes(other, sent))
-    await waiting('%dropped%')
+    dropped = db.begin((other) => store.storeSent(other, sent))
+    await waiting('%msgapp_store_sent%')
     await tx.run`select from msgapp_messages where account_id = ${account} and id = ${first.id} for update nowait`
   })
   await dropped
@@ -80,7 +79,7 @@ test('an echo in another conversation than its message leaves that one as it was
     insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, at, created_at, updated_at)
     values (${account}, ${kept}, ${channel}, 'elsewhere', 'outbound', 'api', 'kept', app_now(), app_now(), app_now())`
   const sent = [first, second].map((one) => ({ account, id: kept, channel, networkId: one.network_id, failure: null }))
-  await db.begin((tx) => dropEchoes(tx, sent))
+  await db.begin((tx) => store.storeSent(tx, sent))
   const chats = await db.many<{ peer: string; last: string }>`
     select peer, last_message_id as last from msgapp_chats where account_id = ${account}`
   assert.deepEqual(
@@ -164,7 +163,7 @@ test('sent messages are stored in the order of acknowledgement', async () => {
   await db.begin(async (tx) => {
     await holdMessage(tx, first.id)
     written = db.begin((other) => store.storeSent(other, rows))
-    await waiting('%msgapp_early_receipts%')
+    await waiting('%msgapp_store_sent%')
     await holdMessage(tx, second.id)
   })
   assert.equal((await written)?.length, 2)

@@ -27,11 +27,11 @@ export const publishEvents = async (
   messageEvents: readonly MessageEvent[],
 ): Promise<void> => {
   if (messageEvents.length === 0) return
-  const [accounts, ids] = [
-    new Set(messageEvents.map(({ account }) => account)),
-    new Set(messageEvents.map(({ message }) => message)),
-  ]
-  const found = await rows.byId(tx, [...accounts], [...ids])
+  const accounts = new Map(messageEvents.map(({ account, message }) => [message, account]))
+  const found = await rows.byId(
+    tx,
+    [...accounts].map(([id, account]) => ({ account, id })),
+  )
   const context = await loadViewContext(tx, found)
   const known = new Map(found.map((row) => [row.id, row]))
   const events = messageEvents.flatMap(({ message, name, ack, more }): Event[] => {

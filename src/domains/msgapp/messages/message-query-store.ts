@@ -17,8 +17,10 @@ export const find = (sql: Sql, account: string, id: string) => sql.maybe<Message
   where account_id = ${account} and id = coalesce(
     (select message_id from msgapp_aliases where account_id = ${account} and id = ${id}), ${id})`
 
-export const byId = (sql: Sql, accounts: readonly string[], ids: readonly string[]) => sql.many<MessageRow>`
-  select * from msgapp_visible_messages where account_id = any(${accounts}::uuid[]) and id = any(${ids}::uuid[])`
+/** Messages by account and id, in any order; deleted ones are absent. */
+export const byId = (sql: Sql, messages: readonly { account: string; id: string }[]) => sql.many<MessageRow>`
+  select * from msgapp_messages_by_id(
+    ${messages.map(({ account }) => account)}::uuid[], ${messages.map(({ id }) => id)}::uuid[])`
 
 /** Messages of a channel, or of one of its conversations, newest first. */
 const messagesOf = (channel: ChannelKey, peer: string | null) => {

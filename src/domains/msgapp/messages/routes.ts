@@ -252,8 +252,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
         db,
         await rows.byId(
           db,
-          [account.id],
-          list.map((row) => row.last_message_id),
+          list.map((row) => ({ account: account.id, id: row.last_message_id })),
         ),
       )
       const messages = new Map(newest.map((message) => [message.id, message]))

@@ -93,39 +93,15 @@ export const lockChannelsExclusive = (tx: Tx, channels: readonly string[]) => tx
 
 export type AckStep = { account_id: string; id: string; was: number; ack: number; failed: boolean }
 
-/** Stores that networks accepted messages, with receipts that arrived before; in the same order as `applyReceipts`. */
+/**
+ * Stores that networks accepted messages, with receipts that arrived before, in the same order as `applyReceipts`.
+ * Takes the shared lock of the channels first (`lockChannelsShared`), and deletes echoes of these messages.
+ */
 export const storeSent = (tx: Tx, rows: readonly SentRow[]) => tx.many<AckStep>`
-  with given as materialized (
-    select * from unnest(
-      ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
-      ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.failure?.code ?? null)}::text[],
-      ${rows.map((r) => r.failure?.reason ?? null)}::text[]
-    ) as g (account_id, id, channel_id, network_id, failure_code, failure_reason)
-  ), early as (
-    delete from msgapp_early_receipts e using given g
-    where e.channel_id = g.channel_id and e.network_id = g.network_id
-    returning e.*
-  ), before as materialized (
-    select m.account_id, m.id, m.ack, m.failure_code as had_failed, m.peer
-    from msgapp_messages m join given g on g.account_id = m.account_id and g.id = m.id
-    order by m.account_id, m.id for update of m
-  )
-  update msgapp_messages m set network_id = coalesce(g.network_id, m.network_id),
-    ack = greatest(m.ack, case when g.network_id is null then 0 else 1 end, e.level),
-    read_at = coalesce(m.read_at, e.read_at),
-    failure_code = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_code, e.failure_code, m.failure_code) end,
-    failure_reason = case when coalesce(e.level, 0) < 2 then coalesce(g.failure_reason, e.failure_reason, m.failure_reason) end,
-    updated_at = (select app_now())
-  from given g
-  join before b on b.account_id = g.account_id and b.id = g.id
-  left join lateral (
-    select max(level) as level, min(read_at) as read_at,
-      (array_agg(failure_code) filter (where failure_code is not null))[1] as failure_code,
-      (array_agg(failure_reason) filter (where failure_code is not null))[1] as failure_reason
-    from early where channel_id = g.channel_id and network_id = g.network_id and early.peer in ('', b.peer)) e on true
-  where m.account_id = g.account_id and m.id = g.id
-  returning m.account_id, m.id, b.ack as was, m.ack,
-    m.failure_code is not null and b.had_failed is null as failed`
+  select account_id, id, was, ack, failed from msgapp_store_sent(
+    ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
+    ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.failure?.code ?? null)}::text[],
+    ${rows.map((r) => r.failure?.reason ?? null)}::text[])`
 
 /** A receipt, or a failure (level 0). */
 export type ReceiptRow = {
@@ -172,34 +148,11 @@ export const networkId = async (db: Db, account: string, id: string): Promise<st
 export const applyReceipts = (tx: Tx, rows: readonly ReceiptRow[]) => tx.many<
   AckStep & { channel_id: string; network_id: string }
 >`
-  with given as materialized (
-    select * from unnest(
-      ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.level)}::smallint[],
-      ${rows.map((r) => (r.level >= 3 ? new Date(r.at) : null))}::timestamptz[],
-      ${rows.map((r) => r.failure?.code ?? null)}::text[], ${rows.map((r) => r.failure?.reason ?? null)}::text[],
-      ${rows.map((r) => r.peer)}::text[]
-    ) as g (channel_id, network_id, level, read_at, failure_code, failure_reason, given_peer)
-  ), before as materialized (
-    select m.account_id, m.id, m.ack, m.failure_code as had_failed, g.*
-    from given g join msgapp_messages m using (channel_id, network_id)
-    where m.direction = 'outbound' and (g.given_peer is null or g.given_peer = m.peer)
-    order by m.account_id, m.id for update of m
-  ), changed as (
-    update msgapp_messages m set ack = greatest(m.ack, b.level), read_at = coalesce(m.read_at, b.read_at),
-      failure_code = case when greatest(m.ack, b.level) < 2 then coalesce(m.failure_code, b.failure_code) end,
-      failure_reason = case when greatest(m.ack, b.level) < 2 then coalesce(m.failure_reason, b.failure_reason) end,
-      updated_at = (select app_now())
-    from before b where m.account_id = b.account_id and m.id = b.id
-      and (b.level > m.ack or (m.ack < 2 and b.failure_code is not null and m.failure_code is null))
-    returning m.id, m.ack, m.failure_code
-  )
-  select b.account_id, b.id, b.channel_id, b.network_id, b.ack as was, coalesce(c.ack, b.ack) as ack,
-    c.failure_code is not null and b.had_failed is null as failed
-  from before b left join changed c using (id)
-  union all
-  select m.account_id, m.id, m.channel_id, m.network_id, m.ack as was, m.ack, false as failed
-  from given g join msgapp_messages m using (channel_id, network_id)
-  where m.direction = 'outbound' and g.given_peer <> m.peer`
+  select account_id, id, channel_id, network_id, was, ack, failed from msgapp_apply_receipts(
+    ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => r.level)}::smallint[],
+    ${rows.map((r) => (r.level >= 3 ? new Date(r.at) : null))}::timestamptz[],
+    ${rows.map((r) => r.failure?.code ?? null)}::text[], ${rows.map((r) => r.failure?.reason ?? null)}::text[],
+    ${rows.map((r) => r.peer)}::text[])`
 
 /** Stores receipts of messages that are not known yet. */
 export const storeEarly = (tx: Tx, rows: readonly ReceiptRow[]) => tx.run`

@@ -72,6 +72,7 @@ export const operationKind = ({
     kind: jobKindOf(connection),
     concurrency: 256,
     batch: 128,
+    flushIntervalMs: 5,
     leaseSeconds: 15,
     maxAttempts: 12,
     fair: true,

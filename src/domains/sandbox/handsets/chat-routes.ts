@@ -3,7 +3,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
-import { channelOf, channelOfNumber, ownerOf } from '../../msgapp/channels/ops.ts'
+import { channelOf, makeOwnerOf } from '../../msgapp/channels/ops.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import * as c from './chat-contract.ts'
@@ -26,14 +26,15 @@ const checkContent = ({ to, group_uuid, text, url, pin }: Content): void => {
  * Messaging-app actions of sandbox handsets and of channels' phones, limited to channels, groups and messages of the
  * account.
  */
-export const chatSandboxRoutes = ({ db, simulator, outbound }: Services) => {
+export const chatSandboxRoutes = ({ db, simulator, outbound, chat: { senders } }: Services) => {
+  const ownerOf = makeOwnerOf(db)
   const lineOf = async (account: string, given: string): Promise<string> =>
-    (await channelOfNumber(db, account, phoneNumber(given))).number
+    (await senders.of(account, phoneNumber(given))).number
 
   /** A handset can never write as a number of the platform. */
   const handsetOf = async (given: string): Promise<string> => {
     const number = phoneNumber(given)
-    return (await ownerOf(db, number)) === null ? number : refuse(refusals.notAHandset(number))
+    return (await ownerOf(number)) === null ? number : refuse(refusals.notAHandset(number))
   }
 
   const groupOf = async (account: string, printed: string): Promise<string> => {

@@ -199,10 +199,13 @@ export const makeInboundMessages = (
   parts: CallDeps & { readonly loadViewContext: ViewContextLoader },
 ): Pick<InboundHandlers, 'inbound' | 'edited' | 'reaction' | 'call' | 'mapped' | 'renamed'> => {
   const { db, loadViewContext } = parts
-  const batcher = makeBatcher<InboundMessage, true>(async (batch) => {
-    await receive(db, loadViewContext, batch)
-    return batch.map(() => true)
-  })
+  const batcher = makeBatcher<InboundMessage, true>(
+    async (batch) => {
+      await receive(db, loadViewContext, batch)
+      return batch.map(() => true)
+    },
+    { spacingMs: 5 },
+  )
   return {
     inbound: async (channelRef, message) => {
       await batcher.add({ channelRef, message })

@@ -117,12 +117,8 @@ export const chatsByRemote = (
   peer: string
   number: string | null
 }>`
-  select distinct on (c.channel_id, c.remote_id) c.channel_id, c.remote_id, c.peer, c.number
-  from unnest(${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.remote)}::text[])
-    as g (account_id, channel_id, remote_id)
-  join msgapp_chats c using (account_id, channel_id, remote_id)
-  where c.group_id is null
-  order by c.channel_id, c.remote_id, c.number is null, c.last_at desc`
+  select channel_id, remote_id, peer, number from msgapp_chats_by_remote(
+    ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.remote)}::text[])`
 
 /** Finds groups by their network ids, and creates missing ones, in the lock order of groups (docs/locks.md). */
 export const findOrCreateGroups = (

@@ -61,20 +61,23 @@ export type ReceiptHandlers = {
  * transaction that holds none yet.
  */
 export const makeReceiptHandlers = (db: Db, loadViewContext: ViewContextLoader): ReceiptHandlers => {
-  const batcher = makeBatcher<store.ReceiptRow, true>(async (batch) => {
-    const unknown = await db.begin(async (tx) => {
-      const named = batch.filter(({ ours }) => ours !== null)
-      if (named.length > 0) await store.storeNetworkIds(tx, named)
-      return applyKnown(tx, loadViewContext, mergeReceipts(batch))
-    })
-    if (unknown.length > 0)
-      await db.begin(async (tx) => {
-        await store.lockChannelsExclusive(tx, [...new Set(unknown.map(({ channel }) => channel))])
-        const early = await applyKnown(tx, loadViewContext, unknown)
-        if (early.length > 0) await store.storeEarly(tx, early)
+  const batcher = makeBatcher<store.ReceiptRow, true>(
+    async (batch) => {
+      const unknown = await db.begin(async (tx) => {
+        const named = batch.filter(({ ours }) => ours !== null)
+        if (named.length > 0) await store.storeNetworkIds(tx, named)
+        return applyKnown(tx, loadViewContext, mergeReceipts(batch))
       })
-    return batch.map(() => true)
-  })
+      if (unknown.length > 0)
+        await db.begin(async (tx) => {
+          await store.lockChannelsExclusive(tx, [...new Set(unknown.map(({ channel }) => channel))])
+          const early = await applyKnown(tx, loadViewContext, unknown)
+          if (early.length > 0) await store.storeEarly(tx, early)
+        })
+      return batch.map(() => true)
+    },
+    { spacingMs: 5 },
+  )
   return {
     receipt: async ({ account, channel }, { id, ours = null, level, at, from }) => {
       await batcher.add({ account, channel, networkId: id, ours, level, at, failure: null, peer: senderOf(from) })

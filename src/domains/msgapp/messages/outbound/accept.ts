@@ -25,7 +25,7 @@ export const makeAccept = (db: Db): AcceptMessage => {
       wakeAll(messages)
       return messages.map(() => true)
     },
-    { keyOf: ({ account }) => account },
+    { spacingMs: 3, keyOf: ({ account }) => account },
   )
   return {
     message: async (message, tx) => {

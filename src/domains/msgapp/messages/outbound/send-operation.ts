@@ -10,7 +10,6 @@ import { snoozeForNetwork } from '../../operations/snooze.ts'
 import { ackEvents, conversationEvent, type MessageEvent, publishEvents } from '../message-events.ts'
 import type { ViewContextLoader } from '../message-presenter.ts'
 import * as store from '../store.ts'
-import { dropEchoes } from './echo-store.ts'
 
 /** Payload that `store.accept` writes into a job. */
 type SendPayload = {
@@ -56,8 +55,6 @@ const complete = async (
   done: readonly CompletedRun<OperationPayload<SendPayload>, SendResult>[],
 ) => {
   const rows = done.map(rowOf)
-  await store.lockChannelsShared(tx, [...new Set(rows.map(({ channel }) => channel))])
-  await dropEchoes(tx, rows)
   const changed = new Map((await store.storeSent(tx, rows)).map((step) => [step.id, step]))
   await publishEvents(
     tx,

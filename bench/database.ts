@@ -1,0 +1,106 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type EmbeddedDatabase, startEmbedded } from '../src/platform/db/embedded.ts'
+import { migrate } from '../src/platform/db/migrate.ts'
+import { connect } from '../src/platform/db/sql.ts'
+import { temporaryFolder } from '../test/servers.ts'
+
+// Databases of benches. A database that already holds messages is built once, stored under .cache/bench and copied for
+// each run.
+
+const root = join(import.meta.dirname, '..')
+const cache = join(root, '.cache/bench')
+const silentLog = { info: () => {}, warn: () => {}, error: console.error }
+
+/**
+ * SQL that adds messages of 1,000 other accounts over 90 days: half SMS with one part each, half of the messaging app in
+ * conversations of 50. Ids are ordered by time, as those of the platform.
+ */
+const fillStatements = (rows: number): string[] => {
+  const idOf = (kind: string) => `(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7'
+    || lpad(to_hex(n % 4096), 3, '0') || '8' || substr(md5('${kind}' || n), 1, 15))::uuid`
+  const accountOf = (n: string) => `md5('account ' || (${n}) % 1000)::uuid`
+  const channelOf = (n: string) => `md5('channel ' || (${n}) % 1000)::uuid`
+  const half = Math.ceil(rows / 2)
+  const series = `(select n, now() - interval '90 days' * (1 - n / ${half}::double precision) as at
+    from generate_series(1, ${half}) n) s`
+  const chatOf = `n % ${Math.max(1, Math.ceil(half / 50))}`
+  const peerOf = `'44' || (7300000000 + ${chatOf}) || '@c.us'`
+  return [
+    `insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price,
+      status, created_at, updated_at)
+    select ${accountOf('n')}, ${idOf('sms')}, ${channelOf('n')}, 'outbound', '+44' || (7300000000 + n % 100000),
+      '+44' || (7200000000 + n % 1000), 'A message of sixty characters, as people would write one now', 'gsm7', 1, 0.04,
+      'delivered', at, at
+    from ${series}`,
+    `insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
+    select ${accountOf('n')}, ${idOf('sms')}, 1, md5('carrier')::uuid, 'old' || n, 'delivered', at, at from ${series}`,
+    `insert into msgapp_chats (account_id, channel_id, peer, number, remote_id, last_at, last_message_id)
+    select ${accountOf(chatOf)}, ${channelOf(chatOf)}, ${peerOf}, '+44' || (7300000000 + ${chatOf}), ${peerOf}, max(at),
+      md5('last ' || ${chatOf})::uuid
+    from ${series} group by ${chatOf}`,
+    `insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, network_id, at, ack,
+      created_at, updated_at)
+    select ${accountOf(chatOf)}, ${idOf('chat')}, ${channelOf(chatOf)}, ${peerOf},
+      case when n % 2 = 0 then 'inbound' else 'outbound' end, case when n % 2 = 0 then 'user' else 'api' end,
+      'A message of sixty characters, as people would write one now', 'old' || n, at, 3, at, at
+    from ${series}`,
+    'vacuum analyze',
+    'checkpoint',
+  ]
+}
+
+const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
+
+/** Builds a home with a filled database. */
+const build = async (rows: number, target: string): Promise<void> => {
+  console.error(`building a database with ${rows} messages, once; it is stored in .cache/bench`)
+  const home = temporaryFolder('trunkline-bench-')
+  try {
+    const server = await startEmbedded({ home, log: silentLog, durable: false })
+    const db = connect({ url: server.url, connections: 1, unlimited: true })
+    await migrate(db)
+    for (const statement of fillStatements(rows)) await db.raw(statement)
+    await db.end()
+    await server.stop()
+    rmSync(cache, { recursive: true, force: true })
+    mkdirSync(`${target}.new`, { recursive: true })
+    copy(home, `${target}.new`)
+    renameSync(`${target}.new`, target)
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** Returns the folder of the filled database for this schema; builds it if needed, and removes others. */
+const filledHome = async (rows: number): Promise<string> => {
+  const digest = createHash('sha256').update(fillStatements(rows).join())
+  for (const file of globSync('src/platform/db/migrations/**/*.sql', { cwd: root }).sort())
+    digest.update(readFileSync(join(root, file)))
+  const target = join(cache, digest.digest('hex').slice(0, 16))
+  if (!existsSync(target)) await build(rows, target)
+  return target
+}
+
+export type BenchDatabase = EmbeddedDatabase & { readonly home: string }
+
+/**
+ * Starts a durable PostgreSQL in a temporary folder, which `stop` removes.
+ * @param rows messages already in the migrated database; 0: a new database without a schema
+ */
+export const startDatabase = async (rows: number): Promise<BenchDatabase> => {
+  const filled = rows > 0 ? await filledHome(rows) : null
+  const home = temporaryFolder('trunkline-bench-')
+  if (filled !== null) copy(filled, home)
+  const server = await startEmbedded({ home, log: silentLog })
+  return {
+    ...server,
+    home,
+    stop: async () => {
+      await server.stop()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,223 @@
+import { type Bench, defineBench, type FigureSpec } from './bench.ts'
+
+// All benches. The file of a bench measures while it loads, so that this list can be read without measuring.
+
+/** The cost of an operation, which most benches report. */
+const costFigures = (key: string, of: string): { [key: string]: FigureSpec } => ({
+  [`${key}.node`]: { label: `${of}: CPU of Node`, unit: 'µs' },
+  [`${key}.postgres`]: { label: `${of}: CPU of PostgreSQL`, unit: 'µs' },
+  [`${key}.peer`]: { label: `${of}: CPU of the counterparts`, unit: 'µs' },
+  [`${key}.cpu`]: { label: `${of}: CPU of all processes`, unit: 'µs', isHeadline: true },
+  [`${key}.wal`]: { label: `${of}: WAL`, unit: 'B', isHeadline: true },
+})
+
+const acceptFigures = (connections: number): { [key: string]: FigureSpec } => ({
+  [`accepted.${connections}`]: { label: `accepted, ${connections} connections`, unit: '/s', isHeadline: true },
+  [`empty.${connections}`]: { label: `empty route, ${connections} connections`, unit: '/s' },
+  [`ratio.${connections}`]: {
+    label: `accepted to empty route, ${connections} connections`,
+    unit: '×',
+    isHeadline: true,
+  },
+  [`p50.${connections}`]: { label: `time of a request, ${connections} connections, p50`, unit: 'ms' },
+  [`p99.${connections}`]: { label: `time of a request, ${connections} connections, p99`, unit: 'ms' },
+  ...costFigures(`cost.${connections}`, `an accepted SMS, ${connections} connections`),
+})
+
+const relayFigures = (key: string, what: string): { [key: string]: FigureSpec } => ({
+  [`${key}.relayed`]: { label: `relayed, ${what}`, unit: '/s', isHeadline: true },
+  [`${key}.kannel`]: { label: `Kannel with its file store, ${what}`, unit: '/s' },
+  [`${key}.ratio`]: { label: `relayed to Kannel with its file store, ${what}`, unit: '×', isHeadline: true },
+  [`${key}.spool`]: { label: `relayed to Kannel with its spool, ${what}`, unit: '×' },
+  [`${key}.p50`]: { label: `from the answer to submit_sm, ${what}, p50`, unit: 'ms' },
+  [`${key}.p99`]: { label: `from the answer to submit_sm, ${what}, p99`, unit: 'ms' },
+  [`${key}.kannelCpu`]: { label: `Kannel with its file store, ${what}: CPU of a message`, unit: 'µs' },
+  ...costFigures(`${key}.cost`, `a relayed SMS, ${what}`),
+})
+
+export const benches: readonly Bench[] = [
+  defineBench({
+    name: 'calls',
+    about: 'Calls from browsers to telephones of the sandbox, while the interface answers requests.',
+    rows: null,
+    seconds: 10,
+    rounds: null,
+    flags: {
+      calls: { about: 'concurrent recorded calls', default: 20 },
+      setups: { about: 'calls one after another, to measure the set-up', default: 20 },
+    },
+    figures: {
+      ring: { label: 'from INVITE to ringing', unit: 'ms', isHeadline: true },
+      sound: { label: 'from the answer to the first sound', unit: 'ms' },
+      loss: { label: 'packets lost on the round trip', unit: '%' },
+      roundTrip: { label: 'round trip of a sound, p95', unit: 'ms', isHeadline: true },
+      ...costFigures('cost', 'a second of a call'),
+    },
+    run: () => import('./calls.ts'),
+  }),
+  defineBench({
+    name: 'contacts',
+    about: 'Searches among the contacts of one account, up to a million, and what they cost a second account.',
+    seconds: null,
+    flags: {
+      most: { about: 'contacts of the largest directory', default: 1_000_000 },
+      requests: { about: 'requests of each kind in a round', default: 60 },
+    },
+    figures: {
+      search: { label: 'slowest kind of search in the largest directory, p50', unit: 'ms', isHeadline: true },
+      growth: { label: 'the same to that of the smallest directory', unit: '×', isHeadline: true },
+      other: { label: 'search of the second account, p50', unit: 'ms' },
+      ...costFigures('cost', 'a request'),
+    },
+    run: () => import('./contacts.ts'),
+  }),
+  defineBench({
+    name: 'lists',
+    about: 'Requests for lists of an account with a million rows, against one with 10,000.',
+    rows: null,
+    seconds: null,
+    rounds: null,
+    flags: {
+      most: { about: 'rows of the large account in each table', default: 1_000_000 },
+      requests: { about: 'requests of each kind', default: 200 },
+    },
+    figures: {
+      worst: {
+        label: 'slowest list of the large account to the same of the small one, p50',
+        unit: '×',
+        isHeadline: true,
+      },
+    },
+    run: () => import('./lists.ts'),
+  }),
+  defineBench({
+    name: 'msgapp',
+    about: 'Messages of the messaging app over the sandbox network: from the request, or the handset, to the webhook.',
+    seconds: 5,
+    flags: {
+      channels: { about: 'connected numbers, for their memory', default: 1_000 },
+      rate: { about: 'messages a second, for the delays', default: 100 },
+    },
+    figures: {
+      sent: { label: 'sent, until the webhook', unit: '/s', isHeadline: true },
+      received: { label: 'received, until the webhook', unit: '/s', isHeadline: true },
+      empty: { label: 'empty route', unit: '/s' },
+      sentRatio: { label: 'sent to empty route', unit: '×' },
+      receivedRatio: { label: 'received to empty route', unit: '×' },
+      sentDelay: { label: 'from the request to the webhook, p50', unit: 'ms' },
+      receivedDelay: { label: 'from the handset to the webhook, p50', unit: 'ms' },
+      channel: { label: 'memory of a connected number', unit: 'MB' },
+      ...costFigures('sentCost', 'a sent message'),
+      ...costFigures('receivedCost', 'a received message'),
+    },
+    run: () => import('./msgapp.ts'),
+  }),
+  defineBench({
+    name: 'numbers',
+    about: 'Searches and purchases in an inventory of up to five million numbers, and many buyers at once.',
+    seconds: 10,
+    flags: {
+      requests: { about: 'requests of each kind in a round', default: 60 },
+      most: { about: 'numbers of the largest inventory', default: 5_000_000 },
+      buyers: { about: 'concurrent buyers', default: 64 },
+    },
+    figures: {
+      slowest: { label: 'slowest kind of request in the largest inventory, p50', unit: 'ms', isHeadline: true },
+      growth: { label: 'the same to that of the smallest inventory', unit: '×', isHeadline: true },
+      purchases: { label: 'purchases of all buyers', unit: '/s' },
+      oneGroup: { label: 'purchases from a single group', unit: '/s' },
+      ...costFigures('cost', 'a purchase of many buyers'),
+    },
+    run: () => import('./numbers.ts'),
+  }),
+  defineBench({
+    name: 'queue',
+    about: 'The job queue against pg-boss and graphile-worker on the same server.',
+    seconds: null,
+    flags: { jobs: { about: 'jobs of a round', default: 20_000 } },
+    figures: {
+      added: { label: 'jobs added', unit: '/s' },
+      completed: { label: 'jobs completed', unit: '/s', isHeadline: true },
+      pgBoss: { label: 'completed to pg-boss', unit: '×', isHeadline: true },
+      graphile: { label: 'completed to graphile-worker', unit: '×', isHeadline: true },
+      ...costFigures('cost', 'a job, added and completed'),
+    },
+    run: () => import('./queue.ts'),
+  }),
+  defineBench({
+    name: 'relay',
+    about: 'SMS from HTTP to the carrier, without and with receipts and callbacks, against Kannel.',
+    seconds: 5,
+    flags: {
+      pace: { about: 'messages a second, for the delays', default: 1_000 },
+      connections: { about: 'connections of the load', default: 32 },
+      only: { about: 'measures the gateways whose name contains the word', default: '' },
+      receipts: { about: 'true: only with receipts; false: only without', default: '' },
+    },
+    figures: {
+      ...relayFigures('plain', 'without receipts'),
+      ...relayFigures('receipts', 'with receipts and callbacks'),
+    },
+    run: () => import('./relay.ts'),
+  }),
+  defineBench({
+    name: 'sms',
+    about: 'SMS accepted over HTTP: durable, authenticated, priced and paid for, against an empty Fastify route.',
+    flags: {
+      roles: { about: 'roles of the platform', default: 'api' },
+      profile: { about: 'folder for a CPU profile of the platform', default: '' },
+    },
+    figures: { ...acceptFigures(64), ...acceptFigures(256) },
+    run: () => import('./sms.ts'),
+  }),
+  defineBench({
+    name: 'voice',
+    about: 'CPU and packet loss of one media worker, against rtpengine.',
+    rows: null,
+    seconds: 10,
+    flags: { calls: { about: 'concurrent calls', default: 20 } },
+    figures: {
+      recorded: { label: 'a core for a recorded call from a browser', unit: '%', isHeadline: true },
+      rtpengine: { label: 'the same of rtpengine', unit: '%' },
+      ratio: { label: 'CPU to that of rtpengine', unit: '×', isHeadline: true },
+      loss: { label: 'packets lost', unit: '%' },
+    },
+    run: () => import('./voice.ts'),
+  }),
+  defineBench({
+    name: 'webhooks',
+    about:
+      'Webhooks: events recorded and delivered, against a bare keep-alive client, and the delay with dead receivers.',
+    seconds: 5,
+    flags: {
+      pairs: { about: 'rounds with and without dead receivers', default: 9 },
+      rate: { about: 'events a second, for the delays', default: 200 },
+    },
+    figures: {
+      delivered: { label: 'recorded and delivered', unit: '/s', isHeadline: true },
+      client: { label: 'bare client', unit: '/s' },
+      ratio: { label: 'delivered to bare client', unit: '×', isHeadline: true },
+      clientCpu: { label: 'bare client: CPU of a request', unit: 'µs' },
+      delay: { label: 'from the cause to the arrival, p50', unit: 'ms' },
+      delayTail: { label: 'from the cause to the arrival, p99', unit: 'ms' },
+      ...costFigures('cost', 'a delivered event'),
+    },
+    run: () => import('./webhooks.ts'),
+  }),
+  defineBench({
+    name: 'whatsapp-web',
+    about: 'Memory of the platform with linked WhatsApp Web numbers, over the network of the tests.',
+    rows: null,
+    seconds: null,
+    rounds: null,
+    flags: {
+      channels: { about: 'linked numbers', default: 100 },
+      people: { about: 'people who exchange messages with one number', default: 1_000 },
+    },
+    figures: {
+      each: { label: 'memory of a linked number', unit: 'MB', isHeadline: true },
+      ...costFigures('cost', 'an exchange of two messages'),
+    },
+    run: () => import('./whatsapp-web.ts'),
+  }),
+]
