@@ -196,7 +196,7 @@ const expireWaiting = async (
   const batches = await overdueJobs<BatchPayload>(tx, batchKind, before, { after: null, limit: waitingPageSize })
   const canceled: StoredBatch[] = []
   for (const batch of batches) if (await cancelJob(tx, batch.id)) canceled.push(batch)
-  if (canceled.length > 0) await splitBatches(tx, canceled)
+  await splitBatches(tx, canceled)
   const expired: states.EndedMessage[] = []
   let after = from
   for (let pages = 0; pages < maxWaitingPages; pages++) {

@@ -117,6 +117,7 @@ export const splitOff = (tx: Tx, members: readonly SplitMember[]) => tx.run`
 /** Gives all messages of batches that are still to be submitted jobs of their own, due at once. The caller ends the
  *  batches in the same transaction. */
 export const splitBatches = async (tx: Tx, batches: readonly StoredBatch[]): Promise<void> => {
+  if (batches.length === 0) return
   const open = await openMembers(tx, batches)
   const members = batches.flatMap(({ account, createdAt }, i) =>
     account === null
