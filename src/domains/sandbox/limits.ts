@@ -20,3 +20,6 @@ export const provisionOverlapMs = 60_000
 
 /** Milliseconds between polls. They bound the delay for a number bought by another process. */
 export const provisionPollMs = 5_000
+
+/** Milliseconds within which the simulator answers. */
+export const simulatorTimeoutMs = 15_000

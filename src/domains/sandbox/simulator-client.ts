@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http'
 import { refuse } from '../../platform/http/problem.ts'
+import { simulatorTimeoutMs } from './limits.ts'
 import { refusals } from './refusals.ts'
 
 /** A message as the simulator stored it for a handset. */
@@ -70,8 +71,6 @@ export type SimulatorClient = {
 
 type Answer = { readonly status: number; readonly text: string }
 
-const timeoutMs = 15_000
-
 const agent = new Agent({ keepAlive: true })
 
 /**
@@ -84,15 +83,18 @@ const send = (
 ): Promise<Answer | null> =>
   new Promise((resolve) => {
     const fail = () => resolve(null)
-    const sent = request({ agent, host: '127.0.0.1', port, method, path, headers, timeout: timeoutMs }, (response) => {
-      let text = ''
-      response.setEncoding('utf8')
-      response.on('data', (piece: string) => {
-        text += piece
-      })
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
-      response.on('error', fail)
-    })
+    const sent = request(
+      { agent, host: '127.0.0.1', port, method, path, headers, timeout: simulatorTimeoutMs },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (piece: string) => {
+          text += piece
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+        response.on('error', fail)
+      },
+    )
     sent.on('error', fail)
     sent.on('timeout', () => sent.destroy())
     sent.end(body)
@@ -118,7 +120,7 @@ export const makeSimulatorClient = (address: () => { port: number; token: string
       headers: { authorization: `Bearer ${token}`, 'content-type': type },
       body,
       duplex: 'half',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(simulatorTimeoutMs),
     }).catch(() => null)
     return answer ? { status: answer.status, text: await answer.text() } : down()
   }
