@@ -102,8 +102,9 @@ export const makeMessageAcceptor = (
     return messages.map(({ id }) => (refused.has(id) ? 'refused' : 'kept'))
   }
 
-  // A statement costs about 550 µs, each message in it another 15 µs.
-  const options = { spacingMs: 3, keyOf: ({ account }: ValidatedMessage) => account }
+  // Measured: with 64 connections, 1 ms gives 0.37 of the rate of an empty route, 3 ms gives 0.29. Without a pause each
+  // statement carries few messages, and costs 40 % more CPU for each.
+  const options = { spacingMs: 1, keyOf: ({ account }: ValidatedMessage) => account }
   const batches: Batcher<ValidatedMessage, 'kept' | 'refused'> = makeBatcher(acceptInBatches, options)
   const singles: Batcher<ValidatedMessage, store.Refusal | 'kept'> = makeBatcher(async (messages) => {
     const refused = await store.accept(db, withTransfers(messages), honoursOptOut)
