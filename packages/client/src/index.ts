@@ -1,7 +1,6 @@
 import { operations } from './account-operations.gen.ts'
+import { clientClass } from './client-class.ts'
 import { type EventStream, makeEventStream } from './event-stream.ts'
-import { makeOperations } from './operations.ts'
-import { type ClientOptions, makeTransport } from './transport.ts'
 import type { AccountOperations } from './types.gen.ts'
 
 export type { CallOptions, FileContent, FileResponse } from './call-options.ts'
@@ -15,14 +14,8 @@ export { type VerifyOptions, verifyWebhook, type WebhookEvent, type WebhookHeade
 /** Operations of an account. Methods are grouped by their subject: `trunkline.sms.send({ … })`. */
 export type Trunkline = AccountOperations & { readonly events: EventStream }
 
-type TrunklineClass = new (options?: ClientOptions) => Trunkline
-
-class Client {
-  constructor(options: ClientOptions = {}) {
-    const transport = makeTransport(options, { header: 'x-user-api-key', variable: 'TRUNKLINE_API_KEY' })
-    Object.assign(this, makeOperations(operations, transport), { events: makeEventStream(transport) })
-  }
-}
-
-// The table of operations has the methods that the generated types declare; test/client compares them.
-export const Trunkline = Client as unknown as TrunklineClass
+export const Trunkline = clientClass<Trunkline>(
+  operations,
+  { header: 'x-user-api-key', variable: 'TRUNKLINE_API_KEY' },
+  (transport) => ({ events: makeEventStream(transport) }),
+)

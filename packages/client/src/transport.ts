@@ -40,7 +40,8 @@ export type Transport = {
   send(request: HttpRequest, options?: CallOptions): Promise<Response>
 }
 
-type KeyKind = { readonly header: string; readonly variable: string }
+/** Header of a key, and the environment variable that has its default. */
+export type KeyKind = { readonly header: string; readonly variable: string }
 
 const environment = (name: string): string | undefined => {
   const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } }
