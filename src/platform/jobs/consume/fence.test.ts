@@ -98,8 +98,7 @@ test('the late writes of a worker that slept through its leases are refused, 1,0
   assert.deepEqual(await effects(), [{ who: 'other', n: 1000 }])
 })
 
-/** Kills a worker with 50 jobs. @returns the milliseconds until another worker has them all */
-const takeOver = async (): Promise<number> => {
+test('the jobs of a killed worker return within a second of the end of their leases', async () => {
   await db.run`delete from effects`
   await add(50)
   const victim = holder(1)
@@ -109,17 +108,10 @@ const takeOver = async (): Promise<number> => {
   const { worker, taken } = other()
   await until('all are taken over', () => taken.size === 50)
   const took = performance.now() - killed
+  assert.ok(took < 2_100, `${took} ms after a lease of 1,000`)
   await until('all are done', async () => (await left()) === 0)
   await worker.stop()
   assert.deepEqual(await effects(), [{ who: 'other', n: 50 }])
-  return took
-}
-
-test('the jobs of a killed worker return within a second of the end of their leases', async () => {
-  // A loaded machine may delay one attempt.
-  let took = await takeOver()
-  for (let again = 0; again < 2 && took >= 2_100; again++) took = await takeOver()
-  assert.ok(took < 2_100, `${took} ms after a lease of 1,000`)
 })
 
 test('releasing all leases at the start lets a dead worker’s jobs run at once', async () => {
