@@ -29,7 +29,7 @@ export const refusals = {
   accountClosed: (account: string) =>
     conflict(`The account ${account} is closed, for good: create another one`, 'account_closed'),
   unknownAccount: (account: string) => notFound(`No account ${account}`),
-  badLowBalance: () => invalid('low_balance must be above 0, or null for never'),
+  badLowBalance: () => invalid('low_balance must be above 0, or null for never').at('/low_balance'),
   unknownKey: (key: string) => notFound(`No key ${key}`),
   keyInUse: () => conflict('You cannot revoke the key used for this request: use another one', 'key_in_use'),
 }

@@ -42,6 +42,16 @@ export class Problem extends Error {
     this.extraFields = extraFields
   }
 
+  /** JSON pointer (RFC 6901) of the field that is at fault, such as `/to_number` in the body, `/query/since` or
+   *  `/path/message_uuid`. */
+  field: string | undefined
+
+  /** Names the field that is at fault, for forms. @returns this */
+  at(field: string): this {
+    this.field = field
+    return this
+  }
+
   get status(): number {
     return problems[this.problem].status
   }
@@ -93,6 +103,7 @@ export type ErrorBody = {
   error: true
   error_message: string
   error_code: string
+  field?: string
   request_id: string
   detail?: string
 }
@@ -104,6 +115,7 @@ export const errorBody = (shape: Shape, problem: Problem, requestId: string): Er
   error_message: problem.message,
   ...(problem.status === 401 ? { detail: problem.message } : {}),
   error_code: problem.code,
+  ...(problem.field === undefined ? {} : { field: problem.field }),
   request_id: requestId,
   ...problem.extraFields,
 })

@@ -163,6 +163,12 @@ export const refusals = {
       'too_many_downloads',
       retryAfter(1),
     ),
+  tooManyExports: () =>
+    unavailable(
+      'An export of the account is under way: wait for its end, or try again in a second',
+      'too_many_exports',
+      retryAfter(1),
+    ),
   bodyTooLarge: (message: string) => tooLarge(message),
   malformedRequest: (message: string) => invalid(message, 'malformed_request'),
   unknownField: (field: string, closest: string | null) =>

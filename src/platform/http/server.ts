@@ -17,6 +17,7 @@ import { type AuthDeps, authHooks } from './authenticate.ts'
 import { installBodyParsers, installStreamParsers } from './body-parsers.ts'
 import { bodyReader, isBodyOptional } from './body-reader.ts'
 import { type Cors, makeCors } from './cors.ts'
+import { querySchemaOf } from './csv-export.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
 import { handler } from './handler.ts'
 import { type HotRoutes, makeHotRoutes } from './hot-routes.ts'
@@ -118,7 +119,8 @@ const register = (
   endpoint: Endpoint,
 ) => {
   const { contract } = endpoint
-  const { params, query, body } = contract
+  const { params, body } = contract
+  const query = querySchemaOf(contract)
   const limitHook = contract.stream ? limitStream : contract.media ? limitUpload : body ? limitBody : null
   const countResponse = parts.metrics.route(contract.method, contract.url)
   const hot = endpoint.isHot ? hotRoutes?.add(endpoint, countResponse) : undefined

@@ -93,16 +93,30 @@ const requirementOf = (error: FastifySchemaValidationError): string => {
   }
 }
 
+/** Escapes a name for a JSON pointer (RFC 6901, 3). */
+export const pointerStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+const pointerPrefixes = new Map([
+  ['querystring', '/query'],
+  ['params', '/path'],
+])
+
+/** Returns the JSON pointer of a field. @param path its names, escaped as in a pointer */
+const pointerTo = (where: string | undefined, path: readonly string[]): string =>
+  [pointerPrefixes.get(where ?? '') ?? '', ...path].join('/')
+
 /** Returns the refusal of a request that violates its schema: 422 for an invalid phone number, else 400. */
 export const validationProblem = (errors: FastifySchemaValidationError[], where: string | undefined): Problem => {
   const [error] = errors
   if (!error) return refusals.badRequest()
   const path = error.instancePath.split('/').slice(1)
-  if (error.keyword === 'required') path.push(parameterOf(error, 'missingProperty'))
+  if (error.keyword === 'required') path.push(pointerStep(parameterOf(error, 'missingProperty')))
+  const pointer = pointerTo(where, path)
   const isPhone = error.keyword === 'format' && parameterOf(error, 'format') === 'phone'
   const field = path.length > 0 ? path.join('.') : 'The body'
   if (path.length === 0 && where === 'body') return refusals.bodyNotAnObject()
-  return isPhone ? refusals.badPhoneField(field, requirementOf(error)) : refusals.badField(field, requirementOf(error))
+  const requirement = requirementOf(error)
+  return (isPhone ? refusals.badPhoneField(field, requirement) : refusals.badField(field, requirement)).at(pointer)
 }
 
 /** Validates a part of a body whose schema only the handler knows. @throws the 400 Problem that names the field */
