@@ -8,6 +8,7 @@ import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
+import { heldOf } from '../ledger/ops.ts'
 import { assertRevocable, createKey, presentLimits } from './api-keys.ts'
 import { closeAccount } from './closing.ts'
 import * as c from './contract.ts'
@@ -106,7 +107,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
         balance: {
           amount: balanceOf(row),
           currency: 'USD',
-          held: decimal(micros(row.held) ?? 0),
+          held: decimal(await heldOf(db, account.id)),
           ...lowBalanceOf(row),
         },
       })

@@ -48,9 +48,8 @@ export const create = async (tx: Tx, a: NewAccount): Promise<void> => {
   await tx.run`insert into balances (account_id) values (${a.id})`
 }
 
-export const find = (db: Sql, id: string) => db.maybe<AccountRow & { held: string }>`
-  select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks,
-    (select coalesce(sum(amount), 0) from holds where account_id = a.id) as held
+export const find = (db: Sql, id: string) => db.maybe<AccountRow>`
+  select a.*, b.balance, b.low_balance, m.api_requests, m.number_checks
   from accounts a join balances b on b.account_id = a.id join rate_limit_usage m on m.account_id = a.id
   where a.id = ${id}`
 

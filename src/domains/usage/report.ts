@@ -6,6 +6,7 @@ import type { UsageDimension, UsageKind, UsageStep } from './dimensions.ts'
 import { foldBatchSize, maxPendingTransfers, maxSeries } from './limits.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
+import { dayOf, oneDay } from './utc-day.ts'
 
 export type ReportRequest = {
   readonly by: UsageDimension
@@ -17,17 +18,12 @@ export type ReportRequest = {
 type Sum = { n: number; units: number; amount: Micros }
 type Points = Map<string, Sum>
 
-const dayMs = 86_400_000
-
-/** Returns the UTC day of a time, YYYY-MM-DD. */
-export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
-
 /** Returns the first day of the period of a day: its Monday, or the first of its month. */
 const periodOf = (step: UsageStep, day: string): string => {
   if (step === 'month') return `${day.slice(0, 7)}-01`
   if (step === 'day') return day
   const time = Date.parse(day)
-  return dayOf(time - ((new Date(time).getUTCDay() + 6) % 7) * dayMs)
+  return dayOf(time - ((new Date(time).getUTCDay() + 6) % 7) * oneDay)
 }
 
 const addTo = (points: Points, period: string, { n, units, amount }: Sum): void => {

@@ -4,10 +4,9 @@ import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { maxReportDays } from './limits.ts'
 import { refusals } from './refusals.ts'
-import { dayOf, presentReport, readReport } from './report.ts'
+import { presentReport, readReport } from './report.ts'
 import * as store from './store.ts'
-
-const dayMs = 86_400_000
+import { dayOf, oneDay } from './utc-day.ts'
 
 // The years that PostgreSQL and ISO 8601 format alike.
 const earliest = Date.parse('0001-01-01')
@@ -16,10 +15,10 @@ const inRange = (time: number): number => Math.min(Math.max(time, earliest), lat
 
 /** Returns the first day and the day after the last. Defaults: the 30 days that end with today. @throws Problem 400 */
 const daysOf = (since: string | undefined, until: string | undefined, now: Date): store.Days => {
-  const end = inRange(Math.ceil((until === undefined ? now.getTime() + 1 : Date.parse(until)) / dayMs) * dayMs)
-  const start = inRange(since === undefined ? end - 30 * dayMs : Math.floor(Date.parse(since) / dayMs) * dayMs)
+  const end = inRange(Math.ceil((until === undefined ? now.getTime() + 1 : Date.parse(until)) / oneDay) * oneDay)
+  const start = inRange(since === undefined ? end - 30 * oneDay : Math.floor(Date.parse(since) / oneDay) * oneDay)
   if (start >= end) throw refusals.emptyPeriod()
-  if (end - start > maxReportDays * dayMs) throw refusals.periodTooLong(maxReportDays)
+  if (end - start > maxReportDays * oneDay) throw refusals.periodTooLong(maxReportDays)
   return { from: dayOf(start), to: dayOf(end) }
 }
 

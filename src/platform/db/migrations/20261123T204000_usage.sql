@@ -12,7 +12,7 @@ create table usage_days (
   day date not null,
   -- The country, the channel … by which it is split.
   value text not null,
-  -- Of the transfers.
+  -- The kind of the transfers.
   kind text not null,
   n bigint not null,
   units bigint not null,
