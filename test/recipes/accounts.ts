@@ -180,7 +180,10 @@ export const accountRecipes: Recipes = {
   listHolds: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
   getOwnLedger: { ok: () => ({ query: { results_per_page: 10 } }) },
   listOwnHolds: { ok: () => ({ query: { results_per_page: 10 } }) },
-  getUsage: { ok: () => ({ query: { by: 'channel' } }) },
+  getUsage: {
+    ok: () => ({ query: { by: 'channel' } }),
+    invalid: () => ({ query: { since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' } }),
+  },
   getLedger: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
 
   listPrices: { ok: () => ({}) },

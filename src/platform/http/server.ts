@@ -19,6 +19,7 @@ import { bodyReader, isBodyOptional } from './body-reader.ts'
 import { type Cors, makeCors } from './cors.ts'
 import { querySchemaOf } from './csv-export.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
+import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
 import { type HotRoutes, makeHotRoutes } from './hot-routes.ts'
 import { maxConnections } from './limits.ts'
@@ -85,7 +86,7 @@ const sendProblem = (reply: FastifyReply, shape: Shape, problem: Problem) =>
     .headers({ ...noStoreHeaders, ...problem.headers })
     .type(jsonType)
     .serializer((body) => JSON.stringify(body))
-    .send(errorBody(shape, problem, reply.request.id))
+    .send(errorBody(shape, problem, reply.request.id, fieldOf(problem, reply.request)))
 
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
   const read = queryReader(query)

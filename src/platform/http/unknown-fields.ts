@@ -1,8 +1,8 @@
 import type { preValidationHookHandler } from 'fastify'
 import { closestWord } from '../lib/levenshtein.ts'
+import { pointerStep } from './error-field.ts'
 import { maxFieldNameLength } from './limits.ts'
 import { refusals } from './refusals.ts'
-import { pointerStep } from './validation.ts'
 
 type Json = { readonly [name: string]: unknown }
 

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import type { TSchema } from 'typebox'
 import { isStorable } from '../lib/storable.ts'
+import { pointerStep } from './error-field.ts'
 import { maxNestingDepth } from './limits.ts'
 import { type Problem, refuse } from './problem.ts'
 import { refusals } from './refusals.ts'
@@ -92,9 +93,6 @@ const requirementOf = (error: FastifySchemaValidationError): string => {
       return error.message ?? 'is not valid'
   }
 }
-
-/** Escapes a name for a JSON pointer (RFC 6901, 3). */
-export const pointerStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 const pointerPrefixes = new Map([
   ['querystring', '/query'],
