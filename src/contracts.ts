@@ -32,6 +32,7 @@ import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
 import * as trigger from './domains/sandbox/trigger/contract.ts'
 import * as sms from './domains/sms/contract.ts'
 import * as tokens from './domains/tokens/contract.ts'
+import * as usage from './domains/usage/contract.ts'
 import * as users from './domains/users/contract.ts'
 import * as webhooks from './domains/webhooks/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
@@ -68,6 +69,7 @@ export const contracts: readonly Contract[] = [
   msgappChannels,
   setAside,
   ledger,
+  usage,
   prices,
   connections,
   sandbox,

@@ -8,6 +8,7 @@ import { contactRoutes } from './domains/contacts/routes.ts'
 import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
 import { healthRoutes } from './domains/health/routes.ts'
+import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
 import { checkRoutes } from './domains/msgapp/checks/routes.ts'
@@ -29,6 +30,7 @@ import { sandboxRoutes } from './domains/sandbox/routes.ts'
 import { triggerRoutes } from './domains/sandbox/trigger/routes.ts'
 import { smsRoutes } from './domains/sms/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
+import { usageRoutes } from './domains/usage/routes.ts'
 import { userRoutes } from './domains/users/routes.ts'
 import { webhookRoutes } from './domains/webhooks/routes.ts'
 import type { Endpoint } from './platform/http/endpoint.ts'
@@ -62,6 +64,8 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...channelRoutes(services),
   ...deadLetterRoutes(services),
   ...ledgerRoutes(services),
+  ...ownLedgerRoutes(services),
+  ...usageRoutes(services),
   ...priceRoutes(services),
   ...connectionRoutes(services),
   ...(services.config.sandbox

@@ -23,6 +23,7 @@ import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.t
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
+import { countUsage } from './domains/usage/jobs.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
 import { purgeDeliveriesDaily, webhookJobs } from './domains/webhooks/jobs.ts'
 import { installWebhookMetrics } from './domains/webhooks/ops.ts'
@@ -183,6 +184,7 @@ export const startRoles = async (
         expireOldFiles(config),
         syncSchedule(services),
         lowBalances,
+        countUsage,
         closeCalls,
         deleteOldTimelines(config.timelineDays),
         deleteCallerIdCodes,

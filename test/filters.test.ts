@@ -22,6 +22,7 @@ const filters = contracts
 /** Free-text filters, which may match nothing, and parameters that are not filters. */
 const free = new Set([
   'number_contains',
+  'contains',
   'city_name_or_prefix',
   'actor',
   'name',

@@ -119,6 +119,8 @@ const holdsRows = (reply: Node): boolean =>
 /** GETs whose rows are not of the database, or of one thing. */
 const others = new Set([
   'inspectMessage',
+  // Sums of days, and at most 20,000 transfers.
+  'getUsage',
   'listNumberTypes',
   'checkNumber',
   'getHandset',
@@ -153,6 +155,7 @@ const valuesOf: Record<string, readonly string[]> = {
   city_name_or_prefix: ['Sceneton', '1632'],
   did_type: ['local'],
   number_contains: ['77'],
+  contains: ['77'],
   to_number: ['+447900000001', '+15550001111'],
   from_number: ['+447900000001', '+15550001111'],
   phone_number: ['+447900000001', '+15550001111'],

@@ -29,10 +29,11 @@ const unpagedLists = new Set([
   'listChannelWebhooks',
   'listWebhooks',
   'getMsgappChannelStatus',
+  'getUsage',
 ])
 
 /** Lists of past events, which have cursors only. */
-const logs = new Set(['listOwnAudit', 'listDeliveries'])
+const logs = new Set(['listOwnAudit', 'listDeliveries', 'getOwnLedger', 'listOwnHolds'])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
 

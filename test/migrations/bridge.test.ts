@@ -93,7 +93,9 @@ onEachPostgres((database) => {
     const [rows, sequences] = [await readRows(old), await readSequences(old)]
     for (const [table, lines] of rows) assert.ok(lines.length > 0, table)
     assert.equal(await upgrade(old), 1 + later)
-    assert.deepEqual(await readRows(old), rows)
+    // Later migrations add tables of their own.
+    const upgraded = [...(await readRows(old))].filter(([table]) => rows.has(table))
+    assert.deepEqual(new Map(upgraded), rows)
     assert.deepEqual(await readSequences(old), sequences)
     assert.deepEqual(await describeSchema(old), await describeSchema(fresh))
     // The client of Debian's package reads no newer server.

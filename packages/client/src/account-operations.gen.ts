@@ -2,6 +2,7 @@
 
 export const operations = {
   'account.info': 'GET /open/info',
+  'account.update': 'PATCH /open/account',
   'audit.list': 'GET /open/audit #acts',
   'callerIds.create': 'POST /open/voip/caller-ids once',
   'callerIds.delete': 'DELETE /open/voip/caller-ids/:caller_id_uuid',
@@ -48,6 +49,9 @@ export const operations = {
   'members.invite': 'POST /open/members/:user_uuid/invitation once',
   'members.list': 'GET /open/members #members',
   'members.update': 'PATCH /open/members/:user_uuid',
+  'money.holds': 'GET /open/holds #holds',
+  'money.ledger': 'GET /open/ledger #transfers',
+  'money.usage': 'GET /open/usage',
   'msgapp.checkNumber': 'GET /open/msgapp/check-number/:your_number/:number_to_check',
   'msgapp.checkNumbers': 'POST /open/msgapp/check-numbers once',
   'msgapp.conversation': 'GET /open/msgapp/messages/:number/:remote #messages',

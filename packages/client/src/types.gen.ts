@@ -10,6 +10,8 @@ export type Error = {
   error_message: string
   /** Stable, for programs */
   error_code: string
+  /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
+  field?: string
   /** The exhausted quota; on limit_exceeded */
   limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
@@ -23,6 +25,8 @@ export type BriefError = {
   error_message: string
   /** Stable, for programs */
   error_code: string
+  /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
+  field?: string
   /** The exhausted quota; on limit_exceeded */
   limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
@@ -88,6 +92,15 @@ export type Account = {
   expires_at?: string
   closed_at?: string
   close_reason?: string
+}
+
+export type OwnAccount = {
+  /** Starts with ACC */
+  uuid: string
+  name: string
+  /** Absent: never */
+  low_balance?: string
+  updated_at: string
 }
 
 export type ClosedAccountCounts = {
@@ -459,6 +472,8 @@ export type NumberGroupPrice = {
   setup_price: string
   monthly_price: string
   ppm: string
+  /** USD charged by the purchase: set-up and first month. Then monthly_price each month */
+  total_now: string
 }
 
 export type NumberRequirement = {
@@ -487,6 +502,19 @@ export type NumberGroup = {
   is_eligible_for_free_number: boolean
   available_count: number
   features: readonly ('voice' | 'sms_in' | 'sms_out' | 'msgapp' | 'msgapp_business')[]
+}
+
+export type NearbyCity = {
+  /** For the filter city_id */
+  id: number
+  city_name: string
+  /** ISO 3166-1 alpha-2 */
+  iso_country_code: string
+  region_id: number | null
+  /** It is in the region that was searched */
+  same_region: boolean
+  /** Free numbers of its groups */
+  available_count: number
 }
 
 export type NumberRegion = {
@@ -1454,6 +1482,42 @@ export type Transfer = {
   created_at: string
 }
 
+/** The item paid for. A transfer for several messages names the first of them */
+export type PaidItem = {
+  kind: 'message' | 'call' | 'number' | 'transfer'
+  /** Its id: SMO… or SMI…, CDR…, DID… or TRF…. Absent for a number that was never delivered */
+  uuid?: string
+  /** The number paid for, in E.164 */
+  number?: string
+}
+
+/** Absent for the platform itself, for example a renewal */
+export type OwnTransferActor = {
+  kind: 'operator' | 'api_key'
+  /** Absent for an operator */
+  uuid?: string
+  /** Absent for an operator and for a deleted key */
+  label?: string
+}
+
+export type OwnTransfer = {
+  /** Starts with TRF */
+  uuid: string
+  kind: 'credit' | 'debit' | 'correction' | 'write_off' | 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | 'hold' | 'release'
+  /** Book that the money came from */
+  debit: string
+  /** Book that the money went to */
+  credit: string
+  amount: string
+  /** Effect on the balance: negative for a debit, 0.00 where a hold had taken the amount before */
+  change: string
+  item?: PaidItem
+  /** The note or reason of the request */
+  note?: string
+  made_by?: OwnTransferActor
+  created_at: string
+}
+
 export type Hold = {
   /** Starts with HLD */
   uuid: string
@@ -1462,6 +1526,36 @@ export type Hold = {
   reference: string
   amount: string
   created_at: string
+}
+
+export type OwnHold = {
+  /** Starts with HLD */
+  uuid: string
+  kind: string
+  item?: PaidItem
+  amount: string
+  created_at: string
+}
+
+export type UsageSeries = {
+  /** Kind, country, id of a channel, status or direction; none: it has none; other: the rest */
+  by: string
+  /** Periods without usage are left out */
+  points: readonly (readonly (string | number)[])[]
+}
+
+export type UsageTotal = {
+  /** Items: messages, calls and fees; refunds are not counted */
+  n: number
+  units: number
+  amount?: string
+}
+
+export type UsageAdjustment = {
+  kind: 'credit' | 'debit' | 'correction' | 'write_off'
+  n: number
+  /** USD; negative: taken from the balance */
+  amount: string
 }
 
 export type Price = {
@@ -2523,7 +2617,7 @@ export type CheckEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -2574,7 +2668,23 @@ export type AccountOperations = {
       balance: {
         amount: string
         currency: 'USD'
+        /** Held for pending operations; not part of amount */
+        held: string
+        /** balance.low is published below this amount; absent: never */
+        low_balance?: string
       }
+    }>
+    /**
+     * Change the name of the account, and the balance below which balance.low is published.
+     * Absent fields stay unchanged. Limits and flags of the account are changed by the operator.
+     */
+    update(args?: {
+      name?: string | undefined
+      /** USD, above 0: balance.low is published when the balance falls below; null: never */
+      low_balance?: string | null | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      account: OwnAccount
     }>
   }
   readonly audit: {
@@ -3326,6 +3436,83 @@ export type AccountOperations = {
       member: Member
     }>
   }
+  readonly money: {
+    /**
+     * List money held for pending operations, such as calls, oldest first.
+     * Held money is not available for other operations. A hold ends with its operation.
+     */
+    holds(args?: {
+      /** Only holds of this kind */
+      kind?: 'credit' | 'debit' | 'correction' | 'write_off' | 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | 'hold' | 'release' | undefined
+      /** Only holds from this time on */
+      since?: string | undefined
+      /** Only holds before this time */
+      until?: string | undefined
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      held: string
+      count: number
+      holds: readonly (OwnHold)[]
+      next_cursor?: string
+    }, 'holds'>
+    /**
+     * List the transfers into and out of the balance, newest first, with the item that each one paid for.
+     * The sum of all transfers is the balance. Follow next_cursor for older transfers.
+     */
+    ledger(args?: {
+      /** Only transfers of this kind */
+      kind?: 'credit' | 'debit' | 'correction' | 'write_off' | 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | 'hold' | 'release' | undefined
+      /** Only transfers from this time on */
+      since?: string | undefined
+      /** Only transfers before this time */
+      until?: string | undefined
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      balance: string
+      /** Held for pending operations; not included in the balance */
+      held: string
+      count: number
+      transfers: readonly (OwnTransfer)[]
+      next_cursor?: string
+    }, 'transfers'>
+    /**
+     * Usage by day, week or month, split by kind, country, channel, status or direction.
+     * Days, weeks (from Monday) and months are those of UTC. The amounts add up to the ledger: total.amount is what messages, calls and numbers cost, less refunds. Units are segments of messages, seconds of calls, and one for a fee.
+     */
+    usage(args?: {
+      /** From the start of this UTC day. Default: 30 days before until */
+      since?: string | undefined
+      /** To the start of this UTC day, or to its end for a later time. Default: now */
+      until?: string | undefined
+      /** Default: day */
+      step?: 'day' | 'week' | 'month' | undefined
+      /** Default: kind. country: of the other party, or of the number of a fee. channel: SMS… of a message, DID… of a call or a fee. status: charged or refunded */
+      by?: 'kind' | 'country' | 'channel' | 'status' | 'direction' | undefined
+      /** Only usage of this kind */
+      kind?: 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Start of the first day */
+      since: string
+      /** End of the last day */
+      until: string
+      step: 'day' | 'week' | 'month'
+      by: 'kind' | 'country' | 'channel' | 'status' | 'direction'
+      /** At most 100, the costliest first; the others are added up as other */
+      series: readonly (UsageSeries)[]
+      total: UsageTotal
+      /** Credits, debits and corrections in these days; with the scope money */
+      adjustments?: readonly (UsageAdjustment)[]
+    }>
+  }
   readonly msgapp: {
     /**
      * Whether a number is valid, and whether it is on the messaging app.
@@ -3578,6 +3765,8 @@ export type AccountOperations = {
       group_id: string
       /** Digits, or letters as on a keypad */
       number_contains?: string | undefined
+      /** The same as number_contains */
+      contains?: string | undefined
       /** next_cursor of the previous page; replaces page */
       cursor?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -3688,6 +3877,8 @@ export type AccountOperations = {
       total: number
       data: {
         groups: readonly (NumberGroup)[]
+        /** Present if a city or region was named and none of its groups has a free number: at most ten cities of the country that have some, those of the same region first */
+        nearby?: readonly (NearbyCity)[]
       }
     }>
     /**

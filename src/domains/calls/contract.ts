@@ -89,6 +89,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const getCallHistory = contract({
   ...account,
   id: 'getCallHistory',
+  csv: 'cdrs',
   client: 'calls.list',
   needs: 'read_only',
   method: 'GET',

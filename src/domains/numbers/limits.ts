@@ -82,3 +82,6 @@ export const maxAuditedPrices = 100
 
 /** Days of grace after the end of the paid month, before an unpaid number is released. */
 export const graceDays = 7
+
+/** Cities that a search without free numbers proposes. */
+export const maxNearbyCities = 10

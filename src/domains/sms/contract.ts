@@ -134,6 +134,7 @@ const unknownChannel = 'The channel does not exist or is not the account’s'
 export const listSmsChannels = contract({
   ...sms,
   id: 'listSmsChannels',
+  csv: 'channels',
   client: 'sms.channels',
   needs: 'read_only',
   method: 'GET',
@@ -164,6 +165,7 @@ export const getSmsChannel = contract({
 export const getSmsThread = contract({
   ...sms,
   id: 'getSmsThread',
+  csv: 'messages',
   client: 'sms.thread',
   needs: 'inbox',
   method: 'GET',
@@ -210,6 +212,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const listSmsMessages = contract({
   ...sms,
   id: 'listSmsMessages',
+  csv: 'messages',
   client: 'sms.list',
   needs: 'inbox',
   method: 'GET',

@@ -106,6 +106,7 @@ export const subscribeWebhook = contract({
 export const listWebhooks = contract({
   ...webhooks,
   id: 'listWebhooks',
+  csv: 'webhooks',
   client: 'webhooks.list',
   method: 'GET',
   url: '/open/webhooks',
@@ -119,6 +120,7 @@ export const listWebhooks = contract({
 export const listChannelWebhooks = contract({
   ...webhooks,
   id: 'listChannelWebhooks',
+  csv: 'webhooks',
   client: 'webhooks.listOfChannel',
   method: 'GET',
   url: '/open/webhooks/channel/:channel_uuid',
@@ -244,6 +246,7 @@ const Delivery = Named(
 export const listDeliveries = contract({
   ...webhooks,
   id: 'listDeliveries',
+  csv: 'deliveries',
   client: 'webhooks.deliveries',
   method: 'GET',
   url: '/open/webhooks/:webhook_uuid/deliveries',

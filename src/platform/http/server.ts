@@ -17,7 +17,9 @@ import { type AuthDeps, authHooks } from './authenticate.ts'
 import { installBodyParsers, installStreamParsers } from './body-parsers.ts'
 import { bodyReader, isBodyOptional } from './body-reader.ts'
 import { type Cors, makeCors } from './cors.ts'
+import { querySchemaOf } from './csv-export.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
+import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
 import { type HotRoutes, makeHotRoutes } from './hot-routes.ts'
 import { maxConnections } from './limits.ts'
@@ -89,7 +91,7 @@ const sendProblem = (reply: FastifyReply, shape: Shape, problem: Problem) =>
     .headers({ ...noStoreHeaders, ...problem.headers })
     .type(jsonType)
     .serializer((body) => JSON.stringify(body))
-    .send(errorBody(shape, problem, reply.request.id))
+    .send(errorBody(shape, problem, reply.request.id, fieldOf(problem, reply.request)))
 
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
   const read = queryReader(query)
@@ -123,7 +125,8 @@ const register = (
   endpoint: Endpoint,
 ) => {
   const { contract } = endpoint
-  const { params, query, body } = contract
+  const { params, body } = contract
+  const query = querySchemaOf(contract)
   const limitHook = contract.stream ? limitStream : contract.media ? limitUpload : body ? limitBody : null
   const countResponse = parts.metrics.route(contract.method, contract.url)
   const hot = endpoint.isHot ? hotRoutes?.add(endpoint, countResponse) : undefined

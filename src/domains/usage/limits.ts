@@ -1,0 +1,16 @@
+// Limits of usage reports.
+
+/** Transfers per statement: one of them may stand for hundreds of messages. */
+export const foldBatchSize = 200
+
+/** Milliseconds of one run of the fold. The next one follows seconds later. */
+export const foldRunMs = 1_500
+
+/** Transfers of an account that a report counts itself. Beyond it, the worker has to catch up first. */
+export const maxPendingTransfers = 20_000
+
+/** Days of a report. */
+export const maxReportDays = 400
+
+/** Series of a report; the others are added up. */
+export const maxSeries = 100
