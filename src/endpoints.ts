@@ -7,6 +7,7 @@ import { contactFileRoutes } from './domains/contacts/files/routes.ts'
 import { contactRoutes } from './domains/contacts/routes.ts'
 import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
+import { eventLogRoutes } from './domains/events/log/routes.ts'
 import { healthRoutes } from './domains/health/routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
@@ -28,6 +29,7 @@ import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
 import { sandboxRoutes } from './domains/sandbox/routes.ts'
 import { triggerRoutes } from './domains/sandbox/trigger/routes.ts'
 import { smsRoutes } from './domains/sms/routes.ts'
+import { smsTimelineRoutes } from './domains/sms/timeline/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
 import { userRoutes } from './domains/users/routes.ts'
 import { webhookRoutes } from './domains/webhooks/routes.ts'
@@ -50,6 +52,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...inventoryRoutes(services),
   ...pricingRoutes(services),
   ...smsRoutes(services),
+  ...smsTimelineRoutes(services),
   ...callerRoutes(services),
   ...callRoutes(services),
   ...contactRoutes(services),
@@ -59,6 +62,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...groupRoutes(services),
   ...pictureRoutes(services),
   ...webhookRoutes(services),
+  ...eventLogRoutes(services),
   ...channelRoutes(services),
   ...deadLetterRoutes(services),
   ...ledgerRoutes(services),

@@ -86,7 +86,7 @@ export const getEvent = contract({
           webhook_uuid: Id('WHK'),
           host: Type.String({ description: 'Host of the receiver', examples: ['hook.example.com'] }),
           state: Enum(['pending', 'delivered', 'failed']),
-          attempts: Type.Integer({ description: 'Calls so far; the last 20 are in the timeline' }),
+          attempts: Type.Integer({ description: 'Calls in the timeline: the last 20 at most' }),
           next_attempt_at: Type.Optional(Time),
           response_status: Type.Optional(Type.Integer({ description: 'Of the last call; absent without an answer' })),
         }),
