@@ -24,6 +24,8 @@ const free = new Set([
   'number_contains',
   'city_name_or_prefix',
   'actor',
+  'contact_number',
+  'error_code',
   'name',
   'name_contains',
   'target',

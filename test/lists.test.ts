@@ -26,13 +26,18 @@ const unpagedLists = new Set([
   'listNumberTypes',
   'getNumberRequirements',
   'getCallTimeline',
+  'getEvent',
+  'getMessageTimeline',
+  'getNumberTimeline',
+  'getSmsTimeline',
+  'search',
   'listChannelWebhooks',
   'listWebhooks',
   'getMsgappChannelStatus',
 ])
 
 /** Lists of past events, which have cursors only. */
-const logs = new Set(['listOwnAudit', 'listDeliveries'])
+const logs = new Set(['listOwnAudit', 'listDeliveries', 'listEvents'])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
 

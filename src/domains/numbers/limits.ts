@@ -82,3 +82,9 @@ export const maxAuditedPrices = 100
 
 /** Days of grace after the end of the paid month, before an unpaid number is released. */
 export const graceDays = 7
+
+/** Charges of each kind that are examined for those of one number. */
+export const maxTimelineTransfers = 5_000
+
+/** Recorded acts of a timeline. */
+export const maxTimelineActs = 200
