@@ -19,7 +19,7 @@ export const eventRecipes: Recipes = {
     },
   },
   getEvent: { ok: async (scene) => ({ params: { event_uuid: await event(scene) } }) },
-  search: { ok: async (scene) => scene.contact().then(() => ({ query: { q: scene.mark } })) },
+  search: { ok: async (scene) => ({ query: { q: (await scene.message()).to } }) },
   triggerEvent: {
     ok: async (scene) => ({ params: { event_name }, body: { channel_uuid: (await scene.number()).channel } }),
     invalid: () => ({ params: { event_name: 'sms.message.recieved' } }),

@@ -220,12 +220,12 @@ const messagesOf = (
   channels: readonly string[] | null,
 ) => {
   const asked = makeConditions()
-  const filters: string[] = []
+  const filters: { text: string; value: string }[] = []
   const isByThread = contact !== null && (channel !== null || channels !== null)
   asked.add('account_id = ?', account)
   asked.add('created_at >= ?', since)
   const filter = (text: string, value: string | null) => {
-    if (value !== null) filters.push(text.replace('?', asked.bind(value)))
+    if (value !== null) filters.push({ text, value })
   }
   if (isByThread) {
     asked.add('contact = ?', contact)

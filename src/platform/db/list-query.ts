@@ -37,8 +37,8 @@ export const byTimeAndId = (id = 'id'): readonly KeyColumn[] => [
 
 /** Filters that no index serves. A page examines at most `maxPagedRows` + 1 rows, and may be short. */
 export type Examining = {
-  /** Conditions of the rows that are returned. */
-  readonly filters: readonly string[]
+  /** Conditions of the rows that are returned, on one value each, `?`. */
+  readonly filters: readonly { readonly text: string; readonly value: Value }[]
   /** A row source, such as `unnest(…) each (value)`: the rows of each value are read along an index, and merged. */
   readonly each?: string | null
 }
@@ -74,15 +74,21 @@ export const makeListQuery = (
   }
 
   /** Selects the first matching rows among those that a page examines. */
-  const selectExamined = (columns: string, bounds: readonly string[], limit: number | null): string => {
+  const selectExamined = (
+    columns: string,
+    bounds: readonly string[],
+    limit: number | null,
+    values: Value[],
+  ): string => {
     if (filters.length === 0) return `select ${columns} from (${selectEach(bounds, limit)}) rows ${order}`
     const examined = selectEach(bounds, maxPagedRows + 1)
-    return `select ${columns} from (${examined}) examined where ${filters.join(' and ')} ${order} limit ${limit}`
+    const where = filters.map(({ text, value }) => text.replace('?', `$${values.push(value)}`)).join(' and ')
+    return `select ${columns} from (${examined}) examined where ${where} ${order} limit ${limit}`
   }
 
   /** Selects the first rows that meet the bounds. */
-  const select = (columns: string, bounds: readonly string[], limit: number | null): string => {
-    if (filters.length > 0 || each !== null) return selectExamined(columns, bounds, limit)
+  const select = (columns: string, bounds: readonly string[], limit: number | null, values: Value[]): string => {
+    if (filters.length > 0 || each !== null) return selectExamined(columns, bounds, limit, values)
     const one = (alternative: readonly string[]) => {
       const texts = [...conditions.texts, ...alternative, ...bounds]
       const where = texts.length > 0 ? `where ${texts.join(' and ')}` : ''
@@ -106,10 +112,10 @@ export const makeListQuery = (
     page: (columns: string, { after, skip, limit }: ListPage): Statement => {
       const values = [...conditions.values]
       const start = bind(values, after)
-      if (skip === 0) return { text: select(columns, start, limit), values }
+      if (skip === 0) return { text: select(columns, start, limit, values), values }
       // The key of the last skipped row, or of the last row of the list: nothing follows that one.
-      const last = `select ${names} from (${select(names, start, skip)}) skipped ${orderOf(!isNewestFirst)} limit 1`
-      return { text: select(columns, [beyond(last)], limit), values }
+      const last = `select ${names} from (${select(names, start, skip, values)}) skipped ${orderOf(!isNewestFirst)} limit 1`
+      return { text: select(columns, [beyond(last)], limit, values), values }
     },
     /** Returns the key of the last row that a page behind `after` examines, as `time` and `id`, if it cannot examine all.
      *  For lists by time and id. */
@@ -130,7 +136,7 @@ export const makeListQuery = (
      */
     total: (after: readonly string[] | null = null): Statement => {
       const values = [...conditions.values]
-      const rows = select(names, bind(values, after), maxPagedRows + 1)
+      const rows = select(names, bind(values, after), maxPagedRows + 1, values)
       return { text: `select count(*)::integer as total from (${rows}) counted`, values }
     },
   }
