@@ -1384,7 +1384,7 @@ export type EventDelivery = {
   /** Host of the receiver */
   host: string
   state: 'pending' | 'delivered' | 'failed'
-  /** Calls so far; the last 20 are in the timeline */
+  /** Calls in the timeline: the last 20 at most */
   attempts: number
   next_attempt_at?: string
   /** Of the last call; absent without an answer */

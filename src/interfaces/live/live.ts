@@ -114,9 +114,9 @@ export const makeLive = (
   }
 
   /** Reads what a page missed; null if its last event may be deleted already. */
-  const resume = (account: string, after: string): ResumeReader | null => {
+  const resume = (account: string, after: string, isResumed: boolean): ResumeReader | null => {
     if (timeOf(after) < Date.now() - retentionMs) return null
-    const reader = makeResumeReader(db, account, after)
+    const reader = makeResumeReader(db, account, after, isResumed)
     return { next: (limit) => resumes.run(account, () => reader.next(limit)) }
   }
 
@@ -149,7 +149,7 @@ export const makeLive = (
           void feed.wake([account])
           return end
         },
-        resume,
+        resume: (account, from) => resume(account, from, after !== null),
         onError,
       })
       pages.set(page, { connectedAt: performance.now() })
