@@ -28,6 +28,8 @@ import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/del
 import { purgeDeliveriesDaily, webhookJobs } from './domains/webhooks/jobs.ts'
 import { installWebhookMetrics } from './domains/webhooks/ops.ts'
 import { makeEndpoints } from './endpoints.ts'
+import { headMs, pollMs, statePollMs } from './interfaces/live/limits.ts'
+import { makeLive } from './interfaces/live/live.ts'
 import { installSite } from './interfaces/site/routes.ts'
 import { makeTunnel } from './interfaces/tunnel/routes.ts'
 import { makeAlias } from './platform/http/alias.ts'
@@ -106,19 +108,23 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   const { config } = services
   const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
   const alias = makeAlias(config.msgappName)
-  const tunnel = makeTunnel(services, alias, makeClientAddress(trustProxy))
+  const addressOf = makeClientAddress(trustProxy)
+  const tunnel = makeTunnel(services, alias, addressOf)
+  const live = makeLive(services, addressOf)
   const app = makeServer({ ...services, tls, trustProxy, alias }, makeEndpoints(services), [
     tunnel.upgrade,
+    live.upgrade,
     services.voice.upgrade,
   ])
   app.addHook('preClose', tunnel.close)
+  app.addHook('preClose', live.close)
   await installSite(app, services)
   await installSupplierCallbacks(app, services)
   await installChatCallbacks(app, services)
   installRecordingDownloads(app, services)
   installMedia(app, services.chat.media, services)
   installMetrics(services)
-  return { app, tunnel }
+  return { app, tunnel, live }
 }
 
 /** Builds the HTTP server alone. */
@@ -157,8 +163,10 @@ export const startRoles = async (
     tick(5_000, sessions.flush, onError),
     tick(2_000, rateLimiter.flush, onError),
   ]
-  const { app, tunnel } = await buildServer(services, tls)
+  const { app, tunnel, live } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
+  timers.push(tick(pollMs, live.poll, onError), tick(statePollMs, live.pollState, onError))
+  timers.push(tick(headMs, live.beat, onError))
   if (config.roles.includes('voice')) await voice.start()
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo // it listens on TCP

@@ -25,6 +25,8 @@ const free = new Set([
   'contains',
   'city_name_or_prefix',
   'actor',
+  'contact_number',
+  'error_code',
   'name',
   'name_contains',
   'target',

@@ -116,6 +116,11 @@ const holdsRows = (reply: Node): boolean =>
     ({ type }) => type === 'array',
   )
 
+const eventOf = async (): Promise<string> => {
+  const [row] = await db.many<{ id: string }>`select id from events where account_id = ${tenant.id} limit 1`
+  return `EVT${row?.id}`
+}
+
 /** GETs whose rows are not of the database, or of one thing. */
 const others = new Set([
   'inspectMessage',
@@ -146,6 +151,9 @@ const valuesOf: Record<string, readonly string[]> = {
   since: ['2026-01-01T00:00:30Z', '2036-01-01T00:00:00Z'],
   until: ['2026-01-01T00:00:30Z', '2020-01-01T00:00:00Z'],
   before_ts: ['1767225600'],
+  contact_number: ['+447700900123', '+447700900998', 'Unknown'],
+  error_code: ['ESME_RINVDSTADR', '001'],
+  in: ['contacts', 'numbers', 'texts', 'calls', 'events'],
   prefix: ['44', '44790000001', '999'],
   country: ['GB', 'US'],
   group_id: [group.id],
@@ -171,7 +179,8 @@ const filtersOf = async (contract: Contract): Promise<[name: string, value: stri
     if (pagingNames.has(name)) continue
     const ids =
       name === 'channel_uuid' ? [node.pattern === '^WPN' ? await scene.chat() : (await scene.number()).channel] : null
-    const values = ids ?? node.enum?.map(String) ?? valuesOf[name]
+    const event = name === 'after' ? [await eventOf()] : null
+    const values = ids ?? event ?? node.enum?.map(String) ?? valuesOf[name]
     assert.ok(values, `give ${contract.id} values of the filter ${name}`)
     // The groups of the US need a region too.
     const some = contract.id === 'listNumberGroups' ? values.filter((value) => value !== 'US') : values

@@ -26,6 +26,11 @@ const unpagedLists = new Set([
   'listNumberTypes',
   'getNumberRequirements',
   'getCallTimeline',
+  'getEvent',
+  'getMessageTimeline',
+  'getNumberTimeline',
+  'getSmsTimeline',
+  'search',
   'listChannelWebhooks',
   'listWebhooks',
   'getMsgappChannelStatus',
@@ -33,7 +38,7 @@ const unpagedLists = new Set([
 ])
 
 /** Lists of past events, which have cursors only. */
-const logs = new Set(['listOwnAudit', 'listDeliveries', 'getOwnLedger', 'listOwnHolds'])
+const logs = new Set(['listOwnAudit', 'listDeliveries', 'getOwnLedger', 'listOwnHolds', 'listEvents'])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
 

@@ -769,6 +769,41 @@ export type NumberPrice = {
   effective_at?: string
 }
 
+export type TimelineEntry = {
+  at: string
+  /** Milliseconds since the entry before; 0 for the first */
+  after_ms: number
+  what: 'accepted' | 'charged' | 'scheduled' | 'routed' | 'submitted' | 'retried' | 'refused' | 'receipt' | 'received' | 'read' | 'edited' | 'deleted' | 'canceled' | 'failed' | 'refunded' | 'bought' | 'renewed' | 'registration' | 'suspended' | 'released' | 'recorded' | 'delivered_to_webhook' | 'sip_in' | 'sip_out' | 'media' | 'note'
+  text: string
+  /** Calls: the side */
+  leg?: 'caller' | 'callee'
+  /** Data of the entry, such as part, error_code, amount, event_uuid, delivery_id or response_status */
+  detail?: Record<string, string | number | boolean>
+}
+
+export type TimelineOutcome = {
+  state: 'succeeded' | 'in_progress' | 'failed'
+  error_code?: string
+  /** How it ended and why, in words */
+  text: string
+}
+
+export type TimelineNextStep = {
+  /** none: nothing to do */
+  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'check_webhook' | 'connect_channel' | 'ask_operator'
+  text: string
+  /** What the step concerns, such as a webhook or a number of the account */
+  target_uuid?: string
+}
+
+export type Timeline = {
+  success: true
+  /** Stored facts, oldest first */
+  timeline: readonly (TimelineEntry)[]
+  outcome: TimelineOutcome
+  next_step: TimelineNextStep
+}
+
 export type SmsMessage = {
   /** SMI… inbound, SMO… outbound */
   uuid: string
@@ -961,13 +996,6 @@ export type CallAgent = {
   first_name: string
   last_name: string
   full_name: string
-}
-
-export type CallTimelineEntry = {
-  at: string
-  leg?: 'caller' | 'callee'
-  what: 'sip_in' | 'sip_out' | 'media' | 'note'
-  text: string
 }
 
 export type MessageMedia = {
@@ -1361,6 +1389,55 @@ export type NewWebhook = {
     /** Verifies calls by Standard Webhooks (standardwebhooks.com) */
     signing_secret: string
   }
+}
+
+export type LoggedEvent = {
+  /** Starts with EVT */
+  uuid: string
+  name: string
+  at: string
+  /** SMS channel, virtual number or channel of the messaging app; absent for the whole account */
+  channel_uuid?: string
+  /** Made to test one webhook */
+  test?: true
+  /** As webhooks receive it. Contents of messages are masked (•••) without the scope inbox or develop */
+  payload: Record<string, unknown>
+}
+
+export type EventDelivery = {
+  /** Starts with WHD */
+  id: string
+  /** Starts with WHK */
+  webhook_uuid: string
+  /** Host of the receiver */
+  host: string
+  state: 'pending' | 'delivered' | 'failed'
+  /** Calls in the timeline: the last 20 at most */
+  attempts: number
+  next_attempt_at?: string
+  /** Of the last call; absent without an answer */
+  response_status?: number
+}
+
+export type SearchResult = {
+  uuid: string
+  title: string
+  /** Second line; may be empty */
+  text: string
+  at?: string
+  /** Path of the result in this API */
+  href: string
+  /** Matching ranges of the title: first UTF-16 unit, and the unit after the last */
+  marks: readonly (readonly (number)[])[]
+}
+
+export type SearchGroup = {
+  in: 'contacts' | 'numbers' | 'texts' | 'calls' | 'events'
+  /** Results in this group */
+  count: number
+  /** There are more matches */
+  more: boolean
+  results: readonly (SearchResult)[]
 }
 
 export type MsgappChannel = {
@@ -2845,16 +2922,13 @@ export type AccountOperations = {
       cdrs: readonly (Call)[]
     }, 'cdrs'>
     /**
-     * Timeline of a call: SIP messages, audio statistics, reason of its end.
+     * Timeline of a call: SIP messages, audio statistics, charge; its outcome and the next step.
      * Use it to find out why a call failed or sounded bad. Addresses of trunks are not shown.
      */
     timeline(args: {
       /** Starts with CDR */
       call_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      timeline: readonly (CallTimelineEntry)[]
-    }>
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly channels: {
     /**
@@ -3198,6 +3272,50 @@ export type AccountOperations = {
       success: true
       document: Document
     }>
+  }
+  readonly eventLog: {
+    /**
+     * One event, its deliveries to each webhook, and its timeline.
+     * Use it to find out whether a receiver got an event, and what it answered.
+     */
+    get(args: {
+      /** Starts with EVT */
+      event_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      event: LoggedEvent
+      /** One for each webhook that subscribed when the event occurred; at most 200 */
+      deliveries: readonly (EventDelivery)[]
+      /** Stored facts, oldest first */
+      timeline: readonly (TimelineEntry)[]
+      outcome: TimelineOutcome
+      next_step: TimelineNextStep
+    }>
+    /**
+     * The events of the account, newest first; after an event, oldest first.
+     * Filter by name, channel and time. A page with a filter examines 10,000 events, so a short page may have a next_cursor.
+     */
+    list(args?: {
+      /** Event name */
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | undefined
+      /** An SMS channel, a virtual number, or a channel of the messaging app */
+      channel_uuid?: string | undefined
+      /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
+      after?: string | undefined
+      since?: string | undefined
+      until?: string | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      events: readonly (LoggedEvent)[]
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+    }, 'events'>
   }
   readonly groups: {
     /**
@@ -3755,6 +3873,16 @@ export type AccountOperations = {
       /** True: the request is queued */
       batched: boolean
     }>
+    /**
+     * Timeline of a message of the messaging app: sending, receipts, webhooks; its outcome and the next step.
+     * Use it to find out why a message failed and what to do. The text is absent.
+     */
+    timeline(args: {
+      /** WW-<channel_uuid>-<digits>@c.us, or …-<group>@g.us */
+      session_key: string
+      /** Starts with MSG */
+      message_uuid: string
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly numbers: {
     /**
@@ -3976,6 +4104,14 @@ export type AccountOperations = {
       data: NumberRegistration
     }>
     /**
+     * Timeline of a number: purchase, registration, renewals, suspensions, webhooks; its state and the next step.
+     * Use it to find out why a number is suspended and what to do. Released numbers have a timeline too.
+     */
+    timeline(args: {
+      /** Starts with DID */
+      virtual_number_uuid: string
+    }, options?: CallOptions): Promise<Timeline>
+    /**
      * Types of numbers.
      * Use the name of a type to filter groups and requirements.
      */
@@ -4035,6 +4171,24 @@ export type AccountOperations = {
       data: {
         reservations: readonly (Reservation)[]
       }
+    }>
+  }
+  readonly search: {
+    /**
+     * Find contacts, numbers, messages, calls and events by name, number or id.
+     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Contacts need the scope inbox. Contents of messages are returned with inbox or develop, and are not searched.
+     */
+    find(args: {
+      /** A name, a telephone number or its beginning, or an id such as SMO…, DID…, CDR… or EVT… */
+      q: string
+      /** Kinds to search, separated by commas: contacts, numbers, texts, calls, events. Default: all */
+      in?: string | undefined
+      /** Results of each kind. Default: 5 */
+      results_per_page?: number | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Only kinds with results */
+      groups: readonly (SearchGroup)[]
     }>
   }
   readonly sms: {
@@ -4098,13 +4252,17 @@ export type AccountOperations = {
     }>
     /**
      * The messages of the account, newest first.
-     * Filter by channel, direction, status and time. Follow next_cursor for older messages.
+     * Filter by channel, contact, direction, status, error code and time. A page with a filter examines 10,000 messages, so a short page may have a next_cursor.
      */
     list(args?: {
       /** Starts with SMS */
       channel_uuid?: string | undefined
+      /** The contact: a number in E.164, a short code, or the name of an alphanumeric sender */
+      contact_number?: string | undefined
       direction?: 'inbound' | 'outbound' | undefined
       status?: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown' | undefined
+      /** As in the messages */
+      error_code?: string | undefined
       since?: string | undefined
       until?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -4119,7 +4277,7 @@ export type AccountOperations = {
       count: number
       /** The requested page, from 0 */
       page: number
-      /** Number of matches, at most 10,000; present with page_number or page */
+      /** Number of matches, at most 10,000; with a filter, among the newest 10,000 messages. Present with page_number or page */
       total?: number
       /** There are more matches than total, which is exact up to 10,000 */
       total_capped?: true
@@ -4199,6 +4357,14 @@ export type AccountOperations = {
       /** For the page of older messages; absent on the last one */
       next_cursor?: string
     }, 'messages'>
+    /**
+     * Timeline of an SMS: charge, submits, receipts, webhooks; its outcome and the next step.
+     * Use it to find out why a message failed and what to do. Carriers are not named, and the text is absent.
+     */
+    timeline(args: {
+      /** SMI… or SMO… */
+      message_uuid: string
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly users: {
     /**
@@ -4953,10 +5119,7 @@ export type OperatorOperations = {
       account_uuid: string
       /** Starts with CDR */
       call_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      timeline: readonly (CallTimelineEntry)[]
-    }>
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly connections: {
     /**

@@ -85,3 +85,9 @@ export const graceDays = 7
 
 /** Cities that a search without free numbers proposes. */
 export const maxNearbyCities = 10
+
+/** Charges of each kind that are examined for those of one number. */
+export const maxTimelineTransfers = 5_000
+
+/** Recorded acts of a timeline. */
+export const maxTimelineActs = 200

@@ -62,3 +62,9 @@ export const maxCountedRows = 100_000
 
 /** Webhooks with pending deliveries that are asked for their oldest one. */
 export const maxOldestChecked = 10_000
+
+/** Deliveries of a few events that are shown together. */
+export const maxDeliveriesShown = 200
+
+/** Webhooks of an account, deleted ones included, that the deliveries of an event are looked up for. */
+export const maxWebhooksOfEvent = 1_000
