@@ -23,6 +23,7 @@ import * as registrations from './domains/numbers/registration/contract.ts'
 import * as operators from './domains/operators/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
+import * as requests from './domains/requests/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
 import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
 import * as trigger from './domains/sandbox/trigger/contract.ts'
@@ -30,6 +31,8 @@ import * as sms from './domains/sms/contract.ts'
 import * as tokens from './domains/tokens/contract.ts'
 import * as users from './domains/users/contract.ts'
 import * as webhooks from './domains/webhooks/contract.ts'
+import * as webhookEndpoints from './domains/webhooks/endpoints/contract.ts'
+import * as webhookPortal from './domains/webhooks/portal/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
 
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
@@ -57,9 +60,12 @@ export const contracts: readonly Contract[] = [
   chatGroups,
   chatProfiles,
   webhooks,
+  webhookEndpoints,
+  webhookPortal,
   msgappChannels,
   setAside,
   ledger,
+  requests,
   prices,
   connections,
   sandbox,

@@ -24,6 +24,7 @@ export type Prefix =
   | 'ASD' // a dead letter: an inbound event that cannot be stored
   | 'CHK' // a batch of number checks
   | 'WHK'
+  | 'WHE' // an address that webhooks call
   | 'WHD' // a webhook delivery
   | 'EVT' // an event
 
