@@ -32,7 +32,7 @@ import * as tokens from './domains/tokens/contract.ts'
 import * as users from './domains/users/contract.ts'
 import * as webhooks from './domains/webhooks/contract.ts'
 import * as webhookEndpoints from './domains/webhooks/endpoints/contract.ts'
-import * as webhookPortal from './domains/webhooks/portal/contract.ts'
+import * as webhookHistory from './domains/webhooks/history/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
 
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
@@ -61,7 +61,7 @@ export const contracts: readonly Contract[] = [
   chatProfiles,
   webhooks,
   webhookEndpoints,
-  webhookPortal,
+  webhookHistory,
   msgappChannels,
   setAside,
   ledger,

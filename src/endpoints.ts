@@ -23,6 +23,7 @@ import { numberRoutes } from './domains/numbers/routes.ts'
 import { operatorRoutes } from './domains/operators/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
+import { requestRoutes } from './domains/requests/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
 import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
 import { sandboxRoutes } from './domains/sandbox/routes.ts'
@@ -30,7 +31,11 @@ import { triggerRoutes } from './domains/sandbox/trigger/routes.ts'
 import { smsRoutes } from './domains/sms/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
 import { userRoutes } from './domains/users/routes.ts'
+import { webhookEndpointRoutes } from './domains/webhooks/endpoints/routes.ts'
+import { eventTypeRoutes } from './domains/webhooks/event-types/routes.ts'
+import { webhookHistoryRoutes } from './domains/webhooks/history/routes.ts'
 import { webhookRoutes } from './domains/webhooks/routes.ts'
+import { eventDocuments } from './event-payloads.ts'
 import type { Endpoint } from './platform/http/endpoint.ts'
 import type { Services } from './services.ts'
 
@@ -59,9 +64,13 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...groupRoutes(services),
   ...pictureRoutes(services),
   ...webhookRoutes(services),
+  ...webhookEndpointRoutes(services),
+  ...webhookHistoryRoutes(services),
+  ...eventTypeRoutes(eventDocuments),
   ...channelRoutes(services),
   ...deadLetterRoutes(services),
   ...ledgerRoutes(services),
+  ...requestRoutes(services),
   ...priceRoutes(services),
   ...connectionRoutes(services),
   ...(services.config.sandbox

@@ -8,6 +8,7 @@ import type { Chat } from './domains/msgapp/chat-service.ts'
 import type { ConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
 import type { SupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
 import type { Prices } from './domains/prices/ops.ts'
+import type { RequestRecorder } from './domains/requests/request-recorder.ts'
 import type { SimulatorClient } from './domains/sandbox/simulator-client.ts'
 import type { ChannelCache } from './domains/sms/accept/channel-cache.ts'
 import type { MessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
@@ -52,6 +53,8 @@ export type Services = StartOptions & {
   readonly sandboxAccounts: SandboxAccounts
   readonly limiters: RequestLimiters
   readonly metrics: Metrics
+  /** Log of API requests for `GET /open/requests`. */
+  readonly requestLog: RequestRecorder
   /** Limits on what accounts may create and store. */
   readonly quotas: Quotas
   readonly prices: Prices

@@ -21,10 +21,12 @@ import { numberJobs } from './domains/numbers/jobs.ts'
 import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-callbacks.ts'
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
+import { purgeRequests } from './domains/requests/jobs.ts'
+import { requestFlushMs } from './domains/requests/limits.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
-import { purgeDeliveriesDaily, webhookJobs } from './domains/webhooks/jobs.ts'
+import { purgeDeliveriesDaily, purgeWebhookStats, webhookJobs } from './domains/webhooks/jobs.ts'
 import { installWebhookMetrics } from './domains/webhooks/ops.ts'
 import { makeEndpoints } from './endpoints.ts'
 import { installSite } from './interfaces/site/routes.ts'
@@ -148,9 +150,11 @@ export const startRoles = async (
     outbound,
     lifecycle,
     remoteConnections,
+    requestLog,
   } = services
   const onError = (error: unknown) => log.error({ err: error }, 'process: periodic task failed')
   const timers = [tick(5_000, auth.flush, onError), tick(2_000, rateLimiter.flush, onError)]
+  timers.push(tick(requestFlushMs, requestLog.flush, onError))
   const { app, tunnel } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
   if (config.roles.includes('voice')) await voice.start()
@@ -183,6 +187,8 @@ export const startRoles = async (
         deleteCallerIdCodes,
         purgeContactImports,
         purgeDeliveriesDaily,
+        purgeWebhookStats,
+        purgeRequests,
         auditRetention(config.auditDays),
         deleteRevokedTokens,
       ],

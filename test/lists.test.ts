@@ -28,11 +28,14 @@ const unpagedLists = new Set([
   'getCallTimeline',
   'listChannelWebhooks',
   'listWebhooks',
+  'listEndpoints',
+  'listEventTypes',
+  'getWebhookStats',
   'getMsgappChannelStatus',
 ])
 
 /** Lists of past events, which have cursors only. */
-const logs = new Set(['listOwnAudit', 'listDeliveries'])
+const logs = new Set(['listOwnAudit', 'listDeliveries', 'listRequests'])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
 

@@ -1242,6 +1242,16 @@ export type WebhookDelivery = {
   attempts: readonly (DeliveryAttempt)[]
 }
 
+export type EventType = {
+  event_name: string
+  description: string
+  /** Kind of channel that a subscription names: an SMS channel, a virtual number, or one of the messaging app. account: none */
+  channel: 'sms' | 'call' | 'msgapp' | 'account'
+  /** JSON Schema (2020-12) of the body */
+  schema: Record<string, unknown>
+  example: Record<string, unknown>
+}
+
 export type ListedWebhook = {
   /** Starts with WHK */
   uuid: string
@@ -1356,16 +1366,6 @@ export type WebhookRequest = {
     /** Headers of the attempt but user-agent and those of HTTP. webhook-timestamp and webhook-signature are absent where they are no longer known: after a rotation of the secret */
     headers: Record<string, string>
   })[]
-}
-
-export type EventType = {
-  event_name: string
-  description: string
-  /** Kind of channel that a subscription names: an SMS channel, a virtual number, or one of the messaging app. account: none */
-  channel: 'sms' | 'call' | 'msgapp' | 'account'
-  /** JSON Schema (2020-12) of the body */
-  schema: Record<string, unknown>
-  example: Record<string, unknown>
 }
 
 export type MsgappChannel = {

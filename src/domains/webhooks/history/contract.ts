@@ -72,32 +72,3 @@ export const getWebhookStats = contract({
   }),
   errors: { invalid: 'since is not before until, or the period is too long for the step', notFound: unknown },
 })
-
-export const listEventTypes = contract({
-  ...webhooks,
-  id: 'listEventTypes',
-  client: 'webhooks.eventTypes',
-  method: 'GET',
-  url: '/open/webhooks/event-types',
-  summary: 'All events that webhooks can receive, with the schemas of their bodies',
-  description: 'The same as the webhooks of the OpenAPI document. Each schema is complete in itself.',
-  status: 200,
-  reply: Ok({
-    event_types: Type.Array(
-      Named(
-        'EventType',
-        Type.Object({
-          event_name: Type.String({ examples: ['sms.message.received'] }),
-          description: Type.String({ examples: ['An SMS arrived'] }),
-          channel: Enum(['sms', 'call', 'msgapp', 'account'], {
-            description:
-              'Kind of channel that a subscription names: an SMS channel, a virtual number, or one of the messaging app. account: none',
-          }),
-          schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema (2020-12) of the body' }),
-          example: Type.Object({}, { additionalProperties: true }),
-        }),
-      ),
-    ),
-  }),
-  errors: {},
-})
