@@ -8,7 +8,6 @@ import type { Chat } from './domains/msgapp/chat-service.ts'
 import type { ConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
 import type { SupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
 import type { Prices } from './domains/prices/ops.ts'
-import type { RequestRecorder } from './domains/requests/request-recorder.ts'
 import type { SimulatorClient } from './domains/sandbox/simulator-client.ts'
 import type { ChannelCache } from './domains/sms/accept/channel-cache.ts'
 import type { MessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
@@ -25,6 +24,7 @@ import type { Metrics } from './platform/http/metrics.ts'
 import type { Quotas } from './platform/http/quotas.ts'
 import type { RateLimiter } from './platform/http/rate-limiter.ts'
 import type { RequestLimiters, UploadRate } from './platform/http/request-limiters.ts'
+import type { RequestLog } from './platform/http/request-log.ts'
 import type { Clock } from './platform/lib/clock.ts'
 import type { OutboundPair } from './platform/lib/outbound.ts'
 import type { Seal } from './platform/lib/secret.ts'
@@ -54,7 +54,7 @@ export type Services = StartOptions & {
   readonly limiters: RequestLimiters
   readonly metrics: Metrics
   /** Log of API requests for `GET /open/requests`. */
-  readonly requestLog: RequestRecorder
+  readonly requestLog: RequestLog
   /** Limits on what accounts may create and store. */
   readonly quotas: Quotas
   readonly prices: Prices

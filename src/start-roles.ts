@@ -22,7 +22,6 @@ import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-c
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
-import { requestFlushMs } from './domains/requests/limits.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
@@ -154,7 +153,7 @@ export const startRoles = async (
   } = services
   const onError = (error: unknown) => log.error({ err: error }, 'process: periodic task failed')
   const timers = [tick(5_000, auth.flush, onError), tick(2_000, rateLimiter.flush, onError)]
-  timers.push(tick(requestFlushMs, requestLog.flush, onError))
+  timers.push(tick(1_000, requestLog.flush, onError))
   const { app, tunnel } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
   if (config.roles.includes('voice')) await voice.start()

@@ -36,7 +36,7 @@ const free = new Set([
   'city_id',
   'q',
   'query',
-  // Of past requests, also by routes and codes of earlier versions.
+  // Past requests, also by routes and codes of earlier versions.
   'route',
   'error_code',
   'request_id',

@@ -1220,7 +1220,7 @@ export type DeliveryAttempt = {
   latency_ms: number
   /** The first 1,000 characters of the body; 4,000 of a failed call */
   response_excerpt?: string
-  /** Of a failed call: at most 20, of 200 characters each */
+  /** Only of a failed call: at most 20, of 200 characters each */
   response_headers?: Record<string, string>
   error?: string
 }
@@ -1343,7 +1343,7 @@ export type NewEndpoint = {
   endpoint_uuid: string
   /** In the order of event_names */
   webhooks: readonly (Webhook)[]
-  /** Of the new webhooks, or else of the first webhook. Only this response shows it */
+  /** The secret of the new webhooks; without new ones, of the newest webhook. Only this response shows it */
   signing_secret: string
 }
 
@@ -1506,7 +1506,7 @@ export type ApiRequest = {
   /** Without the values of its parameters, and without the query */
   route: string
   status: number
-  /** Of a refusal */
+  /** Only of refused requests */
   error_code?: string
   /** Last four characters of the key */
   key_last_four: string
@@ -3802,7 +3802,7 @@ export type AccountOperations = {
   readonly requests: {
     /**
      * Requests that were made with API keys of the account, newest first.
-     * Refused requests, and a sample of the others: the first 60, then 12 a minute. Of more than 1,000 refusals at once, one a second is kept. Stored for 7 days. 20,000 requests are examined at a time: a short page may have a next_cursor.
+     * Refused requests, and a sample of the others: the first 60, then 12 a minute. Refusals beyond 1,000 are kept at one a second. Stored for 7 days. 20,000 requests are examined at a time: a short page may have a next_cursor.
      */
     list(args?: {
       method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined
@@ -4279,7 +4279,7 @@ export type AccountOperations = {
       success: true
       /** Oldest first */
       points: readonly (readonly (string | number)[])[]
-      /** Of all points */
+      /** Sum of the points */
       delivered: number
       failed: number
     }>

@@ -15,7 +15,7 @@ export const listRequests = contract({
   url: '/open/requests',
   summary: 'Requests that were made with API keys of the account, newest first',
   description:
-    'Refused requests, and a sample of the others: the first 60, then 12 a minute. Of more than 1,000 refusals at once, one a second is kept. ' +
+    'Refused requests, and a sample of the others: the first 60, then 12 a minute. Refusals beyond 1,000 are kept at one a second. ' +
     'Stored for 7 days. 20,000 requests are examined at a time: a short page may have a next_cursor.',
   query: Type.Object({
     method: Type.Optional(Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])),
@@ -50,7 +50,7 @@ export const listRequests = contract({
             examples: ['/open/sms/:channel_uuid/messages'],
           }),
           status: Type.Integer(),
-          error_code: Type.Optional(Type.String({ description: 'Of a refusal' })),
+          error_code: Type.Optional(Type.String({ description: 'Only of refused requests' })),
           key_last_four: Type.String({ description: 'Last four characters of the key' }),
           ms: Type.Integer({ description: 'Milliseconds from the headers to the response' }),
         }),

@@ -1,11 +1,15 @@
 // Limits of the request log. Two token buckets for each account and process keep one tenant from filling it.
 
-/** Refused requests of an account that are recorded at once, and each second after that. */
+/** Refused requests of an account that are recorded at once. */
 export const refusalBurst = 1_000
+
+/** Refused requests that are recorded each second after that. */
 export const refusalsPerSecond = 1
 
-/** Other requests of an account that are recorded at once, and each second after that. */
+/** Other requests of an account that are recorded at once. */
 export const sampleBurst = 60
+
+/** Other requests that are recorded each second after that. */
 export const samplesPerSecond = 0.2
 
 /** Accounts whose buckets are kept. Bounds memory: about 200 bytes each. */
@@ -19,9 +23,6 @@ export const maxWaitingOfAccount = 2_000
 
 /** Rows of one statement. */
 export const writeSize = 1_000
-
-/** Milliseconds between writes. */
-export const requestFlushMs = 1_000
 
 /** Days for which requests are stored. */
 export const storedDays = 7

@@ -1,8 +1,7 @@
-import { isUnavailable } from '../../platform/db/sql.ts'
+import { type Db, isUnavailable } from '../../platform/db/sql.ts'
 import type { Metrics } from '../../platform/http/metrics.ts'
 import type { FinishedRequest, RequestLog } from '../../platform/http/request-log.ts'
 import { uuid } from '../../platform/lib/id.ts'
-import type { StartOptions } from '../../services.ts'
 import {
   maxAccounts,
   maxWaiting,
@@ -18,11 +17,6 @@ import * as store from './store.ts'
 /** Share of one account. Times are milliseconds of the monotonic clock. */
 type Share = { samples: number; refusals: number; refilledAt: number; waiting: number }
 
-export type RequestRecorder = RequestLog & {
-  /** Writes what waits. */
-  flush(): Promise<void>
-}
-
 /**
  * Records requests in memory, to be written in batches. A request never waits for it: what finds no room is dropped and
  * counted.
@@ -30,7 +24,10 @@ export type RequestRecorder = RequestLog & {
 export const makeRequestRecorder = ({
   db,
   metrics,
-}: Pick<StartOptions, 'db'> & { metrics: Pick<Metrics, 'counter'> }): RequestRecorder => {
+}: {
+  db: Pick<Db, 'run'>
+  metrics: Pick<Metrics, 'counter'>
+}): RequestLog => {
   const drop = metrics.counter(
     'trunkline_request_log_dropped_total',
     'Requests that the request log did not record. share: refusals beyond the share of their account. full: no memory. database: not written',

@@ -81,8 +81,19 @@ export const maxExaminedDeliveries = 5_000
 /** Webhooks of one address whose deliveries, or statistics, are read together. */
 export const maxMergedWebhooks = 100
 
-/** Events that the count of a replay finds, and those that it examines. */
+/** Most milliseconds between the time of an event and that of its id. */
+export const eventIdSlackMs = 60_000
+
+/** Milliseconds after a rotation in which a process may still sign with the secrets of before. */
+export const secretSlackMs = 60_000
+
+/** Milliseconds for which the previous secret signs too. */
+export const secretOverlapMs = 86_400_000
+
+/** Events that the count of a replay finds. */
 export const maxReplayCount = 10_000
+
+/** Events that the count of a replay examines. */
 export const maxReplayExamined = 100_000
 
 /** Milliseconds between writes of the statistics. */

@@ -87,7 +87,7 @@ const Attempt = Named(
     ),
     response_headers: Type.Optional(
       Type.Record(Type.String(), Type.String(), {
-        description: 'Of a failed call: at most 20, of 200 characters each',
+        description: 'Only of a failed call: at most 20, of 200 characters each',
       }),
     ),
     error: Type.Optional(Type.String()),

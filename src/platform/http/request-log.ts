@@ -15,8 +15,10 @@ export type FinishedRequest = {
   readonly elapsed: number
 }
 
-/** Records requests of accounts, in memory: both functions return at once. */
+/** Records requests of accounts, in memory: no request waits for its record. */
 export type RequestLog = {
+  /** Writes what is recorded. */
+  flush(): Promise<void>
   /** True if a successful request of this account is to be recorded now; takes its place in the sample. */
   isSampled(account: string): boolean
   record(request: FinishedRequest): void

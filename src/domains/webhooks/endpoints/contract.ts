@@ -43,7 +43,8 @@ export const createEndpoint = contract({
       webhooks: Type.Array(Webhook, { description: 'In the order of event_names' }),
       signing_secret: Type.Unsafe<string>({
         ...SigningSecret,
-        description: 'Of the new webhooks, or else of the first webhook. Only this response shows it',
+        description:
+          'The secret of the new webhooks; without new ones, of the newest webhook. Only this response shows it',
       }),
     }),
   ),

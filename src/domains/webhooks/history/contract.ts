@@ -67,7 +67,7 @@ export const getWebhookStats = contract({
   status: 200,
   reply: Ok({
     points: Type.Array(Point, { description: 'Oldest first' }),
-    delivered: Type.Integer({ description: 'Of all points' }),
+    delivered: Type.Integer({ description: 'Sum of the points' }),
     failed: Type.Integer(),
   }),
   errors: { invalid: 'since is not before until, or the period is too long for the step', notFound: unknown },

@@ -14,7 +14,7 @@ export type DeliveryFilter = {
   /** Ids between which all events of `since` to `until` are. */
   readonly firstId: string | null
   readonly lastId: string | null
-  /** Of one attempt; both apply to the same one. */
+  /** Properties of one attempt: both apply to the same one. */
   readonly status: number | null
   readonly minLatency: number | null
 }

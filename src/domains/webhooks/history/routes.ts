@@ -11,7 +11,7 @@ import { getReplay, listDeliveries, redeliver, replayWebhook } from '../contract
 import { parseDelivery } from '../delivery/delivery-id.ts'
 import * as log from '../delivery/delivery-log-store.ts'
 import { replayKind } from '../jobs.ts'
-import { maxMergedWebhooks, maxReplayCount, maxStatsDays } from '../limits.ts'
+import { eventIdSlackMs, maxMergedWebhooks, maxReplayCount, maxStatsDays } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { findWebhook } from '../subscriptions/find-webhook.ts'
@@ -20,11 +20,8 @@ import * as c from './contract.ts'
 import { type DeliveryPosition, findDelivery, search } from './delivery-search-store.ts'
 import * as replays from './replay-store.ts'
 import { sentHeaders } from './sent-headers.ts'
-import { pointsOf, stepMs } from './stats-points.ts'
+import { pointsOf, stepLengths } from './stats-points.ts'
 import * as stats from './stats-store.ts'
-
-/** Milliseconds between the id of an event and its time. */
-const idSlackMs = 60_000
 
 const cursors = cursorsOf(listDeliveries)
 const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
@@ -62,7 +59,7 @@ const presentReplay = (row: replays.ReplayRow) => {
 
 export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
   /** Returns the id that precedes those of all events since that time. The platform clock may be ahead of ids. */
-  const idBefore = (since: Date): string => idAt(since.getTime() - clock.offset() * 1000 - idSlackMs)
+  const idBefore = (since: Date): string => idAt(since.getTime() - clock.offset() * 1000 - eventIdSlackMs)
 
   /** Returns a webhook, or the newest webhooks with its address. */
   const withEndpoint = async (account: string, printed: string, isEndpoint: boolean, event: string | null) => {
@@ -84,7 +81,7 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
         since,
         until,
         firstId: since && idBefore(since),
-        lastId: until && idAt(until.getTime() + idSlackMs),
+        lastId: until && idAt(until.getTime() + eventIdSlackMs),
         status: query.status_code ?? null,
         minLatency: query.min_latency_ms ?? null,
       }
@@ -159,12 +156,12 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
     route(c.getWebhookStats, async ({ account, params, query }) => {
       const step = query.step ?? 'hour'
       const until = dateOf(query.until) ?? new Date(clock.now())
-      const length = step === 'hour' ? stepMs.day : 30 * stepMs.day
+      const length = step === 'hour' ? stepLengths.day : 30 * stepLengths.day
       const given = (dateOf(query.since) ?? new Date(until.getTime() - length)).getTime()
-      const since = new Date(Math.floor(given / stepMs[step]) * stepMs[step])
+      const since = new Date(Math.floor(given / stepLengths[step]) * stepLengths[step])
       if (until <= since) throw refusals.badPeriod()
       const days = maxStatsDays[step]
-      if (until.getTime() - given > days * stepMs.day) throw refusals.periodTooLong(step, days)
+      if (until.getTime() - given > days * stepLengths.day) throw refusals.periodTooLong(step, days)
       const rows = await withEndpoint(account.id, params.webhook_uuid, query.endpoint === 'true', null)
       const webhooks = rows.map(({ id }) => id)
       return ok(pointsOf(await stats.find(db, account.id, webhooks, { since, until }), step))

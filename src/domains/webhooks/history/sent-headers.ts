@@ -1,18 +1,14 @@
 import { print } from '../../../platform/lib/id.ts'
 import { signatureHeaders, signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import type { Attempt } from '../delivery/delivery-log-store.ts'
+import { secretOverlapMs, secretSlackMs } from '../limits.ts'
 import type { WebhookRow } from '../store.ts'
-
-/** Milliseconds in which a process may still sign with the keys of before. */
-const slackMs = 60_000
-/** Milliseconds for which the previous secret signs too. */
-const overlapMs = 86_400_000
 
 /** Returns the sealed secrets that signed at that time, Unix milliseconds; null if they are no longer known. */
 const secretsAt = (row: WebhookRow, at: number): readonly Buffer[] | null => {
   const { sealed_secret: current, sealed_previous_secret: previous, previous_until: until } = row
-  if (until === null || previous === null || at > until.getTime() + slackMs) return [current]
-  const isWithin = at > until.getTime() - overlapMs + slackMs && at < until.getTime() - slackMs
+  if (until === null || previous === null || at > until.getTime() + secretSlackMs) return [current]
+  const isWithin = at > until.getTime() - secretOverlapMs + secretSlackMs && at < until.getTime() - secretSlackMs
   return isWithin ? [current, previous] : null
 }
 

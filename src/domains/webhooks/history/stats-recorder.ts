@@ -4,9 +4,8 @@ import type { Services } from '../../../services.ts'
 import type { AttemptResult, Endpoint } from '../delivery/attempt.ts'
 import { maxWaitingStats, statsFlushMs } from '../limits.ts'
 import { addDuration, makeHistogram } from './latencies.ts'
+import { stepLengths } from './stats-points.ts'
 import * as store from './stats-store.ts'
-
-const hourMs = 3_600_000
 
 export type StatsRecorder = {
   /** Counts an attempt. Costs no statement. */
@@ -56,7 +55,7 @@ export const startStatsRecorder = (
 
   return {
     count: ({ account, id }, { what, ms }) => {
-      const hour = Math.floor(clock.now() / hourMs) * hourMs
+      const hour = Math.floor(clock.now() / stepLengths.hour) * stepLengths.hour
       const key = `${id}${hour}`
       let counted = hours.get(key)
       if (!counted) {
