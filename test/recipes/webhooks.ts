@@ -48,7 +48,10 @@ export const webhookRecipes: Recipes = {
   getDelivery: { ok: async (scene) => ({ params: { delivery_id: await scene.delivery() } }) },
   getWebhookStats: { ok: webhook },
   getReplay: { ok: webhook },
-  listWebhooks: { ok: async (scene) => scene.webhook().then(() => ({})) },
+  listWebhooks: {
+    ok: async (scene) => scene.webhook().then(() => ({})),
+    invalid: () => ({ query: { enabled: 'maybe' } }),
+  },
   listChannelWebhooks: { ok: async (scene) => ({ params: { channel_uuid: (await scene.number()).channel } }) },
   getWebhook: { ok: webhook },
   changeWebhook: {

@@ -306,7 +306,6 @@ export const replayWebhook = contract({
     dry_run: Type.Optional(Type.Boolean({ description: 'Default: false' })),
   }),
   status: 202,
-  also: { 200: 'The events were counted (dry_run)' },
   reply: Ok({
     replay: Type.Optional(Replay),
     count: Type.Optional(Type.Integer({ description: 'Events that would be sent; only with dry_run' })),

@@ -56,8 +56,8 @@ export const search = async (
     `with examined as materialized (
       select d.* from unnest($2::uuid[]) w (id) cross join lateral (
         select d.webhook_id, d.event_id, d.state, d.next_at, d.attempts, d.created_at from webhook_deliveries d
-        where d.account_id = $1 and d.webhook_id = w.id and d.event_id > $5 and d.event_id <= least($3, $6)
-          and (d.event_id, d.webhook_id) < ($3, $4) ${inState[state]}
+        where d.account_id = $1 and d.webhook_id = w.id and d.event_id > $5::uuid and d.event_id <= least($3::uuid, $6::uuid)
+          and (d.event_id, d.webhook_id) < ($3::uuid, $4::uuid) ${inState[state]}
         order by d.event_id desc limit $7) d
       order by d.event_id desc, d.webhook_id desc limit $7
     ), found as (

@@ -49,9 +49,14 @@ export const count = (
   sql: Sql,
   r: Pick<Replay, 'account' | 'webhook' | 'after' | 'all'> & { since: Date; until: Date },
 ) => sql.one<{ count: number; has_more: boolean }>`
-  with horizon as materialized (
-    select id, created_at from events where account_id = ${r.account} and id > ${r.after}
-    order by id offset ${maxReplayExamined}::integer limit 1
+  with last as materialized (
+    select id from (
+      select id from events where account_id = ${r.account} and id > ${r.after} order by id
+      limit ${maxReplayExamined}::integer
+    ) e order by id desc limit 1
+  ), following as materialized (
+    select e.created_at from last l cross join lateral (
+      select created_at from events where account_id = ${r.account} and id > l.id order by id limit 1) e
   )
   select (
     select count(*)::integer from (
@@ -69,4 +74,4 @@ export const count = (
           or (e.payload ->> 'previous_message_at')::timestamptz <= e.created_at - make_interval(secs => w.quiet_seconds))
         and (d.state is null or d.state = 'failed' or (${r.all}::boolean and d.state = 'delivered'))
       limit ${maxReplayCount + 1}::integer) f
-  ) as count, exists (select from horizon where created_at < ${r.until}::timestamptz) as has_more`
+  ) as count, exists (select from following where created_at < ${r.until}::timestamptz) as has_more`

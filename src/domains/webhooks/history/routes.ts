@@ -125,7 +125,7 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
       return ok({ delivery: presentDelivery(row, delivery) })
     }),
 
-    route(replayWebhook, async ({ account, params, body, tx, reply }) => {
+    route(replayWebhook, async ({ account, params, body, tx }) => {
       const row = await findWebhook(tx, account.id, params.webhook_uuid)
       // Events missed in a pause may be counted before it ends.
       if (!row.enabled && body.dry_run !== true) throw refusals.webhookDisabled(params.webhook_uuid)
@@ -135,7 +135,6 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
       const place = { account: account.id, webhook: row.id, all: body.only === 'all', after: idBefore(since) }
       if (body.dry_run === true) {
         const { count, has_more: hasMore } = await replays.count(tx, { ...place, since, until })
-        reply.code(200)
         return ok({
           count: Math.min(count, maxReplayCount),
           ...(hasMore || count > maxReplayCount ? { count_capped: true as const } : {}),
