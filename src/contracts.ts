@@ -30,6 +30,7 @@ import * as members from './domains/persons/members/contract.ts'
 import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
+import * as requests from './domains/requests/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
 import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
 import * as trigger from './domains/sandbox/trigger/contract.ts'
@@ -40,6 +41,8 @@ import * as tokens from './domains/tokens/contract.ts'
 import * as usage from './domains/usage/contract.ts'
 import * as users from './domains/users/contract.ts'
 import * as webhooks from './domains/webhooks/contract.ts'
+import * as webhookEndpoints from './domains/webhooks/endpoints/contract.ts'
+import * as webhookHistory from './domains/webhooks/history/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
 
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
@@ -80,6 +83,9 @@ export const contracts: readonly Contract[] = [
   setAside,
   ledger,
   usage,
+  webhookEndpoints,
+  webhookHistory,
+  requests,
   prices,
   connections,
   sandbox,

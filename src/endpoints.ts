@@ -27,6 +27,7 @@ import { numberTimelineRoutes } from './domains/numbers/timeline/routes.ts'
 import { operatorRoutes } from './domains/operators/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
+import { requestRoutes } from './domains/requests/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
 import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
 import { sandboxRoutes } from './domains/sandbox/routes.ts'
@@ -37,7 +38,11 @@ import { smsTimelineRoutes } from './domains/sms/timeline/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
 import { usageRoutes } from './domains/usage/routes.ts'
 import { userRoutes } from './domains/users/routes.ts'
+import { webhookEndpointRoutes } from './domains/webhooks/endpoints/routes.ts'
+import { eventTypeRoutes } from './domains/webhooks/event-types/routes.ts'
+import { webhookHistoryRoutes } from './domains/webhooks/history/routes.ts'
 import { webhookRoutes } from './domains/webhooks/routes.ts'
+import { eventDocuments } from './event-payloads.ts'
 import type { Endpoint } from './platform/http/endpoint.ts'
 import type { Services } from './services.ts'
 
@@ -76,6 +81,10 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...ledgerRoutes(services),
   ...ownLedgerRoutes(services),
   ...usageRoutes(services),
+  ...webhookEndpointRoutes(services),
+  ...webhookHistoryRoutes(services),
+  ...eventTypeRoutes(eventDocuments),
+  ...requestRoutes(services),
   ...priceRoutes(services),
   ...connectionRoutes(services),
   ...(services.config.sandbox

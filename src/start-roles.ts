@@ -21,11 +21,12 @@ import { numberJobs } from './domains/numbers/jobs.ts'
 import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-callbacks.ts'
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
+import { purgeRequests } from './domains/requests/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
-import { purgeDeliveriesDaily, webhookJobs } from './domains/webhooks/jobs.ts'
+import { purgeDeliveriesDaily, purgeWebhookStats, webhookJobs } from './domains/webhooks/jobs.ts'
 import { installWebhookMetrics } from './domains/webhooks/ops.ts'
 import { makeEndpoints } from './endpoints.ts'
 import { headMs, pollMs, statePollMs } from './interfaces/live/limits.ts'
@@ -156,12 +157,14 @@ export const startRoles = async (
     outbound,
     lifecycle,
     remoteConnections,
+    requestLog,
   } = services
   const onError = (error: unknown) => log.error({ err: error }, 'process: periodic task failed')
   const timers = [
     tick(5_000, auth.flush, onError),
     tick(5_000, sessions.flush, onError),
     tick(2_000, rateLimiter.flush, onError),
+    tick(1_000, requestLog.flush, onError),
   ]
   const { app, tunnel, live } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
@@ -198,6 +201,8 @@ export const startRoles = async (
         deleteCallerIdCodes,
         purgeContactImports,
         purgeDeliveriesDaily,
+        purgeWebhookStats,
+        purgeRequests,
         auditRetention(config.auditDays),
         deleteRevokedTokens,
       ],

@@ -39,6 +39,11 @@ const free = new Set([
   'city_id',
   'q',
   'query',
+  // Past requests, also by routes and codes of earlier versions.
+  'route',
+  'error_code',
+  'request_id',
+  'key_last_four',
   'since',
   'until',
   'before_ts',

@@ -33,12 +33,15 @@ const unpagedLists = new Set([
   'search',
   'listChannelWebhooks',
   'listWebhooks',
+  'listEndpoints',
+  'listEventTypes',
+  'getWebhookStats',
   'getMsgappChannelStatus',
   'getUsage',
 ])
 
 /** Lists of past events, which have cursors only. */
-const logs = new Set(['listOwnAudit', 'listDeliveries', 'getOwnLedger', 'listOwnHolds', 'listEvents'])
+const logs = new Set(['listOwnAudit', 'listDeliveries', 'getOwnLedger', 'listOwnHolds', 'listEvents', 'listRequests'])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
 

@@ -11,6 +11,7 @@ import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
 import type { Recipes } from './recipe.ts'
+import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
 import { webhookRecipes } from './webhooks.ts'
 
@@ -28,6 +29,7 @@ export const recipes: Recipes = {
   ...numberRecipes,
   ...channelRecipes,
   ...handsetRecipes,
+  ...requestRecipes,
   ...smsRecipes,
   ...webhookRecipes,
 }

@@ -1290,6 +1290,8 @@ export type MsgappGroup = {
 export type Webhook = {
   /** Starts with WHK */
   uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
   event_name: string
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
@@ -1300,12 +1302,29 @@ export type Webhook = {
   enabled: boolean
   /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
   disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
   created_at: string
+}
+
+export type WebhookReplay = {
+  state: 'running' | 'done'
+  since: string
+  until: string
+  only: 'missed' | 'all'
+  /** Events made due again so far */
+  sent: number
+  /** Part of the time window that is done, 0 to 1 */
+  progress: number
+  started_at: string
+  finished_at?: string
 }
 
 export type WebhookHealth = {
   /** Starts with WHK */
   uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
   event_name: string
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
@@ -1316,10 +1335,16 @@ export type WebhookHealth = {
   enabled: boolean
   /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
   disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
   created_at: string
+  /** failing: enabled, and the last call failed. paused: by a PUT. disabled: by the platform; disabled_reason says why */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
   /** Consecutive failed calls */
   failures: number
   failing_since?: string
+  /** The webhook is disabled then, unless a call succeeds before */
+  disables_at?: string
   last_success_at?: string
   previous_secret_valid_until?: string
 }
@@ -1329,14 +1354,20 @@ export type DeliveryAttempt = {
   /** Absent when there was no answer */
   response_status?: number
   latency_ms: number
-  /** The first 1,000 characters */
+  /** The first 1,000 characters of the body; 4,000 of a failed call */
   response_excerpt?: string
+  /** Only of a failed call: at most 20, of 200 characters each */
+  response_headers?: Record<string, string>
   error?: string
 }
 
 export type WebhookDelivery = {
   /** Starts with WHD */
   id: string
+  /** Starts with WHK */
+  webhook_uuid: string
+  /** The webhook-id header */
+  event_uuid: string
   event_name: string
   created_at: string
   state: 'pending' | 'delivered' | 'failed'
@@ -1347,9 +1378,21 @@ export type WebhookDelivery = {
   attempts: readonly (DeliveryAttempt)[]
 }
 
-export type FailingWebhook = {
+export type EventType = {
+  event_name: string
+  description: string
+  /** Kind of channel that a subscription names: an SMS channel, a virtual number, or one of the messaging app. account: none */
+  channel: 'sms' | 'call' | 'msgapp' | 'account'
+  /** JSON Schema (2020-12) of the body */
+  schema: Record<string, unknown>
+  example: Record<string, unknown>
+}
+
+export type ListedWebhook = {
   /** Starts with WHK */
   uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
   event_name: string
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
@@ -1360,14 +1403,49 @@ export type FailingWebhook = {
   enabled: boolean
   /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
   disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
   created_at: string
+  /** failing: enabled, and the last call failed. paused: by a PUT. disabled: by the platform; disabled_reason says why */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** Consecutive failed calls */
+  failures: number
+  failing_since?: string
+  /** The webhook is disabled then, unless a call succeeds before */
+  disables_at?: string
+  last_success_at?: string
+}
+
+export type FailingWebhook = {
+  /** Starts with WHK */
+  uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
+  event_name: string
+  /** Absent where the event concerns the whole account */
+  channel_uuid?: string
+  hook_url: string
+  hook_params: Record<string, string>
+  to_group_uuid?: string
+  time_period?: string
+  enabled: boolean
+  /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
+  disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
+  created_at: string
+  /** failing: enabled, and the last call failed. paused: by a PUT. disabled: by the platform; disabled_reason says why */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** Consecutive failed calls */
+  failures: number
+  failing_since?: string
+  /** The webhook is disabled then, unless a call succeeds before */
+  disables_at?: string
+  last_success_at?: string
   /** Starts with ACC */
   account_uuid: string
   /** At most 10,000 are counted */
   pending: number
-  failures: number
-  failing_since?: string
-  last_success_at?: string
 }
 
 export type NewWebhook = {
@@ -1375,6 +1453,8 @@ export type NewWebhook = {
   data: {
     /** Starts with WHK */
     uuid: string
+    /** The same for all webhooks of the account with this hook_url */
+    endpoint_uuid: string
     event_name: string
     /** Absent where the event concerns the whole account */
     channel_uuid?: string
@@ -1385,6 +1465,8 @@ export type NewWebhook = {
     enabled: boolean
     /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
     disabled_reason?: 'paused' | 'gone' | 'failing'
+    /** Absent while the webhook is enabled */
+    disabled_at?: string
     created_at: string
     /** Verifies calls by Standard Webhooks (standardwebhooks.com) */
     signing_secret: string
@@ -1633,6 +1715,54 @@ export type UsageAdjustment = {
   n: number
   /** USD; negative: taken from the balance */
   amount: string
+}
+
+export type NewEndpoint = {
+  success: true
+  /** Starts with WHE */
+  endpoint_uuid: string
+  /** In the order of event_names */
+  webhooks: readonly (Webhook)[]
+  /** The secret of the new webhooks; without new ones, of the newest webhook. Only this response shows it */
+  signing_secret: string
+}
+
+export type WebhookEndpoint = {
+  /** Starts with WHE */
+  endpoint_uuid: string
+  hook_url: string
+  /** failing, if any webhook is; else active, if any is; else disabled, if any is; else paused */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** Oldest first */
+  webhooks: readonly (ListedWebhook)[]
+}
+
+export type WebhookRequest = {
+  method: 'POST'
+  /** The exact text: its bytes are what the signature covers */
+  body: string
+  /** One for each of delivery.attempts, in its order */
+  attempts: readonly ({
+    /** Headers of the attempt but user-agent and those of HTTP. webhook-timestamp and webhook-signature are absent where they are no longer known: after a rotation of the secret */
+    headers: Record<string, string>
+  })[]
+}
+
+export type ApiRequest = {
+  /** The x-request-id header */
+  request_id: string
+  /** By the clock of the machine; the sandbox’s clock does not move it */
+  at: string
+  method: string
+  /** Without the values of its parameters, and without the query */
+  route: string
+  status: number
+  /** Only of refused requests */
+  error_code?: string
+  /** Last four characters of the key */
+  key_last_four: string
+  /** Milliseconds from the headers to the response */
+  ms: number
 }
 
 export type Price = {
@@ -2694,7 +2824,7 @@ export type CheckEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -4137,6 +4267,39 @@ export type AccountOperations = {
       number: VirtualNumber
     }>
   }
+  readonly requests: {
+    /**
+     * Requests that were made with API keys of the account, newest first.
+     * Refused requests, and a sample of the others: the first 60, then 12 a minute. Refusals beyond 1,000 are kept at one a second. Stored for 7 days. 20,000 requests are examined at a time: a short page may have a next_cursor.
+     */
+    list(args?: {
+      method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined
+      /** As in the reply */
+      route?: string | undefined
+      status?: number | undefined
+      /** refused: status 400 and above */
+      outcome?: 'succeeded' | 'refused' | undefined
+      error_code?: string | undefined
+      request_id?: string | undefined
+      /** Last four characters of the key */
+      key_last_four?: string | undefined
+      /** Only requests from this time on */
+      since?: string | undefined
+      /** Only requests before this time */
+      until?: string | undefined
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Requests in this page */
+      count: number
+      requests: readonly (ApiRequest)[]
+      /** Absent on the last page */
+      next_cursor?: string
+    }, 'requests'>
+  }
   readonly reservations: {
     /**
      * Cancel a reservation.
@@ -4418,16 +4581,32 @@ export type AccountOperations = {
   }
   readonly webhooks: {
     /**
+     * Subscribe an address to several events.
+     * Creates one webhook for each event, in one transaction; webhooks that exist are enabled. All new webhooks get the signing secret of the newest webhook of that address.
+     */
+    createEndpoint(args: {
+      /** Called as given, query included. Addresses within the server’s network are refused */
+      hook_url: string
+      /** Names as in listEventTypes */
+      event_names: readonly (string)[]
+      /** An SMS channel, a virtual number, or a channel of the messaging app */
+      channel_uuid?: string | undefined
+      /** true: deletes webhooks of the same address and channel for other events. Events of the account are of every channel. Default: false */
+      replace?: boolean | undefined
+    }, options?: CallOptions): Promise<NewEndpoint>
+    /**
      * Unsubscribe.
      * The subscription ends at once, and pending deliveries fail. Pause a webhook with changeWebhook to keep its deliveries readable.
      */
     delete(args: {
       /** Starts with WHK */
       webhook_uuid: string
+      /** true: every webhook with the same hook_url. Default: false */
+      endpoint?: 'true' | 'false' | undefined
     }, options?: CallOptions): Promise<Success>
     /**
      * Deliveries of a webhook, newest first, with each attempt and its response.
-     * Filter by state to find failed deliveries, and send them again with redeliver or replayWebhook.
+     * Filter by state to find failed deliveries, and send them again with redeliver or replayWebhook. By status_code or min_latency_ms, 5,000 deliveries are examined at a time: a short page may have a next_cursor.
      */
     deliveries(args: {
       /** Starts with WHK */
@@ -4435,6 +4614,18 @@ export type AccountOperations = {
       /** Default 50 */
       results_per_page?: number | undefined
       state?: 'pending' | 'delivered' | 'failed' | undefined
+      /** Only this event; useful with endpoint */
+      event_name?: string | undefined
+      /** Only deliveries of events from this time on */
+      since?: string | undefined
+      /** Only deliveries of events before this time */
+      until?: string | undefined
+      /** Some attempt was answered with this status */
+      status_code?: number | undefined
+      /** Some attempt took at least this long */
+      min_latency_ms?: number | undefined
+      /** true: deliveries of every webhook with the same hook_url; of the newest 100. Default: false */
+      endpoint?: 'true' | 'false' | undefined
       /** next_cursor of the page before */
       cursor?: string | undefined
     }, options?: CallOptions): List<{
@@ -4445,6 +4636,23 @@ export type AccountOperations = {
       /** Absent on the last page */
       next_cursor?: string
     }, 'deliveries'>
+    /**
+     * The webhooks of the account by address, enabled or not.
+     * An endpoint is an address. Pass endpoint: true to change, rotate or delete all its webhooks in one step.
+     */
+    endpoints(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      /** In the order of their oldest webhooks */
+      endpoints: readonly (WebhookEndpoint)[]
+    }>
+    /**
+     * All events that webhooks can receive, with the schemas of their bodies.
+     * The same as the webhooks of the OpenAPI document. Each schema is complete in itself.
+     */
+    eventTypes(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      event_types: readonly (EventType)[]
+    }>
     /**
      * One webhook, enabled or not, and the health of its receiver.
      * Use it to find out why deliveries fail, together with listDeliveries.
@@ -4457,12 +4665,38 @@ export type AccountOperations = {
       webhook: WebhookHealth
     }>
     /**
-     * The enabled webhooks of the account.
-     * Disabled webhooks are not listed; read them by their uuid.
+     * One delivery: the request as it was sent, and each attempt with its response.
+     * Every attempt sends the same body. Response headers, and more than 1,000 characters of the response, are stored of failed attempts only.
      */
-    list(args?: Record<string, never>, options?: CallOptions): Promise<{
+    getDelivery(args: {
+      /** Starts with WHD */
+      delivery_id: string
+    }, options?: CallOptions): Promise<{
       success: true
-      webhooks: readonly (Webhook)[]
+      delivery: WebhookDelivery
+      request: WebhookRequest
+    }>
+    /**
+     * Progress of the newest replay of a webhook.
+     * Events that it made due again are delivered after it: read them with listDeliveries.
+     */
+    getReplay(args: {
+      /** Starts with WHK */
+      webhook_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      replay?: WebhookReplay
+    }>
+    /**
+     * The webhooks of the account, oldest first, with the health of their receivers.
+     * Only enabled webhooks by default. enabled=any adds the paused and disabled ones.
+     */
+    list(args?: {
+      /** Default: true */
+      enabled?: 'true' | 'false' | 'any' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      webhooks: readonly (ListedWebhook)[]
     }>
     /**
      * The enabled webhooks of a channel.
@@ -4488,17 +4722,27 @@ export type AccountOperations = {
     }>
     /**
      * Send the events of a time window again, in order, with their original webhook-ids.
-     * By default only missed events are sent again. The receiver recognises repeated events by their webhook-ids.
+     * By default only missed events are sent again. The receiver recognises repeated events by their webhook-ids. With dry_run, the events are counted and nothing is sent.
      */
     replay(args: {
       /** Starts with WHK */
       webhook_uuid: string
-      since: string
+      /** Default: when the webhook was last disabled; required if it never was */
+      since?: string | undefined
       /** Default: now */
       until?: string | undefined
       /** missed: events whose delivery failed, or that occurred while the webhook was disabled. Default: missed */
       only?: 'missed' | 'all' | undefined
-    }, options?: CallOptions): Promise<Success>
+      /** Default: false */
+      dry_run?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      replay?: WebhookReplay
+      /** Events that would be sent; only with dry_run */
+      count?: number
+      /** There may be more: 10,000 were found, or 100,000 events were examined */
+      count_capped?: true
+    }>
     /**
      * Create a new signing secret; the previous one also signs for 24 hours.
      * Only this response shows the new secret. Receivers have 24 hours to take it over.
@@ -4506,11 +4750,36 @@ export type AccountOperations = {
     rotateSecret(args: {
       /** Starts with WHK */
       webhook_uuid: string
+      /** true: for every webhook with the same hook_url, in one step. Default: false */
+      endpoint?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Verifies calls by Standard Webhooks (standardwebhooks.com) */
       signing_secret: string
       previous_secret_valid_until: string
+    }>
+    /**
+     * Calls of a webhook by hour or day: delivered, failed, and their duration.
+     * Counts are complete after 10 s. Durations are estimated from a histogram, to within a quarter. Hours without a call have no point.
+     */
+    stats(args: {
+      /** Starts with WHK */
+      webhook_uuid: string
+      /** Rounded down to the step. Default: 24 hours, or 30 days, before until */
+      since?: string | undefined
+      /** Default: now */
+      until?: string | undefined
+      /** UTC. hour: for at most 31 days; day: for at most 366. Default: hour */
+      step?: 'hour' | 'day' | undefined
+      /** true: every webhook with the same hook_url together. Default: false */
+      endpoint?: 'true' | 'false' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Oldest first */
+      points: readonly (readonly (string | number)[])[]
+      /** Sum of the points */
+      delivered: number
+      failed: number
     }>
     /**
      * Subscribe to an event on a channel.
@@ -4533,11 +4802,15 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<NewWebhook>
     /**
      * Send the newest event of its kind, or the present state that it reports, marked `test: true`; without either, only the mark and a note.
-     * The test is delivered like any event, with signature and retries. Read the result with listDeliveries.
+     * The test is delivered like any event, with signature and retries. Read the result with getDelivery. A payload of your own replaces the example; it is marked `test: true` too.
      */
     test(args: {
       /** Starts with WHK */
       webhook_uuid: string
+      /** The event of the webhook. Another one is refused: event_mismatch */
+      event_name?: string | undefined
+      /** Body of the test: at most 64 KiB of JSON */
+      payload?: Record<string, unknown> | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Starts with WHD */
@@ -4552,8 +4825,10 @@ export type AccountOperations = {
       webhook_uuid: string
       /** Called as given, query included. Addresses within the server’s network are refused */
       hook_url?: string | undefined
-      /** false pauses: deliveries pending now fail, and events of the pause can be replayed */
+      /** false pauses: deliveries pending now fail, and events of the pause are skipped. After true, replayWebhook sends them: without since, from the start of the pause */
       enabled?: boolean | undefined
+      /** true: for every webhook with the same hook_url, in one step. Default: false */
+      endpoint?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       webhook: Webhook

@@ -7,6 +7,14 @@ export const refusals = {
     conflict('Another webhook has the same subscription and hook_url', 'webhook_exists').at('hook_url'),
   unknownDelivery: (delivery: string) => notFound(`Delivery ${delivery} does not exist`).at('delivery_id'),
   badPeriod: () => invalid('until must be later than since, and since must be in the past').at('since'),
+  sinceMissing: (webhook: string) =>
+    invalid(`since is required: webhook ${webhook} was never disabled`, 'since_missing').at('since'),
+  periodTooLong: (step: string, days: number) =>
+    invalid(`since must be at most ${days} days before until with the step ${step}`).at('since'),
+  eventMismatch: (field: string, given: string, event: string) =>
+    invalid(`${field} is ${given}, but the webhook receives ${event}: leave ${field} out`, 'event_mismatch').at(field),
+  payloadTooLarge: (bytes: number, most: number) =>
+    invalid(`payload has ${bytes} bytes of JSON: at most ${most} are allowed`, 'payload_too_large').at('payload'),
   eventNotOfChannel: (event: string, channel: string, kinds: string) =>
     invalid(`${event} never happens on ${channel}: channel_uuid must be ${kinds}`, 'event_not_of_channel').at(
       'channel_uuid',
