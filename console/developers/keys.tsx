@@ -1,0 +1,1 @@
+export const KeysPage = () => <p>keys</p>

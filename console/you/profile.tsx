@@ -1,0 +1,1 @@
+export const ProfilePage = () => <p>profile</p>
