@@ -1,6 +1,6 @@
+import { useEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
-import { useEffect } from 'preact/hooks'
 import { account, selectAccount, session } from './api/session.ts'
 import { followAccount } from './live/socket.ts'
 import { paths } from './paths.ts'

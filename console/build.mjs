@@ -135,7 +135,9 @@ export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } 
       format: 'esm',
       splitting: true,
       plugins: [sharedModules()],
-      loader: { '.svg': 'file' }, assetNames: '[name]-[hash]', publicPath: '/console/assets',
+      loader: { '.svg': 'file' },
+      assetNames: '[name]-[hash]',
+      publicPath: '/console/assets',
     }),
     build({ ...assets, entryPoints: [join(here, 'theme.ts')], format: 'iife' }),
   ])
@@ -152,11 +154,19 @@ export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } 
   const iconFile = `icon-${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`
   const files = [...pages.outputFiles, ...theme.outputFiles].map(({ path, contents }) => [nameOf(path), contents])
   files.push([`assets/${iconFile}`, icon])
-  const webManifest = readFileSync(join(here, 'manifest.webmanifest'), 'utf8').replace('$icon', `/console/assets/${iconFile}`)
+  const webManifest = readFileSync(join(here, 'manifest.webmanifest'), 'utf8').replace(
+    '$icon',
+    `/console/assets/${iconFile}`,
+  )
   files.push(['assets/manifest.webmanifest', Buffer.from(webManifest)])
 
   const id = createHash('sha256')
-    .update(files.map(([name]) => name).sort().join())
+    .update(
+      files
+        .map(([name]) => name)
+        .sort()
+        .join(),
+    )
     .update(webManifest)
     .digest('hex')
     .slice(0, 12)
@@ -167,7 +177,9 @@ export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } 
     define: {
       ...define,
       BUILD: JSON.stringify(id),
-      ASSETS: JSON.stringify(files.map(([name]) => `/console/${name}`).filter((name) => /\.(?:js|css|svg)$/.test(name))),
+      ASSETS: JSON.stringify(
+        files.map(([name]) => `/console/${name}`).filter((name) => /\.(?:js|css|svg)$/.test(name)),
+      ),
     },
   })
   files.push(['sw.js', worker.outputFiles[0].contents])

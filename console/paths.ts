@@ -29,9 +29,10 @@ export type AnyPath = { (params?: Readonly<Record<string, string | undefined>>):
 type Search<S extends string> = { readonly [K in S]?: string | undefined }
 
 /** Properties of the page at a path. */
-export type PageOf<T> = T extends Path<infer P, infer S>
-  ? { readonly params: Text<Required<Names<P>>> & Partial<Text<Optional<Names<P>>>>; readonly search: Search<S> }
-  : never
+export type PageOf<T> =
+  T extends Path<infer P, infer S>
+    ? { readonly params: Text<Required<Names<P>>> & Partial<Text<Optional<Names<P>>>>; readonly search: Search<S> }
+    : never
 
 let account = ''
 

@@ -5,7 +5,10 @@
 type WorkerScope = {
   skipWaiting(): void
   clients: { claim(): Promise<void> }
-  addEventListener(name: 'install' | 'activate', listener: (event: { waitUntil(work: Promise<unknown>): void }) => void): void
+  addEventListener(
+    name: 'install' | 'activate',
+    listener: (event: { waitUntil(work: Promise<unknown>): void }) => void,
+  ): void
   addEventListener(
     name: 'fetch',
     listener: (event: { request: Request; respondWith(answer: Promise<Response>): void }) => void,

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { setLinkAccount } from '../paths.ts'
-import { send, requestContext } from './send.ts'
+import { requestContext, send } from './send.ts'
 
 // The session: who is signed in, and what the person may do in the account of the page.
 

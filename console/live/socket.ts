@@ -7,9 +7,10 @@ import { pollEvents } from './poll.ts'
 // The line to the server: events of the account as they happen, resumed behind the last one after an interruption.
 
 /** `off`: not needed. `polling`: a proxy refuses WebSockets, so the page asks every 2 s. */
-export const line = signal<{ readonly state: 'off' | 'connecting' | 'open' | 'lost' | 'polling'; readonly since: number }>(
-  { state: 'off', since: Date.now() },
-)
+export const line = signal<{
+  readonly state: 'off' | 'connecting' | 'open' | 'lost' | 'polling'
+  readonly since: number
+}>({ state: 'off', since: Date.now() })
 
 /** True once the server runs another build than the page. */
 export const isOutdated = signal(false)
@@ -97,10 +98,14 @@ const stopPolling = (): void => {
 const startPolling = (): void => {
   if (polling) return
   polling = new AbortController()
-  void pollEvents(() => position.last, polling.signal, (event) => {
-    setLine('polling')
-    onFrame({ type: 'event', ...event })
-  })
+  void pollEvents(
+    () => position.last,
+    polling.signal,
+    (event) => {
+      setLine('polling')
+      onFrame({ type: 'event', ...event })
+    },
+  )
 }
 
 const connect = (): void => {

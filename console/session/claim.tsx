@@ -1,5 +1,5 @@
-import { useLocation } from 'preact-iso/router'
 import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { send } from '../api/send.ts'
 import { type Session, session } from '../api/session.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
@@ -8,8 +8,8 @@ import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/session.ts'
 import { SessionCard } from './card.tsx'
-import { useToken } from './use-token.ts'
 import { useSubmit } from './use-submit.ts'
+import { useToken } from './use-token.ts'
 
 /** Makes the first person of the installation, by the link that the first start prints. */
 export const ClaimPage = () => {
@@ -34,7 +34,12 @@ export const ClaimPage = () => {
         </ButtonLink>
       </SessionCard>
     )
-  if (!token) return <SessionCard title={words.claim.noToken} lead={words.claim.noTokenHint}>{null}</SessionCard>
+  if (!token)
+    return (
+      <SessionCard title={words.claim.noToken} lead={words.claim.noTokenHint}>
+        {null}
+      </SessionCard>
+    )
   return (
     <SessionCard title={words.claim.title} lead={words.claim.why}>
       <Form

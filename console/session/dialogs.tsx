@@ -1,4 +1,4 @@
-import { session, type Session } from '../api/session.ts'
+import { type Session, session } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form } from '../parts/form.tsx'

@@ -1,5 +1,5 @@
-import { useLocation } from 'preact-iso/router'
 import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { type ApiError, asApiError } from '../api/errors.ts'
 import { send } from '../api/send.ts'
 import { type Session, session } from '../api/session.ts'

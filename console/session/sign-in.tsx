@@ -1,5 +1,5 @@
-import { useLocation } from 'preact-iso/router'
 import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { send } from '../api/send.ts'
 import { session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'

@@ -3,7 +3,7 @@ import { type ApiError, asApiError } from '../api/errors.ts'
 import { send } from '../api/send.ts'
 
 /** Sends a form of sign-in. Such requests never open another sign-in. */
-export const useSubmit = <T,>(route: string, after: (reply: T) => void) => {
+export const useSubmit = <T>(route: string, after: (reply: T) => void) => {
   const [state, setState] = useState<{ isPending: boolean; error: ApiError | undefined }>({
     isPending: false,
     error: undefined,

@@ -3,8 +3,8 @@ import { account, session } from '../api/session.ts'
 import { isOutdated, line } from '../live/socket.ts'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { clock } from '../words/format.ts'
 import { words } from '../words/en/shell.ts'
+import { clock } from '../words/format.ts'
 
 /** Milliseconds without a line after which a banner says so. */
 const patience = 3_000

@@ -3,8 +3,8 @@ import { type Capability, loadSession } from '../api/session.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Empty } from '../parts/states.tsx'
 import { paths } from '../paths.ts'
-import { list } from '../words/format.ts'
 import { words } from '../words/en/shell.ts'
+import { list } from '../words/format.ts'
 import { Page } from './page.tsx'
 
 // Pages that take the place of one that cannot be shown.

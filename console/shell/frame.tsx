@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useLocation } from 'preact-iso/router'
 import { useEffect, useRef } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { account, isOperator, session, signOut } from '../api/session.ts'
 import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'

@@ -24,7 +24,8 @@ export const capsOf = (keys: string): readonly string[] =>
 
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || target.matches('input:not([type=checkbox], [type=radio], [type=button]), textarea, select'))
+  (target.isContentEditable ||
+    target.matches('input:not([type=checkbox], [type=radio], [type=button]), textarea, select'))
 
 const isDialogOpen = (): boolean => document.querySelector('dialog[open]') !== null
 

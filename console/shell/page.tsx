@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { account } from '../api/session.ts'
-import { Page as PlainPage, type PageProps } from '../parts/page.tsx'
+import { type PageProps, Page as PlainPage } from '../parts/page.tsx'
 import { words } from '../words/en/shell.ts'
 import { announcement } from './announcer.tsx'
 

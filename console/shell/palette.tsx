@@ -1,5 +1,5 @@
-import { useLocation } from 'preact-iso/router'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { account, session, signOut } from '../api/session.ts'
 import type { IconName } from '../icons/names.ts'
 import { Icon } from '../parts/icon.tsx'

@@ -39,6 +39,7 @@ export const words = section('developers', {
     revokeTitle: (label: string) => `Revoke “${label}”?`,
     revokeWhy: 'Programs that use this key are refused within a second. This cannot be undone.',
     revokeUsed: (when: string) => `The key was last used ${when}.`,
+    revokeOwn: 'Your session uses this key. Sign in another way to revoke it.',
     revoked: (label: string) => `“${label}” is revoked`,
     endsIn: { never: 'Never', month: 'In 30 days', quarter: 'In 90 days', year: 'In a year' },
   },

@@ -23,7 +23,8 @@ export const words = section('session', {
     withPassword: 'Use email and password',
     forgotten: 'Forgotten password? An administrator of your account can make a new link for you.',
     notClaimed: 'This installation has no users yet.',
-    notClaimedHint: 'Open the link that the first start printed on the terminal. The command npx trunkline console claim-link prints a new one.',
+    notClaimedHint:
+      'Open the link that the first start printed on the terminal. The command npx trunkline console claim-link prints a new one.',
   },
   again: {
     title: 'Sign in again',

@@ -63,6 +63,7 @@ export const words = section('shell', {
     none: 'Nothing matches',
     results: (count: number) => (count === 1 ? '1 result' : `${count} results`),
   },
+  list: { more: 'Show more' },
   page: {
     missing: 'This page does not exist',
     missingHint: 'The address may be wrong, or the page has moved.',
