@@ -43,7 +43,8 @@ const controlsOf = (form: HTMLFormElement): Control[] =>
 
 const hasWord = (text: string, name: string): boolean => {
   const last = name.split('/').at(-1) ?? name
-  return new RegExp(`(?<![\\w.])${RegExp.escape(last)}(?!\\w)`).test(text)
+  // Names of fields consist of word characters; any other one would have a meaning in the pattern.
+  return /^\w+$/.test(last) && new RegExp(`(?<![\\w.])${last}(?!\\w)`).test(text)
 }
 
 /** Messages by field. The API names the field in the message of a refusal, so the first field that it names has it. */

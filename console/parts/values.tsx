@@ -69,16 +69,17 @@ export const PhoneNumber = ({ number, href }: { number: string; href?: string | 
   return href === undefined ? text : <a href={href}>{text}</a>
 }
 
+/** The code of a country in a box. Flags would be letters on Windows, and flags of regions are a matter of dispute. */
 export const Flag = ({ country }: { country: string }) => (
-  <span role="img" aria-label={format.country(country)} title={format.country(country)} class="flag">
-    {format.flag(country)}
-  </span>
+  <abbr class="flag" title={format.country(country)}>
+    {country.toUpperCase()}
+  </abbr>
 )
 
 export const Country = ({ code }: { code: string }) => (
   <span class="country">
     <span aria-hidden="true" class="flag">
-      {format.flag(code)}
+      {code.toUpperCase()}
     </span>
     {format.country(code)}
   </span>

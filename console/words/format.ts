@@ -144,10 +144,6 @@ export const list = (texts: readonly string[], type: 'conjunction' | 'disjunctio
 export const country = (code: string): string =>
   kept('region', {}, (tag) => new Intl.DisplayNames(tag, { type: 'region', fallback: 'code' })).of(code) ?? code
 
-/** The flag of a country as two regional indicators. */
-export const flag = (code: string): string =>
-  String.fromCodePoint(...[...code.toUpperCase()].map((letter) => 0x1f1a5 + letter.charCodeAt(0)))
-
 /** Country calling codes of one and two digits (ITU-T E.164 annex). All others have three. */
 const short = /^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/
 

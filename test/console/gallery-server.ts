@@ -22,6 +22,7 @@ const page = (direction: string) => `<!doctype html>
 <title>Parts</title>
 <link rel="icon" href="/icon.svg">
 <link rel="stylesheet" href="/assets/layers.css">
+<link rel="stylesheet" href="/assets/gallery.css">
 <script type="module" src="/assets/gallery.js"></script>
 <main id="app"></main>
 </html>`
@@ -34,7 +35,9 @@ const types = new Map([
 
 const bundle = async (): Promise<readonly OutputFile[]> => {
   const { outputFiles } = await build({
-    entryPoints: [join(root, 'test/console/gallery.tsx'), join(root, 'console/styles/layers.css')],
+    entryPoints: ['test/console/gallery.tsx', 'test/console/gallery.css', 'console/styles/layers.css'].map((path) =>
+      join(root, path),
+    ),
     entryNames: '[name]',
     chunkNames: '[name]-[hash]',
     assetNames: '[name]',

@@ -5,6 +5,7 @@ import { pseudo } from '../../console/words/pseudo.ts'
 import { chooseLanguage } from '../../console/words/section.ts'
 import { Controls, Fields, Overlays } from './gallery-controls.tsx'
 import { Data, States } from './gallery-data.tsx'
+import { Finding, Rich } from './gallery-rich.tsx'
 
 // Every part in every state. Texts of the gallery are examples, so they are not in the catalogue.
 
@@ -29,6 +30,8 @@ const Gallery = () => (
       <Overlays />
       <States />
       <Data />
+      <Finding />
+      <Rich />
     </Page>
     <ToastHost />
   </>
