@@ -21,6 +21,10 @@ import * as stock from './domains/numbers/operator/contract.ts'
 import * as pricing from './domains/numbers/pricing/contract.ts'
 import * as registrations from './domains/numbers/registration/contract.ts'
 import * as operators from './domains/operators/contract.ts'
+import * as persons from './domains/persons/contract.ts'
+import * as invitations from './domains/persons/invitations/contract.ts'
+import * as members from './domains/persons/members/contract.ts'
+import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
@@ -38,6 +42,10 @@ export const contracts: readonly Contract[] = [
   possession,
   operators,
   audit,
+  sessions,
+  persons,
+  invitations,
+  members,
   users,
   tokens,
   devices,

@@ -143,6 +143,7 @@ export const startRoles = async (
     networks,
     voice,
     auth,
+    sessions,
     rateLimiter,
     changes,
     outbound,
@@ -150,7 +151,11 @@ export const startRoles = async (
     remoteConnections,
   } = services
   const onError = (error: unknown) => log.error({ err: error }, 'process: periodic task failed')
-  const timers = [tick(5_000, auth.flush, onError), tick(2_000, rateLimiter.flush, onError)]
+  const timers = [
+    tick(5_000, auth.flush, onError),
+    tick(5_000, sessions.flush, onError),
+    tick(2_000, rateLimiter.flush, onError),
+  ]
   const { app, tunnel } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
   if (config.roles.includes('voice')) await voice.start()

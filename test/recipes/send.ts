@@ -51,6 +51,7 @@ export const sendTo = async (
     operator: 'x-operator-key',
     voice: 'authorization',
     account: 'x-user-api-key',
+    session: 'cookie',
     none: 'x-user-api-key',
   }[contract.auth]
   const own = contract.auth === 'operator' ? operatorKey : contract.auth === 'account' ? who.key : null

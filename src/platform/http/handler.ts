@@ -11,7 +11,7 @@ import { jsonType } from './socket.ts'
 
 const noAccount = '00000000-0000-0000-0000-000000000000'
 
-type HandlerCall = Pick<FastifyRequest, 'account' | 'person' | 'body' | 'isSandbox'> & {
+type HandlerCall = Pick<FastifyRequest, 'account' | 'person' | 'session' | 'body' | 'isSandbox'> & {
   readonly key: AccountKey | null
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -84,8 +84,8 @@ export const handler = (
     })
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    const { account, accountKey, person, isSandbox, params, query, body } = request
-    const call = { account, key: accountKey, person, isSandbox, params, query, body, request, reply, tx: null }
+    const { account, accountKey, person, session, isSandbox, params, query, body } = request
+    const call = { account, key: accountKey, person, session, isSandbox, params, query, body, request, reply, tx: null }
     if (!before) return fulfil(call)
     return runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
       fulfil({ ...call, prepared }),

@@ -69,7 +69,7 @@ export type HotRoutes = {
 }
 
 /** Headers of requests that only Fastify serves. */
-const fastifyHeaders = ['transfer-encoding', 'expect', 'upgrade', 'content-encoding', 'idempotency-key']
+const fastifyHeaders = ['transfer-encoding', 'expect', 'upgrade', 'content-encoding', 'idempotency-key', 'cookie']
 
 const jsonTypes = new Set(['application/json', 'application/json; charset=utf-8'])
 
@@ -106,7 +106,7 @@ const jsonParser = (app: FastifyInstance): ParseJson => {
 const checkEndpoint = (endpoint: Endpoint): void => {
   const { contract, transaction } = endpoint
   const { method, auth, params, query, stream, media, waits, secure, browser, bodyLimit } = contract
-  const isPlain = ![params, query, stream, media, waits, secure, browser, bodyLimit].some(Boolean)
+  const isPlain = ![params, query, stream, media, waits, secure, browser, bodyLimit, contract.proof].some(Boolean)
   const isCommon = method === 'POST' && auth === 'account' && isMetered(contract) && !isAudited(contract)
   if (!isPlain || !isCommon || transaction !== 'keyed') throw new Error(`${contract.id} cannot be a hot route`)
 }

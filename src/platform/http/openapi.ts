@@ -11,8 +11,12 @@ const securitySchemeNames: Record<Contract['auth'], string | null> = {
   account: 'accountKey',
   operator: 'operatorKey',
   voice: 'voiceToken',
+  session: null,
   none: null,
 }
+
+/** True if the endpoint takes a session. */
+const takesSession = ({ auth }: Contract): boolean => auth === 'account' || auth === 'operator' || auth === 'session'
 
 /** Returns the properties of an object schema by name. */
 export const properties = (schema: TSchema | undefined): [string, TSchema][] =>
@@ -183,7 +187,7 @@ const operation = (contract: Contract, components: Components): Json => {
       ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`.`
       : contract.description,
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
-    ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
+    security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],
     ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
     ...(body
@@ -226,6 +230,7 @@ export const openapi = (contracts: readonly Contract[], version: string, events:
       securitySchemes: {
         accountKey: { type: 'apiKey', in: 'header', name: 'X-User-API-Key' },
         operatorKey: { type: 'apiKey', in: 'header', name: 'X-Operator-Key' },
+        session: { type: 'apiKey', in: 'cookie', name: '__Host-trunkline' },
         voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
       parameters: { IdempotencyKey: idempotencyKey, ...webhookHeaders },

@@ -9,6 +9,7 @@ export const problems = {
   notSupported: { status: 406, code: 'not_supported' },
   timedOut: { status: 408, code: 'request_timeout' },
   conflict: { status: 409, code: 'conflict' },
+  gone: { status: 410, code: 'gone' },
   tooLarge: { status: 413, code: 'body_too_large' },
   mediaType: { status: 415, code: 'unsupported_media_type' },
   unprocessable: { status: 422, code: 'unprocessable' },
@@ -74,6 +75,7 @@ export const methodNotAllowed = maker('methodNotAllowed')
 export const notSupported = maker('notSupported')
 export const timedOut = maker('timedOut')
 export const conflict = maker('conflict')
+export const gone = maker('gone')
 export const tooLarge = maker('tooLarge')
 export const mediaType = maker('mediaType')
 export const unprocessable = maker('unprocessable')

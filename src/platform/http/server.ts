@@ -26,6 +26,7 @@ import { errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
 import { refusals } from './refusals.ts'
 import type { RequestLimiters } from './request-limiters.ts'
+import type { Session, SessionAccount } from './session.ts'
 import { jsonType, limitConnections, noStoreHeaders, refuseExpectation, refuseMalformed } from './socket.ts'
 import { refuseUnknownFields } from './unknown-fields.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
@@ -41,6 +42,10 @@ declare module 'fastify' {
     accountKey: AccountKey | null
     /** The user of the token; null for requests without one. */
     person: VoiceUser | null
+    /** The session of the cookie; null for requests with a key, and without either. */
+    session: Session | null
+    /** The account that the session acts for; null for requests without a session. */
+    sessionAccount: SessionAccount | null
     /** True if the request has sandbox effects. */
     isSandbox: boolean
     /** Time of arrival by the monotonic clock, in milliseconds. */
@@ -232,6 +237,8 @@ export const makeServer = (
   app.decorateRequest('operator', null)
   app.decorateRequest('accountKey', null)
   app.decorateRequest('person', null)
+  app.decorateRequest('session', null)
+  app.decorateRequest('sessionAccount', null)
   app.decorateRequest('isSandbox', false)
   app.decorateRequest('began', 0)
   installBodyParsers(app)

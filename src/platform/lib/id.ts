@@ -4,6 +4,9 @@ import { randomUUIDv7 } from 'node:crypto'
 export type Prefix =
   | 'ACC'
   | 'USR'
+  | 'PRS' // a person
+  | 'SES' // a session
+  | 'INV' // an invitation
   | 'DID'
   | 'SMS'
   | 'SMI'
