@@ -17,7 +17,7 @@ import { CreateKey } from './create-key.tsx'
 
 type Key = ReplyOf<'GET /open/keys'>['keys'][number]
 
-const Scopes = ({ scopes }: Pick<Key, 'scopes'>) =>
+const Scopes = ({ scopes }: { scopes: Key['scopes'] | undefined }) =>
   scopes ? (
     <span class="row">
       {scopes.map((scope) => (
@@ -25,7 +25,7 @@ const Scopes = ({ scopes }: Pick<Key, 'scopes'>) =>
       ))}
     </span>
   ) : (
-    <>{words.keys.allScopes}</>
+    <span>{words.keys.allScopes}</span>
   )
 
 const Expiry = ({ at }: { at: string | undefined }) => {

@@ -15,7 +15,6 @@ export const line = signal<{
 /** True once the server runs another build than the page. */
 export const isOutdated = signal(false)
 
-/** Presence in conversations; see `presenceFrames`. */
 type FrameListener = (frame: Frame) => void
 
 const silence = 25_000
@@ -38,11 +37,10 @@ const setLine = (state: (typeof line)['value']['state']): void => {
 
 // Events of a burst mark their queries once.
 const names = new Set<string>()
-let marking: ReturnType<typeof setTimeout> | undefined
 const mark = (name: string): void => {
   names.add(name)
-  marking ??= setTimeout(() => {
-    marking = undefined
+  if (names.size > 1) return
+  setTimeout(() => {
     for (const each of names) markStale(each)
     names.clear()
   }, 100)
@@ -57,10 +55,13 @@ const sendFrame = (frame: object): void => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame))
 }
 
-let acknowledging: ReturnType<typeof setTimeout> | undefined
+// At most 256 events may be unanswered; a burst is answered once.
+let isAcknowledging = false
 const acknowledge = (): void => {
-  acknowledging ??= setTimeout(() => {
-    acknowledging = undefined
+  if (isAcknowledging) return
+  isAcknowledging = true
+  setTimeout(() => {
+    isAcknowledging = false
     if (position.last) sendFrame({ type: 'ack', id: position.last })
   }, 100)
 }
@@ -159,8 +160,8 @@ export const followAccount = (uuid: string): void => {
   const old = socket
   socket = null
   old?.close()
-  if (!uuid || document.documentElement.dataset.live !== 'true') return setLine('off')
-  connect()
+  if (uuid && document.documentElement.dataset.live === 'true') connect()
+  else setLine('off')
 }
 
 /** Listens to events of the account. Returns the function that ends it. */

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
-import { requestContext, send } from '../api/send.ts'
+import { api } from '../api/client.ts'
+import { requestContext } from '../api/send.ts'
 import { session } from '../api/session.ts'
 
 // Choices about the look. They apply at once, are stored in the browser, and belong to the person on the server.
@@ -37,7 +38,7 @@ const share = (name: string, value: string): void => {
   store(name, value)
   const preferences = session.value?.person?.preferences
   if (!preferences || preferences[name] === value) return
-  void send('PATCH /console/me', { body: { preferences: { ...preferences, [name]: value } } }).catch(() => {})
+  void api('PATCH /console/me', { body: { preferences: { ...preferences, [name]: value } } }).catch(() => {})
 }
 
 const show = (name: 'theme' | 'density', value: string): void => {

@@ -133,7 +133,6 @@ export const Palette = () => {
       <div class="palette-search">
         <Icon name="search" />
         <input
-          // biome-ignore lint/a11y/noAutofocus: the dialog exists for this field.
           autofocus
           type="text"
           role="combobox"

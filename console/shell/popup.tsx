@@ -24,8 +24,8 @@ export const Popup = ({ id, button, label, class: look, place, children }: Popup
       <button type="button" id={`${id}-button`} class={look} aria-label={label} popovertarget={id}>
         {button}
       </button>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the links inside are what one clicks. */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click. */}
+      {/* biome-ignore lint/a11y/useSemanticElements: the links are no fields of a form. */}
       <div
         ref={box}
         id={id}

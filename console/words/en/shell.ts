@@ -50,7 +50,6 @@ export const words = section('shell', {
     theme: 'Change the theme',
     density: 'Change the density',
     goTo: (page: string) => `Go to ${page}`,
-    then: 'then',
     off: 'Single-key shortcuts are off. You can switch them on in your profile.',
   },
   palette: {
