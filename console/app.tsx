@@ -3,6 +3,7 @@ import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
 import { account, selectAccount, session } from './api/session.ts'
 import { followAccount } from './live/socket.ts'
+import { ToastHost } from './parts/toast.tsx'
 import { paths } from './paths.ts'
 import { accountOfPath, mayOpen, Pages, startPage } from './router.tsx'
 import { sections } from './sections.ts'
@@ -110,6 +111,7 @@ const Root = () => {
     <>
       <Inside />
       <Recovery />
+      <ToastHost />
     </>
   )
 }

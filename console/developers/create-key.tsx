@@ -52,7 +52,9 @@ const KeyForm = ({ onCreated, onCancel }: { onCreated: (key: Created) => void; o
   const [scopes, setScopes] = useState<readonly string[]>([])
   const [isMissing, setMissing] = useState(false)
   // No one passes on rights that they lack.
-  const own = Object.entries(words.capabilities).filter(([name]) => account.value?.capabilities.some((each) => each === name))
+  const own = Object.entries(words.capabilities).filter(([name]) =>
+    account.value?.capabilities.some((each) => each === name),
+  )
   const submit = ({
     label = '',
     lifetime = '',

@@ -20,7 +20,7 @@ export const words = section('developers', {
     never: 'Never',
     expired: 'Expired',
     addresses: 'Allowed addresses',
-    addressesHint: 'Optional. Addresses or networks, one a line, such as 192.0.2.0/24.',
+    addressesHint: 'Addresses or networks, one a line, such as 192.0.2.0/24.',
     everyAddress: 'Any address',
     current: 'Signed in with this key',
     empty: 'No keys yet',
