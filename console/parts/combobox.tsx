@@ -86,7 +86,9 @@ export const Combobox = (props: ComboboxProps) => {
 
   const open = (next = '') => {
     setQuery(next)
-    setActive(next === '' ? options.findIndex((option) => option.value === value?.value) : 0)
+    // The choices of this text: those on the page belong to the last one.
+    const local = props.options ? matching(props.options, next) : []
+    setActive(next === '' ? local.findIndex((option) => option.value === value?.value) : 0)
     setOpen(true)
   }
   const close = () => {

@@ -1,3 +1,5 @@
+// biome-ignore-all lint/a11y/noRedundantRoles: `display: block` of the cards takes the roles of a table away in WebKit.
+
 import type { ComponentChildren } from 'preact'
 import { words } from '../words/en/parts.ts'
 import { classes } from './classes.ts'
@@ -51,6 +53,7 @@ const HeadCell = <Row,>({
   const direction = isSorted ? (sort.descending ? 'descending' : 'ascending') : undefined
   return (
     <th
+      role="columnheader"
       scope="col"
       class={classes(column.align === 'end' && 'is-end', column.narrow && 'is-narrow')}
       aria-sort={column.sortable && onSort ? (direction ?? 'none') : undefined}
@@ -83,9 +86,12 @@ const Row = <Row,>({ row, props }: { row: Row; props: TableProps<Row> }) => {
     onSelect?.(new Set(isOn ? [...rest, key] : rest))
   }
   return (
-    <tr class={classes(href !== undefined && 'has-link', (selected?.has(key) || current === key) && 'is-selected')}>
+    <tr
+      role="row"
+      class={classes(href !== undefined && 'has-link', (selected?.has(key) || current === key) && 'is-selected')}
+    >
       {onSelect && (
-        <td class="is-check">
+        <td role="cell" class="is-check">
           <label class="check-target">
             <input
               type="checkbox"
@@ -101,12 +107,12 @@ const Row = <Row,>({ row, props }: { row: Row; props: TableProps<Row> }) => {
         const className = classes(column.align === 'end' && 'is-end tabular', column.narrow && 'is-narrow')
         if (index > 0)
           return (
-            <td key={column.key} class={className} data-title={column.title}>
+            <td key={column.key} role="cell" class={className} data-title={column.title}>
               <div class="cell">{content}</div>
             </td>
           )
         return (
-          <th key={column.key} scope="row" class={className}>
+          <th key={column.key} role="rowheader" scope="row" class={className}>
             <div class="cell">
               {href === undefined ? (
                 content
@@ -120,7 +126,7 @@ const Row = <Row,>({ row, props }: { row: Row; props: TableProps<Row> }) => {
         )
       })}
       {menu && (
-        <td class="is-menu">
+        <td role="cell" class="is-menu">
           <Menu items={menu(row)} label={words.table.actionsOf(rowName(row))} size="small" />
         </td>
       )}
@@ -138,11 +144,11 @@ export const Table = <Row,>(props: TableProps<Row>) => {
   const isAll = rows.every((row) => selected?.has(rowKey(row)))
   return (
     <div class="table-holder">
-      <table class="table" aria-label={label} aria-busy={loading ? 'true' : undefined}>
-        <thead>
-          <tr>
+      <table role="table" class="table" aria-label={label} aria-busy={loading ? 'true' : undefined}>
+        <thead role="rowgroup">
+          <tr role="row">
             {onSelect && (
-              <th scope="col" class="is-check">
+              <th role="columnheader" scope="col" class="is-check">
                 <label class="check-target">
                   <input
                     type="checkbox"
@@ -158,13 +164,13 @@ export const Table = <Row,>(props: TableProps<Row>) => {
               <HeadCell key={column.key} column={column} sort={sort} {...(onSort ? { onSort } : {})} />
             ))}
             {menu && (
-              <th scope="col" class="is-menu">
+              <th role="columnheader" scope="col" class="is-menu">
                 <span class="for-readers">{words.actions}</span>
               </th>
             )}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {rows.map((row) => (
             <Row key={rowKey(row)} row={row} props={props} />
           ))}

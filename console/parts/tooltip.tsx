@@ -9,7 +9,7 @@ export type TooltipProps = {
   readonly children: ComponentChildren
 }
 
-const showDelay = 350
+const hoverDelay = 350
 
 /**
  * Shows a text while its child is hovered or focused (ARIA APG, tooltip). Escape hides it, and the pointer may move
@@ -20,6 +20,7 @@ export const Tooltip = ({ text, id, children }: TooltipProps) => {
   const holder = useRef<HTMLSpanElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
 
+  // Focus may come from a popover that is being hidden: showing another one within that is an error. So timers.
   const hide = () => {
     clearTimeout(timer.current)
     if (bubble.current?.matches(':popover-open')) bubble.current.hidePopover()
@@ -31,9 +32,9 @@ export const Tooltip = ({ text, id, children }: TooltipProps) => {
     if (!open || open.matches(':popover-open') || source?.getAttribute('aria-expanded') === 'true') return
     open.showPopover(source instanceof HTMLElement ? { source } : {})
   }
-  const showSoon = () => {
+  const showAfter = (delay: number) => {
     clearTimeout(timer.current)
-    timer.current = setTimeout(show, showDelay)
+    timer.current = setTimeout(show, delay)
   }
 
   return (
@@ -41,13 +42,13 @@ export const Tooltip = ({ text, id, children }: TooltipProps) => {
     <span
       class="tooltip-holder"
       ref={holder}
-      onPointerEnter={({ pointerType }) => pointerType !== 'touch' && showSoon()}
+      onPointerEnter={({ pointerType }) => pointerType !== 'touch' && showAfter(hoverDelay)}
       onPointerLeave={() => {
         clearTimeout(timer.current)
         timer.current = setTimeout(hide, 100)
       }}
       onPointerDown={hide}
-      onFocusIn={({ target }) => target instanceof Element && target.matches(':focus-visible') && show()}
+      onFocusIn={({ target }) => target instanceof Element && target.matches(':focus-visible') && showAfter(0)}
       onFocusOut={hide}
       onKeyDown={({ key }) => key === 'Escape' && hide()}
     >

@@ -130,10 +130,10 @@ const spans = [
   ['second', 1_000],
 ] as const
 
-/** `340 ms`, `1.2 sec`, `4 min`, `2 hr`: the largest unit that fits. */
+/** `340ms`, `1.2s`, `4m`, `2h`: the largest unit that fits. */
 export const duration = (milliseconds: number): string => {
   const [unit, size] = spans.find(([, each]) => Math.abs(milliseconds) >= each) ?? ['millisecond', 1]
-  return numbers({ style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 }).format(milliseconds / size)
+  return numbers({ style: 'unit', unit, unitDisplay: 'narrow', maximumFractionDigits: 1 }).format(milliseconds / size)
 }
 
 /** `Ada, Grace and Linus`. */
@@ -147,11 +147,41 @@ export const country = (code: string): string =>
 /** Country calling codes of one and two digits (ITU-T E.164 annex). All others have three. */
 const short = /^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/
 
-/** Groups an E.164 number for reading: `+44 207 946 0018`. Without the plans of all countries, so groups are of three. */
+/** Lengths of the groups by country code and first digits, as the largest plans write them. Others have groups of three. */
+const groupings: readonly (readonly [string, readonly number[]])[] = [
+  ['1', [3, 3, 4]],
+  ['7', [3, 3, 2, 2]],
+  ['33', [1, 2, 2, 2, 2]],
+  ['44', [4, 6]],
+  ['4411', [3, 3, 4]],
+  ['44121', [3, 3, 4]],
+  ['44131', [3, 3, 4]],
+  ['44141', [3, 3, 4]],
+  ['44151', [3, 3, 4]],
+  ['44161', [3, 3, 4]],
+  ['4420', [2, 4, 4]],
+  ['44800', [3, 3, 4]],
+]
+
+/** Cuts digits into groups of these lengths; the last one has the rest. */
+const grouped = (digits: string, lengths: readonly number[]): string => {
+  const groups: string[] = []
+  let from = 0
+  for (const [index, length] of lengths.entries()) {
+    const end = index === lengths.length - 1 ? digits.length : from + length
+    groups.push(digits.slice(from, end))
+    from = end
+  }
+  return groups.filter((group) => group !== '').join(' ')
+}
+
+/** Groups an E.164 number for reading: `+44 20 7946 0018`. */
 export const phoneNumber = (number: string): string => {
   const digits = /^\+?(\d{7,15})$/.exec(number)?.[1]
   if (digits === undefined) return number
   const code = short.exec(digits)?.[0] ?? digits.slice(0, 3)
-  const groups = digits.slice(code.length).match(/\d{3}(?=\d{2})|\d+/g) ?? []
-  return `+${code} ${groups.join(' ')}`
+  const rest = digits.slice(code.length)
+  const lengths = groupings.findLast(([prefix]) => digits.startsWith(prefix))?.[1]
+  if (lengths) return `+${code} ${grouped(rest, lengths)}`
+  return `+${code} ${(rest.match(/\d{3}(?=\d{2})|\d+/g) ?? []).join(' ')}`
 }

@@ -17,31 +17,40 @@ type Language = {
   readonly change?: ((text: string) => string) | undefined
 }
 
-let current: Language = { tag: 'en', direction: 'ltr', texts: {} }
-const sections = new Map<string, Texts>()
-
 type Writable = { [name: string]: string | Text | Writable }
 
-/** Writes the texts of the language over those of a section, in place: pages hold the same object. */
-const fill = (target: Writable, translated: Texts | undefined): void => {
-  for (const [name, english] of Object.entries(target)) {
+let current: Language = { tag: 'en', direction: 'ltr', texts: {} }
+/** The objects that pages read, with a copy of their English texts. */
+const sections = new Map<string, { readonly target: Writable; readonly english: Writable }>()
+
+const copyOf = (texts: Writable): Writable =>
+  Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, typeof text === 'object' ? copyOf(text) : text]),
+  )
+
+/** Writes the texts of the language into a section, in place: pages hold the same object. */
+const fill = (target: Writable, source: Writable, translated: Texts | undefined): void => {
+  const { change } = current
+  for (const [name, english] of Object.entries(source)) {
     const own = translated?.[name]
-    const { change } = current
+    const group = target[name]
     if (typeof english === 'string') {
       const text = typeof own === 'string' ? own : english
       target[name] = change ? change(text) : text
     } else if (typeof english === 'function') {
       const make = typeof own === 'function' ? own : english
       target[name] = change ? (...facts: never[]) => change(make(...facts)) : make
-    } else fill(english, typeof own === 'object' ? own : undefined)
+    } else if (typeof group === 'object') fill(group, english, typeof own === 'object' ? own : undefined)
   }
 }
 
 /** Registers the English texts of a section. Returns the object that its pages read while they render. */
 export const section = <const T extends Texts>(name: string, english: T): Widened<T> => {
-  sections.set(name, english)
   // `fill` replaces strings by strings and functions by functions: the type remains.
-  fill(english as unknown as Writable, current.texts[name])
+  const target = english as unknown as Writable
+  const entry = { target, english: copyOf(target) }
+  sections.set(name, entry)
+  fill(target, entry.english, current.texts[name])
   return english as unknown as Widened<T>
 }
 
@@ -62,7 +71,7 @@ export const chooseLanguage = (
 ): void => {
   const direction = rightToLeft.has(tag.split('-')[0] ?? '') ? 'rtl' : 'ltr'
   current = { tag, direction, texts, change }
-  for (const [name, english] of sections) fill(english as unknown as Writable, texts[name])
+  for (const [name, { target, english }] of sections) fill(target, english, texts[name])
   if (typeof document !== 'undefined') {
     document.documentElement.lang = tag
     document.documentElement.dir = direction
