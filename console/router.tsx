@@ -70,9 +70,6 @@ export const Pages = () => {
   )
 }
 
-/** Returns the function that goes to an address of the console. */
-export const useNavigate = (): ((to: string, replace?: boolean) => void) => useLocation().route
-
 /** The account that the address names; null for addresses of none. */
 export const accountOfPath = (path: string): string | null => /^\/console\/(ACC[^/]+)/.exec(path)?.[1] ?? null
 
