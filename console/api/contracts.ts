@@ -2,6 +2,10 @@
 // against src/contracts.ts.
 
 export type Modules =
+  | typeof import('../../src/contracts.ts.
+
+export type Modules =
+  | typeof import(')
   | typeof import('../../src/domains/accounts/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')
@@ -11,6 +15,7 @@ export type Modules =
   | typeof import('../../src/domains/contacts/files/contract.ts')
   | typeof import('../../src/domains/devices/contract.ts')
   | typeof import('../../src/domains/documents/contract.ts')
+  | typeof import('../../src/domains/events/log/contract.ts')
   | typeof import('../../src/domains/health/contract.ts')
   | typeof import('../../src/domains/ledger/contract.ts')
   | typeof import('../../src/domains/msgapp/channels/contract.ts')
@@ -19,11 +24,13 @@ export type Modules =
   | typeof import('../../src/domains/msgapp/groups/contract.ts')
   | typeof import('../../src/domains/msgapp/messages/contract.ts')
   | typeof import('../../src/domains/msgapp/pictures/contract.ts')
+  | typeof import('../../src/domains/msgapp/timeline/contract.ts')
   | typeof import('../../src/domains/numbers/contract.ts')
   | typeof import('../../src/domains/numbers/imports/contract.ts')
   | typeof import('../../src/domains/numbers/operator/contract.ts')
   | typeof import('../../src/domains/numbers/pricing/contract.ts')
   | typeof import('../../src/domains/numbers/registration/contract.ts')
+  | typeof import('../../src/domains/numbers/timeline/contract.ts')
   | typeof import('../../src/domains/operators/contract.ts')
   | typeof import('../../src/domains/persons/contract.ts')
   | typeof import('../../src/domains/persons/invitations/contract.ts')
@@ -31,10 +38,16 @@ export type Modules =
   | typeof import('../../src/domains/persons/sessions/contract.ts')
   | typeof import('../../src/domains/possession/contract.ts')
   | typeof import('../../src/domains/prices/contract.ts')
+  | typeof import('../../src/domains/requests/contract.ts')
   | typeof import('../../src/domains/sandbox/contract.ts')
   | typeof import('../../src/domains/sandbox/handsets/chat-contract.ts')
   | typeof import('../../src/domains/sandbox/trigger/contract.ts')
+  | typeof import('../../src/domains/search/contract.ts')
   | typeof import('../../src/domains/sms/contract.ts')
+  | typeof import('../../src/domains/sms/timeline/contract.ts')
   | typeof import('../../src/domains/tokens/contract.ts')
+  | typeof import('../../src/domains/usage/contract.ts')
   | typeof import('../../src/domains/users/contract.ts')
   | typeof import('../../src/domains/webhooks/contract.ts')
+  | typeof import('../../src/domains/webhooks/endpoints/contract.ts')
+  | typeof import('../../src/domains/webhooks/history/contract.ts')
