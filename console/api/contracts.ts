@@ -2,10 +2,8 @@
 // against src/contracts.ts.
 
 export type Modules =
-  | typeof import('../../src/contracts.ts.
 
 export type Modules =
-  | typeof import(')
   | typeof import('../../src/domains/accounts/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')
