@@ -2,8 +2,6 @@
 // against src/contracts.ts.
 
 export type Modules =
-
-export type Modules =
   | typeof import('../../src/domains/accounts/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')
