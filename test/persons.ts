@@ -34,7 +34,8 @@ export const callAs = (
   })
 
 /** Returns the cookie that a reply sets, as a browser sends it. */
-export const cookieOf = ({ headers }: Pick<Answer, 'headers'>): string => String(headers['set-cookie']).split(';')[0] ?? ''
+export const cookieOf = ({ headers }: Pick<Answer, 'headers'>): string =>
+  String(headers['set-cookie']).split(';')[0] ?? ''
 
 const browserOf = (world: Pick<World, 'app'>, opened: Answer): Browser => {
   assert.equal(opened.status, 201, JSON.stringify(opened.body))
@@ -58,7 +59,11 @@ export const freshClaim = async ({ db }: Pick<World, 'db'>): Promise<string> => 
 }
 
 /** Makes the first person. */
-export const claim = async (world: Pick<World, 'app' | 'db'>, email: string, name = 'Olive Operator'): Promise<Browser> => {
+export const claim = async (
+  world: Pick<World, 'app' | 'db'>,
+  email: string,
+  name = 'Olive Operator',
+): Promise<Browser> => {
   const body = { token: await freshClaim(world), name, email, password: goodPassword }
   return browserOf(world, await callAs(world, null, 'POST', '/console/claim', body))
 }
