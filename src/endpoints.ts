@@ -25,6 +25,7 @@ import { registrationRoutes } from './domains/numbers/registration/routes.ts'
 import { numberRoutes } from './domains/numbers/routes.ts'
 import { numberTimelineRoutes } from './domains/numbers/timeline/routes.ts'
 import { operatorRoutes } from './domains/operators/routes.ts'
+import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
 import { requestRoutes } from './domains/requests/routes.ts'
@@ -52,6 +53,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...possessionRoutes(services),
   ...operatorRoutes(services),
   ...auditRoutes(services),
+  ...personRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),

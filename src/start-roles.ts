@@ -22,6 +22,7 @@ import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-c
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
+import { deleteEndedSessions } from './domains/persons/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
@@ -205,6 +206,7 @@ export const startRoles = async (
         purgeRequests,
         auditRetention(config.auditDays),
         deleteRevokedTokens,
+        deleteEndedSessions,
       ],
     })
     deliveries = startDeliveryEngine(services)

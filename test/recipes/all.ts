@@ -10,6 +10,7 @@ import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
+import { personRecipes } from './persons.ts'
 import type { Recipes } from './recipe.ts'
 import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
@@ -27,6 +28,7 @@ export const recipes: Recipes = {
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,
+  ...personRecipes,
   ...channelRecipes,
   ...handsetRecipes,
   ...requestRecipes,
