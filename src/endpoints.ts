@@ -24,6 +24,7 @@ import { registrationRoutes } from './domains/numbers/registration/routes.ts'
 import { numberRoutes } from './domains/numbers/routes.ts'
 import { numberTimelineRoutes } from './domains/numbers/timeline/routes.ts'
 import { operatorRoutes } from './domains/operators/routes.ts'
+import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
@@ -45,6 +46,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...possessionRoutes(services),
   ...operatorRoutes(services),
   ...auditRoutes(services),
+  ...personRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),

@@ -225,11 +225,11 @@ export type OperatorKey = {
 }
 
 export type AuditActor = {
-  /** system: the program itself, at its start */
-  kind: 'operator' | 'api_key' | 'system'
-  /** Starts with KEY */
+  /** operator and api_key: a key. person: a signed-in person. visitor: a refused sign-in. system: the program itself */
+  kind: 'operator' | 'api_key' | 'person' | 'visitor' | 'system'
+  /** KEY… or PRS… */
   uuid?: string
-  /** Label of the key at the time of the act */
+  /** Label of the key, or name of the person, at that time */
   label?: string
   /** Last four characters of the key */
   last_four?: string
@@ -257,6 +257,8 @@ export type AuditEntry = {
   address?: string
   user_agent?: string
   request_id?: string
+  /** Starts with SES */
+  session_uuid?: string
   /** Starts with ACC */
   account_uuid?: string
 }
@@ -277,6 +279,8 @@ export type OwnAuditEntry = {
   address?: string
   user_agent?: string
   request_id?: string
+  /** Starts with SES */
+  session_uuid?: string
 }
 
 export type Person = {
@@ -2656,11 +2660,11 @@ export type AccountOperations = {
   }
   readonly audit: {
     /**
-     * List acts on the account by its own keys and by operators (without their keys), newest first.
+     * List acts on the account by its keys, its members and operators (without their keys), newest first.
      * Each entry shows the actor, the target and the changed fields; secrets are masked. Follow next_cursor for older entries.
      */
     list(args?: {
-      /** A key of the account: its id (KEY…) or its label. Or: operator */
+      /** A key or member of the account: the id (KEY…, PRS…), label or name. Or: operator */
       actor?: string | undefined
       /** Name of the operation, as in OpenAPI */
       action?: string | undefined
@@ -4819,11 +4823,11 @@ export type OperatorOperations = {
   }
   readonly audit: {
     /**
-     * List all acts of operators, and changing acts of accounts, newest first.
+     * List all acts of operators, changing acts of accounts, and sign-ins, newest first.
      * Each entry shows the actor, the target and the changed fields; secrets are masked. Follow next_cursor for older entries.
      */
     list(args?: {
-      /** A key: its id (KEY…) or its label */
+      /** A key or person: the id (KEY…, PRS…), label or name */
       actor?: string | undefined
       /** Only acts that concern this account */
       account_uuid?: string | undefined

@@ -108,7 +108,10 @@ const sharedName = (contract: Contract, problem: ProblemName): string => {
   const brief = shape === 'brief' && problem !== 'unauthorized' ? 'Brief' : ''
   const takesKey = auth === 'account' || auth === 'operator'
   const ofKey =
-    problem === 'unauthorized' || problem === 'tooMany' || problem === 'forbidden' || (problem === 'invalid' && takesKey)
+    problem === 'unauthorized' ||
+    problem === 'tooMany' ||
+    problem === 'forbidden' ||
+    (problem === 'invalid' && takesKey)
   const ofSandbox = problem === 'tooMany' || problem === 'forbidden' || problem === 'unavailable'
   const sandbox = ofSandbox && url.startsWith('/sandbox/') ? 'Sandbox' : ''
   const rights = `${pascalCase(needs)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
