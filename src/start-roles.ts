@@ -30,7 +30,6 @@ import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/del
 import { purgeDeliveriesDaily, purgeWebhookStats, webhookJobs } from './domains/webhooks/jobs.ts'
 import { installWebhookMetrics } from './domains/webhooks/ops.ts'
 import { makeEndpoints } from './endpoints.ts'
-import { headMs, pollMs, statePollMs } from './interfaces/live/limits.ts'
 import { makeLive } from './interfaces/live/live.ts'
 import { installSite } from './interfaces/site/routes.ts'
 import { makeTunnel } from './interfaces/tunnel/routes.ts'
@@ -169,8 +168,7 @@ export const startRoles = async (
   ]
   const { app, tunnel, live } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
-  timers.push(tick(pollMs, live.poll, onError), tick(statePollMs, live.pollState, onError))
-  timers.push(tick(headMs, live.beat, onError))
+  timers.push(...live.periodic.map(({ everyMs, run }) => tick(everyMs, run, onError)))
   if (config.roles.includes('voice')) await voice.start()
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo // it listens on TCP

@@ -1501,7 +1501,7 @@ export type EventDelivery = {
   /** Calls in the timeline: the last 20 at most */
   attempts: number
   next_attempt_at?: string
-  /** Of the last call; absent without an answer */
+  /** Answer to the last call; absent without an answer */
   response_status?: number
 }
 

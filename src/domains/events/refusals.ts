@@ -6,5 +6,4 @@ export const refusals = {
   unknownEvent: (name: string, known: string) =>
     invalid(`There is no event ${name}; there are ${known}`, 'unknown_event').at('event_name'),
   eventNotFound: (event: string) => notFound(`Event ${event} does not exist`),
-  channelNotFound: (channel: string) => notFound(`Channel ${channel} does not exist`),
 }

@@ -91,3 +91,6 @@ export const maxTimelineTransfers = 5_000
 
 /** Recorded acts of a timeline. */
 export const maxTimelineActs = 200
+
+/** Milliseconds between a recorded act and its effect. */
+export const sameActMs = 5_000

@@ -67,12 +67,12 @@ const callResult = (row: store.CallRow) => ({
   href: `/open/voip/call/${print('CDR', row.id)}`,
 })
 
-type Found = Omit<SearchResult, 'marks'>
+type SearchHit = Omit<SearchResult, 'marks'>
 
 /** What one search knows about its text. */
 type Query = SearchRequest & { readonly meant: readonly string[]; readonly part: string | null }
 
-const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: number) => Promise<Found[]> } = {
+const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: number) => Promise<SearchHit[]> } = {
   contacts: async (db, { account, text, meant, may }, limit) => {
     if (!may('inbox')) return []
     const id = idOf(text, 'CON')

@@ -62,6 +62,3 @@ export type LivePageFrame =
 
 /** Events that may be sent without an `ack`. */
 export const maxUnansweredEvents = 256
-
-/** Close codes besides those of RFC 6455. */
-export const liveCloseCodes = { signedOut: 4401, rightsChanged: 4403, restart: 1012 } as const

@@ -7,7 +7,7 @@ import * as store from './store.ts'
 /** A receiver of the events of an account. */
 export type FeedSink = { receive(event: FeedEvent): void }
 
-type Watched = {
+type AccountWatch = {
   readonly sinks: Set<FeedSink>
   /** Ids of the lookback time that were read, or are older than the watch. */
   readonly known: Set<string>
@@ -29,17 +29,17 @@ const firstIdAt = (ms: number): string => {
  * statement; without a sink there is none.
  */
 export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
-  const accounts = new Map<string, Watched>()
+  const accounts = new Map<string, AccountWatch>()
   const wanted = new Set<string>()
   let reading: Promise<void> | null = null
 
-  const floorOf = (watched: Watched, now: number): string => {
+  const floorOf = (watched: AccountWatch, now: number): string => {
     const isWhole = now >= watched.wholeAt
     if (isWhole) watched.wholeAt = now + lookback.wholeEveryMs
     return firstIdAt(now - (isWhole ? lookback.wholeMs : lookback.eachLookMs))
   }
 
-  const forget = (watched: Watched, now: number) => {
+  const forget = (watched: AccountWatch, now: number) => {
     for (const id of watched.known) if (timeOf(id) < now - 2 * lookback.wholeMs) watched.known.delete(id)
   }
 
@@ -91,13 +91,13 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
     return reading
   }
 
-  const start = (account: string): Watched => {
+  const start = (account: string): AccountWatch => {
     const known = new Set<string>()
     const load = async () => {
       for (const id of await store.idsAfter(sql, account, firstIdAt(Date.now() - lookback.wholeMs))) known.add(id)
       watched.isStarted = true
     }
-    const watched: Watched = { sinks: new Set(), known, started: load(), isStarted: false, wholeAt: 0 }
+    const watched: AccountWatch = { sinks: new Set(), known, started: load(), isStarted: false, wholeAt: 0 }
     accounts.set(account, watched)
     return watched
   }
@@ -126,5 +126,3 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
     size: () => accounts.size,
   }
 }
-
-export type EventFeed = ReturnType<typeof makeEventFeed>

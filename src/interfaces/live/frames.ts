@@ -1,13 +1,12 @@
 import { iso } from '../../platform/lib/clock.ts'
 import { print, timeOf } from '../../platform/lib/id.ts'
-import type { LiveServerFrame } from './contract.ts'
+import type { LivePageFrame, LiveServerFrame } from './contract.ts'
 import { topicsOf } from './topics.ts'
 
-/** A frame of a page, parsed. */
-export type PageFrame =
+/** A frame of a page, parsed. Its topics are not checked yet. */
+type PageFrame =
   | { readonly type: 'subscribe'; readonly account: string; readonly topics: readonly string[] }
-  | { readonly type: 'ack'; readonly id: string }
-  | { readonly type: 'ping' }
+  | Exclude<LivePageFrame, { readonly type: 'subscribe' | 'presence' }>
   | { readonly type: 'presence' }
 
 /** Parses a frame of a page; null for any other text. */

@@ -51,6 +51,9 @@ export const comparedDeliveries = 50
 /** Webhooks whose deliveries one page follows by the topic `webhooks`. */
 export const maxFollowedWebhooks = 50
 
+/** Days for which events outlive their deliveries: see deleteOldEvents of the webhooks. */
+export const extraEventDays = 7
+
 /** Milliseconds between heads, which show a page whether it has all events. */
 export const headMs = 15_000
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { onRecorded } from '../../domains/events/ops.ts'
+import { refusals as webhookRefusals } from '../../domains/webhooks/refusals.ts'
 import { blockedRefusal, keyRefusal } from '../../platform/http/auth.ts'
 import { Problem, refuse } from '../../platform/http/problem.ts'
 import type { Session, SessionAccount } from '../../platform/http/session.ts'
@@ -10,9 +11,20 @@ import { makeFairLimiter } from '../../platform/lib/fair-limiter.ts'
 import { parse, print, timeOf, uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { makeResumeReader } from '../tunnel/ops.ts'
+import { refusals as tunnelRefusals } from '../tunnel/refusals.ts'
 import { type LiveTopic, livePath, liveProtocol } from './contract.ts'
 import { makeEventFeed } from './event-feed.ts'
-import { maxFrameBytes, maxSocketsOfAccount, resumeLimits, socketLimits, subscribeWithinMs } from './limits.ts'
+import {
+  extraEventDays,
+  headMs,
+  maxFrameBytes,
+  maxSocketsOfAccount,
+  pollMs,
+  resumeLimits,
+  socketLimits,
+  statePollMs,
+  subscribeWithinMs,
+} from './limits.ts'
 import { type LiveSession, type ResumeReader, type Subscription, startLiveSession } from './live-session.ts'
 import { refusals } from './refusals.ts'
 import { makeStateFeed } from './state-feed.ts'
@@ -22,20 +34,13 @@ import { mayFollow, parseTopic, type Topic } from './topics.ts'
 /** Keeps pages of the console current. */
 export type Live = {
   readonly upgrade: Upgrade
-  /** Reads the events that other processes recorded. */
-  poll(): Promise<void>
-  /** Compares balances and delivery attempts. */
-  pollState(): Promise<void>
-  /** Sends heads, pings all pages and closes those that are gone. */
-  beat(): Promise<void>
+  /** Repeated work, with the milliseconds between its runs. */
+  readonly periodic: readonly { readonly everyMs: number; run(): Promise<void> }[]
   close(): void
 }
 
 /** A page, and when it connected: Unix milliseconds. */
 type Page = { readonly connectedAt: number }
-
-/** Days for which events outlive their deliveries: see deleteOldEvents of the webhooks. */
-const extraEventDays = 7
 
 /** @param addressOf the client address of a request, from trusted proxies as the settings say */
 export const makeLive = (
@@ -66,7 +71,7 @@ export const makeLive = (
     const topic = parseTopic(text) ?? refuse(refusals.unknownTopic(text))
     if (!mayFollow(topic, key.scopes)) throw refusals.topicNotAllowed(topic.name)
     if (topic.webhook !== null && !(await store.hasWebhook(db, account.id, topic.webhook)))
-      throw refusals.webhookNotFound(print('WHK', topic.webhook))
+      throw webhookRefusals.unknownWebhook(print('WHK', topic.webhook))
     return topic
   }
 
@@ -122,7 +127,7 @@ export const makeLive = (
 
   const readQuery = (url: string): string | null => {
     const after = new URLSearchParams(url.split('?', 2)[1] ?? '').get('after') || null
-    return after && (parse('EVT', after) ?? refuse(refusals.badAfter()))
+    return after && (parse('EVT', after) ?? refuse(tunnelRefusals.badAfter()))
   }
 
   const offersProtocol = ({ headers }: IncomingMessage): boolean =>
@@ -167,17 +172,22 @@ export const makeLive = (
     })
   }
 
+  /** Sends heads, pings all pages and closes those that are gone. */
+  const beat = async () => {
+    for (const [page, { connectedAt }] of pages) {
+      if (page.subscription()) page.head()
+      else if (performance.now() - connectedAt > subscribeWithinMs) page.close(1008, 'no subscription')
+      page.ping()
+    }
+  }
+
   return {
     upgrade: { path: livePath, open },
-    poll: () => (feed.size() > 0 ? feed.poll() : Promise.resolve()),
-    pollState: () => (pages.size > 0 ? state.poll() : Promise.resolve()),
-    beat: async () => {
-      for (const [page, { connectedAt }] of pages) {
-        if (page.subscription()) page.head()
-        else if (performance.now() - connectedAt > subscribeWithinMs) page.close(1008, 'no subscription')
-        page.ping()
-      }
-    },
+    periodic: [
+      { everyMs: pollMs, run: () => (feed.size() > 0 ? feed.poll() : Promise.resolve()) },
+      { everyMs: statePollMs, run: () => (pages.size > 0 ? state.poll() : Promise.resolve()) },
+      { everyMs: headMs, run: beat },
+    ],
     close: () => {
       unsubscribe()
       for (const page of pages.keys()) page.bye(1012, 'the server is restarting')

@@ -88,7 +88,9 @@ export const getEvent = contract({
           state: Enum(['pending', 'delivered', 'failed']),
           attempts: Type.Integer({ description: 'Calls in the timeline: the last 20 at most' }),
           next_attempt_at: Type.Optional(Time),
-          response_status: Type.Optional(Type.Integer({ description: 'Of the last call; absent without an answer' })),
+          response_status: Type.Optional(
+            Type.Integer({ description: 'Answer to the last call; absent without an answer' }),
+          ),
         }),
       ),
       { description: 'One for each webhook that subscribed when the event occurred; at most 200' },

@@ -4,6 +4,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print, timeOf } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
 import { attemptFacts, hasOneOf, nothingToDo, presentTimeline, type Verdict, webhookStep } from '../../timelines/ops.ts'
 import { deliveriesOf, type EventDelivery } from '../../webhooks/event-deliveries/ops.ts'
 import { requireEventName } from '../ops.ts'
@@ -64,7 +65,7 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
       const found = id === null ? [] : await store.channelIds(db, account, kind, id)
       if (found.length > 0) return found
     }
-    throw refusals.channelNotFound(printed)
+    throw msgappRefusals.unknownChannel(printed)
   }
 
   return [

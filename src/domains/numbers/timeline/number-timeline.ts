@@ -3,6 +3,7 @@ import { print } from '../../../platform/lib/id.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { Fact } from '../../timelines/contract.ts'
 import { attemptFacts, nothingToDo, type Publication, type TimelineFact, type Verdict } from '../../timelines/ops.ts'
+import { sameActMs } from '../limits.ts'
 import type { ActRow, TimelineRow, TransferRow } from './store.ts'
 
 /** What is stored about one number. */
@@ -59,14 +60,11 @@ const actTexts = new Map<string, { readonly what: Fact; readonly text: string }>
   ['reinstateNumber', { what: 'note', text: 'The operator ended the suspension' }],
 ])
 
-/** Seconds within which an act and its effect are the same. */
-const sameMs = 5_000
-
 const actFacts = ({ row, acts }: NumberTrace): TimelineFact[] =>
   acts.flatMap(({ at, action }) => {
     const known = actTexts.get(action)
     const isPresent =
-      action === 'suspendNumber' && row.suspended_at && Math.abs(at.getTime() - row.suspended_at.getTime()) < sameMs
+      action === 'suspendNumber' && row.suspended_at && Math.abs(at.getTime() - row.suspended_at.getTime()) < sameActMs
     return known && !isPresent ? [{ at, ...known }] : []
   })
 
