@@ -131,6 +131,8 @@ const others = new Set([
   'getHandset',
   'readiness',
   'getConnection',
+  'getWebhookStats',
+  'listEventTypes',
   'getMsgappChannelStatus',
 ])
 
@@ -171,6 +173,14 @@ const valuesOf: Record<string, readonly string[]> = {
   q: ['Ada', 'zzzz'],
   query: ['Ada'],
   role: ['api'],
+  event_name: ['contact.created', 'number.purchased'],
+  status_code: ['500'],
+  min_latency_ms: ['1000'],
+  status: ['404'],
+  route: ['/open/info'],
+  error_code: ['not_found'],
+  request_id: ['req_unknown'],
+  key_last_four: ['none'],
 }
 
 const filtersOf = async (contract: Contract): Promise<[name: string, value: string][]> => {

@@ -238,7 +238,7 @@ export const listDeliveries = contract({
     deliveries: Type.Array(Delivery),
     next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
   }),
-  errors: { notFound: unknown },
+  errors: { invalid: 'A parameter has a wrong value, or there is no such event (unknown_event)', notFound: unknown },
 })
 
 export const testWebhook = contract({
