@@ -119,7 +119,7 @@ const holdsRows = (reply: Node): boolean =>
 /** GETs whose rows are not of the database, or of one thing. */
 const others = new Set([
   'inspectMessage',
-  // Sums of days, and at most 20,000 transfers.
+  // Sums of days, and at most 5,000 transfers.
   'getUsage',
   'listNumberTypes',
   'checkNumber',
