@@ -26,6 +26,7 @@ import { deleteEndedSessions } from './domains/persons/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
+import { countUsagePending } from './domains/usage/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
 import { purgeDeliveriesDaily, purgeWebhookStats, webhookJobs } from './domains/webhooks/jobs.ts'
 import { installWebhookMetrics } from './domains/webhooks/ops.ts'
@@ -54,6 +55,9 @@ const installMetrics = (services: Services) => {
   metrics.gauge('trunkline_jobs_oldest_seconds', 'Age of the oldest job that is due', ['kind'], async () =>
     (await queueDepth(db)).map(({ kind, oldest_seconds }) => ({ labels: { kind }, value: oldest_seconds })),
   )
+  metrics.gauge('trunkline_usage_pending', 'Transfers that usage does not count yet', [], async () => [
+    { labels: {}, value: await countUsagePending(db) },
+  ])
   metrics.gauge('trunkline_sms_pending_commit', 'Messages whose commit is pending', [], () => [
     { labels: {}, value: accept.queueDepth() },
   ])

@@ -124,7 +124,7 @@ const eventOf = async (): Promise<string> => {
 /** GETs whose rows are not of the database, or of one thing. */
 const others = new Set([
   'inspectMessage',
-  // Sums of days, and at most 20,000 transfers.
+  // Sums of days, and at most 5,000 transfers.
   'getUsage',
   'listNumberTypes',
   'checkNumber',

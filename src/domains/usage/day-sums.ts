@@ -1,6 +1,7 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import { print } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
+import { TimeSlice } from '../../platform/lib/time-slice.ts'
 import { usageDimensions, usageKinds } from './dimensions.ts'
 import type { DaySum, SourceRow } from './store.ts'
 
@@ -22,16 +23,19 @@ const channelOf = (kind: string, { channel }: Item): string =>
   channel === null ? none : print(kind.startsWith('sms') ? 'SMS' : 'DID', channel)
 
 /** Returns the values by which an item is split, in the order of the dimensions. */
-const valuesOf = (kind: string, item: Item): readonly string[] => {
+const valuesOf = (kind: string, item: Item, country: string, channel: string): readonly string[] => {
   const values = {
     kind,
-    country: countryOf(item),
-    channel: channelOf(kind, item),
+    country,
+    channel,
     status: kind === 'sms_refund' ? 'refunded' : 'charged',
     direction: item.direction ?? none,
   }
   return usageDimensions.map((by) => values[by])
 }
+
+/** True for the part of a transfer that no item explains. */
+const isRest = ({ units, direction }: Item): boolean => units === 0 && direction === null
 
 const total = (row: SourceRow): Micros => micros(row.amount) ?? 0
 
@@ -43,6 +47,24 @@ const itemsOf = (rows: readonly SourceRow[]): Item[] => {
   const rest = total(first) - items.reduce((sum, { amount }) => sum + amount, 0)
   const unknown = { contact: null, country: null, channel: null, direction: null, units: 0, amount: rest }
   return rest === 0 ? items : [...items, unknown]
+}
+
+/** Items of a transfer with the same values. */
+type Group = { readonly values: readonly string[]; n: number; units: number; amount: Micros }
+
+/** Adds up the items of a transfer. Most batches go to few countries over one channel. */
+const groupsOf = (kind: string, rows: readonly SourceRow[]): Map<string, Group> => {
+  const groups = new Map<string, Group>()
+  for (const item of itemsOf(rows)) {
+    const [country, channel] = [countryOf(item), channelOf(kind, item)]
+    const key = `${country} ${channel}`
+    const group = groups.get(key) ?? { values: valuesOf(kind, item, country, channel), n: 0, units: 0, amount: 0 }
+    groups.set(key, group)
+    group.n += isRest(item) ? 0 : 1
+    group.units += item.units
+    group.amount += item.amount
+  }
+  return groups
 }
 
 /** Collects sums in memory: one for each day and value that occurs. */
@@ -75,17 +97,19 @@ export const makeDaySums = () => {
       return
     }
     const sign = kind === 'sms_refund' ? -1 : 1
-    for (const item of itemsOf(rows)) {
-      const n = item.units === 0 && item.direction === null ? 0 : 1
-      const sum = { n, units: item.units, amount: sign * item.amount }
-      for (const [i, value] of valuesOf(kind, item).entries()) add(row, usageDimensions[i] ?? '', value, sum)
-    }
+    for (const group of groupsOf(kind, rows).values())
+      for (const [i, by] of usageDimensions.entries())
+        add(row, by, group.values[i] ?? none, { ...group, amount: sign * group.amount })
   }
   return {
     /** Adds transfers. @param rows those of one transfer follow each other */
-    add: (rows: readonly SourceRow[]): void => {
+    add: async (rows: readonly SourceRow[]): Promise<void> => {
+      const slice = new TimeSlice()
       const byTransfer = Map.groupBy(rows, ({ account_id, id }) => `${account_id} ${id}`)
-      for (const transfer of byTransfer.values()) addTransfer(transfer)
+      for (const transfer of byTransfer.values()) {
+        if (slice.isOver) await slice.yieldToLoop()
+        addTransfer(transfer)
+      }
     },
     /** Returns the sums, ordered by their keys. */
     sums: (): DaySum[] =>

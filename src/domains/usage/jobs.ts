@@ -14,7 +14,7 @@ export const foldUsage = async (tx: Tx): Promise<void> => {
     const keys = await store.takePending(tx, foldBatchSize)
     if (keys.length === 0) return
     const days = makeDaySums()
-    days.add(await store.sourcesOf(tx, keys))
+    await days.add(await store.sourcesOf(tx, keys))
     await store.addSums(tx, days.sums())
     if (keys.length < foldBatchSize) return
   }

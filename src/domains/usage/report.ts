@@ -38,16 +38,16 @@ const addTo = (points: Points, period: string, { n, units, amount }: Sum): void 
 }
 
 /** Counts the transfers that the worker has not counted yet. @throws the 503 Problem if there are too many */
-const countPending = async (tx: Tx, account: string): Promise<store.DaySum[]> => {
+const sumPending = async (tx: Tx, account: string): Promise<store.DaySum[]> => {
+  if ((await store.countPending(tx, account, maxPendingTransfers + 1)) > maxPendingTransfers)
+    throw refusals.usageBehind()
   const days = makeDaySums()
-  let [after, counted]: [string | null, number] = [null, 0]
+  let after: string | null = null
   for (;;) {
     const keys: store.TransferKey[] = await store.pendingOf(tx, account, after, foldBatchSize)
-    days.add(await store.sourcesOf(tx, keys))
-    counted += keys.length
+    await days.add(await store.sourcesOf(tx, keys))
     after = keys.at(-1)?.id ?? null
     if (keys.length < foldBatchSize) return days.sums()
-    if (counted >= maxPendingTransfers) throw refusals.usageBehind()
   }
 }
 
@@ -62,7 +62,7 @@ const sumOf = ({ kind, n, units, amount }: Pick<store.DaySum, 'kind' | 'n' | 'un
  * @param tx its first statement is made here
  */
 export const readReport = async (tx: Tx, account: string, { by, step, kind, days }: ReportRequest) => {
-  const pending = (await countPending(tx, account)).filter(({ day }) => day >= days.from && day < days.to)
+  const pending = (await sumPending(tx, account)).filter(({ day }) => day >= days.from && day < days.to)
   const series = new Map<string, Points>()
   for (const row of await store.periods(tx, account, { by, step, kind, days }, maxSeries)) {
     const points = series.get(row.value) ?? new Map()

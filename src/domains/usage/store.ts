@@ -19,6 +19,17 @@ export const pendingOf = (sql: Sql, account: string, after: string | null, limit
   where account_id = ${account} and (${after}::uuid is null or transfer_id > ${after}::uuid)
   order by account_id, transfer_id limit ${limit}`
 
+/** Counts noted transfers, of one account or of all, up to a limit. */
+export const countPending = async (sql: Sql, account: string | null, limit: number): Promise<number> => {
+  const [text, values] = account === null ? ['', [limit]] : ['where account_id = $2', [limit, account]]
+  const [row] = await sql.raw<{ count: number }>(
+    `select count(*)::integer as count from (
+       select from usage_pending ${text} order by account_id, transfer_id limit $1) noted`,
+    values,
+  )
+  return row?.count ?? 0
+}
+
 /** A transfer, with one row for each message that it paid for. */
 export type SourceRow = TransferKey & {
   kind: string
