@@ -4,7 +4,7 @@ import { send } from '../api/send.ts'
 import { session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { adoptPreferences } from '../shell/choices.ts'
-import { words } from '../words/en/session.ts'
+import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
 import { SignInForm } from './sign-in-form.tsx'
 

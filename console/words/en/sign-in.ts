@@ -1,7 +1,7 @@
 import { section } from '../section.ts'
 
 /** Texts of sign-in, claim, invitation and proof. */
-export const words = section('session', {
+export const words = section('signIn', {
   email: 'Email',
   password: 'Password',
   newPassword: 'Password',
