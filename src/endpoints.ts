@@ -21,6 +21,7 @@ import { pricingRoutes } from './domains/numbers/pricing/routes.ts'
 import { registrationRoutes } from './domains/numbers/registration/routes.ts'
 import { numberRoutes } from './domains/numbers/routes.ts'
 import { operatorRoutes } from './domains/operators/routes.ts'
+import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
@@ -40,6 +41,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...possessionRoutes(services),
   ...operatorRoutes(services),
   ...auditRoutes(services),
+  ...personRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),

@@ -21,6 +21,7 @@ import { numberJobs } from './domains/numbers/jobs.ts'
 import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-callbacks.ts'
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
+import { deleteEndedSessions } from './domains/persons/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
@@ -190,6 +191,7 @@ export const startRoles = async (
         purgeDeliveriesDaily,
         auditRetention(config.auditDays),
         deleteRevokedTokens,
+        deleteEndedSessions,
       ],
     })
     deliveries = startDeliveryEngine(services)

@@ -10,6 +10,7 @@ import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
+import { personRecipes } from './persons.ts'
 import type { Recipes } from './recipe.ts'
 import { smsRecipes } from './sms.ts'
 import { webhookRecipes } from './webhooks.ts'
@@ -26,6 +27,7 @@ export const recipes: Recipes = {
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,
+  ...personRecipes,
   ...channelRecipes,
   ...handsetRecipes,
   ...smsRecipes,

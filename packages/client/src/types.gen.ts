@@ -225,11 +225,11 @@ export type OperatorKey = {
 }
 
 export type AuditActor = {
-  /** system: the program itself, at its start */
-  kind: 'operator' | 'api_key' | 'system'
-  /** Starts with KEY */
+  /** operator and api_key: a key. person: a signed-in person. visitor: a refused sign-in. system: the program itself */
+  kind: 'operator' | 'api_key' | 'person' | 'visitor' | 'system'
+  /** KEY… or PRS… */
   uuid?: string
-  /** Label of the key at the time of the act */
+  /** Label of the key, or name of the person, at that time */
   label?: string
   /** Last four characters of the key */
   last_four?: string
@@ -257,6 +257,8 @@ export type AuditEntry = {
   address?: string
   user_agent?: string
   request_id?: string
+  /** Starts with SES */
+  session_uuid?: string
   /** Starts with ACC */
   account_uuid?: string
 }
@@ -277,6 +279,88 @@ export type OwnAuditEntry = {
   address?: string
   user_agent?: string
   request_id?: string
+  /** Starts with SES */
+  session_uuid?: string
+}
+
+export type Person = {
+  /** Starts with PRS */
+  uuid: string
+  name: string
+  email: string
+  /** Rights in the installation; absent for none */
+  operator?: 'operator' | 'observer'
+  /** BCP 47; null: that of the browser */
+  locale: string | null
+  /** IANA name; null: that of the browser */
+  timezone: string | null
+  /** Settings of the console, as it stored them */
+  preferences: Record<string, unknown>
+}
+
+export type SessionAccount = {
+  /** Starts with ACC */
+  uuid: string
+  name: string
+  role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing'
+  capabilities: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
+  /** The person’s user in the account */
+  user_uuid?: string
+}
+
+export type Installation = {
+  name: string
+  version: string
+  sandbox: boolean
+  msgapp_name?: string
+  passkeys: boolean
+  oidc: readonly ({
+    name: string
+    title: string
+  })[]
+  smtp: boolean
+}
+
+export type OpenSession = {
+  /** Starts with SES */
+  uuid: string
+  /** True for the session of this request */
+  current: boolean
+  address: string
+  user_agent: string
+  created_at: string
+  seen_at: string
+}
+
+export type ListedPerson = {
+  /** Starts with PRS */
+  uuid: string
+  name: string
+  email: string
+  operator?: 'operator' | 'observer'
+  suspended: boolean
+  has_password: boolean
+  created_at: string
+  last_seen_at?: string
+}
+
+export type Member = {
+  /** Starts with USR */
+  uuid: string
+  first_name: string
+  last_name: string
+  email: string
+  status: 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED'
+  /** Decides what the person may do in the account; see docs/security.md */
+  role: 'owner' | 'admin' | 'agent' | 'developer' | 'billing'
+  /** Absent until the invitation is accepted */
+  person?: {
+    name: string
+    second_factor: boolean
+    passkeys: number
+  }
+  last_seen_at?: string
+  created_at: string
 }
 
 export type User = {
@@ -2443,7 +2527,7 @@ export type CheckEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'address_not_allowed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'phone_number_exists' | 'quota_exceeded' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'several_prices' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'user_inactive' | 'webhook_disabled' | 'webhook_exists'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -2499,11 +2583,11 @@ export type AccountOperations = {
   }
   readonly audit: {
     /**
-     * List acts on the account by its own keys and by operators (without their keys), newest first.
+     * List acts on the account by its keys, its members and operators (without their keys), newest first.
      * Each entry shows the actor, the target and the changed fields; secrets are masked. Follow next_cursor for older entries.
      */
     list(args?: {
-      /** A key of the account: its id (KEY…) or its label. Or: operator */
+      /** A key or member of the account: the id (KEY…, PRS…), label or name. Or: operator */
       actor?: string | undefined
       /** Name of the operation, as in OpenAPI */
       action?: string | undefined
@@ -3184,6 +3268,67 @@ export type AccountOperations = {
       /** Starts with KEY */
       key_uuid: string
     }, options?: CallOptions): Promise<Success>
+  }
+  readonly members: {
+    /**
+     * Invite a person to the account.
+     * The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners.
+     */
+    create(args: {
+      first_name: string
+      last_name: string
+      email: string
+      /** Decides what the person may do in the account; see docs/security.md */
+      role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      member: Member
+      invite_url: string
+      expires_at: string
+    }>
+    /**
+     * Create a new link for a member: an invitation, or one to set a new password.
+     * Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only.
+     */
+    invite(args: {
+      /** Starts with USR */
+      user_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      invite_url: string
+      expires_at: string
+    }>
+    /**
+     * List the members of the account, oldest first.
+     * Users who were deleted are not listed. Follow next_cursor for further members.
+     */
+    list(args?: {
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      count: number
+      members: readonly (Member)[]
+      next_cursor?: string
+    }, 'members'>
+    /**
+     * Change a member: role, status, names.
+     * A change of rights takes effect within half a second in every process. An administrator may not change owners.
+     */
+    update(args: {
+      /** Starts with USR */
+      user_uuid: string
+      /** Decides what the person may do in the account; see docs/security.md */
+      role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing' | undefined
+      status?: 'ACTIVE' | 'SUSPENDED' | 'DELETED' | undefined
+      first_name?: string | undefined
+      last_name?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      member: Member
+    }>
   }
   readonly msgapp: {
     /**
@@ -4512,11 +4657,11 @@ export type OperatorOperations = {
   }
   readonly audit: {
     /**
-     * List all acts of operators, and changing acts of accounts, newest first.
+     * List all acts of operators, changing acts of accounts, and sign-ins, newest first.
      * Each entry shows the actor, the target and the changed fields; secrets are masked. Follow next_cursor for older entries.
      */
     list(args?: {
-      /** A key: its id (KEY…) or its label */
+      /** A key or person: the id (KEY…, PRS…), label or name */
       actor?: string | undefined
       /** Only acts that concern this account */
       account_uuid?: string | undefined
@@ -5030,6 +5175,71 @@ export type OperatorOperations = {
       /** Starts with KEY */
       key_uuid: string
     }, options?: CallOptions): Promise<Success>
+  }
+  readonly persons: {
+    /**
+     * Create a link that makes the first person of the installation.
+     * The link works once, for seven days. The start prints one as long as there is no person.
+     */
+    createClaimLink(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      claim_url: string
+      expires_at: string
+    }>
+    /**
+     * Create a link with which a person sets a new password.
+     * The link works once, for a day. An earlier link of the person ends. Send it by a channel that only the person reads.
+     */
+    createPasswordLink(args: {
+      /** Starts with PRS */
+      person_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      password_url: string
+      expires_at: string
+    }>
+    /**
+     * Invite a person to operate the installation.
+     * The link works once, for seven days. Send it by a channel that only the person reads.
+     */
+    invite(args: {
+      email: string
+      /** Rights in the installation */
+      operator: 'operator' | 'observer'
+    }, options?: CallOptions): Promise<{
+      success: true
+      invite_url: string
+      expires_at: string
+    }>
+    /**
+     * List the persons of the installation, oldest first.
+     * Follow next_cursor for further persons.
+     */
+    list(args?: {
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      count: number
+      persons: readonly (ListedPerson)[]
+      next_cursor?: string
+    }, 'persons'>
+    /**
+     * Suspend a person, or change the rights of a person in the installation.
+     * Sessions of a suspended person end within half a second.
+     */
+    update(args: {
+      /** Starts with PRS */
+      person_uuid: string
+      /** Null: no rights */
+      operator?: 'operator' | 'observer' | null | undefined
+      suspended?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      person: ListedPerson
+    }>
   }
   readonly prices: {
     /**

@@ -33,6 +33,7 @@ export const changeMe = contract({
 
 export const changePassword = contract({
   ...console,
+  waits: true,
   id: 'changePassword',
   method: 'POST',
   url: '/console/me/password',

@@ -181,6 +181,14 @@ export const isRepeatable = ({ method, stream, auth }: Pick<Contract, 'method' |
 const takesPhone = ({ params, query, body }: Contract): boolean =>
   JSON.stringify([params, query, body]).includes('"format":"phone"')
 
+const invalidFields = 'A field is missing or has a wrong value; the message names it'
+
+const invalidText = ({ auth }: Contract): string => {
+  if (auth === 'operator') return `${invalidFields}. Or the request has a key and a session`
+  if (auth !== 'account') return invalidFields
+  return `${invalidFields}. Or the request has a key and a session, or a session with several accounts names none (account_required)`
+}
+
 /** Texts of the refusals of credentials, by the kind that an endpoint takes. */
 const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>> => {
   const proof = made.proof ? ', or the session must prove itself again (reauthentication_required)' : ''
@@ -197,14 +205,13 @@ const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>
       }
     case 'account':
       return {
-        invalid:
-          'The request has a key and a session, or its session has several accounts and names none (account_required)',
+        invalid: invalidText(made),
         unauthorized: 'The key or session is missing or not valid, or has expired (key_expired, session_expired)',
         forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), the role of the session lacks it (role), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
       }
     case 'operator':
       return {
-        invalid: 'The request has a key and a session',
+        invalid: invalidText(made),
         unauthorized: 'The key or session is missing or not valid, or has expired (session_expired)',
         forbidden: `${needsOperator(made) ? 'The key or session has the role observer; this operation needs the role operator (role)' : 'The session has no rights in the installation (role)'}, or ${session}`,
       }
@@ -228,11 +235,7 @@ export const refusalsOf = (made: Contract): Partial<Record<ProblemName, string>>
           'The account exceeded its requests per minute, or this address sent too many wrong keys or tokens (too_many_failures)',
       }
     : {}),
-  ...(made.params || made.query || made.body
-    ? {
-        invalid: `A field is missing or has a wrong value; the message names it${made.auth === 'account' ? '. Or the session has several accounts, and the request names none (account_required)' : ''}`,
-      }
-    : {}),
+  ...(made.params || made.query || made.body ? { invalid: invalidText(made) } : {}),
   ...(made.opensSession
     ? { forbidden: 'The page is of another origin (csrf), or the connection is plain HTTP (https_required)' }
     : {}),

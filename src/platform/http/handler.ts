@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import { makeAuditor } from './audit.ts'
+import { makeAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
@@ -27,6 +27,20 @@ const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
   return (call) => auditor(db, call, (audit) => run(Object.assign({ audit }, call)))
 }
 
+/**
+ * Wraps the handler of an account's operation that is not audited: acts by sessions are recorded all the same, with the
+ * fields of the request as the state after it. What an operator reads of texts in an account is recorded, too.
+ */
+const auditedForSessions = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
+  const auditor = makeSessionAuditor(contract)
+  const isRead = contract.method === 'GET'
+  return (call) => {
+    const { session, sessionAccount } = call.request
+    if (!session || (isRead && !(sessionAccount?.isOperator && contract.needs === 'inbox'))) return run(call)
+    return auditor(db, call, () => run(call))
+  }
+}
+
 /** Wraps the handler of a response with marked fields: they are masked for observers. */
 const maskedForObservers = ({ reply }: Contract, run: HandlerFunction): HandlerFunction => {
   return async (call) => {
@@ -37,6 +51,7 @@ const maskedForObservers = ({ reply }: Contract, run: HandlerFunction): HandlerF
 
 const wrapped = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
   if (isAudited(contract)) return audited(db, contract, run)
+  if (contract.auth === 'account') return auditedForSessions(db, contract, run)
   const isMasked = contract.auth === 'operator' && confidentialNames(contract.reply).size > 0
   return isMasked ? maskedForObservers(contract, run) : run
 }

@@ -106,10 +106,16 @@ const pascalCase = (text: string): string => text.replace(/(?:^|_)([a-z])/g, (_,
 const sharedName = (contract: Contract, problem: ProblemName): string => {
   const { auth, needs = '', shape, url } = contract
   const brief = shape === 'brief' && problem !== 'unauthorized' ? 'Brief' : ''
-  const ofKey = problem === 'unauthorized' || problem === 'tooMany' || problem === 'forbidden'
+  const takesKey = auth === 'account' || auth === 'operator'
+  const ofKey =
+    problem === 'unauthorized' ||
+    problem === 'tooMany' ||
+    problem === 'forbidden' ||
+    (problem === 'invalid' && takesKey)
   const ofSandbox = problem === 'tooMany' || problem === 'forbidden' || problem === 'unavailable'
   const sandbox = ofSandbox && url.startsWith('/sandbox/') ? 'Sandbox' : ''
-  const scope = problem === 'forbidden' ? pascalCase(needs) : ''
+  const rights = `${pascalCase(needs)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
+  const scope = problem === 'forbidden' ? `${rights}${contract.proof ? 'Proof' : ''}` : ''
   const transfer = transferOf(contract)
   const file = problem === 'unavailable' && transfer !== 'none' ? pascalCase(transfer) : ''
   return `${brief}${ofKey ? pascalCase(auth) : ''}${sandbox}${pascalCase(problem)}${scope}${file}`

@@ -156,24 +156,25 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
       else watcher.onChange(fresh)
   }
 
-  let checking: Promise<void> | null = null
+  let isChecking = false
   let isStale = false
   const checkWatched = async (): Promise<void> => {
-    do {
-      isStale = false
-      for (const id of [...watched.keys()]) update(id, (await read(null, id))?.session ?? null)
-    } while (isStale)
+    isChecking = true
+    try {
+      while (isStale) {
+        isStale = false
+        for (const id of [...watched.keys()]) update(id, (await read(null, id))?.session ?? null)
+      }
+    } finally {
+      isChecking = false
+    }
   }
   const check = () => {
     entries.clear()
     accounts.clear()
-    isStale = true
     if (watched.size === 0) return
-    checking ??= checkWatched()
-      .catch(onError)
-      .finally(() => {
-        checking = null
-      })
+    isStale = true
+    if (!isChecking) checkWatched().catch(onError)
   }
   for (const topic of ['sessions', 'accounts', 'users'] as const) changes.on(topic, check)
 
@@ -242,7 +243,14 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
       const ids = [...used]
       used.clear()
       if (ids.length > 0) await db.run`update sessions set seen_at = clock_timestamp() where id = any(${ids}::uuid[])`
-      for (const id of [...watched.keys()]) if (!(await read(null, id))) update(id, null)
+      const now = new Set(watched.keys())
+      if (now.size === 0) return
+      const rows = await db.many<{ id: string }>`
+        select id from sessions
+        where id = any(${[...now]}::uuid[]) and revoked_at is null and expires_at > clock_timestamp()
+          and seen_at > clock_timestamp() - make_interval(secs => ${idleSeconds})`
+      for (const { id } of rows) now.delete(id)
+      for (const id of now) update(id, null)
     },
   }
 }

@@ -38,6 +38,7 @@ export const showInvitation = contract({
 export const acceptInvitation = contract({
   ...console,
   opensSession: true,
+  waits: true,
   id: 'acceptInvitation',
   method: 'POST',
   url: '/console/invitations/:token',

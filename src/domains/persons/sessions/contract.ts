@@ -25,6 +25,7 @@ export const claimInstallation = contract({
   ...console,
   auth: 'none',
   opensSession: true,
+  waits: true,
   id: 'claimInstallation',
   method: 'POST',
   url: '/console/claim',
@@ -53,6 +54,7 @@ export const signIn = contract({
   ...console,
   auth: 'none',
   opensSession: true,
+  waits: true,
   id: 'signIn',
   method: 'POST',
   url: '/console/session',
@@ -74,7 +76,7 @@ export const signIn = contract({
   headers: cookie,
   errors: {
     unauthorized: 'The e-mail address or password is wrong, or the key is not valid (key_expired)',
-    tooMany: `${paced}, or too many wrong keys (too_many_failures)`,
+    tooMany: paced,
     unavailable: 'Too many sign-ins are under way (sign_in_busy)',
   },
   codes: { unauthorized: ['unauthorized'], forbidden: ['address_not_allowed'] },
@@ -110,6 +112,7 @@ export const signOut = contract({
 export const proveSession = contract({
   ...console,
   auth: 'session',
+  waits: true,
   id: 'proveSession',
   method: 'POST',
   url: '/console/session/proof',

@@ -33,7 +33,7 @@ create table invitations (
   account_id uuid,
   user_id uuid,
   person_id uuid,
-  -- Of an invitation without a user: a person of the installation.
+  -- For a person of the installation: address and rights.
   email text,
   operator text check (operator in ('operator', 'observer')),
   invited_by text not null,
