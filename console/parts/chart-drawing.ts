@@ -1,12 +1,11 @@
 import UPlot from 'uplot'
-import type { ChartSeries } from './chart.tsx'
 
 // The only file that imports uPlot: a chunk of its own.
 
 type Plan = {
   readonly kind: 'line' | 'bars'
   readonly times: readonly number[]
-  readonly series: readonly (ChartSeries & { readonly tone: string })[]
+  readonly series: readonly { readonly values: readonly (number | null)[]; readonly tone: string }[]
   readonly formatValue: (value: number) => string
   readonly formatTime: (time: number) => string
   readonly onHover: (index: number | null) => void

@@ -124,7 +124,9 @@ export const Form = ({ onSubmit, refusal, id, label, children }: FormProps) => {
     )
   }
 
-  const inFields = refusal ? [...faults].filter(([, text]) => text !== refusal.message) : []
+  // Links to the fields, as in an error summary: also for the message itself, when a field has it.
+  const inFields = refusal ? [...faults] : []
+  const isInField = inFields.some(([, text]) => text === refusal?.message)
   return (
     <FormContext.Provider value={{ faults, clear }}>
       <form ref={form} class="form" id={id} aria-label={label} noValidate onSubmit={submit}>
@@ -136,7 +138,7 @@ export const Form = ({ onSubmit, refusal, id, label, children }: FormProps) => {
             <Icon name="circle-x" />
             <div class="banner-text">
               <strong>{words.form.refused}</strong>
-              <p>{refusal.message}</p>
+              {!isInField && <p>{refusal.message}</p>}
               {inFields.length > 0 && (
                 <ul class="form-faults">
                   {inFields.map(([name, text]) => (

@@ -118,7 +118,9 @@ export const CopyButton = ({ text, what }: CopyButtonProps) => {
 /** An id or another value that people copy. `shown` may be shorter than the value. */
 export const Copy = ({ value, what, shown = value }: { value: string; what: string; shown?: string }) => (
   <span class="copy">
-    <code title={value}>{shown}</code>
+    <code title={value} dir="ltr">
+      {shown}
+    </code>
     <CopyButton text={value} what={what} />
   </span>
 )

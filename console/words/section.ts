@@ -69,20 +69,15 @@ export const chooseLanguage = (
   texts: Readonly<Record<string, Texts>> = {},
   change?: (text: string) => string,
 ): void => {
-  const direction = rightToLeft.has(tag.split('-')[0] ?? '') ? 'rtl' : 'ltr'
-  current = { tag, direction, texts, change }
+  current = { tag, direction: rightToLeft.has(tag.split('-')[0] ?? '') ? 'rtl' : 'ltr', texts, change }
   for (const [name, { target, english }] of sections) fill(target, english, texts[name])
-  if (typeof document !== 'undefined') {
-    document.documentElement.lang = tag
-    document.documentElement.dir = direction
-  }
 }
 
 /** The locale of numbers, dates and plurals. */
 export const locale = (): string => current.tag
 
-/** Whether text runs from right to left. */
-export const isRightToLeft = (): boolean => current.direction === 'rtl'
+/** The direction of text, for the page. */
+export const direction = (): 'ltr' | 'rtl' => current.direction
 
 type Forms = Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string }
 

@@ -2,7 +2,7 @@ import { render } from 'preact'
 import { Page } from '../../console/parts/page.tsx'
 import { ToastHost } from '../../console/parts/toast.tsx'
 import { pseudo } from '../../console/words/pseudo.ts'
-import { chooseLanguage } from '../../console/words/section.ts'
+import { chooseLanguage, direction } from '../../console/words/section.ts'
 import { Controls, Fields, Overlays } from './gallery-controls.tsx'
 import { Data, States } from './gallery-data.tsx'
 import { Finding, Rich } from './gallery-rich.tsx'
@@ -12,6 +12,8 @@ import { Finding, Rich } from './gallery-rich.tsx'
 const search = new URLSearchParams(location.search)
 const language = search.get('dir') === 'rtl' ? 'ar' : 'en'
 chooseLanguage(language, {}, search.has('pseudo') ? pseudo : undefined)
+document.documentElement.lang = language
+document.documentElement.dir = direction()
 const theme = search.get('theme')
 if (theme) document.documentElement.dataset.theme = theme
 const density = search.get('density')

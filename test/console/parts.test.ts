@@ -68,15 +68,15 @@ describe('parts of the console', needs('chromium'), () => {
     for (const opener of ['Open dialog', 'Open drawer', 'Release number']) {
       await page.getByRole('button', { name: opener }).click()
       await page.getByRole('dialog').waitFor()
-      await isAccessible(page, opener)
+      await isAccessible(page, opener, 'dialog[open]')
       await press('Escape')
     }
     await page.getByRole('button', { name: 'Acts of the number' }).click()
-    await isAccessible(page, 'menu')
+    await isAccessible(page, 'menu', '.menu:popover-open')
     await press('Escape')
     await page.getByRole('combobox', { name: 'City' }).fill('on')
     await page.getByRole('option', { name: 'London 214 numbers' }).waitFor()
-    await isAccessible(page, 'combobox')
+    await isAccessible(page, 'combobox', '.combobox')
     await press('Escape')
   })
 
