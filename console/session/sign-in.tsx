@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { send } from '../api/send.ts'
+import { api } from '../api/client.ts'
 import { session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { adoptPreferences } from '../shell/choices.ts'
@@ -16,8 +16,8 @@ export const SignInPage = () => {
   const { query, route: go } = useLocation()
   const [isClaimed, setClaimed] = useState(true)
   useEffect(() => {
-    send('GET /console/claim', {}).then(
-      (reply) => setClaimed((reply as { claimed?: boolean }).claimed !== false),
+    api('GET /console/claim', {}).then(
+      ({ claimed }) => setClaimed(claimed),
       () => {},
     )
   }, [])
