@@ -78,8 +78,8 @@ const lazyImport = /\bimport\('(\.[^']+)'\)/g
 
 /**
  * Keeps the number of files small. esbuild makes a file for each set of modules that the same entries use, and every
- * lazy module is an entry. So each of them imports the whole frame, which becomes one file, and the common parts,
- * which become another.
+ * lazy module is an entry. So each of them imports the entry of the console: the frame and the parts that most pages
+ * use become one file.
  */
 const sharedModules = () => {
   const lazy = new Set(
@@ -89,13 +89,13 @@ const sharedModules = () => {
         [...readFileSync(path, 'utf8').matchAll(lazyImport)].map(([, source]) => join(dirname(path), source)),
       ),
   )
-  const added = ['app.tsx', 'common.ts'].map((name) => `import ${JSON.stringify(join(here, name))}\n`)
+  const added = `import ${JSON.stringify(join(here, 'main.tsx'))}`
   return {
     name: 'shared modules',
     setup: ({ onLoad }) =>
       onLoad({ filter: /\.tsx?$/ }, ({ path }) =>
         lazy.has(path)
-          ? { contents: `${readFileSync(path, 'utf8')}\n${added.join('')}`, loader: extname(path).slice(1) }
+          ? { contents: `${readFileSync(path, 'utf8')}\n${added}`, loader: extname(path).slice(1) }
           : undefined,
       ),
   }
@@ -148,7 +148,8 @@ export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } 
     if (path === undefined) throw new Error(`the build has no ${source}`)
     return path
   }
-  const main = entry('console/main.tsx')
+  // The file with the code of main.tsx: the entry itself only imports it.
+  const [main = ''] = Object.entries(outputs).find(([, { inputs }]) => 'console/main.tsx' in inputs) ?? []
   const entryFiles = staticFiles(outputs, main)
   const icon = readFileSync(join(here, 'icon.svg'))
   const iconFile = `icon-${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`

@@ -1,5 +1,5 @@
-// Parts that most pages use: the build puts them into one file, which every page loads. Parts that few pages use, such
-// as charts, are left to the chunks of those pages. See `sharedModules` in build.mjs.
+// Parts that most pages use: they are in the file of the entry. Parts that few pages use, such as charts, are left to
+// the files of those pages.
 
 import './parts/banner.tsx'
 import './parts/choice-fields.tsx'
@@ -9,6 +9,8 @@ import './parts/menu.tsx'
 import './parts/page.tsx'
 import './parts/states.tsx'
 import './parts/status.tsx'
+import './parts/table.tsx'
 import './parts/text-fields.tsx'
 import './parts/values.tsx'
 import './api/query.ts'
+import './shell/list-table.tsx'

@@ -1,3 +1,4 @@
+import './common.ts'
 import { render } from 'preact'
 import { ErrorBoundary } from 'preact-iso/lazy'
 import { loadSession } from './api/session.ts'
@@ -23,21 +24,17 @@ const show = () => {
 }
 
 startKeys()
-try {
-  await loadSession()
-  show()
-} catch {
-  if (app) {
-    app.replaceChildren()
-    render(<Unreachable onReached={show} />, app)
-  }
-}
+loadSession().then(show, () => {
+  app?.replaceChildren()
+  if (app) render(<Unreachable onReached={show} />, app)
+})
 startWorker()
 
 if (DEV) {
   const { build } = document.documentElement.dataset
-  setInterval(async () => {
+  const look = async () => {
     const response = await fetch('/console/assets/build.txt', { cache: 'no-store' }).catch(() => null)
     if (response?.ok && (await response.text()) !== build) location.reload()
-  }, 500)
+  }
+  setInterval(look, 500)
 }

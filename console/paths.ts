@@ -5,13 +5,13 @@ type Names<P extends string> = P extends `${infer Part}/${infer Rest}`
   : P extends `:${infer Name}`
     ? Name
     : never
-type Optional<N> = N extends `${infer Name}?` ? Name : never
-type Required<N> = N extends `${string}?` ? never : N
+type OptionalNames<N> = N extends `${infer Name}?` ? Name : never
+type RequiredNames<N> = N extends `${string}?` ? never : N
 type Text<N> = { readonly [K in N & string]: string }
 
 /** Parameters of a pattern. The account may be left out: then it is the one of the page. */
-type ParamsOf<P extends string> = Text<Exclude<Required<Names<P>>, 'account'>> &
-  Partial<Text<Optional<Names<P>> | Extract<Names<P>, 'account'>>>
+type ParamsOf<P extends string> = Text<Exclude<RequiredNames<Names<P>>, 'account'>> &
+  Partial<Text<OptionalNames<Names<P>> | Extract<Names<P>, 'account'>>>
 
 /** Makes the address of a page. */
 export type Path<P extends string, S extends string> = {
@@ -31,7 +31,10 @@ type Search<S extends string> = { readonly [K in S]?: string | undefined }
 /** Properties of the page at a path. */
 export type PageOf<T> =
   T extends Path<infer P, infer S>
-    ? { readonly params: Text<Required<Names<P>>> & Partial<Text<Optional<Names<P>>>>; readonly search: Search<S> }
+    ? {
+        readonly params: Text<RequiredNames<Names<P>>> & Partial<Text<OptionalNames<Names<P>>>>
+        readonly search: Search<S>
+      }
     : never
 
 let account = ''

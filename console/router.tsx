@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
-import { Route, Router, useLocation } from 'preact-iso/router'
+import { Route, Router } from 'preact-iso/router'
 import { isOperator, may, session } from './api/session.ts'
 import { sections } from './sections.ts'
 import { Forbidden, Missing, NotLoaded } from './shell/faults.tsx'

@@ -50,7 +50,7 @@ const useObserver = <O, R>(make: () => Observer<O, R>, options: O): R => {
 export type Query<T> = {
   /** Undefined until the first answer. */
   readonly data: T | undefined
-  /** Of the last attempt. `data` of an earlier one stays. */
+  /** The refusal of the last attempt. `data` of an earlier one stays. */
   readonly error: ApiError | null
   readonly isLoading: boolean
   readonly refresh: () => void
@@ -89,7 +89,7 @@ type RowOf<T> = { [K in keyof T]-?: NonNullable<T[K]> extends readonly (infer E)
 
 /** A list by pages. */
 export type List<Row> = {
-  /** Of all pages that are loaded; undefined until the first answer. */
+  /** Rows of all pages that are loaded; undefined until the first answer. */
   readonly rows: readonly Row[] | undefined
   readonly error: ApiError | null
   readonly isLoading: boolean

@@ -13,7 +13,7 @@ import { Copy } from '../parts/values.tsx'
 import { words } from '../words/en/developers.ts'
 import { words as parts } from '../words/en/parts.ts'
 
-type Created = ReplyOf<'POST /open/keys'>
+type NewApiKey = ReplyOf<'POST /open/keys'>
 
 /** Days until a key expires, by choice. */
 const lifetimes = { never: 0, month: 30, quarter: 90, year: 365 } as const
@@ -29,7 +29,7 @@ const expiryOf = (choice: string): string | undefined => {
 
 /** Creates a key, and shows it once. */
 export const CreateKey = ({ open, onClose }: { open: boolean; onClose: () => void }) => {
-  const [created, setCreated] = useState<Created>()
+  const [created, setCreated] = useState<NewApiKey>()
   const close = () => {
     setCreated(undefined)
     onClose()
@@ -46,7 +46,7 @@ export const CreateKey = ({ open, onClose }: { open: boolean; onClose: () => voi
   )
 }
 
-const KeyForm = ({ onCreated, onCancel }: { onCreated: (key: Created) => void; onCancel: () => void }) => {
+const KeyForm = ({ onCreated, onCancel }: { onCreated: (key: NewApiKey) => void; onCancel: () => void }) => {
   const create = useAct('POST /open/keys', { stale: ['GET /open/keys'], after: onCreated })
   const [rights, setRights] = useState('every')
   const [scopes, setScopes] = useState<readonly string[]>([])
@@ -125,7 +125,7 @@ const KeyForm = ({ onCreated, onCancel }: { onCreated: (key: Created) => void; o
   )
 }
 
-const NewKey = ({ created, onDone }: { created: Created; onDone: () => void }) => (
+const NewKey = ({ created, onDone }: { created: NewApiKey; onDone: () => void }) => (
   <div class="stack">
     <Banner tone="notice">{words.keys.once}</Banner>
     <p>

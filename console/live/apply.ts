@@ -29,7 +29,7 @@ export const start: Position = { last: null, recent: [] }
 /** Events whose repetition is recognised. A resumed line repeats at most this number. */
 const memory = 512
 
-type Applied = {
+type ApplyResult = {
   readonly position: Position
   /** Not seen before. */
   readonly event: LiveEvent | null
@@ -38,7 +38,7 @@ type Applied = {
 }
 
 /** Places a frame behind a position. */
-export const apply = (position: Position, frame: Frame): Applied => {
+export const apply = (position: Position, frame: Frame): ApplyResult => {
   if (frame.type === 'event') {
     if (position.recent.includes(frame.id)) return { position, event: null, isBehind: false }
     const { type: _, ...event } = frame

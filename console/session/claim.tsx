@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { send } from '../api/send.ts'
+import { api } from '../api/client.ts'
 import { type Session, session } from '../api/session.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { paths } from '../paths.ts'
-import { words } from '../words/en/session.ts'
+import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
 import { useSubmit } from './use-submit.ts'
 import { useToken } from './use-token.ts'
@@ -21,8 +21,8 @@ export const ClaimPage = () => {
     go('/console', true)
   })
   useEffect(() => {
-    send('GET /console/claim', {}).then(
-      (reply) => setClaimed((reply as { claimed?: boolean }).claimed === true),
+    api('GET /console/claim', {}).then(
+      ({ claimed }) => setClaimed(claimed),
       () => {},
     )
   }, [])
@@ -49,7 +49,7 @@ export const ClaimPage = () => {
           if (!isPending) void submit({ ...values, token })
         }}
       >
-        <TextField name="name" label={words.name} autocomplete="name" required autofocus maxLength={200} />
+        <TextField name="name" label={words.name} autocomplete="name" required autofocus maxLength={100} />
         <TextField name="email" type="email" label={words.email} autocomplete="username" required maxLength={254} />
         <PasswordField
           name="password"

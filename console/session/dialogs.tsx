@@ -4,7 +4,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Form } from '../parts/form.tsx'
 import { PasswordField } from '../parts/text-fields.tsx'
 import { words as parts } from '../words/en/parts.ts'
-import { words } from '../words/en/session.ts'
+import { words } from '../words/en/sign-in.ts'
 import { inWords, SignInForm } from './sign-in-form.tsx'
 import { useSubmit } from './use-submit.ts'
 

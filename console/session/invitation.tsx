@@ -1,19 +1,19 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { api, type ReplyOf } from '../api/client.ts'
 import { type ApiError, asApiError } from '../api/errors.ts'
-import { send } from '../api/send.ts'
 import { type Session, session } from '../api/session.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { Skeleton } from '../parts/states.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { paths } from '../paths.ts'
-import { words } from '../words/en/session.ts'
+import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
 import { useSubmit } from './use-submit.ts'
 import { useToken } from './use-token.ts'
 
-type Invitation = { readonly account_name?: string; readonly email: string; readonly invited_by?: string | null }
+type Invitation = ReplyOf<'GET /console/invitations/:token'>
 
 /** Joins an account, or sets a new password, by the link that an administrator passed on. */
 export const InvitationPage = () => {
@@ -22,9 +22,8 @@ export const InvitationPage = () => {
   const [invitation, setInvitation] = useState<Invitation>()
   const [fault, setFault] = useState<ApiError>()
   useEffect(() => {
-    send('GET /console/invitations/:token', { params: { token: token || '-' } }).then(
-      (reply) => setInvitation(reply as Invitation),
-      (error) => setFault(asApiError(error)),
+    api('GET /console/invitations/:token', { params: { token: token || '-' } }).then(setInvitation, (error) =>
+      setFault(asApiError(error)),
     )
   }, [token])
   const { submit, isPending, error } = useSubmit<Session>('POST /console/invitations/:token', (reply) => {
@@ -49,30 +48,34 @@ export const InvitationPage = () => {
         <Skeleton rows={3} />
       </SessionCard>
     )
-  const { account_name, email, invited_by } = invitation
+  const { account_name, email, invited_by, name, kind } = invitation
+  const isNew = kind === 'invite'
   return (
     <SessionCard
-      title={account_name ? words.invitation.title(account_name) : words.invitation.plainTitle}
-      lead={invited_by ? words.invitation.from(invited_by, email) : words.invitation.toEmail(email)}
+      title={isNew ? words.invitation.title(account_name) : words.invitation.newPassword}
+      lead={isNew ? words.invitation.from(invited_by, email) : words.invitation.toEmail(email)}
     >
       <Form
         refusal={error}
         label={words.invitation.plainTitle}
         onSubmit={({ name = '', password = '' }) => {
-          if (!isPending) void submit({ name, password }, { token })
+          if (!isPending) void submit(isNew ? { name, password } : { password }, { token })
         }}
       >
         <input type="hidden" name="username" autocomplete="username" value={email} />
-        <TextField name="name" label={words.name} autocomplete="name" required autofocus maxLength={200} />
+        {isNew && (
+          <TextField name="name" label={words.name} initial={name} autocomplete="name" required maxLength={100} />
+        )}
         <PasswordField
           name="password"
           label={words.newPassword}
           hint={words.passwordHint}
           autocomplete="new-password"
           required
+          autofocus
         />
         <Button type="submit" kind="primary" wide busy={isPending}>
-          {words.invitation.act}
+          {isNew ? words.invitation.act : words.invitation.set}
         </Button>
       </Form>
     </SessionCard>

@@ -4,7 +4,7 @@ import type { Session } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'
-import { words } from '../words/en/session.ts'
+import { words } from '../words/en/sign-in.ts'
 import { useSubmit } from './use-submit.ts'
 
 /** Returns the refusal in words: the same ones whether the address or the password is wrong. */

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { send } from '../api/send.ts'
+import { api } from '../api/client.ts'
 import { session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { adoptPreferences } from '../shell/choices.ts'
-import { words } from '../words/en/session.ts'
+import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
 import { SignInForm } from './sign-in-form.tsx'
 
@@ -16,8 +16,8 @@ export const SignInPage = () => {
   const { query, route: go } = useLocation()
   const [isClaimed, setClaimed] = useState(true)
   useEffect(() => {
-    send('GET /console/claim', {}).then(
-      (reply) => setClaimed((reply as { claimed?: boolean }).claimed !== false),
+    api('GET /console/claim', {}).then(
+      ({ claimed }) => setClaimed(claimed),
       () => {},
     )
   }, [])

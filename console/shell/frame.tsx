@@ -139,7 +139,7 @@ const AccountSwitch = () => {
     <Popup
       id="accounts"
       class="account-switch"
-      label={words.switchAccount(name)}
+      label={words.switchAccount}
       button={
         <>
           <span class="cut" dir="auto">

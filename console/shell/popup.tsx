@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks'
 type PopupProps = {
   readonly id: string
   readonly button: ComponentChildren
-  /** Names the button where its content does not. */
+  /** Completes the name of the button for screen readers. */
   readonly label?: string
   readonly class: string
   /** Default: below, at the start of the button. */
@@ -21,8 +21,9 @@ export const Popup = ({ id, button, label, class: look, place, children }: Popup
   }
   return (
     <>
-      <button type="button" id={`${id}-button`} class={look} aria-label={label} popovertarget={id}>
+      <button type="button" id={`${id}-button`} class={look} popovertarget={id}>
         {button}
+        {label && <span class="for-readers">{label}</span>}
       </button>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click. */}
       {/* biome-ignore lint/a11y/useSemanticElements: the links are no fields of a form. */}

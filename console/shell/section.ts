@@ -20,13 +20,13 @@ export type AnyPage = {
   readonly search: Readonly<Record<string, string>>
 }
 
-type Written<T> = Omit<PageRoute, 'path' | 'load'> & {
+type RouteOf<T> = Omit<PageRoute, 'path' | 'load'> & {
   readonly path: T
   readonly load: () => Promise<ComponentType<PageOf<T>>>
 }
 
 /** Makes the route of a page, and checks that its component takes the parameters of the path. */
-export const page = <T extends { readonly pattern: string }>(route: Written<T>): PageRoute =>
+export const page = <T extends { readonly pattern: string }>(route: RouteOf<T>): PageRoute =>
   // The router fills the parameters by the pattern of the path.
   route as unknown as PageRoute
 

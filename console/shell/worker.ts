@@ -14,10 +14,14 @@ const policy = () => {
 
 type ScriptPolicy = { createScriptURL(url: string): string }
 
+/** Milliseconds after the start: the worker loads all other assets, and the first page comes first. */
+const delay = 1_500
+
 /** Starts the service worker once the page is idle. Browsers allow it over HTTPS and on localhost only. */
 export const startWorker = (): void => {
   if (!('serviceWorker' in navigator) || DEV) return
-  const start = () => void navigator.serviceWorker.register(policy(), { scope: '/console' }).catch(() => {})
-  if ('requestIdleCallback' in globalThis) requestIdleCallback(start, { timeout: 5_000 })
-  else setTimeout(start, 2_000)
+  const register = () => void navigator.serviceWorker.register(policy(), { scope: '/console' }).catch(() => {})
+  const wait = () =>
+    'requestIdleCallback' in globalThis ? requestIdleCallback(register, { timeout: 5_000 }) : register()
+  setTimeout(wait, delay)
 }

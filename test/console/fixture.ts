@@ -2,14 +2,17 @@ import assert from 'node:assert/strict'
 import { after, afterEach } from 'node:test'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
+import { type Browser as Person, signIn as signInBy } from '../persons.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
 // What every test of the console needs: a listening installation, one browser, people who are signed in, and a watch
 // that fails a test whose pages broke a rule. Use it once in a file, at its top:
 //
 //   const { signIn, world } = await openConsole()
-//   test('…', async () => {
+//   test('…', needs('chromium'), async () => {
 //     const page = await signIn(await world.tenant(), '/developers/keys')
+//
+// Browsers end with each test. `member` of test/persons.ts makes people with a role, for `signIn`.
 
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
@@ -19,43 +22,51 @@ const patience = 30_000
 
 export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
 
-type Visitor = Tenant | 'operator' | null
+/** Who signs in: an account's key, the operator's key, or a browser of test/persons.ts. */
+type Visitor = Tenant | 'operator' | Pick<Person, 'cookie' | 'boot'>
 
 export type ConsoleFixture = {
   readonly world: World
   readonly url: string
-  readonly browser: Browser
   /** Opens a page in a browser context of its own, without a session. @param path after the origin */
   open(path: string, options?: BrowserContextOptions): Promise<Page>
-  /** Signs in by a key and opens a page. @param path after `/console/ACC…`, or a whole one that begins with `/console` */
-  signIn(visitor: Exclude<Visitor, null>, path?: string, options?: BrowserContextOptions): Promise<Page>
+  /** Signs in and opens a page. @param path after `/console/ACC…`, or a whole one that begins with `/console` */
+  signIn(visitor: Visitor, path?: string, options?: BrowserContextOptions): Promise<Page>
   /** Permits faults that match, until the end of the test: for tests of refusals. */
   allow(...faults: RegExp[]): void
-  /** Faults so far: errors and warnings of the console, failed requests, foreign requests, policy violations. */
-  faults(): readonly string[]
+  /** Requests that reached the server since the last call, as `GET /console`. */
+  requests(): readonly string[]
 }
 
-/** Makes an installation with a browser. Both end with the file. */
+/** Makes an installation with a browser, which starts with the first page. Both end with the file. */
 export const openConsole = async (settings: NodeJS.ProcessEnv = {}): Promise<ConsoleFixture> => {
   let url = 'http://127.0.0.1:8080'
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { publicUrl: () => url })
   url = await world.app.listen({ host: '127.0.0.1', port: 0 })
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
-  after(() => browser.close())
+  let requests: string[] = []
+  world.app.server.on('request', ({ method, url = '' }) => requests.push(`${method} ${url}`))
+
+  let started: Promise<Browser> | undefined
+  const browser = () => {
+    started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
+    return started
+  }
+  after(async () => (await started)?.close())
 
   let faults: string[] = []
   let allowed: RegExp[] = []
-  afterEach(() => {
+  afterEach(async () => {
     const found = faults.filter((fault) => !allowed.some((pattern) => pattern.test(fault)))
     faults = []
     allowed = []
+    for (const context of (await started)?.contexts() ?? []) await context.close()
     assert.deepEqual(found, [], 'errors, policy violations, failed requests, or requests that leave the server')
   })
 
   const watch = (page: Page) => {
     page.setDefaultTimeout(patience)
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) faults.push(message.text())
+      if (['error', 'warning'].includes(message.type())) faults.push(`${message.text()} ${message.location().url}`)
     })
     page.on('pageerror', ({ message, stack }) => faults.push(stack ?? message))
     page.on('request', (request) => {
@@ -68,7 +79,7 @@ export const openConsole = async (settings: NodeJS.ProcessEnv = {}): Promise<Con
   }
 
   const newContext = async (options: BrowserContextOptions = {}): Promise<BrowserContext> => {
-    const context = await browser.newContext({
+    const context = await (await browser()).newContext({
       viewport: { width: widths.desktop, height: 900 },
       colorScheme: 'light',
       reducedMotion: 'reduce',
@@ -80,36 +91,39 @@ export const openConsole = async (settings: NodeJS.ProcessEnv = {}): Promise<Con
     return context
   }
 
-  const open: ConsoleFixture['open'] = async (path, options) => {
-    const page = await (await newContext(options)).newPage()
-    await page.goto(url + path)
-    return page
-  }
-
-  const signIn: ConsoleFixture['signIn'] = async (visitor, path = '', options = {}) => {
-    const context = await newContext(options)
-    const key = visitor === 'operator' ? world.operatorKey : visitor.key
-    const answer = await context.request.post(`${url}/console/session`, {
-      data: { key },
-      headers: { 'x-trunkline-console': '1', origin: url },
-    })
-    assert.equal(answer.status(), 201, await answer.text())
-    const page = await context.newPage()
-    const prefix = path.startsWith('/console') ? '' : visitor === 'operator' ? '/console' : `/console/${visitor.uuid}`
-    await page.goto(url + prefix + path)
-    return page
+  const cookieOf = async (visitor: Visitor): Promise<{ cookie: string; account: string }> => {
+    const { cookie, boot } =
+      typeof visitor === 'object' && 'cookie' in visitor
+        ? visitor
+        : await signInBy(world, { key: visitor === 'operator' ? world.operatorKey : visitor.key })
+    return { cookie, account: boot.accounts[0]?.uuid ?? '' }
   }
 
   return {
     world,
     url,
-    browser,
-    open,
-    signIn,
+    open: async (path, options) => {
+      const page = await (await newContext(options)).newPage()
+      await page.goto(url + path)
+      return page
+    },
+    signIn: async (visitor, path = '', options = {}) => {
+      const context = await newContext(options)
+      const { cookie, account } = await cookieOf(visitor)
+      const [name = '', value = ''] = cookie.split('=')
+      await context.addCookies([{ name, value, url, httpOnly: true, sameSite: 'Strict' }])
+      const page = await context.newPage()
+      await page.goto(url + (path.startsWith('/console') ? path : `/console/${account}${path}`))
+      return page
+    },
     allow: (...patterns) => {
       allowed.push(...patterns)
     },
-    faults: () => faults,
+    requests: () => {
+      const seen = requests
+      requests = []
+      return seen
+    },
   }
 }
 

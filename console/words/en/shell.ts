@@ -9,7 +9,7 @@ export const words = section('shell', {
   more: 'More',
   account: 'Account',
   accounts: 'Accounts',
-  switchAccount: (name: string) => `Account: ${name}. Switch account`,
+  switchAccount: 'Switch account',
   operatorHere: (name: string) => `You act as the operator in the account ${name}.`,
   person: (name: string) => `${name}: your menu`,
   keyPerson: 'API key',

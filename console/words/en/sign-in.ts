@@ -1,7 +1,7 @@
 import { section } from '../section.ts'
 
 /** Texts of sign-in, claim, invitation and proof. */
-export const words = section('session', {
+export const words = section('signIn', {
   email: 'Email',
   password: 'Password',
   newPassword: 'Password',
@@ -45,7 +45,9 @@ export const words = section('session', {
     title: (account: string) => `Join ${account}`,
     plainTitle: 'Accept the invitation',
     from: (person: string, email: string) => `${person} invited ${email}.`,
-    toEmail: (email: string) => `The invitation is for ${email}.`,
+    toEmail: (email: string) => `For ${email}. Your open sessions end.`,
+    newPassword: 'Choose a new password',
+    set: 'Set the password and sign in',
     act: 'Accept and sign in',
     used: 'This invitation was used already',
     usedHint: 'Sign in with the password that you chose.',
