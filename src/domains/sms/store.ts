@@ -333,10 +333,12 @@ export const setupIds = (sql: Sql, channels: readonly Pick<EventRow, 'account_id
   select c.id, v.voip_number_setup_id
   from unnest(${channels.map((c) => c.account_id)}::uuid[], ${channels.map((c) => c.channel_id)}::uuid[]) as g (account_id, id)
   cross join lateral (
-    select id, virtual_number_id from sms_channels where account_id = g.account_id and id = g.id
-    order by account_id, id limit 1) c
+    select id, virtual_number_id from sms_channels where account_id = g.account_id and id >= g.id and id <= g.id
+    order by id limit 1) c
   cross join lateral (
-    select voip_number_setup_id from virtual_numbers where account_id = g.account_id and id = c.virtual_number_id offset 0) v`
+    select voip_number_setup_id from virtual_numbers
+    where account_id = g.account_id and id >= c.virtual_number_id and id <= c.virtual_number_id
+    order by id limit 1) v`
 
 /** Stores a route decision, if new. */
 export const saveDecision = (sql: Sql, id: string, candidates: readonly Candidate[]) => sql.run`
