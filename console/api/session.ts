@@ -1,0 +1,53 @@
+import { signal } from '@preact/signals'
+import { setLinkAccount } from '../paths.ts'
+import { api, type ReplyOf } from './client.ts'
+import { ApiError } from './errors.ts'
+import { requestContext } from './send.ts'
+
+// The session: who is signed in, and what the person may do in the account of the page.
+
+export type Session = ReplyOf<'GET /console/session'>
+export type SessionAccount = Session['accounts'][number]
+export type Capability = SessionAccount['capabilities'][number]
+
+/** Null: signed out. Undefined: not known yet. */
+export const session = signal<Session | null | undefined>(undefined)
+
+/** The account of the page. */
+export const account = signal<SessionAccount | null>(null)
+
+/** Selects the account of the page. Requests and links use it from then on. */
+export const selectAccount = (selected: SessionAccount | null): void => {
+  account.value = selected
+  requestContext.account = selected?.uuid ?? ''
+  setLinkAccount(selected?.uuid ?? '')
+}
+
+/** True if the person may do this in the account of the page. */
+export const may = (needs: Capability | undefined): boolean =>
+  needs === undefined || account.value?.capabilities.includes(needs) === true
+
+/** True if the session acts for the installation. */
+export const isOperator = (): boolean => session.value?.operator !== undefined
+
+/** Reads the session. @throws ApiError if the server cannot be reached */
+export const loadSession = async (): Promise<void> => {
+  // The server saw that there is no cookie.
+  if (document.documentElement.dataset.session === 'none') {
+    document.documentElement.dataset.session = 'unknown'
+    session.value = null
+    return
+  }
+  try {
+    session.value = await api('GET /console/session', {})
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error
+    session.value = null
+  }
+}
+
+/** Ends the session on the server and in the page. */
+export const signOut = async (): Promise<void> => {
+  await api('DELETE /console/session', {})
+  location.assign('/console/sign-in')
+}

@@ -1,0 +1,65 @@
+import { useEffect, useState } from 'preact/hooks'
+import { account, session } from '../api/session.ts'
+import { isOutdated, line } from '../live/socket.ts'
+import { Button } from '../parts/button.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { words } from '../words/en/shell.ts'
+import { clock } from '../words/format.ts'
+
+/** Milliseconds without a line after which a banner says so. */
+const patience = 3_000
+
+/** True once something holds for 3 s. */
+const useLasting = (holds: boolean): boolean => {
+  const [lasts, setLasts] = useState(false)
+  useEffect(() => {
+    if (!holds) return setLasts(false)
+    const timer = setTimeout(() => setLasts(true), patience)
+    return () => clearTimeout(timer)
+  }, [holds])
+  return lasts && holds
+}
+
+/** Lines above the page: a lost connection, a new version, an operator inside an account. */
+export const Banners = () => {
+  const { state, since } = line.value
+  const [isOffline, setOffline] = useState(!navigator.onLine)
+  useEffect(() => {
+    const update = () => setOffline(!navigator.onLine)
+    addEventListener('online', update)
+    addEventListener('offline', update)
+    return () => {
+      removeEventListener('online', update)
+      removeEventListener('offline', update)
+    }
+  }, [])
+  const isLost = useLasting(state === 'lost' || isOffline)
+  const isVisiting = session.value?.person?.operator !== undefined && account.value !== null && !account.value.user_uuid
+  return (
+    <div class="banners" role="status">
+      {isVisiting && (
+        <p class="frame-banner tone-notice">
+          <Icon name="shield" /> {words.operatorHere(account.value?.name ?? '')}
+        </p>
+      )}
+      {isLost && (
+        <p class="frame-banner tone-bad">
+          <Icon name="unlink" /> {words.line.lost(clock(since))}
+        </p>
+      )}
+      {!isLost && state === 'polling' && (
+        <p class="frame-banner tone-notice">
+          <Icon name="hourglass" /> {words.line.polling}
+        </p>
+      )}
+      {isOutdated.value && (
+        <p class="frame-banner tone-info">
+          <Icon name="refresh-cw" /> {words.line.outdated}
+          <Button size="small" onClick={() => location.reload()}>
+            {words.line.reload}
+          </Button>
+        </p>
+      )}
+    </div>
+  )
+}
