@@ -7,6 +7,7 @@ import { makeChat } from './domains/msgapp/chat-service.ts'
 import { makeConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
 import { makeSupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
 import { makePrices } from './domains/prices/ops.ts'
+import { makeRequestRecorder } from './domains/requests/request-recorder.ts'
 import { readOffset } from './domains/sandbox/ops.ts'
 import { makeChannelCache } from './domains/sms/accept/channel-cache.ts'
 import { makeMessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
@@ -86,6 +87,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     sessions,
     sandboxAccounts,
     metrics,
+    requestLog: makeRequestRecorder({ db, metrics }),
     quotas,
     tokens: makeTokens(db, seal, changes),
     channels: makeChannelCache(db, changes),

@@ -24,6 +24,7 @@ import type { Metrics } from './platform/http/metrics.ts'
 import type { Quotas } from './platform/http/quotas.ts'
 import type { RateLimiter } from './platform/http/rate-limiter.ts'
 import type { RequestLimiters, UploadRate } from './platform/http/request-limiters.ts'
+import type { RequestLog } from './platform/http/request-log.ts'
 import type { Sessions } from './platform/http/session.ts'
 import type { Clock } from './platform/lib/clock.ts'
 import type { OutboundPair } from './platform/lib/outbound.ts'
@@ -55,6 +56,8 @@ export type Services = StartOptions & {
   readonly sandboxAccounts: SandboxAccounts
   readonly limiters: RequestLimiters
   readonly metrics: Metrics
+  /** Log of API requests for `GET /open/requests`. */
+  readonly requestLog: RequestLog
   /** Limits on what accounts may create and store. */
   readonly quotas: Quotas
   readonly prices: Prices

@@ -27,6 +27,15 @@ export type ChartProps = {
   readonly hrefOf?: (time: number) => string
 }
 
+/** Follows a link as a click does, so that the router sees it. */
+const follow = (href: string): void => {
+  const link = document.createElement('a')
+  link.href = href
+  document.body.append(link)
+  link.click()
+  link.remove()
+}
+
 const tones = ['accent', 'info', 'good', 'notice', 'bad', 'neutral'] as const
 
 /** A chart with its sentence and its table. uPlot (23 KB) is loaded when the first chart is on the page. */
@@ -140,7 +149,7 @@ export const Chart = (props: ChartProps) => {
             class="chart-picture"
             role="img"
             aria-label={sentence}
-            onClick={() => time !== undefined && hrefOf && location.assign(hrefOf(time))}
+            onClick={() => time !== undefined && hrefOf && follow(hrefOf(time))}
           />
         </>
       )}

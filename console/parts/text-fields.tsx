@@ -189,7 +189,7 @@ export const TextareaField = (
               <span>{props.foot}</span>
               {props.maxLength !== undefined && (
                 <span>
-                  {format.number(length)}/{format.number(props.maxLength)}
+                  {format.number(props.value?.length ?? length)}/{format.number(props.maxLength)}
                 </span>
               )}
             </span>

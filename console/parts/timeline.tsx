@@ -26,7 +26,7 @@ const spoken = (tone: TimelineTone): string | undefined => (tone === 'plain' ? u
 /** Time since the first step: `+3 ms`. */
 const since = (first: string, time: string): string => {
   const passed = Date.parse(time) - Date.parse(first)
-  return passed === 0 ? format.duration(0) : `+${format.duration(passed)}`
+  return passed > 0 ? `+${format.duration(passed)}` : format.duration(passed)
 }
 
 export type TimelineProps = {

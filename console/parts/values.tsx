@@ -87,6 +87,17 @@ export const Country = ({ code }: { code: string }) => (
 
 const copiedFor = 1_800
 
+/** Copies by the clipboard of the browser. Pages over plain HTTP have none, so they copy a selection. */
+const copy = async (text: string): Promise<void> => {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}
+
 export type CopyButtonProps = { readonly text: string; readonly what: string }
 
 /** Copies a text. Says so by an icon and to screen readers. */
@@ -103,7 +114,7 @@ export const CopyButton = ({ text, what }: CopyButtonProps) => {
       class={`copy-button ${isCopied ? 'is-copied' : ''}`}
       title={words.copyOf(what)}
       onClick={async () => {
-        await navigator.clipboard.writeText(text)
+        await copy(text)
         setCopied(true)
       }}
     >

@@ -59,7 +59,7 @@ const { message_uuid } = await trunkline.sms.send({
 
 const cities: readonly Option[] = [
   { value: 'london', text: 'London', hint: '214 numbers' },
-  { value: 'zurich', text: 'Zürich', hint: '12 numbers' },
+  { value: 'zrh', text: 'Zürich', hint: '12 numbers' },
   { value: 'berlin', text: 'Berlin', reason: 'Sold out' },
   { value: 'paris', text: 'Paris', hint: '98 numbers' },
   { value: 'leeds', text: 'Leeds', hint: '40 numbers' },

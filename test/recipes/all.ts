@@ -12,6 +12,7 @@ import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
 import { personRecipes } from './persons.ts'
 import type { Recipes } from './recipe.ts'
+import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
 import { webhookRecipes } from './webhooks.ts'
 
@@ -30,6 +31,7 @@ export const recipes: Recipes = {
   ...personRecipes,
   ...channelRecipes,
   ...handsetRecipes,
+  ...requestRecipes,
   ...smsRecipes,
   ...webhookRecipes,
 }

@@ -96,6 +96,7 @@ export const listOwnAudit = contract({
   shape: 'full',
   tag: 'Audit',
   id: 'listOwnAudit',
+  csv: 'acts',
   client: 'audit.list',
   method: 'GET',
   url: '/open/audit',

@@ -86,7 +86,18 @@ export const Group = Named(
     id: GroupId,
     prefix: Type.String({ examples: ['20'] }),
     location: Type.String({ examples: ['London'] }),
-    price: Named('NumberGroupPrice', Type.Object({ setup_price: Decimal, monthly_price: Decimal, ppm: Decimal })),
+    price: Named(
+      'NumberGroupPrice',
+      Type.Object({
+        setup_price: Decimal,
+        monthly_price: Decimal,
+        ppm: Decimal,
+        total_now: Type.String({
+          description: 'USD charged by the purchase: set-up and first month. Then monthly_price each month',
+          examples: ['3.00'],
+        }),
+      }),
+    ),
     type: GroupType,
     iso_country_code: Country,
     requirements: Type.Array(Requirement),
@@ -94,6 +105,18 @@ export const Group = Named(
     is_eligible_for_free_number: Type.Boolean(),
     available_count: Type.Integer(),
     features: Type.Array(Enum(['voice', 'sms_in', 'sms_out', 'msgapp', 'msgapp_business'])),
+  }),
+)
+
+export const NearbyCity = Named(
+  'NearbyCity',
+  Type.Object({
+    id: Type.Integer({ description: 'For the filter city_id' }),
+    city_name: Type.String({ examples: ['Manchester'] }),
+    iso_country_code: Country,
+    region_id: Type.Union([Type.Integer(), Type.Null()]),
+    same_region: Type.Boolean({ description: 'It is in the region that was searched' }),
+    available_count: Type.Integer({ description: 'Free numbers of its groups' }),
   }),
 )
 

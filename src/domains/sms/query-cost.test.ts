@@ -19,12 +19,13 @@ after(world.stop)
 
 const tables = ['balances', 'jobs', 'sms_messages', 'sms_parts', 'sms_channels', 'virtual_numbers']
 
-/** Counts the rows and index entries that this transaction has read, by table. */
+/** Counts the blocks that this transaction has read from each of the tables and their indexes. An index may filter
+ *  entries that it does not count as read. */
 const read = async (sql: Sql): Promise<Map<string, number>> => {
   const rows = await sql.many<{ name: string; count: number }>`
-    select t.relname as name, t.seq_tup_read + coalesce(t.idx_tup_fetch, 0) + coalesce((
-      select sum(pg_stat_get_xact_tuples_returned(i.indexrelid)) from pg_index i where i.indrelid = t.relid), 0)::bigint as count
-    from pg_stat_xact_user_tables t where t.relname = any(${tables}::text[])`
+    select c.relname as name, pg_stat_get_xact_blocks_fetched(c.oid) as count from pg_class c
+    where c.oid in (select i.indexrelid from pg_index i where i.indrelid::regclass::text = any(${tables}::text[]))
+      or c.oid::regclass::text = any(${tables}::text[])`
   return new Map(rows.map(({ name, count }) => [name, count]))
 }
 
@@ -55,14 +56,6 @@ const texts = (count: number): NewMessage[] => {
 
 const lease = { worker: uuid(), seconds: 60 }
 
-/** Blocks of sms_messages_by_time that this transaction has read. That index begins with the account, too, and a plan of
- *  an empty table may read all messages of the account in it; entries that it filters are not counted as read. */
-const blocksByTime = async (tx: Tx): Promise<number> =>
-  (
-    await tx.one<{ blocks: number }>`
-    select pg_stat_get_xact_blocks_fetched('sms_messages_by_time'::regclass)::integer as blocks`
-  ).blocks
-
 /** Runs the whole life of messages in a batch: the hot-path statements. */
 const liveInBatch = async (tx: Tx, given: NewMessage[]) => {
   const batch = { id: uuid(), account: who.id, messages: given, isLeased: true }
@@ -77,12 +70,10 @@ const liveInBatch = async (tx: Tx, given: NewMessage[]) => {
     taken: { part: 1, connection, carrierId: id },
   }))
   const stored = { account: who.id, payload: batchPayload(given), createdAt: new Date() }
-  const before = await blocksByTime(tx)
   assert.deepEqual((await openMembers(tx, [stored]))[0]?.length, given.length)
   await completeBatches(tx, members.slice(1), () => false)
   assert.deepEqual([...(await completeBatches(tx, members.slice(0, 1), () => true))], [batch.id])
   assert.deepEqual(await openMembers(tx, [stored]), [[]])
-  assert.ok((await blocksByTime(tx)) - before <= given.length, 'messages are found by their key')
   const done = await applyFinalReceipts(
     tx,
     given.map(({ id }) => finalReceipt(id)),
@@ -123,6 +114,9 @@ const grow = async (tx: Tx) => {
     ids: string[]
   }>`select array_agg(id) as ids from sms_messages where status = 'queued'`
   await tx.run`
+    insert into sms_messages select v.* from sms_messages c cross join generate_series(1, 10000) n cross join lateral
+      jsonb_populate_record(c, jsonb_build_object('id', md5(n::text)::uuid)) v where c.id = ${ids[0] ?? ''}`
+  await tx.run`
     insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
     select ${who.id}, m, 1, ${connection}, m, 'sent', app_now(), app_now() from unnest(${ids}::uuid[]) m`
   await tx.run`
@@ -137,21 +131,20 @@ const grow = async (tx: Tx) => {
   await tx.run`insert into balances select md5(n::text)::uuid, 1 from generate_series(1, 3000) n`
 }
 
-/** Checks the reads of 20 messages from each table. @param most maximum of rows and index entries */
+/** Checks the reads of 20 messages. @param most blocks of any table or index, about six for a look-up or a change */
 const expectFor20 = async (tx: Tx, most: number, work: () => Promise<void>) => {
   const before = await read(tx)
   await work()
-  const after = await read(tx)
-  for (const table of tables) {
-    const count = (after.get(table) ?? 0) - (before.get(table) ?? 0)
-    assert.ok(count <= most, `${count} rows of ${table} were read for 20 messages`)
+  for (const [name, count] of await read(tx)) {
+    const blocks = count - (before.get(name) ?? 0)
+    assert.ok(blocks <= most, `${blocks} blocks of ${name} were read for 20 messages`)
   }
 }
 
-/** Makes the plans while the tables are almost empty. */
-const start = async () => {
+/** Makes the plans while the tables are almost empty, without statistics or with misleading ones. */
+const start = async (isAnalyzed: boolean) => {
   await db.begin(async (tx) => void (await accept(tx, texts(2), true)))
-  for (const table of tables) await db.raw(`analyze ${table}`)
+  if (isAnalyzed) for (const table of tables) await db.raw(`analyze ${table}`)
 }
 
 /** Rolls back the writes of a test. */
@@ -164,27 +157,6 @@ const inVain = (work: (tx: Tx) => Promise<void>) =>
     }),
     Rollback,
   )
-
-test('sending a message costs the same for large and small tables, whatever the planner estimates', async () => {
-  await start()
-  await inVain(async (tx) => {
-    await live(tx, texts(1))
-    await grow(tx)
-    await expectFor20(tx, 300, () => live(tx, texts(20)))
-  })
-})
-
-test('sending messages in a batch costs the same for large and small tables, whatever the planner estimates', async () => {
-  await start()
-  await inVain(async (tx) => {
-    await liveInBatch(tx, texts(1))
-    await grow(tx)
-    await tx.run`
-      insert into jobs (id, account_id, kind, run_at, created_at)
-      select gen_random_uuid(), gen_random_uuid(), 'sms.batch', app_now(), app_now() from generate_series(1, 3000)`
-    await expectFor20(tx, 300, () => liveInBatch(tx, texts(20)))
-  })
-})
 
 /** Runs the slower paths: messages of two parts, one of them undelivered, and messages that no carrier accepts. */
 const stumble = async (tx: Tx, given: NewMessage[]) => {
@@ -235,11 +207,38 @@ const stumble = async (tx: Tx, given: NewMessage[]) => {
   assert.equal(ended.filter((row) => row.is_untouched).length, given.length)
 }
 
-test('a message of several parts, and one that no carrier accepts, costs the same for large and small tables', async () => {
-  await start()
-  await inVain(async (tx) => {
-    await stumble(tx, texts(1))
-    await grow(tx)
-    await expectFor20(tx, 600, () => stumble(tx, texts(20)))
+// Without statistics, each index that begins with the account looks alike to the planner.
+for (const [isAnalyzed, planner] of [
+  [false, 'in a new database without statistics'],
+  [true, 'whatever the planner estimates'],
+] as const) {
+  test(`sending a message costs the same for large and small tables, ${planner}`, async () => {
+    await start(isAnalyzed)
+    await inVain(async (tx) => {
+      await live(tx, texts(1))
+      await grow(tx)
+      await expectFor20(tx, 400, () => live(tx, texts(20)))
+    })
   })
-})
+
+  test(`sending messages in a batch costs the same for large and small tables, ${planner}`, async () => {
+    await start(isAnalyzed)
+    await inVain(async (tx) => {
+      await liveInBatch(tx, texts(1))
+      await grow(tx)
+      await tx.run`
+        insert into jobs (id, account_id, kind, run_at, created_at)
+        select gen_random_uuid(), gen_random_uuid(), 'sms.batch', app_now(), app_now() from generate_series(1, 3000)`
+      await expectFor20(tx, 400, () => liveInBatch(tx, texts(20)))
+    })
+  })
+
+  test(`a message of several parts, and one that no carrier accepts, costs the same for large and small tables, ${planner}`, async () => {
+    await start(isAnalyzed)
+    await inVain(async (tx) => {
+      await stumble(tx, texts(1))
+      await grow(tx)
+      await expectFor20(tx, 1_000, () => stumble(tx, texts(20)))
+    })
+  })
+}

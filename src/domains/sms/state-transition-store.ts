@@ -4,8 +4,8 @@ import type { EventRow } from './store.ts'
 /**
  * SQL for state transitions of messages and their parts. The functions return the messages whose state changed.
  *
- * Every row is looked up by its full key, as in migrations/baseline/09_sms.sql. `offset 0`, and `>=` with `<=` for
- * updated rows, prevent plans that scan the table and search the batch for each row.
+ * Every row is looked up in the order of its key, as in migrations/20261123T200000_sms_plans.sql. Messages are locked
+ * first, and then changed where they were found.
  */
 
 /**
@@ -16,16 +16,19 @@ import type { EventRow } from './store.ts'
 export const forceIndexPlans = (tx: Tx) => tx.run`
   select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
     set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
-    set_config('enable_material', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
+    set_config('enable_material', 'off', true), set_config('enable_sort', 'off', true),
+    set_config('enable_incremental_sort', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 export type SentPart = { account: string; message: string; part: number; connection: string; carrierId: string }
 
 /** Marks messages as sent, and stores those of their parts that are not stored yet. */
-export const markSent = (
+export const markSent = async (
   tx: Tx,
   messages: readonly { account: string; id: string }[],
   parts: readonly SentPart[],
-) => tx.many<EventRow>`
+): Promise<EventRow[]> => {
+  await lockMessages(tx, messages)
+  return await tx.many<EventRow>`
   with part as (
     insert into sms_parts (account_id, message_id, part, connection_id, carrier_id, status, sent_at, updated_at)
     select g.*, 'sent', (select app_now()), (select app_now()) from unnest(
@@ -39,23 +42,34 @@ export const markSent = (
   )
   update sms_messages m set status = 'sent', updated_at = (select app_now())
   from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
-  where (m.account_id, m.id) >= (g.account_id, g.id) and (m.account_id, m.id) <= (g.account_id, g.id)
-    and m.status in ('queued', 'scheduled', 'sending')
+  cross join lateral (
+    select ctid as place from sms_messages
+    where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) f
+  where m.ctid = f.place and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
     m.sub_status, m.error_code, m.created_at, m.updated_at`
+}
 
 export type EndedMessage = { account: string; id: string; status: 'failed' | 'expired' | 'unknown'; code: string }
 
 /** Ends messages that were not sent. `is_untouched`: no carrier accepted any part. */
-export const markEnded = (tx: Tx, messages: readonly EndedMessage[]) => tx.many<EventRow & { is_untouched: boolean }>`
+export const markEnded = async (
+  tx: Tx,
+  messages: readonly EndedMessage[],
+): Promise<(EventRow & { is_untouched: boolean })[]> => {
+  await lockMessages(tx, messages)
+  return await tx.many<EventRow & { is_untouched: boolean }>`
   update sms_messages m set status = g.status, error_code = g.code, updated_at = (select app_now())
   from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[],
     ${messages.map((m) => m.status)}::text[], ${messages.map((m) => m.code)}::text[]) as g (account_id, id, status, code)
-  where (m.account_id, m.id) >= (g.account_id, g.id) and (m.account_id, m.id) <= (g.account_id, g.id)
-    and m.status in ('queued', 'scheduled', 'sending')
+  cross join lateral (
+    select ctid as place from sms_messages
+    where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) f
+  where m.ctid = f.place and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
     m.sub_status, m.error_code, m.created_at, m.updated_at,
     not exists (select from sms_parts p where p.account_id = m.account_id and p.message_id = m.id offset 0) as is_untouched`
+}
 
 /** Cancels a message before its send time. Null if the time has come, even without a worker, or it does not exist. */
 export const markCanceled = (tx: Tx, account: string, id: string) => tx.maybe<EventRow>`
@@ -70,7 +84,9 @@ export const lockMessages = (tx: Tx, messages: readonly { account: string; id: s
     select * from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
     order by account_id, id
   ) g
-  cross join lateral (select from sms_messages where account_id = g.account_id and id = g.id limit 1 for update) m`
+  cross join lateral (
+    select from sms_messages where account_id = g.account_id and id >= g.id and id <= g.id
+    order by id limit 1 for update) m`
 
 export type PartChange = { account: string; message: string; part: number; status: string; error: string | null }
 
@@ -80,8 +96,7 @@ export const updateParts = (tx: Tx, parts: readonly PartChange[]) => tx.run`
   from unnest(${parts.map((p) => p.account)}::uuid[], ${parts.map((p) => p.message)}::uuid[],
     ${parts.map((p) => p.part)}::smallint[], ${parts.map((p) => p.status)}::text[], ${parts.map((p) => p.error)}::text[])
     as g (account_id, message_id, part, status, error)
-  where (p.account_id, p.message_id, p.part) >= (g.account_id, g.message_id, g.part)
-    and (p.account_id, p.message_id, p.part) <= (g.account_id, g.message_id, g.part)
+  where p.account_id = g.account_id and p.message_id = g.message_id and p.part >= g.part and p.part <= g.part
     and (p.status in ('sent', 'enroute', 'accepted', 'unknown') or (g.status = 'delivered' and p.status <> 'delivered'))`
 
 type DerivedRow = EventRow & { is_new: boolean; is_whole: boolean; before: string }
@@ -113,9 +128,11 @@ export const deriveStatus = async (
         when c.taken < c.parts then c.before
         else 'sent' end as status
       from (
-        select g.account_id, g.id, o.status as before, p.*
+        select o.place, o.status as before, p.*
         from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
-        cross join lateral (select status from sms_messages where account_id = g.account_id and id = g.id offset 0) o
+        cross join lateral (
+          select ctid as place, status from sms_messages
+          where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) o
         cross join lateral (
           select max(parts) as parts,
             count(*) filter (where status not in ('sending', 'doubtful')) as taken,
@@ -128,7 +145,7 @@ export const deriveStatus = async (
         ) p
       ) c
     ) f
-    where (m.account_id, m.id) >= (f.account_id, f.id) and (m.account_id, m.id) <= (f.account_id, f.id)
+    where m.ctid = f.place
     returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
       m.sub_status, m.error_code, m.created_at, m.updated_at, f.status <> f.before as is_new,
       f.taken = f.parts as is_whole, f.before`

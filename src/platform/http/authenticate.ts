@@ -147,9 +147,9 @@ const requireAccountKey = (parts: AuthDeps, contract: Contract, needs: Capabilit
     const key = request.headers['x-user-api-key']
     if (typeof key !== 'string' || key === '') return done(refusals.missingKey())
     const known = (found: AccountKey) => {
+      request.accountKey = found
       const refusal = keyRefusal(found, request)
       if (refusal) return done(refusal)
-      request.accountKey = found
       enter(found.account, request, reply, done, needs)
     }
     resolveKey(parts, request, key, parts.auth.accounts, refusals.wrongKey, known, done)

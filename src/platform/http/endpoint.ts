@@ -68,6 +68,9 @@ type ContractFields = {
   readonly codes?: { readonly [problem in ProblemName]?: readonly string[] }
   /** Additional fields of the endpoint's own error responses. */
   readonly faults?: TSchema
+  /** Field of the reply that holds the rows of a list, such as `transfers` or `data.reservations`. The server then also
+   *  takes `format=csv`, and streams all rows of the filters: csv-export.ts. */
+  readonly csv?: string
   /** CLI command that calls the endpoint, such as `accounts create`. */
   readonly cli?: string
 }

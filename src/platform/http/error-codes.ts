@@ -59,6 +59,7 @@ const platformCodes = (contract: Contract): CodesByProblem => {
       'too_many_key_lookups',
       'too_many_under_way',
       ...overloadCodes[transferOf(contract)],
+      ...(contract.csv === undefined ? [] : ['too_many_exports']),
       ...(isSandbox ? ['sandbox_down'] : []),
     ],
   }

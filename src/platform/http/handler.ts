@@ -4,6 +4,7 @@ import type { Seal } from '../lib/secret.ts'
 import { makeAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
+import { sendCsv, wantsCsv } from './csv-export.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
 import { canonicalPath, runIdempotently } from './idempotency.ts'
 import { limiterKeyOf, type RequestLimiters, runInTurn } from './request-limiters.ts'
@@ -13,6 +14,7 @@ const noAccount = '00000000-0000-0000-0000-000000000000'
 
 type HandlerCall = Pick<FastifyRequest, 'account' | 'person' | 'session' | 'body' | 'isSandbox'> & {
   readonly key: AccountKey | null
+  readonly query?: unknown
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly prepared?: unknown
@@ -71,6 +73,11 @@ export const handler = (
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
   const fulfil = (call: HandlerCall): unknown => {
     const { account, body, request, reply } = call
+    if (wantsCsv(contract, request))
+      return sendCsv(contract, limiters, request, reply, (query) => {
+        const page = () => run({ ...call, query })
+        return limiter ? runInTurn(limiter, limiterKeyOf(request), reply, page) : page()
+      })
     // Compiled at the first response, as in compileLazily.
     reply.code(contract.status).type(jsonType).serializer(reply.compileSerializationSchema(shape))
     // A socket with an extended timeout takes no further request.

@@ -62,8 +62,8 @@ export type HotRoute = {
 }
 
 export type HotRoutes = {
-  /** Adds an endpoint. @param count counts its responses */
-  add(endpoint: Endpoint, count: (status: number, elapsed: number) => void): HotRoute
+  /** Adds an endpoint. @param succeeded counts and records a success; `elapsed` in milliseconds */
+  add(endpoint: Endpoint, succeeded: (key: AccountKey, requestId: string, elapsed: number) => void): HotRoute
   /** Puts the hot routes before Fastify. Must be called after the last `add`. */
   install(app: FastifyInstance): void
 }
@@ -134,7 +134,7 @@ export const makeHotRoutes = (parts: HotRouteDeps, nextId: () => string): HotRou
     return scopeRefusal(key, needs) ? null : key
   }
 
-  const add: HotRoutes['add'] = (endpoint, count) => {
+  const add: HotRoutes['add'] = (endpoint, succeeded) => {
     checkEndpoint(endpoint)
     const { contract } = endpoint
     const needs = contract.auth === 'account' ? contract.needs : null
@@ -181,11 +181,12 @@ export const makeHotRoutes = (parts: HotRouteDeps, nextId: () => string): HotRou
         } catch (error) {
           return fail(error)
         }
-        count(contract.status, performance.now() - began)
+        const id = nextId()
+        succeeded(key, id, performance.now() - began)
         // In the order of Fastify's hooks.
         response.writeHead(contract.status, [
           'x-request-id',
-          nextId(),
+          id,
           'trunkline-version',
           version,
           'x-content-type-options',

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { quotaNames } from '../lib/quota-definitions.ts'
 import { isBodyOptional } from './body-reader.ts'
+import { querySchemaOf } from './csv-export.ts'
 import { type Contract, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
@@ -87,6 +88,12 @@ const errorSchema = (shape: Shape): Json => ({
     error: { const: true },
     error_message: { type: 'string' },
     error_code: { type: 'string', description: 'Stable, for programs' },
+    field: {
+      type: 'string',
+      description:
+        'JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid',
+      examples: ['/to_number'],
+    },
     limit: { type: 'string', description: 'The exhausted quota; on limit_exceeded', enum: [...quotaNames] },
     request_id: { type: 'string', description: 'Identifies the request in the log of the server' },
     ...(shape === 'full' ? { detail: { type: 'string', description: 'The message again; on 401' } } : {}),
@@ -118,7 +125,8 @@ const sharedName = (contract: Contract, problem: ProblemName): string => {
   const scope = problem === 'forbidden' ? `${rights}${contract.proof ? 'Proof' : ''}` : ''
   const transfer = transferOf(contract)
   const file = problem === 'unavailable' && transfer !== 'none' ? pascalCase(transfer) : ''
-  return `${brief}${ofKey ? pascalCase(auth) : ''}${sandbox}${pascalCase(problem)}${scope}${file}`
+  const exported = problem === 'unavailable' && contract.csv !== undefined ? 'Export' : ''
+  return `${brief}${ofKey ? pascalCase(auth) : ''}${sandbox}${pascalCase(problem)}${scope}${file}${exported}`
 }
 
 const refusal = (contract: Contract, name: ProblemName, description: string, components: Components): Json => {
@@ -150,6 +158,9 @@ const refusal = (contract: Contract, name: ProblemName, description: string, com
 
 const isProblem = (name: string): name is ProblemName => Object.hasOwn(problems, name)
 
+/** Media type of a list with `format=csv`. */
+const csvContent = { 'text/csv': { schema: { type: 'string', description: 'All rows; with format=csv' } } }
+
 const responses = (contract: Contract, components: Components): Json => {
   const { reply, headers = {} } = contract
   const described = Object.entries(headers).map(([name, description]) => [
@@ -161,7 +172,10 @@ const responses = (contract: Contract, components: Components): Json => {
     answers[status] = {
       description,
       ...(described.length > 0 ? { headers: Object.fromEntries(described) } : {}),
-      content: content(components, reply, exampleOf(reply)),
+      content: {
+        ...content(components, reply, exampleOf(reply)),
+        ...(contract.csv === undefined ? {} : csvContent),
+      },
     }
   for (const [name, description] of Object.entries(refusalsOf(contract)))
     if (isProblem(name)) answers[problems[name].status] = refusal(contract, name, description, components)
@@ -182,7 +196,7 @@ const operation = (contract: Contract, components: Components): Json => {
   const key = securitySchemeNames[contract.auth]
   const inputs = [
     ...parameters(contract.params, 'path'),
-    ...parameters(contract.query, 'query'),
+    ...parameters(querySchemaOf(contract), 'query'),
     ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
   return {

@@ -43,6 +43,20 @@ export class Problem extends Error {
     this.extraFields = extraFields
   }
 
+  /** The field at fault: a JSON pointer, or names of which the request has one. See error-field.ts. */
+  fields: readonly string[] = []
+
+  /**
+   * Names the field that is at fault, for forms.
+   * @param fields a JSON pointer such as `/query/after`; or names, of which the first that the request has is meant.
+   * Names of inner fields have dots: `requirements.0.value`
+   * @returns this
+   */
+  at(...fields: readonly string[]): this {
+    this.fields = fields
+    return this
+  }
+
   get status(): number {
     return problems[this.problem].status
   }
@@ -95,17 +109,25 @@ export type ErrorBody = {
   error: true
   error_message: string
   error_code: string
+  field?: string
   request_id: string
   detail?: string
 }
 
-/** Returns the body of a refusal. On 401 `detail` repeats the message, as some clients read only that field. */
-export const errorBody = (shape: Shape, problem: Problem, requestId: string): ErrorBody => ({
+/** Returns the body of a refusal. On 401 `detail` repeats the message, as some clients read only that field.
+ *  @param field JSON pointer of the field at fault */
+export const errorBody = (
+  shape: Shape,
+  problem: Problem,
+  requestId: string,
+  field = problem.fields.find((one) => one.startsWith('/')),
+): ErrorBody => ({
   ...(shape === 'full' || problem.status === 401 ? { success: false } : {}),
   error: true,
   error_message: problem.message,
   ...(problem.status === 401 ? { detail: problem.message } : {}),
   error_code: problem.code,
+  ...(field === undefined ? {} : { field }),
   request_id: requestId,
   ...problem.extraFields,
 })

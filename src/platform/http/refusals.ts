@@ -22,11 +22,11 @@ const badValue = (field: string, requirement: string) => `${field} ${requirement
 
 export const refusals = {
   apiCallsUsedUp: (quota: number) => insufficient(`The quota of ${quota} API calls is used up`, 'quota_exceeded'),
-  badCursor: () => invalid('cursor must be a next_cursor of this list'),
+  badCursor: () => invalid('cursor must be a next_cursor of this list').at('cursor'),
   pageBeyond: (field: string, page: number, rows: number) =>
     invalid(
       `${field} ${page} begins beyond the first ${rows.toLocaleString('en')} rows: page by cursor, with the next_cursor of the page before`,
-    ),
+    ).at(field),
   tooManyKeyLookups: () =>
     unavailable(
       'Too many keys of this address are being checked: try again in a second',
@@ -188,6 +188,12 @@ export const refusals = {
     unavailable(
       'Too many downloads of the account are under way: try again in a second',
       'too_many_downloads',
+      retryAfter(1),
+    ),
+  tooManyExports: () =>
+    unavailable(
+      'An export of the account is under way: wait for its end, or try again in a second',
+      'too_many_exports',
       retryAfter(1),
     ),
   bodyTooLarge: (message: string) => tooLarge(message),

@@ -46,7 +46,8 @@ const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
     order by sent_at desc limit ${maxPartsPerCarrierId}
   ) p
   cross join lateral (
-    select contact from sms_messages where account_id = p.account_id and id = p.message_id offset 0) m
+    select contact from sms_messages
+    where account_id = p.account_id and id >= p.message_id and id <= p.message_id order by id limit 1) m
   order by g.form <> 'text', p.sent_at desc`
 
 /** Returns the digits without +, 00 or a national 0, with which the E.164 form ends; null if there are too few. */

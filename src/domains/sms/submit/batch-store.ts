@@ -110,7 +110,7 @@ export const splitOff = (tx: Tx, members: readonly SplitMember[]) => tx.run`
     ${members.map(({ waitsFor }) => waitsFor)}::text[]
   ) as g (id, account_id, payload, seconds, created_at, attempts, error, waits_for)
   cross join lateral (
-    select status from sms_messages where account_id = g.account_id and id = g.id order by account_id, id limit 1) m
+    select status from sms_messages where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) m
   where m.status in ('queued', 'sending')
   on conflict (id) do nothing`
 

@@ -1,5 +1,6 @@
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { maxStoredAttempts } from '../limits.ts'
+import { lockMessages } from '../state-transition-store.ts'
 
 /** SQL for message parts during a submit: of long messages, and of messages that a route must not submit twice. All
  *  other parts are stored once, on completion (state-transition-store.ts). */
@@ -23,14 +24,17 @@ export type StartedMessage = {
 
 /** Marks messages as being sent, assigns references to long ones, and returns the progress of their parts. Leaves out
  *  messages that must not be sent any more (canceled or failed). */
-export const startSubmit = (tx: Db | Tx, texts: readonly SubmitStart[]) => tx.many<StartedMessage>`
+export const startSubmit = async (tx: Tx, texts: readonly SubmitStart[]): Promise<StartedMessage[]> => {
+  await lockMessages(tx, texts)
+  return await tx.many<StartedMessage>`
   with given as materialized (
-    select g.*, m.reference is null and g.is_long as is_new
+    select g.*, m.place, m.reference is null and g.is_long as is_new
     from unnest(${texts.map((t) => t.account)}::uuid[], ${texts.map((t) => t.id)}::uuid[],
       ${texts.map((t) => t.number)}::text[], ${texts.map((t) => t.contact)}::text[],
       ${texts.map((t) => t.isLong)}::boolean[]) as g (account_id, id, number, contact, is_long)
     cross join lateral (
-      select reference from sms_messages where account_id = g.account_id and id = g.id offset 0) m
+      select ctid as place, reference from sms_messages
+      where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) m
   ), counted as (
     insert into sms_references (number, contact, last, used_at)
     select number, contact, floor(random() * 256)::smallint, (select app_now()) from given where is_new
@@ -41,8 +45,7 @@ export const startSubmit = (tx: Db | Tx, texts: readonly SubmitStart[]) => tx.ma
     update sms_messages m set status = 'sending', updated_at = (select app_now()),
       reference = case when g.is_new then c.last else m.reference end
     from given g left join counted c on c.number = g.number and c.contact = g.contact
-    where (m.account_id, m.id) >= (g.account_id, g.id) and (m.account_id, m.id) <= (g.account_id, g.id)
-      and m.status in ('queued', 'scheduled', 'sending')
+    where m.ctid = g.place and m.status in ('queued', 'scheduled', 'sending')
     returning m.account_id, m.id, m.reference
   )
   select b.*, coalesce((
@@ -50,6 +53,7 @@ export const startSubmit = (tx: Db | Tx, texts: readonly SubmitStart[]) => tx.ma
       'connection', p.connection_id, 'seconds', extract(epoch from (select app_now()) - p.sent_at)))
     from sms_parts p where p.account_id = b.account_id and p.message_id = b.id), '[]') as pieces
   from begun b`
+}
 
 export type MessagePart = {
   account: string
