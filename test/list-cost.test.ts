@@ -154,7 +154,6 @@ const valuesOf: Record<string, readonly string[]> = {
   until: ['2026-01-01T00:00:30Z', '2020-01-01T00:00:00Z'],
   before_ts: ['1767225600'],
   contact_number: ['+447700900123', '+447700900998', 'Unknown'],
-  error_code: ['ESME_RINVDSTADR', '001'],
   in: ['contacts', 'numbers', 'texts', 'calls', 'events'],
   prefix: ['44', '44790000001', '999'],
   country: ['GB', 'US'],
@@ -178,7 +177,7 @@ const valuesOf: Record<string, readonly string[]> = {
   min_latency_ms: ['1000'],
   status: ['404'],
   route: ['/open/info'],
-  error_code: ['not_found'],
+  error_code: ['ESME_RINVDSTADR', '001', 'not_found'],
   request_id: ['req_unknown'],
   key_last_four: ['none'],
 }

@@ -96,7 +96,14 @@ const sendProblem = (reply: FastifyReply, shape: Shape, problem: Problem) => {
     .headers({ ...noStoreHeaders, ...problem.headers })
     .type(jsonType)
     .serializer((body) => JSON.stringify(body))
-    .send(errorBody(shape, problem, reply.request.id, fieldOf(problem, reply.request)))
+    .send(
+      errorBody(
+        shape,
+        problem,
+        reply.request.id,
+        fieldOf(problem, reply.request, reply.request.routeOptions.config.contract),
+      ),
+    )
 }
 
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
