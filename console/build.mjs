@@ -11,7 +11,6 @@ import { basename, dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { build } from 'esbuild'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = dirname(here)
@@ -50,6 +49,9 @@ const shared = {
   write: false,
   charset: 'utf8',
 }
+
+/** Loads esbuild with the first build: a start that builds nothing does not wait for it. */
+const build = async (options) => (await import('esbuild')).build(options)
 
 /** Returns the patterns of paths.ts by name. */
 const pathPatterns = async () => {

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { markStale, refreshAll } from '../api/query.ts'
-import { session } from '../api/session.ts'
+import { recovery } from '../api/send.ts'
 import { apply, type Frame, type LiveEvent, type Position, start } from './apply.ts'
 import { pollEvents } from './poll.ts'
 
@@ -80,7 +80,8 @@ const onFrame = (frame: Frame): void => {
     acknowledge()
   }
   if (next.isBehind) refreshAll()
-  if (frame.type === 'bye' && frame.code === 4401) session.value = null
+  // Over the page, so that what was typed stays.
+  if (frame.type === 'bye' && frame.code === 4401) void recovery.signIn()
   for (const listener of frameListeners) listener(frame)
 }
 

@@ -23,9 +23,9 @@ const useLasting = (holds: boolean): boolean => {
 /** Lines above the page: a lost connection, a new version, an operator inside an account. */
 export const Banners = () => {
   const { state, since } = line.value
-  const [isOffline, setOffline] = useState(!navigator.onLine)
+  const [offlineSince, setOffline] = useState(navigator.onLine ? undefined : Date.now())
   useEffect(() => {
-    const update = () => setOffline(!navigator.onLine)
+    const update = () => setOffline(navigator.onLine ? undefined : Date.now())
     addEventListener('online', update)
     addEventListener('offline', update)
     return () => {
@@ -33,7 +33,7 @@ export const Banners = () => {
       removeEventListener('offline', update)
     }
   }, [])
-  const isLost = useLasting(state === 'lost' || isOffline)
+  const isLost = useLasting(state === 'lost' || offlineSince !== undefined)
   const isVisiting = session.value?.person?.operator !== undefined && account.value !== null && !account.value.user_uuid
   return (
     <div class="banners" role="status">
@@ -44,7 +44,7 @@ export const Banners = () => {
       )}
       {isLost && (
         <p class="frame-banner tone-bad">
-          <Icon name="unlink" /> {words.line.lost(clock(since))}
+          <Icon name="unlink" /> {words.line.lost(clock(offlineSince ?? since))}
         </p>
       )}
       {!isLost && state === 'polling' && (

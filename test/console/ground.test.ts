@@ -90,7 +90,7 @@ test('assets are served in the encoding that the browser accepts, and for ever',
     assert.equal(statusCode, 200)
     assert.equal(headers['content-encoding'], encoding)
     assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable')
-    assert.match(String(headers['content-type']), /^text\/javascript/)
+    assert.match(String(headers['content-type']), /^(?:text|application)\/javascript/)
     assert.match(String(headers.vary), /accept-encoding/i)
   }
   const missing = await world.app.inject({ url: '/console/assets/main-missing.js' })
@@ -113,12 +113,12 @@ describe('the console in a browser', needs('chromium'), () => {
     const cold = requests().filter((request) => !/sw\.js|icon-|webmanifest|POST/.test(request))
     assert.ok(cold.length <= 8, cold.join('\n'))
     // The worker stores the assets once the page is idle.
-    const names = [...manifest.entry, manifest.style].length
+    const assets = globSync('assets/*.{js,css,svg}', { cwd: dist }).length
     await until(() =>
       page.evaluate(async (count) => {
         const [name] = await caches.keys()
         return name !== undefined && (await (await caches.open(name)).keys()).length >= count
-      }, names),
+      }, assets),
     )
     await until(() => page.evaluate(() => navigator.serviceWorker.controller !== null))
     requests()
@@ -142,7 +142,7 @@ describe('the console in a browser', needs('chromium'), () => {
     allow(/401/)
     await page.getByRole('textbox', { name: 'API key or operator key' }).fill('UAKwrong')
     await page.keyboard.press('Enter')
-    await page.getByText('This key is not valid.').waitFor()
+    await page.getByRole('alert').getByText('This key is not valid.').first().waitFor()
     await isAccessible(page, 'refused sign-in')
     await page.getByRole('textbox', { name: 'API key or operator key' }).fill(tenant.key)
     await page.keyboard.press('Enter')
@@ -158,6 +158,7 @@ describe('the console in a browser', needs('chromium'), () => {
   test('the first person sets up the installation by the link, and the link works once', async () => {
     const link = `/console/claim#${await freshClaim(world)}`
     const page = await open(link)
+    await page.getByLabel('Your name').waitFor()
     await isWellMade(page, 'claim')
     await page.getByLabel('Your name').fill('Olive Operator')
     await page.getByLabel('Email').fill('olive@example.com')
@@ -188,6 +189,7 @@ describe('the console in a browser', needs('chromium'), () => {
   test('a key is created, shown once, and revoked after a fresh proof', async () => {
     const mia = await member(world, await world.tenant(), 'developer')
     const page = await signIn(mia, '/developers/keys')
+    await page.getByRole('table').waitFor()
     await isWellMade(page, 'keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const form = page.getByRole('dialog', { name: 'Create key' })
@@ -266,6 +268,7 @@ describe('the console in a browser', needs('chromium'), () => {
   test('the chosen theme is there before the first paint, and in another browser of the person', async () => {
     const mia = await member(world, await world.tenant(), 'admin')
     const page = await signIn(mia, '/console/you')
+    await page.getByRole('heading', { name: 'Your profile' }).waitFor()
     await isWellMade(page, 'profile')
     await page.getByRole('radio', { name: 'Dark' }).check()
     const theme = () => page.evaluate(() => document.documentElement.dataset.theme)
@@ -280,6 +283,7 @@ describe('the console in a browser', needs('chromium'), () => {
   test('other browsers of a person are listed, and signed out', async () => {
     const mia = await member(world, await world.tenant(), 'admin')
     const page = await signIn(mia, '/console/you/sessions')
+    await page.getByRole('table').waitFor()
     await isWellMade(page, 'sessions')
     const menu = page.getByRole('button', { name: 'Mia admin: your menu' })
     await menu.click()

@@ -9,9 +9,6 @@ export const words = section('signIn', {
   name: 'Your name',
   key: 'API key or operator key',
   keyHint: 'The page does not keep the key.',
-  sandboxKey: 'In the sandbox, the first start prints both keys on the terminal.',
-  missing: 'Fill in this field.',
-  tooShort: 'Use at least 12 characters.',
   wrong: 'The email or password is wrong.',
   wrongKey: 'This key is not valid.',
   paced: (seconds: number) => `Too many attempts. Try again in ${seconds} s.`,
@@ -29,7 +26,6 @@ export const words = section('signIn', {
   again: {
     title: 'Sign in again',
     why: 'Your session has ended. Sign in to continue: the page stays as it is.',
-    leave: 'Go to sign-in',
   },
   claim: {
     title: 'Set up this installation',
@@ -39,7 +35,6 @@ export const words = section('signIn', {
     claimedHint: 'The link works once. Sign in, or ask its operator for an invitation.',
     noToken: 'This link is incomplete',
     noTokenHint: 'Copy the whole link from the terminal. It ends with a long code.',
-    wrongToken: 'This link is not valid. Print a new one with: npx trunkline console claim-link',
   },
   invitation: {
     title: (account: string) => `Join ${account}`,
