@@ -1,15 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  accept,
-  callAs,
-  cookieOf,
-  freshClaim,
-  goodPassword,
-  member,
-  signIn,
-  tokenOf,
-} from '../../../test/persons.ts'
+import { accept, callAs, cookieOf, freshClaim, goodPassword, member, signIn, tokenOf } from '../../../test/persons.ts'
 import { makeWorld } from '../../../test/world.ts'
 
 const world = await makeWorld({ TRUNKLINE_WRONG_KEYS_PER_MINUTE: '300' })
