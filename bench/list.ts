@@ -72,6 +72,24 @@ export const benches: readonly Bench[] = [
     run: () => import('./contacts.ts'),
   }),
   defineBench({
+    name: 'fair',
+    about: 'Response times of an account that sends little, alone and next to one that sends all it can.',
+    flags: {
+      pace: { about: 'messages a second of the quiet account', default: 50 },
+      connections: { about: 'connections of the greedy account', default: 64 },
+    },
+    figures: {
+      'alone.p50': { label: 'quiet account alone, p50', unit: 'ms' },
+      'alone.p99': { label: 'quiet account alone, p99', unit: 'ms' },
+      'beside.p50': { label: 'quiet account next to a greedy one, p50', unit: 'ms' },
+      'beside.p99': { label: 'quiet account next to a greedy one, p99', unit: 'ms' },
+      'ratio.p50': { label: 'quiet account next to a greedy one to alone, p50', unit: '×' },
+      'ratio.p99': { label: 'quiet account next to a greedy one to alone, p99', unit: '×', isHeadline: true },
+      greedy: { label: 'accepted of the greedy account', unit: '/s' },
+    },
+    run: () => import('./fair.ts'),
+  }),
+  defineBench({
     name: 'lists',
     about: 'Requests for lists of an account with a million rows, against one with 10,000.',
     rows: null,

@@ -27,23 +27,22 @@ export const startChild = (file: string, env: NodeJS.ProcessEnv = {}, flags: str
 process.once('SIGTERM', () => process.exit(1))
 
 /** Lifts the limits of the account and gives it money and a number to send from. */
-const prepareAccount = async (db: Db) => {
-  const { account } = await db.one<{ account: string }>`select id as account from accounts limit 1`
+const prepareAccount = async (db: Db, account: string, phone: string): Promise<string> => {
   const [number, channel] = [uuid(), uuid()]
   await db.run`update accounts set requests_per_minute = 100000000 where id = ${account}`
   await db.run`update balances set balance = 1000000 where account_id = ${account}`
-  await db.run`insert into prices (kind, prefix, price) values ('sms_out', '', 0.04)`
+  await db.run`insert into prices (kind, prefix, price) values ('sms_out', '', 0.04) on conflict do nothing`
   await db.run`
     insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
       monthly_price, ppm, status_text, expires_at)
-    values (${account}, ${number}, ${from}, 'bench', 'GB', '', 'mobile', 'bench', 1, 0, 'ACTIVE', 'infinity')`
+    values (${account}, ${number}, ${phone}, 'bench', 'GB', '', 'mobile', 'bench', 1, 0, 'ACTIVE', 'infinity')`
   await db.run`
     insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
       supports_sms_in, supports_sms_out)
-    values (${account}, ${channel}, ${number}, ${from}, 'bench', 'GB', true, true)`
+    values (${account}, ${channel}, ${number}, ${phone}, 'bench', 'GB', true, true)`
   await db.run`insert into changes (topic) values ('accounts'), ('prices'), ('numbers') on conflict (topic) do update set version = changes.version + 1`
   await new Promise((resolve) => setTimeout(resolve, 1500)) // the platform polls for changes twice a second
-  return { account, channel }
+  return channel
 }
 
 export type Platform = {
@@ -59,6 +58,8 @@ export type Platform = {
   readonly channel: string
   /** Calls the operator API. */
   operator(method: string, path: string, body?: object): Promise<unknown>
+  /** Makes another account with a number. Returns its key. */
+  addAccount(phone: string): Promise<string>
   stop(): Promise<void>
 }
 
@@ -85,7 +86,15 @@ export const startPlatform = async (
   const process: ChildProcess & { stdout: NodeJS.ReadableStream } = startChild('../src/main.ts', settings, flags)
   for await (const line of createInterface(process.stdout)) if (line.includes('is ready')) break
   const { url }: { url: string } = JSON.parse(readFileSync(readyFile, 'utf8'))
-  const { account, channel } = await prepareAccount(db)
+  const { account } = await db.one<{ account: string }>`select id as account from accounts limit 1`
+  const channel = await prepareAccount(db, account, from)
+
+  const operator: Platform['operator'] = async (method, path, body) => {
+    const headers = { 'x-operator-key': operatorKey, 'content-type': 'application/json' }
+    const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+    return answer.json()
+  }
 
   return {
     url,
@@ -96,11 +105,16 @@ export const startPlatform = async (
     db,
     account,
     channel: `SMS${channel}`,
-    operator: async (method, path, body) => {
-      const headers = { 'x-operator-key': operatorKey, 'content-type': 'application/json' }
-      const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-      if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-      return answer.json()
+    operator,
+    addAccount: async (phone) => {
+      // The shapes of the contracts createAccount and createKey.
+      const { account } = (await operator('POST', '/operator/accounts', { name: phone })) as {
+        account: { uuid: string }
+      }
+      const path = `/operator/accounts/${account.uuid}/keys`
+      const made = (await operator('POST', path, { label: 'bench' })) as { key: string }
+      await prepareAccount(db, account.uuid.slice(3), phone)
+      return made.key
     },
     stop: async () => {
       process.kill()

@@ -129,6 +129,9 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   installRecordingDownloads(app, services)
   installMedia(app, services.chat.media, services)
   installMetrics(services)
+  services.metrics.gauge('trunkline_live_sockets', 'Open sockets of the live feed of the console', [], () => [
+    { labels: {}, value: live.openSockets() },
+  ])
   return { app, tunnel, live }
 }
 

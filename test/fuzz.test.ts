@@ -124,6 +124,7 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['CON', await scene.contact()],
     ['WHK', await scene.webhook()],
     ['WHD', await scene.delivery()],
+    ['EVT', (await recipes.getEvent?.ok(scene))?.params?.event_uuid ?? ''],
     ['IMP', await scene.imported()],
     ['CDR', (await recipes.getCall?.ok(scene))?.params?.call_uuid ?? ''],
     ['ASD', (await recipes.retrySetAside?.ok(scene))?.params?.uuid ?? ''],

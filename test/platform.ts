@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { inheritedEnvironment } from './child.ts'
+import { inheritedEnvironment, preloadFlag } from './child.ts'
 import { atEnd } from './endings.ts'
 import { memoryFolder, temporaryFolder, variables } from './servers.ts'
 
@@ -56,7 +56,7 @@ export const homeOnDisk = (): string => prepared(temporaryFolder())
 export const startPlatform = async (home = startedHome(), env: Record<string, string> = {}): Promise<Platform> => {
   const readyFile = join(home, 'ready.json')
   rmSync(readyFile, { force: true })
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [preloadFlag, main], {
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -40,8 +40,10 @@ test('every endpoint for accounts states a known capability', () => {
   assert.ok(walked.length >= 100, `saw only ${walked.length} endpoints`)
   for (const { id, needs } of walked) assert.ok(capabilities.includes(needs), `${id} needs ${needs}`)
   assert.deepEqual([...new Set(walked.map(({ needs }) => needs))].sort(), [
+    'account',
     'develop',
     'inbox',
+    'money',
     'numbers',
     'people',
     'read_only',

@@ -15,7 +15,7 @@ export type ComboboxProps = FieldProps & {
   readonly placeholder?: string
 }
 
-type Found = { readonly options: readonly Option[]; readonly state: 'ready' | 'loading' | 'failed' }
+type Results = { readonly options: readonly Option[]; readonly state: 'ready' | 'loading' | 'failed' }
 
 const loadDelay = 150
 /** More rows than this are a list, not a choice: people type another letter. */
@@ -31,8 +31,8 @@ const matching = (options: readonly Option[], query: string): readonly Option[] 
 }
 
 /** The choices for a text, from the list or from `load`. */
-const useFound = ({ options, load }: ComboboxProps, query: string, isOpen: boolean): Found => {
-  const [found, setFound] = useState<Found>({ options: [], state: 'loading' })
+const useFound = ({ options, load }: ComboboxProps, query: string, isOpen: boolean): Results => {
+  const [found, setFound] = useState<Results>({ options: [], state: 'loading' })
   const latest = useRef(load)
   latest.current = load
   const isLoaded = load !== undefined

@@ -30,7 +30,7 @@ export const useFault = (name: string): { fault: string | undefined; clear: () =
 }
 
 /** `#/body/from_number`, `/from_number` and `from_number` are one field. */
-const nameOf = (pointer: string): string => pointer.replace(/^#?\/?(?:body\/|query\/|params\/)?/, '')
+const nameOf = (pointer: string): string => pointer.replace(/^#?\/?(?:body\/|query\/|path\/)?/, '')
 
 type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
@@ -47,10 +47,20 @@ const hasWord = (text: string, name: string): boolean => {
   return /^\w+$/.test(last) && new RegExp(`(?<![\\w.])${last}(?!\\w)`).test(text)
 }
 
-/** Messages by field. The API names the field in the message of a refusal, so the first field that it names has it. */
+/** The control of a pointer: `/hooks/0/url` belongs to the control `hooks` when there is none of its own. */
+const controlOf = (pointer: string, names: readonly string[]): string | undefined => {
+  const steps = nameOf(pointer).split('/')
+  const paths = steps.map((_, index) => steps.slice(0, steps.length - index).join('/'))
+  return paths.find((path) => names.includes(path))
+}
+
+/** Messages by field. Without a pointer the message itself names the field: the first one that it names has it. */
 const faultsOf = (refusal: Refusal, names: readonly string[]): Faults => {
-  const given = Object.entries(refusal.fields ?? {}).map(([pointer, text]) => [nameOf(pointer), text] as const)
-  if (given.length > 0) return new Map(given)
+  const byPointer = Object.entries(refusal.fields ?? {}).flatMap(([pointer, text]) => {
+    const name = controlOf(pointer, names)
+    return name === undefined ? [] : [[name, text] as const]
+  })
+  if (byPointer.length > 0) return new Map(byPointer)
   const name = names.find((each) => hasWord(refusal.message, each))
   return name === undefined ? new Map() : new Map([[name, refusal.message]])
 }
@@ -112,7 +122,7 @@ export const Form = ({ onSubmit, refusal, id, label, children }: FormProps) => {
       const fault = faultOf(control)
       return fault === undefined ? [] : [[control.name, fault] as const]
     })
-    // Of a group of radio buttons only the first fault counts.
+    // The first fault of a group of radio buttons counts.
     setFaults(new Map(found.toReversed()))
     setCount(new Map(found).size)
     const first = found[0]

@@ -45,22 +45,22 @@ const fill = (target: Writable, source: Writable, translated: Texts | undefined)
 }
 
 /** Registers the English texts of a section. Returns the object that its pages read while they render. */
-export const section = <const T extends Texts>(name: string, english: T): Widened<T> => {
+export const section = <const T extends Texts>(name: string, english: T): TextsOf<T> => {
   // `fill` replaces strings by strings and functions by functions: the type remains.
   const target = english as unknown as Writable
   const entry = { target, english: copyOf(target) }
   sections.set(name, entry)
   fill(target, entry.english, current.texts[name])
-  return english as unknown as Widened<T>
+  return english as unknown as TextsOf<T>
 }
 
 /** The type of a translation of `T`: any string in the place of an English one. */
-export type Widened<T> = {
+export type TextsOf<T> = {
   readonly [K in keyof T]: T[K] extends string
     ? string
     : T[K] extends (...facts: infer F) => string
       ? (...facts: F) => string
-      : Widened<T[K]>
+      : TextsOf<T[K]>
 }
 
 /** Chooses the language. Call before the first page is rendered. */

@@ -110,6 +110,12 @@ const refused: Refusal = {
   requestId: 'req_8fQkT2x9',
 }
 
+const tooShort: Refusal = {
+  message: 'The time is too short.',
+  requestId: 'req_3nVw8c1b',
+  fields: { '/validity/minutes': 'The time is too short.' },
+}
+
 export const Fields = () => {
   const [sent, setSent] = useState('')
   const [refusal, setRefusal] = useState<Refusal>()
@@ -121,7 +127,7 @@ export const Fields = () => {
         refusal={refusal}
         onSubmit={(values) => {
           setSent(JSON.stringify(values))
-          setRefusal(values.from_number === '+442079460018' ? refused : undefined)
+          setRefusal(values.validity === '1' ? tooShort : values.from_number === '+442079460018' ? refused : undefined)
         }}
       >
         <SelectField

@@ -202,7 +202,7 @@ describe('parts of the console', needs('chromium'), () => {
     await shows('Done', 'released')
   })
 
-  test('a form names each fault at its field, then sends, then shows a refusal at the field that it names', async () => {
+  test('a form names each fault at its field, then sends, then shows a refusal at its field', async () => {
     const form = page.getByRole('form', { name: 'Message' })
     const to = form.getByLabel('To', { exact: true })
     await to.fill('07700')
@@ -221,6 +221,10 @@ describe('parts of the console', needs('chromium'), () => {
     await isTrue(`document.querySelector('[name="from_number"]').getAttribute('aria-invalid') === 'true'`)
     await from.selectOption('+4915123456789')
     assert.equal(await from.getAttribute('aria-invalid'), null)
+    await form.getByLabel('Valid for').fill('1')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByRole('alert').getByRole('button', { name: 'The time is too short.' }).click()
+    await isTrue("document.activeElement.name === 'validity'")
   })
 
   test('a file of another type or of too many bytes is refused in words', async () => {

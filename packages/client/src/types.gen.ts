@@ -439,6 +439,8 @@ export type VirtualNumber = {
   priced_per_minute: boolean
   /** USD */
   incoming_price_per_minute: number
+  /** USD charged at expires_at for the next month */
+  monthly_price: string
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
@@ -476,8 +478,6 @@ export type NumberGroupPrice = {
   setup_price: string
   monthly_price: string
   ppm: string
-  /** USD charged by the purchase: set-up and first month. Then monthly_price each month */
-  total_now: string
 }
 
 export type NumberRequirement = {
@@ -498,6 +498,8 @@ export type NumberGroup = {
   prefix: string
   location: string
   price: NumberGroupPrice
+  /** USD charged by the purchase: set-up and first month. Then monthly_price each month */
+  total_now: string
   type: 'global' | 'local' | 'mobile' | 'national' | 'sharedcost' | 'tollfree'
   /** ISO 3166-1 alpha-2 */
   iso_country_code: string
@@ -539,6 +541,8 @@ export type Reservation = {
   setup_price: number
   monthly_price: number
   ppm: number
+  /** USD charged by the purchase: set-up and first month */
+  total_now: string
   reservation_date: string
   reservation_end_date: string
   created_at: string
@@ -715,6 +719,8 @@ export type SoldNumber = {
   priced_per_minute: boolean
   /** USD */
   incoming_price_per_minute: number
+  /** USD charged at expires_at for the next month */
+  monthly_price: string
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
@@ -2759,6 +2765,8 @@ export type NumberEvent = {
   priced_per_minute: boolean
   /** USD */
   incoming_price_per_minute: number
+  /** USD charged at expires_at for the next month */
+  monthly_price: string
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null

@@ -36,6 +36,8 @@ export type Live = {
   readonly upgrade: Upgrade
   /** Repeated work, with the milliseconds between its runs. */
   readonly periodic: readonly { readonly everyMs: number; run(): Promise<void> }[]
+  /** Number of open sockets. */
+  openSockets(): number
   close(): void
 }
 
@@ -188,6 +190,7 @@ export const makeLive = (
       { everyMs: statePollMs, run: () => (pages.size > 0 ? state.poll() : Promise.resolve()) },
       { everyMs: headMs, run: beat },
     ],
+    openSockets: () => pages.size,
     close: () => {
       unsubscribe()
       for (const page of pages.keys()) page.bye(1012, 'the server is restarting')

@@ -1,11 +1,9 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TSchema } from 'typebox'
 import { csvExportLineOf } from '../lib/csv-cell.ts'
 import type { Contract } from './endpoint.ts'
 import { refusals } from './refusals.ts'
 import { limiterKeyOf, onReplyEnd, type RequestLimiters } from './request-limiters.ts'
-import { Enum } from './schema.ts'
 
 // Lists as CSV: `format=csv` reads the pages of a list one after another and streams their rows. The next page is read
 // once the client has taken the last one, so that an export of any length takes the memory of one page.
@@ -19,17 +17,6 @@ const keyword = (schema: unknown, name: string): unknown => (isObject(schema) ? 
 const propertiesOf = (schema: unknown): [string, unknown][] => Object.entries(Object(keyword(schema, 'properties')))
 
 const property = (schema: unknown, name: string): unknown => keyword(keyword(schema, 'properties'), name)
-
-const format = Enum(['json', 'csv'], {
-  description: 'csv: all rows of the filters as CSV, without a limit; paging parameters have no effect. Default: json',
-})
-
-/** Returns the query schema of an endpoint, with `format` if the endpoint has a list for CSV. */
-export const querySchemaOf = ({ csv, query }: Pick<Contract, 'csv' | 'query'>): TSchema | undefined => {
-  if (csv === undefined) return query
-  const whole: Json = query ? { ...query } : { type: 'object' }
-  return { ...whole, properties: { ...Object.fromEntries(propertiesOf(query)), format } }
-}
 
 /** A column: its name, and the path of its value. A number is a position in a tuple. */
 type Column = { readonly name: string; readonly path: readonly (string | number)[] }

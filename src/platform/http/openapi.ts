@@ -1,12 +1,12 @@
 import type { TSchema } from 'typebox'
 import { quotaNames } from '../lib/quota-definitions.ts'
 import { isBodyOptional } from './body-reader.ts'
-import { querySchemaOf } from './csv-export.ts'
 import { type Contract, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
 import { type ProblemName, problems, type Shape } from './problem.ts'
+import { querySchemaOf } from './query-schema.ts'
 
 const securitySchemeNames: Record<Contract['auth'], string | null> = {
   account: 'accountKey',

@@ -131,5 +131,7 @@ export const purgeWebhooks = (tx: Tx, days: number) => tx.run`
     where w.deleted_at < (select app_now()) - make_interval(days => ${days}::integer)
       and not exists (select from webhook_deliveries d where d.account_id = w.account_id and d.webhook_id = w.id)
     returning account_id, id
+  ), replays as (
+    delete from webhook_replays r using gone g where r.account_id = g.account_id and r.webhook_id = g.id
   )
   delete from webhook_endpoint_leases l using gone g where l.account_id = g.account_id and l.webhook_id = g.id`

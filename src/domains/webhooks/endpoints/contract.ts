@@ -18,7 +18,7 @@ export const createEndpoint = contract({
   body: Type.Object(
     {
       hook_url: Address,
-      event_names: Type.Array(Type.String({ maxLength: 100 }), {
+      event_names: Type.Array(Type.String({ maxLength: 100, examples: ['contact.created', 'number.purchased'] }), {
         minItems: 1,
         maxItems: 50,
         description: 'Names as in listEventTypes',
