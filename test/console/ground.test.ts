@@ -114,13 +114,10 @@ describe('the console in a browser', needs('chromium'), () => {
     assert.ok(cold.length <= 8, cold.join('\n'))
     // The worker stores the assets once the page is idle.
     const assets = globSync('assets/*.{js,css,svg}', { cwd: dist }).length
-    await until(() =>
-      page.evaluate(async (count) => {
-        const [name] = await caches.keys()
-        return name !== undefined && (await (await caches.open(name)).keys()).length >= count
-      }, assets),
-    )
-    await until(() => page.evaluate(() => navigator.serviceWorker.controller !== null))
+    const stored = `caches.keys().then(([name]) => name && caches.open(name)).then((cache) => cache && cache.keys())
+      .then((all) => all?.length ?? 0)`
+    await until(async () => (await page.evaluate<number>(stored)) >= assets)
+    await until(() => page.evaluate<boolean>('navigator.serviceWorker.controller !== null'))
     requests()
     await page.reload()
     await page.getByRole('table').waitFor()
@@ -149,8 +146,8 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     assert.equal(new URL(page.url()).pathname, `/console/${tenant.uuid}/developers/keys`)
     // A page, its scripts and its storage hold nothing that signs in.
-    const stored = await page.evaluate(() =>
-      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+    const stored = await page.evaluate<string>(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
     )
     assert.ok(!stored.includes(tenant.key) && !stored.includes('trunkline='), stored)
   })
@@ -249,7 +246,7 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.keyboard.press('Enter')
     const heading = page.getByRole('heading', { level: 1, name: 'Your sessions' })
     await heading.waitFor()
-    await until(() => heading.evaluate((element) => element === document.activeElement))
+    await until(() => page.evaluate<boolean>("document.activeElement.matches('h1')"))
     assert.match(await page.title(), /^Your sessions · /)
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
@@ -271,13 +268,13 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.getByRole('heading', { name: 'Your profile' }).waitFor()
     await isWellMade(page, 'profile')
     await page.getByRole('radio', { name: 'Dark' }).check()
-    const theme = () => page.evaluate(() => document.documentElement.dataset.theme)
+    const theme = () => page.evaluate<string>('document.documentElement.dataset.theme')
     assert.equal(await theme(), 'dark')
     await until(async () => (await mia.call('GET', '/console/session')).body.person.preferences.theme === 'dark')
     await page.reload({ waitUntil: 'commit' })
     await until(async () => (await theme()) === 'dark')
     const other = await signIn(mia, '/console/you')
-    await until(() => other.evaluate(() => document.documentElement.dataset.theme === 'dark'))
+    await until(() => other.evaluate<boolean>("document.documentElement.dataset.theme === 'dark'"))
   })
 
   test('other browsers of a person are listed, and signed out', async () => {
