@@ -1,5 +1,6 @@
 import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/query-core'
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import { useTopics } from '../live/topics.ts'
 import { type ActRoute, api, type ReadRoute, type ReplyOf, type RequestOf } from './client.ts'
 import { type ApiError, asApiError, isUncertain } from './errors.ts'
 import { newIdempotencyKey, requestContext } from './send.ts'
@@ -61,11 +62,12 @@ export const useQuery = <const R extends ReadRoute>(
   route: R,
   request: RequestOf<R> & ReadOptions,
 ): Query<ReplyOf<R>> => {
-  const { live, enabled = true, every, ...parts } = request
+  const { live = [], enabled = true, every, ...parts } = request
+  useTopics(live)
   const options = {
     queryKey: [requestContext.account, route, parts],
     queryFn: ({ signal }: { signal: AbortSignal }) => api(route, parts as unknown as RequestOf<R>, { signal }),
-    meta: { live: live ?? [] },
+    meta: { live },
     enabled,
     ...(every ? { refetchInterval: every } : {}),
   }
@@ -108,7 +110,8 @@ export const useList = <const R extends ReadRoute>(
   request: RequestOf<R> & ReadOptions,
 ): List<RowOf<ReplyOf<R>>> => {
   type Row = RowOf<ReplyOf<R>>
-  const { live, enabled = true, every, ...parts } = request
+  const { live = [], enabled = true, every, ...parts } = request
+  useTopics(live)
   const asked = parts as { query?: object }
   const options = {
     queryKey: [requestContext.account, route, parts, 'pages'],
@@ -118,7 +121,7 @@ export const useList = <const R extends ReadRoute>(
     },
     initialPageParam: '',
     getNextPageParam: (last: unknown) => (last as Reply).next_cursor || null,
-    meta: { live: live ?? [] },
+    meta: { live },
     enabled,
     ...(every ? { refetchInterval: every } : {}),
   }

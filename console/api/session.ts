@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { followAccount } from '../live/socket.ts'
 import { setLinkAccount } from '../paths.ts'
 import { api, type ReplyOf } from './client.ts'
 import { ApiError } from './errors.ts'
@@ -48,6 +49,8 @@ export const loadSession = async (): Promise<void> => {
 
 /** Ends the session on the server and in the page. */
 export const signOut = async (): Promise<void> => {
+  // The server closes the line of a session that ended.
+  followAccount('')
   await api('DELETE /console/session', {})
   location.assign('/console/sign-in')
 }
