@@ -331,6 +331,7 @@ const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 
 export const createKey = contract({
   ...operator,
   id: 'createKey',
+  proof: true,
   client: 'keys.create',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/keys',
@@ -403,6 +404,7 @@ export const listOwnKeys = contract({
 export const createOwnKey = contract({
   ...ownKeys,
   id: 'createOwnKey',
+  proof: true,
   client: 'keys.create',
   audited: true,
   method: 'POST',

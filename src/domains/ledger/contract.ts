@@ -30,6 +30,7 @@ const Amount = Type.Unsafe<string | number>({
 export const creditAccount = contract({
   ...operator,
   id: 'creditAccount',
+  proof: true,
   client: 'accounts.credit',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/credit',
@@ -50,6 +51,7 @@ export const creditAccount = contract({
 export const debitAccount = contract({
   ...operator,
   id: 'debitAccount',
+  proof: true,
   client: 'accounts.debit',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/debit',
@@ -71,6 +73,7 @@ export const debitAccount = contract({
 export const correctBalance = contract({
   ...operator,
   id: 'correctBalance',
+  proof: true,
   client: 'accounts.correct',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/corrections',

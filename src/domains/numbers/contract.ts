@@ -379,6 +379,7 @@ export const deleteVirtualNumber = contract({
   ...audited,
   shape: 'brief',
   id: 'deleteVirtualNumber',
+  proof: true,
   client: 'numbers.release',
   method: 'DELETE',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',

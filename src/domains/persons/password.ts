@@ -14,7 +14,7 @@ const limiter = makeFairLimiter({ ...hashLimits, full: refusals.signInBusy })
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
 
-type Parsed = {
+type StoredHash = {
   readonly memory: number
   readonly passes: number
   readonly parallelism: number
@@ -24,7 +24,7 @@ type Parsed = {
 
 const phcForm = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 
-const parsed = (phc: string): Parsed | null => {
+const parsed = (phc: string): StoredHash | null => {
   const [, memory, passes, parallelism, salt = '', tag = ''] = phcForm.exec(phc) ?? []
   if (memory === undefined) return null
   return {
@@ -144,19 +144,19 @@ const commonParts = [
   'autumn',
 ] as const
 
-const replacements: Readonly<Record<string, string>> = {
-  '0': 'o',
-  '1': 'l',
-  '3': 'e',
-  '4': 'a',
-  '5': 's',
-  '7': 't',
-  '@': 'a',
-  $: 's',
-  '!': 'i',
-}
+const replacements = new Map([
+  ['0', 'o'],
+  ['1', 'l'],
+  ['3', 'e'],
+  ['4', 'a'],
+  ['5', 's'],
+  ['7', 't'],
+  ['@', 'a'],
+  ['$', 's'],
+  ['!', 'i'],
+])
 
-const unmasked = (text: string): string => text.replace(/[013457@$!]/g, (sign) => replacements[sign] ?? sign)
+const unmasked = (text: string): string => text.replace(/[013457@$!]/g, (sign) => replacements.get(sign) ?? sign)
 
 const countedDigits =
   /(?:0?1234?5?6?7?8?9?0?|0123|2345|3456|4567|5678|6789|0?9?8?7?6?5?4?321|9876|8765|7654|6543|5432)/g

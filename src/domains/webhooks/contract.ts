@@ -206,6 +206,7 @@ export const deleteWebhook = contract({
 export const rotateWebhookSecret = contract({
   ...audited,
   id: 'rotateWebhookSecret',
+  proof: true,
   client: 'webhooks.rotateSecret',
   method: 'POST',
   url: '/open/webhooks/:webhook_uuid/rotate-secret',

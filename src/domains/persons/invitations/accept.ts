@@ -74,7 +74,7 @@ export const claimWith = async (
   const candidate = await candidateOf(services, gate, request, { email, name, password })
   return await db.begin(async (tx) => {
     const person = await ensurePerson(tx, candidate)
-    // Of several claims at once, also with several links, one inserts this row.
+    // One of several concurrent claims inserts this row, also if they have several links.
     if (!(await persons.markClaimed(tx, person.id))) throw refusals.alreadyClaimed()
     await store.use(tx, hash)
     await persons.setOperator(tx, person.id, 'operator')

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import { iso } from '../../../platform/lib/clock.ts'
-import { uuid } from '../../../platform/lib/id.ts'
+import { print, uuid } from '../../../platform/lib/id.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
 import { invitationDays, passwordLinkDays } from '../limits.ts'
 import { refusals } from '../refusals.ts'
@@ -8,7 +8,8 @@ import * as persons from '../store.ts'
 import { makeToken } from '../visit.ts'
 import * as store from './store.ts'
 
-type Link = { readonly url: string; readonly expires_at: string }
+/** `uuid`: printed id of the invitation. */
+type Link = { readonly uuid: string; readonly url: string; readonly expires_at: string }
 
 const none = { account_id: null, user_id: null, person_id: null, email: null, operator: null }
 
@@ -21,8 +22,9 @@ const makeLink = async (
 ): Promise<Link> => {
   const token = makeToken()
   const days = wanted.kind === 'password' ? passwordLinkDays : invitationDays
-  const { expires_at } = await store.add(tx, { ...none, ...wanted, id: uuid(), tokenHash: keyHash(token), days })
-  return { url: `${base}/console/${page}#${token}`, expires_at: iso(expires_at) }
+  const id = uuid()
+  const { expires_at } = await store.add(tx, { ...none, ...wanted, id, tokenHash: keyHash(token), days })
+  return { uuid: print('INV', id), url: `${base}/console/${page}#${token}`, expires_at: iso(expires_at) }
 }
 
 /** Creates a claim link. Earlier ones stay valid, as several processes may print theirs.

@@ -44,14 +44,15 @@ export const invitationRoutes = (services: Services, gate: SignInGate) => {
     route(c.inviteOperator, async ({ body, request, tx, audit }) => {
       const { email, operator } = body
       const invitedBy = nameOf(request.operator)
-      const { url, expires_at } = await makeOperatorLink(tx, publicUrl(), { email, operator, invitedBy })
-      await audit(tx, { target: [], after: { email, operator, expires_at } })
+      const link = await makeOperatorLink(tx, publicUrl(), { email, operator, invitedBy })
+      const { uuid, url, expires_at } = link
+      await audit(tx, { target: uuid, after: { email, operator, expires_at } })
       return ok({ invite_url: url, expires_at })
     }),
 
     route(c.createClaimLink, async ({ request, tx, audit }) => {
-      const { url, expires_at } = await makeClaimLink(tx, publicUrl(), nameOf(request.operator))
-      await audit(tx, { target: [], after: { expires_at } })
+      const { uuid, url, expires_at } = await makeClaimLink(tx, publicUrl(), nameOf(request.operator))
+      await audit(tx, { target: uuid, after: { expires_at } })
       return ok({ claim_url: url, expires_at })
     }),
   ]

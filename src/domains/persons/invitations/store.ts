@@ -29,7 +29,7 @@ export const find = (sql: Sql, tokenHash: Buffer) => sql.maybe<InvitationRow>`
   select id, kind, account_id, user_id, person_id, email, operator, invited_by, expires_at, used_at from invitations
   where token_hash = ${tokenHash} and expires_at > clock_timestamp()`
 
-/** Uses an invitation. Of two at once, one does. @returns false if it was used or has expired */
+/** Uses an invitation. One of two concurrent requests succeeds. @returns false if it was used or has expired */
 export const use = async (tx: Tx, tokenHash: Buffer): Promise<boolean> =>
   (await tx.run`
     update invitations set used_at = clock_timestamp()
@@ -39,8 +39,6 @@ export const use = async (tx: Tx, tokenHash: Buffer): Promise<boolean> =>
 export const deleteUnused = (tx: Tx, { user, person }: { user: string | null; person: string | null }) => tx.run`
   delete from invitations
   where used_at is null and (user_id = ${user}::uuid or (kind = 'password' and person_id = ${person}::uuid))`
-
-export const deleteClaims = (tx: Tx) => tx.run`delete from invitations where kind = 'claim' and used_at is null`
 
 export const deleteExpired = (tx: Tx, days: number) => tx.run`
   delete from invitations where token_hash in (
