@@ -125,6 +125,7 @@ const others = new Set([
   'readiness',
   'getConnection',
   'getMsgappChannelStatus',
+  'showSession',
 ])
 
 const lists = contracts.filter(
