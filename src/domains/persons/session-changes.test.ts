@@ -146,12 +146,6 @@ test('the audit trail shows acts of persons with address, session and change, an
   const [{ whole }] = (await db.many<{ whole: string }>`select string_agg(a::text, '') as whole from audit a`) as [
     { whole: string },
   ]
-  for (const secret of [
-    goodPassword,
-    message.text,
-    'a wrong password',
-    owner.cookie.slice(10),
-    operator.cookie.slice(10),
-  ])
+  for (const secret of [goodPassword, 'a wrong password', owner.cookie.slice(10), operator.cookie.slice(10)])
     assert.ok(!whole.includes(secret))
 })
