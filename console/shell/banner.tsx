@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { account, session } from '../api/session.ts'
+import { account, entered, session } from '../api/session.ts'
 import { line, serverVersion } from '../live/socket.ts'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -35,7 +35,7 @@ export const Banners = () => {
   }, [])
   const isLost = useLasting(state === 'lost' || offlineSince !== undefined)
   const isOutdated = serverVersion.value !== '' && serverVersion.value !== session.value?.installation.version
-  const isVisiting = session.value?.person?.operator !== undefined && account.value !== null && !account.value.user_uuid
+  const isVisiting = entered.value.some(({ uuid }) => uuid === account.value?.uuid)
   return (
     <div class="banners" role="status">
       {isVisiting && (

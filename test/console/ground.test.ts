@@ -308,6 +308,16 @@ describe('the console in a browser', needs('chromium'), () => {
     await banner.waitFor({ state: 'detached' })
   })
 
+  test('an operator without an account begins at the profile, and enters any account visibly', async () => {
+    const page = await signIn('operator', '/console')
+    await page.getByRole('heading', { name: 'Your profile' }).waitFor()
+    const tenant = await world.tenant()
+    await page.goto(`${url}/console/${tenant.uuid}/developers/keys`)
+    await page.getByRole('table').waitFor()
+    await page.getByText('You act as the operator in the account').waitFor()
+    await isAccessible(page, 'operator in an account')
+  })
+
   test('an address that does not exist, and an account of others, say so', async () => {
     const tenant = await world.tenant()
     const page = await signIn(tenant, '/no/such/page')
