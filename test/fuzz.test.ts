@@ -172,6 +172,7 @@ const together = new Set([
   'acceptInvitation',
   'changePerson',
   'createPasswordLink',
+  'createClaimLink',
   // Refused once any account is no longer a sandbox account.
   'moveClock',
 ])

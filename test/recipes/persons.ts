@@ -74,7 +74,12 @@ export const personRecipes: Recipes = {
   signOut: {
     ok: async ({ world, tenant }) => ({ cookie: (await signIn(world, { key: tenant.key })).cookie }),
   },
-  proveSession: { ok: ({ tenant }) => ({ body: { key: tenant.key } }) },
+  proveSession: {
+    ok: async ({ world, tenant }) => ({
+      cookie: (await signIn(world, { key: tenant.key })).cookie,
+      body: { key: tenant.key },
+    }),
+  },
   listSessions: { ok: () => ({}) },
   endOtherSessions: { ok: () => ({}) },
   endSession: {
