@@ -154,6 +154,19 @@ const buildSdk = async () => {
   writeFileSync(built, sources)
 }
 
+/** Builds the web console if its sources changed. */
+const buildConsole = async () => {
+  const started = Date.now()
+  const { buildConsole, consoleStamp } = await import('../console/build.mjs')
+  const stamp = consoleStamp()
+  const built = join(root, 'console', 'dist', '.stamp')
+  if (existsSync(built) && readFileSync(built, 'utf8') === stamp) return
+  say('building the web console …')
+  await buildConsole()
+  writeFileSync(built, stamp)
+  say(`web console built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
+}
+
 /** Packs the dependencies for faster starts if they changed. Without the pack, Node loads the packages themselves. */
 const packDependencies = () => {
   const program = join(root, 'scripts', 'pack.mjs')
@@ -174,4 +187,5 @@ if (!enough) {
 linkNode()
 tryNode()
 await buildSdk()
+await buildConsole()
 packDependencies()

@@ -7,6 +7,7 @@ import { makeChat } from './domains/msgapp/chat-service.ts'
 import { makeConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
 import { makeSupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
 import { makePrices } from './domains/prices/ops.ts'
+import { makeRequestRecorder } from './domains/requests/request-recorder.ts'
 import { readOffset } from './domains/sandbox/ops.ts'
 import { makeChannelCache } from './domains/sms/accept/channel-cache.ts'
 import { makeMessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
@@ -24,6 +25,7 @@ import { makeMetrics } from './platform/http/metrics.ts'
 import { makeQuotas } from './platform/http/quotas.ts'
 import { makeRateLimiter } from './platform/http/rate-limiter.ts'
 import { makeRequestLimiters } from './platform/http/request-limiters.ts'
+import { makeSessions } from './platform/http/session-store.ts'
 import { notify } from './platform/jobs/queue.ts'
 import { makeClock } from './platform/lib/clock.ts'
 import { makeOutboundPair } from './platform/lib/outbound.ts'
@@ -64,6 +66,15 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
   })
   const voice = makeVoiceService({ ...options, sandboxAccounts, changes, prices, clock, quotas })
   const local = makeLocalConnections({ carriers, suppliers, networks, voice })
+  const authThrottle = makeAuthThrottle(config.wrongKeysPerMinute)
+  const sessions = makeSessions({
+    db,
+    changes,
+    authThrottle,
+    publicUrl: options.publicUrl,
+    idleSeconds: config.sessionIdleHours * 3_600,
+    onError,
+  })
   return {
     ...options,
     clock,
@@ -72,9 +83,11 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     auth: makeAuth(db, changes),
     rateLimiter: makeRateLimiter(db, changes),
     limiters: makeRequestLimiters(db.connections, options.uploadRate),
-    authThrottle: makeAuthThrottle(config.wrongKeysPerMinute),
+    authThrottle,
+    sessions,
     sandboxAccounts,
     metrics,
+    requestLog: makeRequestRecorder({ db, metrics }),
     quotas,
     tokens: makeTokens(db, seal, changes),
     channels: makeChannelCache(db, changes),

@@ -72,6 +72,18 @@ export const settings = {
     'Wrong keys and tokens that an address may send within a minute before it has to wait; 0 for no limit.',
     integer(0, 1_000_000),
   ),
+  sessionIdleHours: setting(
+    'TRUNKLINE_SESSION_IDLE_HOURS',
+    '12',
+    'Hours without a request after which a session of the console ends.',
+    integer(1, 8_760),
+  ),
+  sessionDays: setting(
+    'TRUNKLINE_SESSION_DAYS',
+    '14',
+    'Days after which a session of the console ends at the latest.',
+    integer(1, 365),
+  ),
   masterKey: setting(
     'TRUNKLINE_MASTER_KEY',
     '',

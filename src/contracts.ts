@@ -7,6 +7,7 @@ import * as contacts from './domains/contacts/contract.ts'
 import * as contactFiles from './domains/contacts/files/contract.ts'
 import * as devices from './domains/devices/contract.ts'
 import * as documents from './domains/documents/contract.ts'
+import * as eventLog from './domains/events/log/contract.ts'
 import * as health from './domains/health/contract.ts'
 import * as ledger from './domains/ledger/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
@@ -15,21 +16,33 @@ import * as setAside from './domains/msgapp/dead-letters/contract.ts'
 import * as chatGroups from './domains/msgapp/groups/contract.ts'
 import * as messages from './domains/msgapp/messages/contract.ts'
 import * as chatProfiles from './domains/msgapp/pictures/contract.ts'
+import * as messageTimelines from './domains/msgapp/timeline/contract.ts'
 import * as numbers from './domains/numbers/contract.ts'
 import * as imports from './domains/numbers/imports/contract.ts'
 import * as stock from './domains/numbers/operator/contract.ts'
 import * as pricing from './domains/numbers/pricing/contract.ts'
 import * as registrations from './domains/numbers/registration/contract.ts'
+import * as numberTimelines from './domains/numbers/timeline/contract.ts'
 import * as operators from './domains/operators/contract.ts'
+import * as persons from './domains/persons/contract.ts'
+import * as invitations from './domains/persons/invitations/contract.ts'
+import * as members from './domains/persons/members/contract.ts'
+import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
+import * as requests from './domains/requests/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
 import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
 import * as trigger from './domains/sandbox/trigger/contract.ts'
+import * as search from './domains/search/contract.ts'
 import * as sms from './domains/sms/contract.ts'
+import * as smsTimelines from './domains/sms/timeline/contract.ts'
 import * as tokens from './domains/tokens/contract.ts'
+import * as usage from './domains/usage/contract.ts'
 import * as users from './domains/users/contract.ts'
 import * as webhooks from './domains/webhooks/contract.ts'
+import * as webhookEndpoints from './domains/webhooks/endpoints/contract.ts'
+import * as webhookHistory from './domains/webhooks/history/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
 
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
@@ -38,6 +51,10 @@ export const contracts: readonly Contract[] = [
   possession,
   operators,
   audit,
+  sessions,
+  persons,
+  invitations,
+  members,
   users,
   tokens,
   devices,
@@ -47,19 +64,28 @@ export const contracts: readonly Contract[] = [
   imports,
   stock,
   pricing,
+  numberTimelines,
   sms,
+  smsTimelines,
   callers,
   calls,
   messages,
+  messageTimelines,
   contacts,
   contactFiles,
   chatChecks,
   chatGroups,
   chatProfiles,
   webhooks,
+  eventLog,
+  search,
   msgappChannels,
   setAside,
   ledger,
+  usage,
+  webhookEndpoints,
+  webhookHistory,
+  requests,
   prices,
   connections,
   sandbox,

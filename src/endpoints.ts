@@ -7,7 +7,9 @@ import { contactFileRoutes } from './domains/contacts/files/routes.ts'
 import { contactRoutes } from './domains/contacts/routes.ts'
 import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
+import { eventLogRoutes } from './domains/events/log/routes.ts'
 import { healthRoutes } from './domains/health/routes.ts'
+import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
 import { checkRoutes } from './domains/msgapp/checks/routes.ts'
@@ -15,22 +17,33 @@ import { deadLetterRoutes } from './domains/msgapp/dead-letters/routes.ts'
 import { groupRoutes } from './domains/msgapp/groups/routes.ts'
 import { messageRoutes } from './domains/msgapp/messages/routes.ts'
 import { pictureRoutes } from './domains/msgapp/pictures/routes.ts'
+import { messageTimelineRoutes } from './domains/msgapp/timeline/routes.ts'
 import { importRoutes } from './domains/numbers/imports/routes.ts'
 import { inventoryRoutes } from './domains/numbers/operator/routes.ts'
 import { pricingRoutes } from './domains/numbers/pricing/routes.ts'
 import { registrationRoutes } from './domains/numbers/registration/routes.ts'
 import { numberRoutes } from './domains/numbers/routes.ts'
+import { numberTimelineRoutes } from './domains/numbers/timeline/routes.ts'
 import { operatorRoutes } from './domains/operators/routes.ts'
+import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
+import { requestRoutes } from './domains/requests/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
 import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
 import { sandboxRoutes } from './domains/sandbox/routes.ts'
 import { triggerRoutes } from './domains/sandbox/trigger/routes.ts'
+import { searchRoutes } from './domains/search/routes.ts'
 import { smsRoutes } from './domains/sms/routes.ts'
+import { smsTimelineRoutes } from './domains/sms/timeline/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
+import { usageRoutes } from './domains/usage/routes.ts'
 import { userRoutes } from './domains/users/routes.ts'
+import { webhookEndpointRoutes } from './domains/webhooks/endpoints/routes.ts'
+import { eventTypeRoutes } from './domains/webhooks/event-types/routes.ts'
+import { webhookHistoryRoutes } from './domains/webhooks/history/routes.ts'
 import { webhookRoutes } from './domains/webhooks/routes.ts'
+import { eventDocuments } from './event-payloads.ts'
 import type { Endpoint } from './platform/http/endpoint.ts'
 import type { Services } from './services.ts'
 
@@ -40,28 +53,40 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...possessionRoutes(services),
   ...operatorRoutes(services),
   ...auditRoutes(services),
+  ...personRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),
   ...numberRoutes(services),
+  ...numberTimelineRoutes(services),
   ...documentRoutes(services),
   ...registrationRoutes(services),
   ...importRoutes(services),
   ...inventoryRoutes(services),
   ...pricingRoutes(services),
   ...smsRoutes(services),
+  ...smsTimelineRoutes(services),
   ...callerRoutes(services),
   ...callRoutes(services),
   ...contactRoutes(services),
   ...contactFileRoutes(services),
   ...messageRoutes(services),
+  ...messageTimelineRoutes(services),
   ...checkRoutes(services),
   ...groupRoutes(services),
   ...pictureRoutes(services),
   ...webhookRoutes(services),
+  ...eventLogRoutes(services),
+  ...searchRoutes(services),
   ...channelRoutes(services),
   ...deadLetterRoutes(services),
   ...ledgerRoutes(services),
+  ...ownLedgerRoutes(services),
+  ...usageRoutes(services),
+  ...webhookEndpointRoutes(services),
+  ...webhookHistoryRoutes(services),
+  ...eventTypeRoutes(eventDocuments),
+  ...requestRoutes(services),
   ...priceRoutes(services),
   ...connectionRoutes(services),
   ...(services.config.sandbox

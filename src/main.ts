@@ -12,6 +12,7 @@ import { closeAllOpenCalls } from './domains/calls/ops.ts'
 import { enterInstallation } from './domains/installation/ops.ts'
 import { admitWith, KeyReplaced, openSeal } from './domains/keys/ops.ts'
 import { releaseConnectionLeases } from './domains/msgapp/runner/connection-manager.ts'
+import { newClaimLink } from './domains/persons/ops.ts'
 import { syncNumbers } from './domains/sandbox/ops.ts'
 import { makeSimulatorClient } from './domains/sandbox/simulator-client.ts'
 import { startSimulator } from './domains/sandbox/simulator-process.ts'
@@ -129,6 +130,7 @@ const start = async () => {
   if (sandboxChat && config.roles.includes('worker')) await services.networks.waitUntilSettled(sandboxChat, 10)
   if (config.roles.includes('voice')) await services.voice.decided()
   if (sandboxConnections && config.roles.includes('voice')) await services.voice.settled(sandboxConnections.trunk, 10)
+  const claimUrl = await newClaimLink(db, address)
   services.lifecycle.ready = true
   const ready = {
     url: local,
@@ -136,13 +138,14 @@ const start = async () => {
     ...(carrier ? { smpp_port: carrier.smppPort, sip_port: carrier.sipPort } : {}),
     ...(services.voice.port() === null ? {} : { voice_port: services.voice.port() }),
     ...(keys ? { api_key: keys.apiKey, operator_key: keys.operatorKey } : {}),
+    ...(claimUrl ? { claim_url: claimUrl } : {}),
   }
   if (config.readyFile) {
     writeFileSync(`${config.readyFile}.new`, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
     renameSync(`${config.readyFile}.new`, config.readyFile)
   }
   void notifySystemd('READY=1')
-  printBanner(address, keys, config)
+  printBanner(address, { keys, claimUrl }, config)
   const exposure = sandboxExposure(config)
   if (exposure !== null) {
     log.warn({ exposure }, 'sandbox: reachable from other machines')
@@ -154,8 +157,12 @@ const start = async () => {
   collectGarbage()
 }
 
-/** Prints the addresses and the generated keys. Keys of the settings are not printed, as logs may store the output. */
-const printBanner = (address: string, keys: InitialKeys | null, { sandbox, apiKey, operatorKey }: Config) => {
+/** Prints the addresses, the generated keys, and a claim link as long as there is no person. Keys of the settings are not printed, as logs may store the output. */
+const printBanner = (
+  address: string,
+  { keys, claimUrl }: { keys: InitialKeys | null; claimUrl: string | null },
+  { sandbox, apiKey, operatorKey }: Config,
+) => {
   const generated = [
     ...(keys && apiKey === null ? [`  API key        ${keys.apiKey}`] : []),
     ...(keys && operatorKey === null ? [`  Operator key   ${keys.operatorKey}`] : []),
@@ -166,6 +173,7 @@ const printBanner = (address: string, keys: InitialKeys | null, { sandbox, apiKe
     `  API            ${address}/open`,
     `  Documentation  ${address}/docs`,
     ...(generated.length > 0 ? ['  Shown this once, keep them:', ...generated] : []),
+    ...(claimUrl ? ['  Create the first person of the console, once, with this link:', `  ${claimUrl}`] : []),
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }

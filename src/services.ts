@@ -24,6 +24,8 @@ import type { Metrics } from './platform/http/metrics.ts'
 import type { Quotas } from './platform/http/quotas.ts'
 import type { RateLimiter } from './platform/http/rate-limiter.ts'
 import type { RequestLimiters, UploadRate } from './platform/http/request-limiters.ts'
+import type { RequestLog } from './platform/http/request-log.ts'
+import type { Sessions } from './platform/http/session.ts'
 import type { Clock } from './platform/lib/clock.ts'
 import type { OutboundPair } from './platform/lib/outbound.ts'
 import type { Seal } from './platform/lib/secret.ts'
@@ -49,9 +51,13 @@ export type Services = StartOptions & {
   readonly auth: Auth
   readonly rateLimiter: RateLimiter
   readonly authThrottle: AuthThrottle
+  /** Sessions of browsers. */
+  readonly sessions: Sessions
   readonly sandboxAccounts: SandboxAccounts
   readonly limiters: RequestLimiters
   readonly metrics: Metrics
+  /** Log of API requests for `GET /open/requests`. */
+  readonly requestLog: RequestLog
   /** Limits on what accounts may create and store. */
   readonly quotas: Quotas
   readonly prices: Prices

@@ -21,12 +21,17 @@ import { numberJobs } from './domains/numbers/jobs.ts'
 import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-callbacks.ts'
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
+import { deleteEndedSessions } from './domains/persons/jobs.ts'
+import { purgeRequests } from './domains/requests/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
+import { countUsage } from './domains/usage/jobs.ts'
+import { countUsagePending } from './domains/usage/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './domains/webhooks/delivery/delivery-engine.ts'
-import { purgeDeliveriesDaily, webhookJobs } from './domains/webhooks/jobs.ts'
+import { purgeDeliveriesDaily, purgeWebhookStats, webhookJobs } from './domains/webhooks/jobs.ts'
 import { installWebhookMetrics } from './domains/webhooks/ops.ts'
 import { makeEndpoints } from './endpoints.ts'
+import { makeLive } from './interfaces/live/live.ts'
 import { installSite } from './interfaces/site/routes.ts'
 import { makeTunnel } from './interfaces/tunnel/routes.ts'
 import { makeAlias } from './platform/http/alias.ts'
@@ -50,6 +55,9 @@ const installMetrics = (services: Services) => {
   metrics.gauge('trunkline_jobs_oldest_seconds', 'Age of the oldest job that is due', ['kind'], async () =>
     (await queueDepth(db)).map(({ kind, oldest_seconds }) => ({ labels: { kind }, value: oldest_seconds })),
   )
+  metrics.gauge('trunkline_usage_pending', 'Transfers that usage does not count yet', [], async () => [
+    { labels: {}, value: await countUsagePending(db) },
+  ])
   metrics.gauge('trunkline_sms_pending_commit', 'Messages whose commit is pending', [], () => [
     { labels: {}, value: accept.queueDepth() },
   ])
@@ -105,19 +113,26 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   const { config } = services
   const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
   const alias = makeAlias(config.msgappName)
-  const tunnel = makeTunnel(services, alias, makeClientAddress(trustProxy))
+  const addressOf = makeClientAddress(trustProxy)
+  const tunnel = makeTunnel(services, alias, addressOf)
+  const live = makeLive(services, addressOf)
   const app = makeServer({ ...services, tls, trustProxy, alias }, makeEndpoints(services), [
     tunnel.upgrade,
+    live.upgrade,
     services.voice.upgrade,
   ])
   app.addHook('preClose', tunnel.close)
+  app.addHook('preClose', live.close)
   await installSite(app, services)
   await installSupplierCallbacks(app, services)
   await installChatCallbacks(app, services)
   installRecordingDownloads(app, services)
   installMedia(app, services.chat.media, services)
   installMetrics(services)
-  return { app, tunnel }
+  services.metrics.gauge('trunkline_live_sockets', 'Open sockets of the live feed of the console', [], () => [
+    { labels: {}, value: live.openSockets() },
+  ])
+  return { app, tunnel, live }
 }
 
 /** Builds the HTTP server alone. */
@@ -143,16 +158,24 @@ export const startRoles = async (
     networks,
     voice,
     auth,
+    sessions,
     rateLimiter,
     changes,
     outbound,
     lifecycle,
     remoteConnections,
+    requestLog,
   } = services
   const onError = (error: unknown) => log.error({ err: error }, 'process: periodic task failed')
-  const timers = [tick(5_000, auth.flush, onError), tick(2_000, rateLimiter.flush, onError)]
-  const { app, tunnel } = await buildServer(services, tls)
+  const timers = [
+    tick(5_000, auth.flush, onError),
+    tick(5_000, sessions.flush, onError),
+    tick(2_000, rateLimiter.flush, onError),
+    tick(1_000, requestLog.flush, onError),
+  ]
+  const { app, tunnel, live } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
+  timers.push(...live.periodic.map(({ everyMs, run }) => tick(everyMs, run, onError)))
   if (config.roles.includes('voice')) await voice.start()
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo // it listens on TCP
@@ -178,13 +201,17 @@ export const startRoles = async (
         expireOldFiles(config),
         syncSchedule(services),
         lowBalances,
+        countUsage,
         closeCalls,
         deleteOldTimelines(config.timelineDays),
         deleteCallerIdCodes,
         purgeContactImports,
         purgeDeliveriesDaily,
+        purgeWebhookStats,
+        purgeRequests,
         auditRetention(config.auditDays),
         deleteRevokedTokens,
+        deleteEndedSessions,
       ],
     })
     deliveries = startDeliveryEngine(services)

@@ -34,6 +34,20 @@ test('types of the packages for browsers agree', async () => {
   for (const name of ['client', 'voice-sdk']) await passes('tsc', '-p', `packages/${name}`, '--noEmit', ...frugal)
 })
 
+test('types of the console agree, with those of every contract', async () => {
+  const named = (path: string, from: RegExp) =>
+    [...readFileSync(join(root, path), 'utf8').matchAll(from)].map(([, name]) => name)
+  const known = new Set(named('console/api/contracts.ts', /'\.\.\/\.\.\/src\/(.+)'/g))
+  const modules = named('src/contracts.ts', /^import \* as \w+ from '\.\/(.+)'/gm)
+  assert.ok(modules.length >= 30, `saw only ${modules.length} modules`)
+  assert.deepEqual(
+    modules.filter((name) => !known.has(name)),
+    [],
+    'add them to console/api/contracts.ts',
+  )
+  await passes('tsc', '-p', 'console', ...frugal)
+})
+
 test('lint and format agree', () => passes('biome', 'check', '--error-on-warnings', '.'))
 
 test('nothing is dead: files, exports, dependencies', () => passes('knip', '--no-progress', '--no-config-hints'))

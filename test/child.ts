@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 /** Environment passed to our child processes; the compile cache halves their start-up time. */
 export const inheritedEnvironment: Record<string, string> = Object.fromEntries(
   ['PATH', 'NODE_COMPILE_CACHE'].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])),
 )
+
+/** Starts our programs as `npm start` does. Measured: a platform then takes 1.4 s of processor time instead of 1.8 s. */
+export const preloadFlag = `--import=${join(import.meta.dirname, '../scripts/preload.mjs')}`
 
 /** Another process of ours, for tests in which a process dies. */
 export type Child = {
@@ -22,7 +26,7 @@ export type Child = {
  * @param code may import by absolute file URL, and read lines from process.stdin
  */
 export const runChild = (code: string, options: { uid?: number; gid?: number; cwd?: string } = {}): Child => {
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '--no-warnings', '-e', code], {
+  const child = spawn(process.execPath, [preloadFlag, '--input-type=module-typescript', '--no-warnings', '-e', code], {
     ...options,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...inheritedEnvironment, HOME: '/nonexistent' },

@@ -44,9 +44,9 @@ const clone = async (template: string): Promise<TestDatabase> => {
       await db.end()
     }
   }
-  // Measured on 18: 0.21 s this way, 0.39 s with compressed WAL, 0.44 s by copying files (two checkpoints).
+  // Measured in memory, with the drop: 28 ms of processor time by copying files, 132 ms through the WAL.
   const source = new URL(template).pathname.slice(1)
-  await administer('set wal_compression = off', `create database ${name} template ${source} strategy wal_log`)
+  await administer(`create database ${name} template ${source} strategy file_copy`)
   const url = withDatabase(template, name)
   const db = connect({ url })
   let ended: Promise<void> | undefined

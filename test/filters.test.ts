@@ -22,8 +22,11 @@ const filters = contracts
 /** Free-text filters, which may match nothing, and parameters that are not filters. */
 const free = new Set([
   'number_contains',
+  'contains',
   'city_name_or_prefix',
   'actor',
+  'contact_number',
+  'error_code',
   'name',
   'name_contains',
   'target',
@@ -36,6 +39,11 @@ const free = new Set([
   'city_id',
   'q',
   'query',
+  // Past requests, also by routes and codes of earlier versions.
+  'route',
+  'error_code',
+  'request_id',
+  'key_last_four',
   'since',
   'until',
   'before_ts',

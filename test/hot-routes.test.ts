@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { issueKey } from '../src/domains/accounts/ops.ts'
 import { makeMetrics } from '../src/platform/http/metrics.ts'
 import { makeRateLimiter } from '../src/platform/http/rate-limiter.ts'
+import type { FinishedRequest } from '../src/platform/http/request-log.ts'
 import { buildApp } from '../src/start-roles.ts'
 import { type Wire, wires } from './fuzz/wire.ts'
 import { until } from './platform.ts'
@@ -36,7 +37,13 @@ const open = async (isHot: boolean) => {
   // A frozen clock keeps the leases, and with them the header ratelimit, independent of the time of a request.
   const rateLimiter = makeRateLimiter(db, world.parts.changes, () => 0)
   const metrics = makeMetrics()
-  const app = await buildApp({ ...world.parts, rateLimiter, metrics })
+  const logged: FinishedRequest[] = []
+  const requestLog = {
+    isSampled: () => true,
+    record: (request: FinishedRequest) => void logged.push(request),
+    flush: async () => {},
+  }
+  const app = await buildApp({ ...world.parts, rateLimiter, metrics, requestLog })
   await app.ready()
   if (!isHot)
     app.server.removeAllListeners('request').on('request', (request, response) => app.routing(request, response))
@@ -72,6 +79,7 @@ const open = async (isHot: boolean) => {
   await furnish('poor', await world.tenant({ ...options, balance: '0' }), 2)
   await furnish('slow', await world.tenant({ ...options, requestsPerMinute: 1 }), 3)
   const [used, blocked] = [await world.tenant(options), await world.tenant(options)]
+  const accounts = [rich.id, used.id, blocked.id]
   await furnish('used', used, 4)
   await furnish('blocked', blocked, 5)
   const limits = { scopes: null, expires_at: null, allowed_addresses: null }
@@ -106,6 +114,15 @@ const open = async (isHot: boolean) => {
       counted: (await metrics.registry.metrics())
         .split('\n')
         .filter((line) => line.includes('duration_seconds_count') && !line.includes('/open/info'))
+        .sort(),
+      logged: [
+        ...Map.groupBy(
+          logged.filter(({ route }) => route !== '/open/info'),
+          ({ key, method, route, status, errorCode }) =>
+            [accounts.indexOf(key.account.id), method, route, status, errorCode].join(' '),
+        ),
+      ]
+        .map(([what, all]) => `${what} ${all.length}`)
         .sort(),
     }
   }

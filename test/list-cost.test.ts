@@ -116,15 +116,25 @@ const holdsRows = (reply: Node): boolean =>
     ({ type }) => type === 'array',
   )
 
+const eventOf = async (): Promise<string> => {
+  const [row] = await db.many<{ id: string }>`select id from events where account_id = ${tenant.id} limit 1`
+  return `EVT${row?.id}`
+}
+
 /** GETs whose rows are not of the database, or of one thing. */
 const others = new Set([
   'inspectMessage',
+  // Sums of days, and at most 5,000 transfers.
+  'getUsage',
   'listNumberTypes',
   'checkNumber',
   'getHandset',
   'readiness',
   'getConnection',
+  'getWebhookStats',
+  'listEventTypes',
   'getMsgappChannelStatus',
+  'showSession',
 ])
 
 const lists = contracts.filter(
@@ -144,6 +154,8 @@ const valuesOf: Record<string, readonly string[]> = {
   since: ['2026-01-01T00:00:30Z', '2036-01-01T00:00:00Z'],
   until: ['2026-01-01T00:00:30Z', '2020-01-01T00:00:00Z'],
   before_ts: ['1767225600'],
+  contact_number: ['+447700900123', '+447700900998', 'Unknown'],
+  in: ['contacts', 'numbers', 'texts', 'calls', 'events'],
   prefix: ['44', '44790000001', '999'],
   country: ['GB', 'US'],
   group_id: [group.id],
@@ -153,6 +165,7 @@ const valuesOf: Record<string, readonly string[]> = {
   city_name_or_prefix: ['Sceneton', '1632'],
   did_type: ['local'],
   number_contains: ['77'],
+  contains: ['77'],
   to_number: ['+447900000001', '+15550001111'],
   from_number: ['+447900000001', '+15550001111'],
   phone_number: ['+447900000001', '+15550001111'],
@@ -160,6 +173,14 @@ const valuesOf: Record<string, readonly string[]> = {
   q: ['Ada', 'zzzz'],
   query: ['Ada'],
   role: ['api'],
+  event_name: ['contact.created', 'number.purchased'],
+  status_code: ['500'],
+  min_latency_ms: ['1000'],
+  status: ['404'],
+  route: ['/open/info'],
+  error_code: ['ESME_RINVDSTADR', '001', 'not_found'],
+  request_id: ['req_unknown'],
+  key_last_four: ['none'],
 }
 
 const filtersOf = async (contract: Contract): Promise<[name: string, value: string][]> => {
@@ -168,7 +189,8 @@ const filtersOf = async (contract: Contract): Promise<[name: string, value: stri
     if (pagingNames.has(name)) continue
     const ids =
       name === 'channel_uuid' ? [node.pattern === '^WPN' ? await scene.chat() : (await scene.number()).channel] : null
-    const values = ids ?? node.enum?.map(String) ?? valuesOf[name]
+    const event = name === 'after' ? [await eventOf()] : null
+    const values = ids ?? event ?? node.enum?.map(String) ?? valuesOf[name]
     assert.ok(values, `give ${contract.id} values of the filter ${name}`)
     // The groups of the US need a region too.
     const some = contract.id === 'listNumberGroups' ? values.filter((value) => value !== 'US') : values

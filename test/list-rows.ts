@@ -16,6 +16,7 @@ export const contact = '+447700900999'
 /** The tables that `fillLists` fills. No list may read one from its start. */
 export const listedTables: ReadonlySet<string> = new Set([
   'accounts',
+  'api_requests',
   'audit',
   'caller_ids',
   'calls',
@@ -35,6 +36,7 @@ export const listedTables: ReadonlySet<string> = new Set([
   'users',
   'virtual_numbers',
   'webhook_deliveries',
+  'webhook_stats',
 ])
 
 /** A number of the row `n`. */
@@ -84,6 +86,10 @@ const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner):
     select '${account}', id, '${chatChannel}', 'inbound', '[]', uuid_send(id), 'a', ${at} from row`,
   `events (account_id, id, name, payload, created_at)
     select '${account}', id, 'contact.created', '{}', ${at} from row`,
+  `api_requests (account_id, id, at, request_id, key_id, method, route, status, ms)
+    select '${account}', id, ${at}, 'req_' || n, id, 'GET', '/open/info', 200, 1 from row`,
+  `webhook_stats (account_id, webhook_id, hour, delivered, failed, latencies)
+    select '${account}', id, ${at}, 1, 0, '{1}' from row`,
   `webhook_deliveries (account_id, webhook_id, event_id, state, created_at)
     select '${account}', '${webhook}', id, 'delivered', ${at} from row`,
 ]

@@ -26,13 +26,22 @@ const unpagedLists = new Set([
   'listNumberTypes',
   'getNumberRequirements',
   'getCallTimeline',
+  'getEvent',
+  'getMessageTimeline',
+  'getNumberTimeline',
+  'getSmsTimeline',
+  'search',
   'listChannelWebhooks',
   'listWebhooks',
+  'listEndpoints',
+  'listEventTypes',
+  'getWebhookStats',
   'getMsgappChannelStatus',
+  'getUsage',
 ])
 
 /** Lists of past events, which have cursors only. */
-const logs = new Set(['listOwnAudit', 'listDeliveries'])
+const logs = new Set(['listOwnAudit', 'listDeliveries', 'getOwnLedger', 'listOwnHolds', 'listEvents', 'listRequests'])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 // The rules of names that a program can check (CONTRIBUTING.md, Names).
 
 const root = join(import.meta.dirname, '..')
-const files = globSync('{src,packages,simulator,test,scripts,bench}/**/*.ts', {
+const files = globSync('{src,packages,simulator,test,scripts,bench,console}/**/*.{ts,tsx}', {
   cwd: root,
   exclude: (path) => /(?:^|\/)(?:node_modules|dist)(?:\/|$)/.test(path),
 }).sort()

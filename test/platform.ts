@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { inheritedEnvironment } from './child.ts'
+import { inheritedEnvironment, preloadFlag } from './child.ts'
 import { atEnd } from './endings.ts'
 import { memoryFolder, temporaryFolder, variables } from './servers.ts'
 
@@ -47,7 +47,7 @@ const prepared = (home: string): string => {
  * A home after its first start, in memory if there is room. A first start creates a database, its schema and the
  * catalogue: 2 s of CPU time, of which a copy takes 0.2.
  */
-const startedHome = (): string => prepared(memoryFolder())
+export const startedHome = (): string => prepared(memoryFolder())
 
 /** The same on a disk, for a platform that a test kills to prove what was durable. */
 export const homeOnDisk = (): string => prepared(temporaryFolder())
@@ -56,7 +56,7 @@ export const homeOnDisk = (): string => prepared(temporaryFolder())
 export const startPlatform = async (home = startedHome(), env: Record<string, string> = {}): Promise<Platform> => {
   const readyFile = join(home, 'ready.json')
   rmSync(readyFile, { force: true })
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [preloadFlag, main], {
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -22,7 +22,7 @@ const isTest = (path: string) => /\.(?:test|conformance|worker-fixture)\.tsx?$|[
 type Import = { from: string; to: string; isType: boolean; isExport: boolean }
 
 /** Formatted by Biome, every import begins a line; a dynamic one may stand anywhere. */
-const statement = /^(import|export) (type )?(?:[^'";]*? from )?'([^']+)'|\bimport\('([^']+)'\)/gm
+const statement = /^(import|export) (type )?(?:[^'";]*? from )?'([^']+)'|(\btypeof )?\bimport\('([^']+)'\)/gm
 
 /** The file that an import means: of this repository by its path, of a library by its name. */
 const targetOf = (from: string, target: string): string =>
@@ -31,10 +31,10 @@ const targetOf = (from: string, target: string): string =>
     : target.replace(/^@trunkline\/([\w-]+)\//, 'packages/$1/src/')
 
 const imports: Import[] = sources.flatMap((from) =>
-  [...read(from).matchAll(statement)].map(([, word, type, fixed, dynamic]) => ({
+  [...read(from).matchAll(statement)].map(([, word, type, fixed, isTypeof, dynamic]) => ({
     from,
     to: targetOf(from, fixed ?? dynamic ?? ''),
-    isType: type !== undefined,
+    isType: (type ?? isTypeof) !== undefined,
     isExport: word === 'export',
   })),
 )
@@ -73,12 +73,32 @@ const below: Record<string, string[]> = { lib: [], db: ['lib'], http: ['lib', 'd
 /** Files of a domain that turn stored connections into running adapters. */
 const startsAdapters = /\/(?:carriers|supplier-registry|drivers|voice-drivers)\.ts$/
 
+/** Folders of the console that every section may import. */
+const sharedByPages = new Set(['api', 'icons', 'live', 'parts', 'shell', 'words'])
+
+/** `console/developers/keys.tsx` → `developers`; a file of console/ itself → its own name. */
+const consoleUnit = (path: string) => path.split('/')[1] ?? ''
+
+/** The reason why the console may not import a file, or null. */
+const consoleFault = ({ from, to, isType }: Pick<Import, 'from' | 'to' | 'isType'>): string | null => {
+  if (top(to) === 'src')
+    return isType && /contract\.ts$/.test(to) ? null : 'of the server the console knows types of contracts only'
+  if (top(to) !== 'console') return 'the console knows itself and contracts'
+  const [here, there] = [consoleUnit(from), consoleUnit(to)]
+  // Files of console/ itself assemble the console.
+  if (here === there || here.includes('.') || sharedByPages.has(there)) return null
+  if (there === 'paths.ts') return null
+  const isFrame = here === 'shell' && ['router.tsx', 'sections.ts', 'session'].includes(there)
+  return isFrame ? null : 'a section knows the shared folders and paths.ts, not other sections'
+}
+
 /** The reason why an import is not allowed, or null. */
 const fault = ({ from, to, isType }: Import): string | null => {
   const [here, there] = [layerOf(from), layerOf(to)]
   if (to === 'src/main.ts') return 'nothing imports main'
   if (isTest(to) && !isTest(from) && top(from) === 'src') return 'the program does not import its tests'
   if (isTest(from) || ['test', 'bench', 'scripts'].includes(here)) return null
+  if (here === 'console') return consoleFault({ from, to, isType })
   if (unitOf(from) === unitOf(to)) return null
   if (here === 'packages') return there === 'packages' ? null : 'a package knows other packages only'
   if (there === 'packages' && unitOf(to) !== 'packages/voice-sdk') return null
@@ -164,6 +184,16 @@ test('files are at most 500 lines long, the median about 100', () => {
   assert.ok((ordered[ordered.length >> 1] ?? 0) <= 140)
 })
 
+test('the console writes no styles and no HTML as text, and its sections are known to each other by address only', () => {
+  const pages = sources.filter((path) => path.startsWith('console/') && path.endsWith('.tsx'))
+  assert.ok(pages.length >= 30, `saw only ${pages.length} files`)
+  const forbidden = /\bstyle="|\binnerHTML\b|\bouterHTML\b|dangerouslySetInnerHTML|insertAdjacentHTML|document\.write\b/
+  assert.deepEqual(
+    pages.filter((path) => forbidden.test(read(path))),
+    [],
+  )
+})
+
 test('migrations and decisions are numbered without doubles and gaps', () => {
   for (const folder of ['src/platform/db/migrations/numbered/', 'docs/decisions/']) {
     const numbers = all
@@ -237,7 +267,12 @@ test('dependencies are few, pinned exactly, and under licences that let one use 
   // What the browser SDK is built from, at the first start, is none of the server's.
   const sdk: Manifest = JSON.parse(read('packages/voice-sdk/package.json'))
   const built = Object.entries(sdk.devDependencies ?? {})
-  assert.ok(Object.keys(dependencies).length - built.length <= 20)
+  // Nor is what only the console is built from.
+  const importers = Map.groupBy(imports, ({ to }) => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? '')
+  const inPages = Object.keys(dependencies).filter((name) =>
+    importers.get(name)?.every(({ from }) => top(from) === 'console'),
+  )
+  assert.ok(Object.keys(dependencies).length - built.length - inPages.length <= 22)
   for (const [name, version] of built) assert.equal(dependencies[name], version, `${name} of the SDK`)
   const versions = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
   assert.ok(versions.length >= 20)

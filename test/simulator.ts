@@ -11,6 +11,7 @@ import smpp, { type SmppPdu, type SmppSession } from 'smpp'
 import { connectSmpp } from '../src/adapters/smpp/smpp-carrier.ts'
 import type { SmppSettings } from '../src/adapters/smpp/smpp-settings.ts'
 import type { SmsCarrier, SmsInbound, SmsReceipt } from '../src/ports/sms.ts'
+import { preloadFlag } from './child.ts'
 
 export const password = 'secret'
 export const token = 'a token for this test'
@@ -27,10 +28,14 @@ export type Simulator = {
 /** The simulator as a process on that home, with fast receipts; killed at the end of the test. */
 export const startSimulator = async (t: TestContext, home: string): Promise<Simulator> => {
   const main = join(import.meta.dirname, '../simulator/main.ts')
-  const child = spawn(process.execPath, [main, '--home', home, '--receipt-min-ms', '20', '--receipt-max-ms', '100'], {
-    env: { ...process.env, SIMULATOR_PASSWORD: password, SIMULATOR_TOKEN: token },
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const child = spawn(
+    process.execPath,
+    [preloadFlag, main, '--home', home, '--receipt-min-ms', '20', '--receipt-max-ms', '100'],
+    {
+      env: { ...process.env, SIMULATOR_PASSWORD: password, SIMULATOR_TOKEN: token },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
   t.after(() => child.kill('SIGKILL'))
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
   const ports: { smpp_port: number; control_port: number; chat_port: number; sip_port: number } = JSON.parse(

@@ -105,12 +105,13 @@ const rates = (passages: readonly Passage[], factor: number) => {
 }
 
 const comments = () =>
-  find('{src,packages,simulator,test,scripts,bench}/**/*.{ts,mjs,js,sql}', 'bin/*.mjs')
+  find('{src,packages,simulator,test,scripts,bench,console}/**/*.{ts,tsx,mjs,js,sql}', 'bin/*.mjs')
     // Migrations that have landed are not edited.
     .filter((path) => !path.startsWith('src/platform/db/migrations/numbered/') && path !== 'test/words.test.ts')
     .flatMap(commentsOf)
 
-const documents = () => find('*.md', 'docs/**/*.md', 'packages/*/README.md', '.github/**/*.md').flatMap(prosesOf)
+const documents = () =>
+  find('*.md', 'docs/**/*.md', 'packages/*/README.md', 'console/**/*.md', '.github/**/*.md').flatMap(prosesOf)
 
 test('comments follow the writing rules', () => {
   const { total, faults } = rates(comments(), 1)

@@ -28,8 +28,9 @@ export const makeCopy = (root: string): Copy => {
     cpSync(join(root, path), join(folder, path))
   }
   const share = (path: string) => symlinkSync(join(root, path), join(folder, path))
-  // Built once, and ignored by git: tests serve the SDK of browsers.
+  // Built once, and ignored by git: tests serve them to browsers.
   share('packages/voice-sdk/dist')
+  share('console/dist')
   // Libraries are shared; packages of the workspace are those of the copy.
   const workspace = join(folder, 'node_modules/@trunkline')
   mkdirSync(workspace, { recursive: true })

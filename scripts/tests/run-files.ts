@@ -12,6 +12,9 @@ const root = join(import.meta.dirname, '../..')
 /** Measured: a test of a domain then loads in 0.4 s of processor time instead of 0.8 s. */
 const compileCache = join(root, 'node_modules/.cache/compile')
 
+/** Measured: another 0.15 s less. */
+const preload = `--import=${join(root, 'scripts/preload.mjs')}`
+
 /** Time limits of a file without output, milliseconds. */
 export type TimeLimits = {
   /** Limit of one test. The test then fails and its file continues. */
@@ -73,7 +76,12 @@ export const runFiles = async (
 ): Promise<GroupResult> => {
   const began = performance.now()
   const reporter = join(import.meta.dirname, 'reporter.ts')
-  const options = [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout', `--test-timeout=${limits.test}`]
+  const options = [
+    preload,
+    `--test-reporter=${reporter}`,
+    '--test-reporter-destination=stdout',
+    `--test-timeout=${limits.test}`,
+  ]
   // Set when a test runs this; Node would then use its own report format.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const [first, ...others] = group

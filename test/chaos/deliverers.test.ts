@@ -11,6 +11,7 @@ import type { EventName } from '../../src/domains/events/event-names.ts'
 import { record } from '../../src/domains/events/ops.ts'
 import { subscribe } from '../../src/domains/webhooks/subscriptions/subscribe.ts'
 import { makeSeal } from '../../src/platform/lib/secret.ts'
+import { preloadFlag } from '../child.ts'
 import { testDatabase } from '../database.ts'
 import { until } from '../platform.ts'
 
@@ -28,9 +29,13 @@ const key = randomBytes(32)
 
 const start = async (name: string): Promise<ChildProcess> => {
   const program = join(import.meta.dirname, 'deliverer.ts')
-  const child = spawn(process.execPath, [program, db.url, key.toString('hex'), name, String(leaseSeconds)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const child = spawn(
+    process.execPath,
+    [preloadFlag, program, db.url, key.toString('hex'), name, String(leaseSeconds)],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
   children.push(child)
   await once(createInterface(child.stdout), 'line')
   return child

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import type { FaultKind } from '../../simulator/didww/supplier-faults.ts'
-import { inheritedEnvironment } from '../child.ts'
+import { inheritedEnvironment, preloadFlag } from '../child.ts'
 
 const main = join(import.meta.dirname, '../../simulator/didww/main.ts')
 
@@ -28,7 +28,7 @@ export type Supplier = {
 }
 
 export const startSupplier = async (...options: string[]): Promise<Supplier> => {
-  const child = spawn(process.execPath, [main, ...options], {
+  const child = spawn(process.execPath, [preloadFlag, main, ...options], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...inheritedEnvironment, SIMULATOR_KEY: supplierKey, SIMULATOR_SECRET: supplierSecret },
   })

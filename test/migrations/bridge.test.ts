@@ -64,6 +64,22 @@ const readRows = async (db: Db): Promise<Map<string, string[]>> => {
   return new Map([...found].sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
+/** Removes the tables and columns that later migrations add. */
+const withoutAdditions = (rows: Map<string, string[]>, known: Map<string, string[]>): Map<string, string[]> =>
+  new Map(
+    [...rows].flatMap(([table, lines]) => {
+      const columns = known
+        .get(table)
+        ?.slice(0, 1)
+        .flatMap((line) => JSON.parse(line).map(([name]: [string]) => name))
+      if (!columns) return []
+      const kept = lines.map((line) =>
+        JSON.stringify(JSON.parse(line).filter(([name]: [string]) => columns.includes(name))),
+      )
+      return [[table, kept.sort()] as const]
+    }),
+  )
+
 const readSequences = (db: Db) =>
   db.many`select sequencename, last_value from pg_sequences where schemaname = current_schema() order by 1`
 
@@ -93,7 +109,7 @@ onEachPostgres((database) => {
     const [rows, sequences] = [await readRows(old), await readSequences(old)]
     for (const [table, lines] of rows) assert.ok(lines.length > 0, table)
     assert.equal(await upgrade(old), 1 + later)
-    assert.deepEqual(await readRows(old), rows)
+    assert.deepEqual(withoutAdditions(await readRows(old), rows), rows)
     assert.deepEqual(await readSequences(old), sequences)
     assert.deepEqual(await describeSchema(old), await describeSchema(fresh))
     // The client of Debian's package reads no newer server.

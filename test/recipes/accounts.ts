@@ -68,6 +68,7 @@ const priced = async ({ world }: Scene, count: number) => {
 
 export const accountRecipes: Recipes = {
   getInfo: { ok: () => ({}) },
+  changeOwnAccount: { ok: ({ mark }) => ({ body: { name: mark, low_balance: '5.00' } }) },
   createAccount: { ok: ({ mark }) => ({ body: { name: mark } }) },
   listAccounts: { ok: () => ({}) },
   getAccount: { ok: (scene) => ({ params: account(scene) }) },
@@ -177,6 +178,12 @@ export const accountRecipes: Recipes = {
     balance: async (scene) => ({ params: await accountWith(scene, '1'), body: { amount: '-2', reason: scene.mark } }),
   },
   listHolds: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
+  getOwnLedger: { ok: () => ({ query: { results_per_page: 10 } }) },
+  listOwnHolds: { ok: () => ({ query: { results_per_page: 10 } }) },
+  getUsage: {
+    ok: () => ({ query: { by: 'channel' } }),
+    invalid: () => ({ query: { since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' } }),
+  },
   getLedger: { ok: (scene) => ({ params: account(scene), query: { results_per_page: 10 } }) },
 
   listPrices: { ok: () => ({}) },

@@ -10,7 +10,9 @@ import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
+import { personRecipes } from './persons.ts'
 import type { Recipes } from './recipe.ts'
+import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
 import { webhookRecipes } from './webhooks.ts'
 
@@ -26,8 +28,10 @@ export const recipes: Recipes = {
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,
+  ...personRecipes,
   ...channelRecipes,
   ...handsetRecipes,
+  ...requestRecipes,
   ...smsRecipes,
   ...webhookRecipes,
 }

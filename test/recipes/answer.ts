@@ -32,7 +32,7 @@ export const exactFault = (schema: object, value: unknown): string | null => {
   return odd.length > 0 ? `unknown fields ${odd.join(', ')}` : null
 }
 
-const errorKeys = ['detail', 'error', 'error_code', 'error_message', 'request_id', 'success']
+const errorKeys = ['detail', 'error', 'error_code', 'error_message', 'field', 'request_id', 'success']
 
 /** Returns the fault in the body of a refusal, or null. */
 export const refusalFault = (
@@ -49,6 +49,8 @@ export const refusalFault = (
   for (const name of ['error_message', 'error_code', 'request_id'])
     if (typeof fields.get(name) !== 'string' || fields.get(name) === '') return `${name} is not a string`
   if (!/^[a-z0-9_]+$/.test(String(fields.get('error_code')))) return 'error_code is not in snake case'
+  const field = fields.get('field')
+  if (field !== undefined && !/^\/[^/]+(?:\/[^/]*)*$/.test(String(field))) return `field is ${field}, no JSON pointer`
   const isFull = contract?.shape !== 'brief' || status === 401
   if (fields.get('success') !== (isFull ? false : undefined)) return `success is ${fields.get('success')}`
   const detail = status === 401 ? fields.get('error_message') : undefined

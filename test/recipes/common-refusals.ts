@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import { issueOperatorKey } from '../../src/domains/operators/ops.ts'
-import { type Contract, isMetered } from '../../src/platform/http/endpoint.ts'
+import { type Contract, isMetered, needsOperator } from '../../src/platform/http/endpoint.ts'
 import type { ProblemName } from '../../src/platform/http/problem.ts'
 import { makeKey } from '../../src/platform/lib/secret.ts'
 import type { Tenant, World } from '../world.ts'
@@ -43,6 +43,12 @@ const invalidRequest = (request: Request, contract: Contract): Request | null =>
   return changed ?? (contentMediaType ? { ...request, body: { not: 'text' } } : null)
 }
 
+/** The cookie of a session without rights in the installation. */
+const accountCookie = async ({ world, tenant }: Scene): Promise<string> => {
+  const opened = await world.app.inject({ method: 'POST', url: '/console/session', payload: { key: tenant.key } })
+  return String(opened.headers['set-cookie']).split(';')[0] ?? ''
+}
+
 type RefusalMaker = (stages: RefusalWorlds, contract: Contract, recipe: Recipe) => Promise<RawAnswer | null>
 
 const newTenant = (scene: Scene, options: Parameters<World['tenant']>[0] = {}): Promise<Tenant> =>
@@ -60,7 +66,14 @@ const changing =
 
 /** Refusals common to all endpoints, made from the successful request. Null where a recipe is needed. */
 const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
-  invalid: changing(invalidRequest),
+  invalid: async (stages, contract, recipe) => {
+    const { scene } = stages
+    const answer = await changing(invalidRequest)(stages, contract, recipe)
+    if (answer || (contract.auth !== 'account' && contract.auth !== 'operator')) return answer
+    // A key and a session at once.
+    const headers = { cookie: 'trunkline=some-token' }
+    return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { headers })
+  },
   notFound: changing((request, contract) =>
     replaced(request, contract, (node) => {
       const prefix = prefixOf(node)
@@ -75,6 +88,14 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
     return send(scene.world, contract, scene.tenant, request, { key: makeKey('UAK') })
   },
   forbidden: async ({ scene }, contract, recipe) => {
+    if (contract.auth === 'session' || contract.opensSession)
+      return send(scene.world, contract, scene.tenant, await recipe.ok(scene), {
+        headers: { origin: 'https://elsewhere.example' },
+      })
+    if (contract.auth === 'operator' && !needsOperator(contract)) {
+      const cookie = await accountCookie(scene)
+      return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { key: null, headers: { cookie } })
+    }
     if (contract.auth === 'operator') {
       const { key } = await scene.world.db.begin((tx) => issueOperatorKey(tx, 'observer', { role: 'observer' }))
       return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { key })

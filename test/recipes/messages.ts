@@ -22,6 +22,7 @@ export const messageRecipes: Recipes = {
     },
   },
   getMessage: { ok: async (scene) => ({ params: (await chatMessage(scene)).params }) },
+  getMessageTimeline: { ok: async (scene) => ({ params: (await chatMessage(scene)).params }) },
   deleteMessage: { ok: async (scene) => ({ params: (await chatMessage(scene)).params }) },
   readConversation: {
     ok: async (scene) => ({ params: { session_key: (await chatMessage(scene)).params.session_key } }),

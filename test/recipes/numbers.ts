@@ -46,6 +46,7 @@ export const numberRecipes: Recipes = {
   },
   listVirtualNumbers: { ok: async (scene) => scene.number().then(() => ({ query: { results_per_page: 5 } })) },
   getVirtualNumber: { ok: async (scene) => ({ params: await owned(scene) }) },
+  getNumberTimeline: { ok: async (scene) => ({ params: await owned(scene) }) },
   changeVirtualNumber: {
     ok: async (scene) => ({
       params: await owned(scene),

@@ -9,6 +9,8 @@ export type Request = {
   body?: unknown
   /** The token of a voice client. */
   bearer?: string
+  /** The cookie of a session, instead of the credential of the contract. */
+  cookie?: string
 }
 
 type Make = (scene: Scene) => Request | Promise<Request>

@@ -36,7 +36,34 @@ export const send = (
   const payload = change.payload ?? (isText ? String(request.body) : JSON.stringify(request.body))
   const url = addressOf(contract, request)
   const whole = payload === undefined ? change : { ...change, payload, headers }
-  return sendTo(world, contract, who, url, request.bearer === undefined ? whole : { key: request.bearer, ...whole })
+  const { bearer, cookie } = request
+  if (cookie !== undefined && change.key === undefined) {
+    const bySession = { cookie, 'x-trunkline-console': '1', ...whole.headers }
+    return sendTo(world, contract, who, url, { ...whole, key: null, headers: bySession })
+  }
+  return sendTo(world, contract, who, url, bearer === undefined ? whole : { key: bearer, ...whole })
+}
+
+const credentialOf = ({ auth }: Contract, key: string): string => {
+  if (auth === 'voice') return `Bearer ${key}`
+  return auth === 'session' ? `trunkline=${key}` : key
+}
+
+const tokens = new WeakMap<Tenant, string>()
+
+/** Returns the token of a tenant's session, which is opened with its key. A session that ended is replaced. */
+const sessionOf = async (app: World['app'], who: Tenant): Promise<string> => {
+  const ask = async (token: string) => {
+    const headers = { cookie: `trunkline=${token}` }
+    return (await app.inject({ method: 'GET', url: '/console/session', headers })).statusCode
+  }
+  const known = tokens.get(who)
+  if (known !== undefined && (await ask(known)) !== 401) return known
+  const opened = await app.inject({ method: 'POST', url: '/console/session', payload: { key: who.key } })
+  const token = /trunkline=([^;]+)/.exec(String(opened.headers['set-cookie']))?.[1]
+  if (token === undefined) return 'no-session-could-be-opened-here'
+  tokens.set(who, token)
+  return token
 }
 
 /** Calls an endpoint at a complete address, with the payload unchanged. */
@@ -51,15 +78,20 @@ export const sendTo = async (
     operator: 'x-operator-key',
     voice: 'authorization',
     account: 'x-user-api-key',
+    session: 'cookie',
     none: 'x-user-api-key',
   }[contract.auth]
-  const own = contract.auth === 'operator' ? operatorKey : contract.auth === 'account' ? who.key : null
-  const used = key === undefined ? own : key
+  const ownCredential = async () => {
+    if (contract.auth === 'session') return sessionOf(app, who)
+    return contract.auth === 'operator' ? operatorKey : contract.auth === 'account' ? who.key : null
+  }
+  const used = key === undefined ? await ownCredential() : key
   const options: InjectOptions = {
     method: contract.method,
     url,
     headers: {
-      ...(used === null ? {} : { [header]: contract.auth === 'voice' ? `Bearer ${used}` : used }),
+      ...(contract.auth === 'session' ? { 'x-trunkline-console': '1' } : {}),
+      ...(used === null ? {} : { [header]: credentialOf(contract, used) }),
       ...headers,
     },
     ...(payload === undefined ? {} : { payload }),

@@ -28,8 +28,13 @@ export const smsRecipes: Recipes = {
       const { channel } = await scene.message()
       return { query: { channel_uuid: channel, direction: 'outbound', results_per_page: 2 } }
     },
+    unprocessable: () => ({ query: { contact_number: '+12' } }),
   },
   getSmsMessage: {
+    ok: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
+    notFound: () => ({ params: { message_uuid: 'SMO01a1fcca-93ab-7cbc-9f10-be702f775479' } }),
+  },
+  getSmsTimeline: {
     ok: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
     notFound: () => ({ params: { message_uuid: 'SMO01a1fcca-93ab-7cbc-9f10-be702f775479' } }),
   },

@@ -27,7 +27,31 @@ export const webhookRecipes: Recipes = {
       body: { hook_url: address('nobody'), on_number: 'nobody' },
     }),
   },
-  listWebhooks: { ok: async (scene) => scene.webhook().then(() => ({})) },
+  createEndpoint: {
+    ok: async (scene) => ({
+      body: {
+        hook_url: address(scene.mark),
+        event_names: ['contact.created', 'sms.message.received'],
+        channel_uuid: (await scene.number()).channel,
+      },
+    }),
+    notFound: () => ({
+      body: {
+        hook_url: address('nobody'),
+        event_names: ['sms.message.received'],
+        channel_uuid: 'SMS01a1fcca-93ab-7cbc-9f10-be702f775479',
+      },
+    }),
+  },
+  listEndpoints: { ok: async (scene) => scene.webhook().then(() => ({})) },
+  listEventTypes: { ok: () => ({}) },
+  getDelivery: { ok: async (scene) => ({ params: { delivery_id: await scene.delivery() } }) },
+  getWebhookStats: { ok: webhook },
+  getReplay: { ok: webhook },
+  listWebhooks: {
+    ok: async (scene) => scene.webhook().then(() => ({})),
+    invalid: () => ({ query: { enabled: 'maybe' } }),
+  },
   listChannelWebhooks: { ok: async (scene) => ({ params: { channel_uuid: (await scene.number()).channel } }) },
   getWebhook: { ok: webhook },
   changeWebhook: {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { FaultKind } from '../../simulator/whatsapp-cloud/graph-faults.ts'
-import { inheritedEnvironment } from '../child.ts'
+import { inheritedEnvironment, preloadFlag } from '../child.ts'
 import type { Answer } from '../platform.ts'
 
 const main = join(import.meta.dirname, '../../simulator/whatsapp-cloud/main.ts')
@@ -28,7 +28,7 @@ export type GraphApi = {
 }
 
 export const startGraph = async (): Promise<GraphApi> => {
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [preloadFlag, main], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: {
       ...inheritedEnvironment,

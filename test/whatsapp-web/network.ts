@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { certificate } from '../certificate.ts'
+import { inheritedEnvironment } from '../child.ts'
 import { type Answer, type Platform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
@@ -27,7 +28,7 @@ export const startWebNetwork = async (library: string): Promise<WebNetwork> => {
   const env = { NODE_EXTRA_CA_CERTS: file }
   const child = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH ?? '', ...env, WHATSAPP_LIBRARY: library, TLS_CERT: cert, TLS_KEY: key },
+    env: { ...inheritedEnvironment, ...env, WHATSAPP_LIBRARY: library, TLS_CERT: cert, TLS_KEY: key },
   })
   const ended = once(child, 'exit')
   const { value } = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next()

@@ -23,6 +23,8 @@ export type Refusal = {
   /** `error_code` of the response. Compare this, not the message. */
   readonly code: ErrorCode | (string & {})
   readonly message: string
+  /** JSON pointer of the field at fault, such as `/to_number`, `/query/since` or `/path/message_uuid`. */
+  readonly field?: string | undefined
   /** Identifies the request in the log of the server. */
   readonly requestId: string | undefined
   /** Seconds after which the server accepts the request again. */
@@ -35,6 +37,7 @@ export type Refusal = {
 export class ApiError extends TrunklineError implements Refusal {
   readonly status: number
   readonly code: ErrorCode | (string & {})
+  readonly field: string | undefined
   readonly requestId: string | undefined
   readonly retryAfter: number | undefined
   readonly body: unknown
@@ -43,6 +46,7 @@ export class ApiError extends TrunklineError implements Refusal {
     super(refusal.message)
     this.status = refusal.status
     this.code = refusal.code
+    this.field = refusal.field
     this.requestId = refusal.requestId
     this.retryAfter = refusal.retryAfter
     this.body = refusal.body

@@ -62,6 +62,7 @@ const readRefusal = async (response: Response): Promise<ApiError> => {
     status: response.status,
     code: typeof fields.error_code === 'string' ? fields.error_code : 'unknown',
     message: typeof fields.error_message === 'string' ? fields.error_message : `The server answered ${response.status}`,
+    field: typeof fields.field === 'string' ? fields.field : undefined,
     requestId: typeof fields.request_id === 'string' ? fields.request_id : undefined,
     retryAfter: Number.isFinite(after) ? after : undefined,
     body,

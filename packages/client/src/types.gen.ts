@@ -10,6 +10,8 @@ export type Error = {
   error_message: string
   /** Stable, for programs */
   error_code: string
+  /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
+  field?: string
   /** The exhausted quota; on limit_exceeded */
   limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
@@ -23,6 +25,8 @@ export type BriefError = {
   error_message: string
   /** Stable, for programs */
   error_code: string
+  /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
+  field?: string
   /** The exhausted quota; on limit_exceeded */
   limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
@@ -88,6 +92,15 @@ export type Account = {
   expires_at?: string
   closed_at?: string
   close_reason?: string
+}
+
+export type OwnAccount = {
+  /** Starts with ACC */
+  uuid: string
+  name: string
+  /** Absent: never */
+  low_balance?: string
+  updated_at: string
 }
 
 export type ClosedAccountCounts = {
@@ -225,11 +238,11 @@ export type OperatorKey = {
 }
 
 export type AuditActor = {
-  /** system: the program itself, at its start */
-  kind: 'operator' | 'api_key' | 'system'
-  /** Starts with KEY */
+  /** operator and api_key: a key. person: a signed-in person. visitor: a refused sign-in. system: the program itself */
+  kind: 'operator' | 'api_key' | 'person' | 'visitor' | 'system'
+  /** KEY… or PRS… */
   uuid?: string
-  /** Label of the key at the time of the act */
+  /** Label of the key, or name of the person, at that time */
   label?: string
   /** Last four characters of the key */
   last_four?: string
@@ -257,6 +270,8 @@ export type AuditEntry = {
   address?: string
   user_agent?: string
   request_id?: string
+  /** Starts with SES */
+  session_uuid?: string
   /** Starts with ACC */
   account_uuid?: string
 }
@@ -277,6 +292,88 @@ export type OwnAuditEntry = {
   address?: string
   user_agent?: string
   request_id?: string
+  /** Starts with SES */
+  session_uuid?: string
+}
+
+export type Person = {
+  /** Starts with PRS */
+  uuid: string
+  name: string
+  email: string
+  /** Rights in the installation; absent for none */
+  operator?: 'operator' | 'observer'
+  /** BCP 47; null: that of the browser */
+  locale: string | null
+  /** IANA name; null: that of the browser */
+  timezone: string | null
+  /** Settings of the console, as it stored them */
+  preferences: Record<string, unknown>
+}
+
+export type SessionAccount = {
+  /** Starts with ACC */
+  uuid: string
+  name: string
+  role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing'
+  capabilities: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
+  /** The person’s user in the account */
+  user_uuid?: string
+}
+
+export type Installation = {
+  name: string
+  version: string
+  sandbox: boolean
+  msgapp_name?: string
+  passkeys: boolean
+  oidc: readonly ({
+    name: string
+    title: string
+  })[]
+  smtp: boolean
+}
+
+export type OpenSession = {
+  /** Starts with SES */
+  uuid: string
+  /** True for the session of this request */
+  current: boolean
+  address: string
+  user_agent: string
+  created_at: string
+  seen_at: string
+}
+
+export type ListedPerson = {
+  /** Starts with PRS */
+  uuid: string
+  name: string
+  email: string
+  operator?: 'operator' | 'observer'
+  suspended: boolean
+  has_password: boolean
+  created_at: string
+  last_seen_at?: string
+}
+
+export type Member = {
+  /** Starts with USR */
+  uuid: string
+  first_name: string
+  last_name: string
+  email: string
+  status: 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED'
+  /** Decides what the person may do in the account; see docs/security.md */
+  role: 'owner' | 'admin' | 'agent' | 'developer' | 'billing'
+  /** Absent until the invitation is accepted */
+  person?: {
+    name: string
+    second_factor: boolean
+    passkeys: number
+  }
+  last_seen_at?: string
+  created_at: string
 }
 
 export type User = {
@@ -342,6 +439,8 @@ export type VirtualNumber = {
   priced_per_minute: boolean
   /** USD */
   incoming_price_per_minute: number
+  /** USD charged at expires_at for the next month */
+  monthly_price: string
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
@@ -399,6 +498,8 @@ export type NumberGroup = {
   prefix: string
   location: string
   price: NumberGroupPrice
+  /** USD charged by the purchase: set-up and first month. Then monthly_price each month */
+  total_now: string
   type: 'global' | 'local' | 'mobile' | 'national' | 'sharedcost' | 'tollfree'
   /** ISO 3166-1 alpha-2 */
   iso_country_code: string
@@ -407,6 +508,19 @@ export type NumberGroup = {
   is_eligible_for_free_number: boolean
   available_count: number
   features: readonly ('voice' | 'sms_in' | 'sms_out' | 'msgapp' | 'msgapp_business')[]
+}
+
+export type NearbyCity = {
+  /** For the filter city_id */
+  id: number
+  city_name: string
+  /** ISO 3166-1 alpha-2 */
+  iso_country_code: string
+  region_id: number | null
+  /** It is in the region that was searched */
+  same_region: boolean
+  /** Free numbers of its groups */
+  available_count: number
 }
 
 export type NumberRegion = {
@@ -427,6 +541,8 @@ export type Reservation = {
   setup_price: number
   monthly_price: number
   ppm: number
+  /** USD charged by the purchase: set-up and first month */
+  total_now: string
   reservation_date: string
   reservation_end_date: string
   created_at: string
@@ -603,6 +719,8 @@ export type SoldNumber = {
   priced_per_minute: boolean
   /** USD */
   incoming_price_per_minute: number
+  /** USD charged at expires_at for the next month */
+  monthly_price: string
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
@@ -659,6 +777,41 @@ export type NumberPrice = {
   price_per_minute?: string
   /** Default: now */
   effective_at?: string
+}
+
+export type TimelineEntry = {
+  at: string
+  /** Milliseconds since the entry before; 0 for the first */
+  after_ms: number
+  what: 'accepted' | 'charged' | 'scheduled' | 'routed' | 'submitted' | 'retried' | 'refused' | 'receipt' | 'received' | 'read' | 'edited' | 'deleted' | 'canceled' | 'failed' | 'refunded' | 'bought' | 'renewed' | 'registration' | 'suspended' | 'released' | 'recorded' | 'delivered_to_webhook' | 'sip_in' | 'sip_out' | 'media' | 'note'
+  text: string
+  /** Calls: the side */
+  leg?: 'caller' | 'callee'
+  /** Data of the entry, such as part, error_code, amount, event_uuid, delivery_id or response_status */
+  detail?: Record<string, string | number | boolean>
+}
+
+export type TimelineOutcome = {
+  state: 'succeeded' | 'in_progress' | 'failed'
+  error_code?: string
+  /** How it ended and why, in words */
+  text: string
+}
+
+export type TimelineNextStep = {
+  /** none: nothing to do */
+  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'check_webhook' | 'connect_channel' | 'ask_operator'
+  text: string
+  /** What the step concerns, such as a webhook or a number of the account */
+  target_uuid?: string
+}
+
+export type Timeline = {
+  success: true
+  /** Stored facts, oldest first */
+  timeline: readonly (TimelineEntry)[]
+  outcome: TimelineOutcome
+  next_step: TimelineNextStep
 }
 
 export type SmsMessage = {
@@ -853,13 +1006,6 @@ export type CallAgent = {
   first_name: string
   last_name: string
   full_name: string
-}
-
-export type CallTimelineEntry = {
-  at: string
-  leg?: 'caller' | 'callee'
-  what: 'sip_in' | 'sip_out' | 'media' | 'note'
-  text: string
 }
 
 export type MessageMedia = {
@@ -1154,6 +1300,8 @@ export type MsgappGroup = {
 export type Webhook = {
   /** Starts with WHK */
   uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
   event_name: string
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
@@ -1164,12 +1312,29 @@ export type Webhook = {
   enabled: boolean
   /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
   disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
   created_at: string
+}
+
+export type WebhookReplay = {
+  state: 'running' | 'done'
+  since: string
+  until: string
+  only: 'missed' | 'all'
+  /** Events made due again so far */
+  sent: number
+  /** Part of the time window that is done, 0 to 1 */
+  progress: number
+  started_at: string
+  finished_at?: string
 }
 
 export type WebhookHealth = {
   /** Starts with WHK */
   uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
   event_name: string
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
@@ -1180,10 +1345,16 @@ export type WebhookHealth = {
   enabled: boolean
   /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
   disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
   created_at: string
+  /** failing: enabled, and the last call failed. paused: by a PUT. disabled: by the platform; disabled_reason says why */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
   /** Consecutive failed calls */
   failures: number
   failing_since?: string
+  /** The webhook is disabled then, unless a call succeeds before */
+  disables_at?: string
   last_success_at?: string
   previous_secret_valid_until?: string
 }
@@ -1193,14 +1364,20 @@ export type DeliveryAttempt = {
   /** Absent when there was no answer */
   response_status?: number
   latency_ms: number
-  /** The first 1,000 characters */
+  /** The first 1,000 characters of the body; 4,000 of a failed call */
   response_excerpt?: string
+  /** Only of a failed call: at most 20, of 200 characters each */
+  response_headers?: Record<string, string>
   error?: string
 }
 
 export type WebhookDelivery = {
   /** Starts with WHD */
   id: string
+  /** Starts with WHK */
+  webhook_uuid: string
+  /** The webhook-id header */
+  event_uuid: string
   event_name: string
   created_at: string
   state: 'pending' | 'delivered' | 'failed'
@@ -1211,9 +1388,21 @@ export type WebhookDelivery = {
   attempts: readonly (DeliveryAttempt)[]
 }
 
-export type FailingWebhook = {
+export type EventType = {
+  event_name: string
+  description: string
+  /** Kind of channel that a subscription names: an SMS channel, a virtual number, or one of the messaging app. account: none */
+  channel: 'sms' | 'call' | 'msgapp' | 'account'
+  /** JSON Schema (2020-12) of the body */
+  schema: Record<string, unknown>
+  example: Record<string, unknown>
+}
+
+export type ListedWebhook = {
   /** Starts with WHK */
   uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
   event_name: string
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
@@ -1224,14 +1413,49 @@ export type FailingWebhook = {
   enabled: boolean
   /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
   disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
   created_at: string
+  /** failing: enabled, and the last call failed. paused: by a PUT. disabled: by the platform; disabled_reason says why */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** Consecutive failed calls */
+  failures: number
+  failing_since?: string
+  /** The webhook is disabled then, unless a call succeeds before */
+  disables_at?: string
+  last_success_at?: string
+}
+
+export type FailingWebhook = {
+  /** Starts with WHK */
+  uuid: string
+  /** The same for all webhooks of the account with this hook_url */
+  endpoint_uuid: string
+  event_name: string
+  /** Absent where the event concerns the whole account */
+  channel_uuid?: string
+  hook_url: string
+  hook_params: Record<string, string>
+  to_group_uuid?: string
+  time_period?: string
+  enabled: boolean
+  /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
+  disabled_reason?: 'paused' | 'gone' | 'failing'
+  /** Absent while the webhook is enabled */
+  disabled_at?: string
+  created_at: string
+  /** failing: enabled, and the last call failed. paused: by a PUT. disabled: by the platform; disabled_reason says why */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** Consecutive failed calls */
+  failures: number
+  failing_since?: string
+  /** The webhook is disabled then, unless a call succeeds before */
+  disables_at?: string
+  last_success_at?: string
   /** Starts with ACC */
   account_uuid: string
   /** At most 10,000 are counted */
   pending: number
-  failures: number
-  failing_since?: string
-  last_success_at?: string
 }
 
 export type NewWebhook = {
@@ -1239,6 +1463,8 @@ export type NewWebhook = {
   data: {
     /** Starts with WHK */
     uuid: string
+    /** The same for all webhooks of the account with this hook_url */
+    endpoint_uuid: string
     event_name: string
     /** Absent where the event concerns the whole account */
     channel_uuid?: string
@@ -1249,10 +1475,61 @@ export type NewWebhook = {
     enabled: boolean
     /** paused: by a PUT. gone: the receiver answered 410. failing: five days without a success */
     disabled_reason?: 'paused' | 'gone' | 'failing'
+    /** Absent while the webhook is enabled */
+    disabled_at?: string
     created_at: string
     /** Verifies calls by Standard Webhooks (standardwebhooks.com) */
     signing_secret: string
   }
+}
+
+export type LoggedEvent = {
+  /** Starts with EVT */
+  uuid: string
+  name: string
+  at: string
+  /** SMS channel, virtual number or channel of the messaging app; absent for the whole account */
+  channel_uuid?: string
+  /** Made to test one webhook */
+  test?: true
+  /** As webhooks receive it. Contents of messages are masked (•••) without the scope inbox or develop */
+  payload: Record<string, unknown>
+}
+
+export type EventDelivery = {
+  /** Starts with WHD */
+  id: string
+  /** Starts with WHK */
+  webhook_uuid: string
+  /** Host of the receiver */
+  host: string
+  state: 'pending' | 'delivered' | 'failed'
+  /** Calls in the timeline: the last 20 at most */
+  attempts: number
+  next_attempt_at?: string
+  /** Answer to the last call; absent without an answer */
+  response_status?: number
+}
+
+export type SearchResult = {
+  uuid: string
+  title: string
+  /** Second line; may be empty */
+  text: string
+  at?: string
+  /** Path of the result in this API */
+  href: string
+  /** Matching ranges of the title: first UTF-16 unit, and the unit after the last */
+  marks: readonly (readonly (number)[])[]
+}
+
+export type SearchGroup = {
+  in: 'contacts' | 'numbers' | 'texts' | 'calls' | 'events'
+  /** Results in this group */
+  count: number
+  /** There are more matches */
+  more: boolean
+  results: readonly (SearchResult)[]
 }
 
 export type MsgappChannel = {
@@ -1374,6 +1651,42 @@ export type Transfer = {
   created_at: string
 }
 
+/** The item paid for. A transfer for several messages names the first of them */
+export type PaidItem = {
+  kind: 'message' | 'call' | 'number' | 'transfer'
+  /** Its id: SMO… or SMI…, CDR…, DID… or TRF…. Absent for a number that was never delivered */
+  uuid?: string
+  /** The number paid for, in E.164 */
+  number?: string
+}
+
+/** Absent for the platform itself, for example a renewal */
+export type OwnTransferActor = {
+  kind: 'operator' | 'api_key'
+  /** Absent for an operator */
+  uuid?: string
+  /** Absent for an operator and for a deleted key */
+  label?: string
+}
+
+export type OwnTransfer = {
+  /** Starts with TRF */
+  uuid: string
+  kind: 'credit' | 'debit' | 'correction' | 'write_off' | 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | 'hold' | 'release'
+  /** Book that the money came from */
+  debit: string
+  /** Book that the money went to */
+  credit: string
+  amount: string
+  /** Effect on the balance: negative for a debit, 0.00 where a hold had taken the amount before */
+  change: string
+  item?: PaidItem
+  /** The note or reason of the request */
+  note?: string
+  made_by?: OwnTransferActor
+  created_at: string
+}
+
 export type Hold = {
   /** Starts with HLD */
   uuid: string
@@ -1382,6 +1695,84 @@ export type Hold = {
   reference: string
   amount: string
   created_at: string
+}
+
+export type OwnHold = {
+  /** Starts with HLD */
+  uuid: string
+  kind: string
+  item?: PaidItem
+  amount: string
+  created_at: string
+}
+
+export type UsageSeries = {
+  /** Kind, country, id of a channel, status or direction; none: it has none; other: the rest */
+  by: string
+  /** Periods without usage are left out */
+  points: readonly (readonly (string | number)[])[]
+}
+
+export type UsageTotal = {
+  /** Items: messages, calls and fees; refunds are not counted */
+  n: number
+  units: number
+  amount?: string
+}
+
+export type UsageAdjustment = {
+  kind: 'credit' | 'debit' | 'correction' | 'write_off'
+  n: number
+  /** USD; negative: taken from the balance */
+  amount: string
+}
+
+export type NewEndpoint = {
+  success: true
+  /** Starts with WHE */
+  endpoint_uuid: string
+  /** In the order of event_names */
+  webhooks: readonly (Webhook)[]
+  /** The secret of the new webhooks; without new ones, of the newest webhook. Only this response shows it */
+  signing_secret: string
+}
+
+export type WebhookEndpoint = {
+  /** Starts with WHE */
+  endpoint_uuid: string
+  hook_url: string
+  /** failing, if any webhook is; else active, if any is; else disabled, if any is; else paused */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** Oldest first */
+  webhooks: readonly (ListedWebhook)[]
+}
+
+export type WebhookRequest = {
+  method: 'POST'
+  /** The exact text: its bytes are what the signature covers */
+  body: string
+  /** One for each of delivery.attempts, in its order */
+  attempts: readonly ({
+    /** Headers of the attempt but user-agent and those of HTTP. webhook-timestamp and webhook-signature are absent where they are no longer known: after a rotation of the secret */
+    headers: Record<string, string>
+  })[]
+}
+
+export type ApiRequest = {
+  /** The x-request-id header */
+  request_id: string
+  /** By the clock of the machine; the sandbox’s clock does not move it */
+  at: string
+  method: string
+  /** Without the values of its parameters, and without the query */
+  route: string
+  status: number
+  /** Only of refused requests */
+  error_code?: string
+  /** Last four characters of the key */
+  key_last_four: string
+  /** Milliseconds from the headers to the response */
+  ms: number
 }
 
 export type Price = {
@@ -2374,6 +2765,8 @@ export type NumberEvent = {
   priced_per_minute: boolean
   /** USD */
   incoming_price_per_minute: number
+  /** USD charged at expires_at for the next month */
+  monthly_price: string
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
@@ -2443,7 +2836,7 @@ export type CheckEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'address_not_allowed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'phone_number_exists' | 'quota_exceeded' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'several_prices' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'user_inactive' | 'webhook_disabled' | 'webhook_exists'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -2494,16 +2887,32 @@ export type AccountOperations = {
       balance: {
         amount: string
         currency: 'USD'
+        /** Held for pending operations; not part of amount */
+        held: string
+        /** balance.low is published below this amount; absent: never */
+        low_balance?: string
       }
+    }>
+    /**
+     * Change the name of the account, and the balance below which balance.low is published.
+     * Absent fields stay unchanged. Limits and flags of the account are changed by the operator.
+     */
+    update(args?: {
+      name?: string | undefined
+      /** USD, above 0: balance.low is published when the balance falls below; null: never */
+      low_balance?: string | null | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      account: OwnAccount
     }>
   }
   readonly audit: {
     /**
-     * List acts on the account by its own keys and by operators (without their keys), newest first.
+     * List acts on the account by its keys, its members and operators (without their keys), newest first.
      * Each entry shows the actor, the target and the changed fields; secrets are masked. Follow next_cursor for older entries.
      */
     list(args?: {
-      /** A key of the account: its id (KEY…) or its label. Or: operator */
+      /** A key or member of the account: the id (KEY…, PRS…), label or name. Or: operator */
       actor?: string | undefined
       /** Name of the operation, as in OpenAPI */
       action?: string | undefined
@@ -2655,16 +3064,13 @@ export type AccountOperations = {
       cdrs: readonly (Call)[]
     }, 'cdrs'>
     /**
-     * Timeline of a call: SIP messages, audio statistics, reason of its end.
+     * Timeline of a call: SIP messages, audio statistics, charge; its outcome and the next step.
      * Use it to find out why a call failed or sounded bad. Addresses of trunks are not shown.
      */
     timeline(args: {
       /** Starts with CDR */
       call_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      timeline: readonly (CallTimelineEntry)[]
-    }>
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly channels: {
     /**
@@ -3009,6 +3415,50 @@ export type AccountOperations = {
       document: Document
     }>
   }
+  readonly eventLog: {
+    /**
+     * One event, its deliveries to each webhook, and its timeline.
+     * Use it to find out whether a receiver got an event, and what it answered.
+     */
+    get(args: {
+      /** Starts with EVT */
+      event_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      event: LoggedEvent
+      /** One for each webhook that subscribed when the event occurred; at most 200 */
+      deliveries: readonly (EventDelivery)[]
+      /** Stored facts, oldest first */
+      timeline: readonly (TimelineEntry)[]
+      outcome: TimelineOutcome
+      next_step: TimelineNextStep
+    }>
+    /**
+     * The events of the account, newest first; after an event, oldest first.
+     * Filter by name, channel and time. A page with a filter examines 10,000 events, so a short page may have a next_cursor.
+     */
+    list(args?: {
+      /** Event name */
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | undefined
+      /** An SMS channel, a virtual number, or a channel of the messaging app */
+      channel_uuid?: string | undefined
+      /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
+      after?: string | undefined
+      since?: string | undefined
+      until?: string | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      events: readonly (LoggedEvent)[]
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+    }, 'events'>
+  }
   readonly groups: {
     /**
      * Add people to a group, at most 10 at a time.
@@ -3184,6 +3634,154 @@ export type AccountOperations = {
       /** Starts with KEY */
       key_uuid: string
     }, options?: CallOptions): Promise<Success>
+  }
+  readonly members: {
+    /**
+     * Invite a person to the account.
+     * The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners.
+     */
+    create(args: {
+      first_name: string
+      last_name: string
+      email: string
+      /** Decides what the person may do in the account; see docs/security.md */
+      role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      member: Member
+      invite_url: string
+      expires_at: string
+    }>
+    /**
+     * Create a new link for a member: an invitation, or one to set a new password.
+     * Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only.
+     */
+    invite(args: {
+      /** Starts with USR */
+      user_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      invite_url: string
+      expires_at: string
+    }>
+    /**
+     * List the members of the account, oldest first.
+     * Users who were deleted are not listed. Follow next_cursor for further members.
+     */
+    list(args?: {
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
+      page_number?: number | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      /** The requested page, from 0 */
+      page: number
+      /** All matches; at most 10,000 */
+      total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+      members: readonly (Member)[]
+    }, 'members'>
+    /**
+     * Change a member: role, status, names.
+     * A change of rights takes effect within half a second in every process. An administrator may not change owners.
+     */
+    update(args: {
+      /** Starts with USR */
+      user_uuid: string
+      /** Decides what the person may do in the account; see docs/security.md */
+      role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing' | undefined
+      status?: 'ACTIVE' | 'SUSPENDED' | 'DELETED' | undefined
+      first_name?: string | undefined
+      last_name?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      member: Member
+    }>
+  }
+  readonly money: {
+    /**
+     * List money held for pending operations, such as calls, oldest first.
+     * Held money is not available for other operations. A hold ends with its operation.
+     */
+    holds(args?: {
+      /** Only holds of this kind */
+      kind?: 'credit' | 'debit' | 'correction' | 'write_off' | 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | 'hold' | 'release' | undefined
+      /** Only holds from this time on */
+      since?: string | undefined
+      /** Only holds before this time */
+      until?: string | undefined
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      held: string
+      count: number
+      holds: readonly (OwnHold)[]
+      next_cursor?: string
+    }, 'holds'>
+    /**
+     * List the transfers into and out of the balance, newest first, with the item that each one paid for.
+     * The sum of all transfers is the balance. Follow next_cursor for older transfers.
+     */
+    ledger(args?: {
+      /** Only transfers of this kind */
+      kind?: 'credit' | 'debit' | 'correction' | 'write_off' | 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | 'hold' | 'release' | undefined
+      /** Only transfers from this time on */
+      since?: string | undefined
+      /** Only transfers before this time */
+      until?: string | undefined
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      balance: string
+      /** Held for pending operations; not included in the balance */
+      held: string
+      count: number
+      transfers: readonly (OwnTransfer)[]
+      next_cursor?: string
+    }, 'transfers'>
+    /**
+     * Usage by day, week or month, split by kind, country, channel, status or direction.
+     * Days, weeks (from Monday) and months are those of UTC. The amounts add up to the ledger: total.amount is what messages, calls and numbers cost, less refunds. Units are segments of messages, seconds of calls, and one for a fee.
+     */
+    usage(args?: {
+      /** From the start of this UTC day. Default: 30 days before until */
+      since?: string | undefined
+      /** To the start of this UTC day, or to its end for a later time. Default: now */
+      until?: string | undefined
+      /** Default: day */
+      step?: 'day' | 'week' | 'month' | undefined
+      /** Default: kind. country: of the other party, or of the number of a fee. channel: SMS… of a message, DID… of a call or a fee. status: charged or refunded */
+      by?: 'kind' | 'country' | 'channel' | 'status' | 'direction' | undefined
+      /** Only usage of this kind */
+      kind?: 'sms' | 'sms_in' | 'sms_refund' | 'call' | 'number_purchase' | 'number_month' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Start of the first day */
+      since: string
+      /** End of the last day */
+      until: string
+      step: 'day' | 'week' | 'month'
+      by: 'kind' | 'country' | 'channel' | 'status' | 'direction'
+      /** At most 100, the costliest first; the others are added up as other */
+      series: readonly (UsageSeries)[]
+      total: UsageTotal
+      /** Credits, debits and corrections in these days; with the scope money */
+      adjustments?: readonly (UsageAdjustment)[]
+    }>
   }
   readonly msgapp: {
     /**
@@ -3427,6 +4025,16 @@ export type AccountOperations = {
       /** True: the request is queued */
       batched: boolean
     }>
+    /**
+     * Timeline of a message of the messaging app: sending, receipts, webhooks; its outcome and the next step.
+     * Use it to find out why a message failed and what to do. The text is absent.
+     */
+    timeline(args: {
+      /** WW-<channel_uuid>-<digits>@c.us, or …-<group>@g.us */
+      session_key: string
+      /** Starts with MSG */
+      message_uuid: string
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly numbers: {
     /**
@@ -3437,6 +4045,8 @@ export type AccountOperations = {
       group_id: string
       /** Digits, or letters as on a keypad */
       number_contains?: string | undefined
+      /** The same as number_contains */
+      contains?: string | undefined
       /** next_cursor of the previous page; replaces page */
       cursor?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -3547,6 +4157,8 @@ export type AccountOperations = {
       total: number
       data: {
         groups: readonly (NumberGroup)[]
+        /** Present if a city or region was named and none of its groups has a free number: at most ten cities of the country that have some, those of the same region first */
+        nearby?: readonly (NearbyCity)[]
       }
     }>
     /**
@@ -3644,6 +4256,14 @@ export type AccountOperations = {
       data: NumberRegistration
     }>
     /**
+     * Timeline of a number: purchase, registration, renewals, suspensions, webhooks; its state and the next step.
+     * Use it to find out why a number is suspended and what to do. Released numbers have a timeline too.
+     */
+    timeline(args: {
+      /** Starts with DID */
+      virtual_number_uuid: string
+    }, options?: CallOptions): Promise<Timeline>
+    /**
      * Types of numbers.
      * Use the name of a type to filter groups and requirements.
      */
@@ -3668,6 +4288,39 @@ export type AccountOperations = {
       success: true
       number: VirtualNumber
     }>
+  }
+  readonly requests: {
+    /**
+     * Requests that were made with API keys of the account, newest first.
+     * Refused requests, and a sample of the others: the first 60, then 12 a minute. Refusals beyond 1,000 are kept at one a second. Stored for 7 days. 20,000 requests are examined at a time: a short page may have a next_cursor.
+     */
+    list(args?: {
+      method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined
+      /** As in the reply */
+      route?: string | undefined
+      status?: number | undefined
+      /** refused: status 400 and above */
+      outcome?: 'succeeded' | 'refused' | undefined
+      error_code?: string | undefined
+      request_id?: string | undefined
+      /** Last four characters of the key */
+      key_last_four?: string | undefined
+      /** Only requests from this time on */
+      since?: string | undefined
+      /** Only requests before this time */
+      until?: string | undefined
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Requests in this page */
+      count: number
+      requests: readonly (ApiRequest)[]
+      /** Absent on the last page */
+      next_cursor?: string
+    }, 'requests'>
   }
   readonly reservations: {
     /**
@@ -3703,6 +4356,24 @@ export type AccountOperations = {
       data: {
         reservations: readonly (Reservation)[]
       }
+    }>
+  }
+  readonly search: {
+    /**
+     * Find contacts, numbers, messages, calls and events by name, number or id.
+     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Contacts need the scope inbox. Contents of messages are returned with inbox or develop, and are not searched.
+     */
+    find(args: {
+      /** A name, a telephone number or its beginning, or an id such as SMO…, DID…, CDR… or EVT… */
+      q: string
+      /** Kinds to search, separated by commas: contacts, numbers, texts, calls, events. Default: all */
+      in?: string | undefined
+      /** Results of each kind. Default: 5 */
+      results_per_page?: number | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Only kinds with results */
+      groups: readonly (SearchGroup)[]
     }>
   }
   readonly sms: {
@@ -3766,13 +4437,17 @@ export type AccountOperations = {
     }>
     /**
      * The messages of the account, newest first.
-     * Filter by channel, direction, status and time. Follow next_cursor for older messages.
+     * Filter by channel, contact, direction, status, error code and time. A page with a filter examines 10,000 messages, so a short page may have a next_cursor.
      */
     list(args?: {
       /** Starts with SMS */
       channel_uuid?: string | undefined
+      /** The contact: a number in E.164, a short code, or the name of an alphanumeric sender */
+      contact_number?: string | undefined
       direction?: 'inbound' | 'outbound' | undefined
       status?: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown' | undefined
+      /** As in the messages */
+      error_code?: string | undefined
       since?: string | undefined
       until?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -3787,7 +4462,7 @@ export type AccountOperations = {
       count: number
       /** The requested page, from 0 */
       page: number
-      /** Number of matches, at most 10,000; present with page_number or page */
+      /** Number of matches, at most 10,000; with a filter, among the newest 10,000 messages. Present with page_number or page */
       total?: number
       /** There are more matches than total, which is exact up to 10,000 */
       total_capped?: true
@@ -3867,6 +4542,14 @@ export type AccountOperations = {
       /** For the page of older messages; absent on the last one */
       next_cursor?: string
     }, 'messages'>
+    /**
+     * Timeline of an SMS: charge, submits, receipts, webhooks; its outcome and the next step.
+     * Use it to find out why a message failed and what to do. Carriers are not named, and the text is absent.
+     */
+    timeline(args: {
+      /** SMI… or SMO… */
+      message_uuid: string
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly users: {
     /**
@@ -3920,16 +4603,32 @@ export type AccountOperations = {
   }
   readonly webhooks: {
     /**
+     * Subscribe an address to several events.
+     * Creates one webhook for each event, in one transaction; webhooks that exist are enabled. All new webhooks get the signing secret of the newest webhook of that address.
+     */
+    createEndpoint(args: {
+      /** Called as given, query included. Addresses within the server’s network are refused */
+      hook_url: string
+      /** Names as in listEventTypes */
+      event_names: readonly (string)[]
+      /** An SMS channel, a virtual number, or a channel of the messaging app */
+      channel_uuid?: string | undefined
+      /** true: deletes webhooks of the same address and channel for other events. Events of the account are of every channel. Default: false */
+      replace?: boolean | undefined
+    }, options?: CallOptions): Promise<NewEndpoint>
+    /**
      * Unsubscribe.
      * The subscription ends at once, and pending deliveries fail. Pause a webhook with changeWebhook to keep its deliveries readable.
      */
     delete(args: {
       /** Starts with WHK */
       webhook_uuid: string
+      /** true: every webhook with the same hook_url. Default: false */
+      endpoint?: 'true' | 'false' | undefined
     }, options?: CallOptions): Promise<Success>
     /**
      * Deliveries of a webhook, newest first, with each attempt and its response.
-     * Filter by state to find failed deliveries, and send them again with redeliver or replayWebhook.
+     * Filter by state to find failed deliveries, and send them again with redeliver or replayWebhook. By status_code or min_latency_ms, 5,000 deliveries are examined at a time: a short page may have a next_cursor.
      */
     deliveries(args: {
       /** Starts with WHK */
@@ -3937,6 +4636,18 @@ export type AccountOperations = {
       /** Default 50 */
       results_per_page?: number | undefined
       state?: 'pending' | 'delivered' | 'failed' | undefined
+      /** Only this event; useful with endpoint */
+      event_name?: string | undefined
+      /** Only deliveries of events from this time on */
+      since?: string | undefined
+      /** Only deliveries of events before this time */
+      until?: string | undefined
+      /** Some attempt was answered with this status */
+      status_code?: number | undefined
+      /** Some attempt took at least this long */
+      min_latency_ms?: number | undefined
+      /** true: deliveries of every webhook with the same hook_url; of the newest 100. Default: false */
+      endpoint?: 'true' | 'false' | undefined
       /** next_cursor of the page before */
       cursor?: string | undefined
     }, options?: CallOptions): List<{
@@ -3947,6 +4658,23 @@ export type AccountOperations = {
       /** Absent on the last page */
       next_cursor?: string
     }, 'deliveries'>
+    /**
+     * The webhooks of the account by address, enabled or not.
+     * An endpoint is an address. Pass endpoint: true to change, rotate or delete all its webhooks in one step.
+     */
+    endpoints(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      /** In the order of their oldest webhooks */
+      endpoints: readonly (WebhookEndpoint)[]
+    }>
+    /**
+     * All events that webhooks can receive, with the schemas of their bodies.
+     * The same as the webhooks of the OpenAPI document. Each schema is complete in itself.
+     */
+    eventTypes(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      event_types: readonly (EventType)[]
+    }>
     /**
      * One webhook, enabled or not, and the health of its receiver.
      * Use it to find out why deliveries fail, together with listDeliveries.
@@ -3959,12 +4687,38 @@ export type AccountOperations = {
       webhook: WebhookHealth
     }>
     /**
-     * The enabled webhooks of the account.
-     * Disabled webhooks are not listed; read them by their uuid.
+     * One delivery: the request as it was sent, and each attempt with its response.
+     * Every attempt sends the same body. Response headers, and more than 1,000 characters of the response, are stored of failed attempts only.
      */
-    list(args?: Record<string, never>, options?: CallOptions): Promise<{
+    getDelivery(args: {
+      /** Starts with WHD */
+      delivery_id: string
+    }, options?: CallOptions): Promise<{
       success: true
-      webhooks: readonly (Webhook)[]
+      delivery: WebhookDelivery
+      request: WebhookRequest
+    }>
+    /**
+     * Progress of the newest replay of a webhook.
+     * Events that it made due again are delivered after it: read them with listDeliveries.
+     */
+    getReplay(args: {
+      /** Starts with WHK */
+      webhook_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      replay?: WebhookReplay
+    }>
+    /**
+     * The webhooks of the account, oldest first, with the health of their receivers.
+     * Only enabled webhooks by default. enabled=any adds the paused and disabled ones.
+     */
+    list(args?: {
+      /** Default: true */
+      enabled?: 'true' | 'false' | 'any' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      webhooks: readonly (ListedWebhook)[]
     }>
     /**
      * The enabled webhooks of a channel.
@@ -3990,17 +4744,27 @@ export type AccountOperations = {
     }>
     /**
      * Send the events of a time window again, in order, with their original webhook-ids.
-     * By default only missed events are sent again. The receiver recognises repeated events by their webhook-ids.
+     * By default only missed events are sent again. The receiver recognises repeated events by their webhook-ids. With dry_run, the events are counted and nothing is sent.
      */
     replay(args: {
       /** Starts with WHK */
       webhook_uuid: string
-      since: string
+      /** Default: when the webhook was last disabled; required if it never was */
+      since?: string | undefined
       /** Default: now */
       until?: string | undefined
       /** missed: events whose delivery failed, or that occurred while the webhook was disabled. Default: missed */
       only?: 'missed' | 'all' | undefined
-    }, options?: CallOptions): Promise<Success>
+      /** Default: false */
+      dry_run?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      replay?: WebhookReplay
+      /** Events that would be sent; only with dry_run */
+      count?: number
+      /** There may be more: 10,000 were found, or 100,000 events were examined */
+      count_capped?: true
+    }>
     /**
      * Create a new signing secret; the previous one also signs for 24 hours.
      * Only this response shows the new secret. Receivers have 24 hours to take it over.
@@ -4008,11 +4772,36 @@ export type AccountOperations = {
     rotateSecret(args: {
       /** Starts with WHK */
       webhook_uuid: string
+      /** true: for every webhook with the same hook_url, in one step. Default: false */
+      endpoint?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Verifies calls by Standard Webhooks (standardwebhooks.com) */
       signing_secret: string
       previous_secret_valid_until: string
+    }>
+    /**
+     * Calls of a webhook by hour or day: delivered, failed, and their duration.
+     * Counts are complete after 10 s. Durations are estimated from a histogram, to within a quarter. Hours without a call have no point.
+     */
+    stats(args: {
+      /** Starts with WHK */
+      webhook_uuid: string
+      /** Rounded down to the step. Default: 24 hours, or 30 days, before until */
+      since?: string | undefined
+      /** Default: now */
+      until?: string | undefined
+      /** UTC. hour: for at most 31 days; day: for at most 366. Default: hour */
+      step?: 'hour' | 'day' | undefined
+      /** true: every webhook with the same hook_url together. Default: false */
+      endpoint?: 'true' | 'false' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Oldest first */
+      points: readonly (readonly (string | number)[])[]
+      /** Sum of the points */
+      delivered: number
+      failed: number
     }>
     /**
      * Subscribe to an event on a channel.
@@ -4035,11 +4824,15 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<NewWebhook>
     /**
      * Send the newest event of its kind, or the present state that it reports, marked `test: true`; without either, only the mark and a note.
-     * The test is delivered like any event, with signature and retries. Read the result with listDeliveries.
+     * The test is delivered like any event, with signature and retries. Read the result with getDelivery. A payload of your own replaces the example; it is marked `test: true` too.
      */
     test(args: {
       /** Starts with WHK */
       webhook_uuid: string
+      /** The event of the webhook. Another one is refused: event_mismatch */
+      event_name?: string | undefined
+      /** Body of the test: at most 64 KiB of JSON */
+      payload?: Record<string, unknown> | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Starts with WHD */
@@ -4054,8 +4847,10 @@ export type AccountOperations = {
       webhook_uuid: string
       /** Called as given, query included. Addresses within the server’s network are refused */
       hook_url?: string | undefined
-      /** false pauses: deliveries pending now fail, and events of the pause can be replayed */
+      /** false pauses: deliveries pending now fail, and events of the pause are skipped. After true, replayWebhook sends them: without since, from the start of the pause */
       enabled?: boolean | undefined
+      /** true: for every webhook with the same hook_url, in one step. Default: false */
+      endpoint?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       webhook: Webhook
@@ -4512,11 +5307,11 @@ export type OperatorOperations = {
   }
   readonly audit: {
     /**
-     * List all acts of operators, and changing acts of accounts, newest first.
+     * List all acts of operators, changing acts of accounts, and sign-ins, newest first.
      * Each entry shows the actor, the target and the changed fields; secrets are masked. Follow next_cursor for older entries.
      */
     list(args?: {
-      /** A key: its id (KEY…) or its label */
+      /** A key or person: the id (KEY…, PRS…), label or name */
       actor?: string | undefined
       /** Only acts that concern this account */
       account_uuid?: string | undefined
@@ -4621,10 +5416,7 @@ export type OperatorOperations = {
       account_uuid: string
       /** Starts with CDR */
       call_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      timeline: readonly (CallTimelineEntry)[]
-    }>
+    }, options?: CallOptions): Promise<Timeline>
   }
   readonly connections: {
     /**
@@ -5030,6 +5822,71 @@ export type OperatorOperations = {
       /** Starts with KEY */
       key_uuid: string
     }, options?: CallOptions): Promise<Success>
+  }
+  readonly persons: {
+    /**
+     * Create a link that makes the first person of the installation.
+     * The link works once, for seven days. The start prints one as long as there is no person.
+     */
+    createClaimLink(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      claim_url: string
+      expires_at: string
+    }>
+    /**
+     * Create a link with which a person sets a new password.
+     * The link works once, for a day. An earlier link of the person ends. Send it by a channel that only the person reads.
+     */
+    createPasswordLink(args: {
+      /** Starts with PRS */
+      person_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      password_url: string
+      expires_at: string
+    }>
+    /**
+     * Invite a person to operate the installation.
+     * The link works once, for seven days. Send it by a channel that only the person reads.
+     */
+    invite(args: {
+      email: string
+      /** Rights in the installation */
+      operator: 'operator' | 'observer'
+    }, options?: CallOptions): Promise<{
+      success: true
+      invite_url: string
+      expires_at: string
+    }>
+    /**
+     * List the persons of the installation, oldest first.
+     * Follow next_cursor for further persons.
+     */
+    list(args?: {
+      /** Default 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      count: number
+      persons: readonly (ListedPerson)[]
+      next_cursor?: string
+    }, 'persons'>
+    /**
+     * Suspend a person, or change the rights of a person in the installation.
+     * Sessions of a suspended person end within half a second.
+     */
+    update(args: {
+      /** Starts with PRS */
+      person_uuid: string
+      /** Null: no rights */
+      operator?: 'operator' | 'observer' | null | undefined
+      suspended?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      person: ListedPerson
+    }>
   }
   readonly prices: {
     /**

@@ -75,7 +75,51 @@ export const getInfo = contract({
         max_number_check_count: Quota,
       }),
     ),
-    balance: Type.Object({ amount: Decimal, currency: Type.Literal('USD') }),
+    balance: Type.Object({
+      amount: Decimal,
+      currency: Type.Literal('USD'),
+      held: Type.String({ description: 'Held for pending operations; not part of amount', examples: ['0.00'] }),
+      low_balance: Type.Optional(
+        Type.String({ description: 'balance.low is published below this amount; absent: never', examples: ['5.00'] }),
+      ),
+    }),
+  }),
+  errors: {},
+})
+
+const LowBalance = Type.Optional(
+  Type.Union([Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['5.00'] }), Type.Null()], {
+    description: 'USD, above 0: balance.low is published when the balance falls below; null: never',
+  }),
+)
+
+export const changeOwnAccount = contract({
+  id: 'changeOwnAccount',
+  client: 'account.update',
+  needs: 'account',
+  audited: true,
+  method: 'PATCH',
+  url: '/open/account',
+  tag: 'Account',
+  summary: 'Change the name of the account, and the balance below which balance.low is published',
+  description: 'Absent fields stay unchanged. Limits and flags of the account are changed by the operator.',
+  auth: 'account',
+  shape: 'full',
+  body: Type.Object(
+    { name: Type.Optional(FreeText(200)), low_balance: LowBalance },
+    { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
+  ),
+  status: 200,
+  reply: Ok({
+    account: Named(
+      'OwnAccount',
+      Type.Object({
+        uuid: Id('ACC'),
+        name: Type.String(),
+        low_balance: Type.Optional(Type.String({ description: 'Absent: never', examples: ['5.00'] })),
+        updated_at: Time,
+      }),
+    ),
   }),
   errors: {},
 })
@@ -226,11 +270,7 @@ export const changeAccount = contract({
       sandbox: Type.Optional(
         Type.Boolean({ description: 'false: /sandbox and its effects do not apply to this account' }),
       ),
-      low_balance: Type.Optional(
-        Type.Union([Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['5.00'] }), Type.Null()], {
-          description: 'USD, above 0: balance.low is published when the balance falls below; null: never',
-        }),
-      ),
+      low_balance: LowBalance,
     },
     { examples: [{ requests_per_minute: 600 }] },
   ),
@@ -331,6 +371,7 @@ const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 
 export const createKey = contract({
   ...operator,
   id: 'createKey',
+  proof: true,
   client: 'keys.create',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/keys',
@@ -381,6 +422,7 @@ const ownKeys = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Accoun
 export const listOwnKeys = contract({
   ...ownKeys,
   id: 'listOwnKeys',
+  csv: 'keys',
   client: 'keys.list',
   method: 'GET',
   url: '/open/keys',
@@ -403,6 +445,7 @@ export const listOwnKeys = contract({
 export const createOwnKey = contract({
   ...ownKeys,
   id: 'createOwnKey',
+  proof: true,
   client: 'keys.create',
   audited: true,
   method: 'POST',

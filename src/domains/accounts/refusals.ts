@@ -1,9 +1,11 @@
 import { conflict, forbidden, invalid, notFound } from '../../platform/http/problem.ts'
 
 export const refusals = {
-  expiryNotInFuture: () => invalid('expires_at must be in the future'),
+  expiryNotInFuture: () => invalid('expires_at must be in the future').at('expires_at'),
   badAllowedAddress: (address: string) =>
-    invalid(`allowed_addresses: ${address} is neither an address nor a network such as 192.0.2.0/24 or 2001:db8::/32`),
+    invalid(
+      `allowed_addresses: ${address} is neither an address nor a network such as 192.0.2.0/24 or 2001:db8::/32`,
+    ).at('allowed_addresses'),
   keyExceedsYours: (scope: string) =>
     forbidden(
       `The key has scope ${scope}, which yours lacks. Revoke it with a key that has all of its scopes`,
@@ -23,13 +25,14 @@ export const refusals = {
     conflict(
       `The balance is USD ${balance}: debit or credit it to zero first, or send write_off true`,
       'balance_remains',
-    ),
+    ).at('write_off'),
   callsOpen: (account: string, count: number) =>
     conflict(`${account} has ${count} calls under way: end them first (calls hangup)`, 'calls_open'),
   accountClosed: (account: string) =>
     conflict(`The account ${account} is closed, for good: create another one`, 'account_closed'),
-  unknownAccount: (account: string) => notFound(`No account ${account}`),
-  badLowBalance: () => invalid('low_balance must be above 0, or null for never'),
-  unknownKey: (key: string) => notFound(`No key ${key}`),
-  keyInUse: () => conflict('You cannot revoke the key used for this request: use another one', 'key_in_use'),
+  unknownAccount: (account: string) => notFound(`No account ${account}`).at('account_uuid'),
+  badLowBalance: () => invalid('low_balance must be above 0, or null for never').at('low_balance'),
+  unknownKey: (key: string) => notFound(`No key ${key}`).at('key_uuid'),
+  keyInUse: () =>
+    conflict('You cannot revoke the key used for this request: use another one', 'key_in_use').at('key_uuid'),
 }

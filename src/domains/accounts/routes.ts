@@ -1,3 +1,4 @@
+import type { Tx } from '../../platform/db/sql.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
@@ -7,6 +8,7 @@ import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
+import { heldOf } from '../ledger/ops.ts'
 import { assertRevocable, createKey, presentLimits } from './api-keys.ts'
 import { closeAccount } from './closing.ts'
 import * as c from './contract.ts'
@@ -18,6 +20,24 @@ import { unlimited } from './unlimited.ts'
 const balanceOf = (row: store.AccountRow) => decimal(micros(row.balance) ?? 0)
 
 const holderOf = ({ id, on_trial, quotas }: store.AccountRow) => ({ id, onTrial: on_trial, quotas })
+
+const lowBalanceOf = ({ low_balance: limit }: store.AccountRow) =>
+  limit === null ? {} : { low_balance: decimal(micros(limit) ?? 0) }
+
+/** Maps an account to the fields that it may change itself. */
+const presentOwn = (row: store.AccountRow) => ({
+  uuid: print('ACC', row.id),
+  name: row.name,
+  ...lowBalanceOf(row),
+  updated_at: iso(row.updated_at),
+})
+
+/** Sets the limit of `balance.low`. @param limit null: no event; undefined: unchanged */
+const setLowBalance = async (tx: Tx, account: string, limit: string | null | undefined): Promise<void> => {
+  if (limit === undefined) return
+  if (limit !== null && micros(limit) === 0) throw refusals.badLowBalance()
+  await store.setLowBalance(tx, account, limit)
+}
 
 const presenterFor = (quotas: Quotas) => (row: store.AccountRow) => ({
   uuid: print('ACC', row.id),
@@ -32,7 +52,7 @@ const presenterFor = (quotas: Quotas) => (row: store.AccountRow) => ({
   quotas: quotas.all(holderOf(row)),
   sandbox: row.sandbox,
   balance: balanceOf(row),
-  ...(row.low_balance === null ? {} : { low_balance: decimal(micros(row.low_balance) ?? 0) }),
+  ...lowBalanceOf(row),
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),
   ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
@@ -84,8 +104,26 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           number_check_count: row.number_checks,
           max_number_check_count: row.max_number_checks ?? unlimited,
         },
-        balance: { amount: balanceOf(row), currency: 'USD' },
+        balance: {
+          amount: balanceOf(row),
+          currency: 'USD',
+          held: decimal(await heldOf(db, account.id)),
+          ...lowBalanceOf(row),
+        },
       })
+    }),
+
+    route(c.changeOwnAccount, async ({ account: { id }, body, tx, audit }) => {
+      const printed = print('ACC', id)
+      await store.lock(tx, id)
+      const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
+      await assertOpen(tx, id)
+      await setLowBalance(tx, id, body.low_balance)
+      await store.change(tx, id, { ...row, name: body.name ?? row.name })
+      await changes.invalidate(tx, 'accounts')
+      const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))
+      await audit(tx, { target: printed, before: presentOwn(row), after: account })
+      return ok({ account })
     }),
 
     route(c.createAccount, async ({ body, tx, audit }) => {
@@ -127,10 +165,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, id)
       const { max_api_request_count, max_number_check_count, low_balance, quotas: wanted, ...given } = body
-      if (low_balance !== undefined) {
-        if (low_balance !== null && micros(low_balance) === 0) throw refusals.badLowBalance()
-        await store.setLowBalance(tx, id, low_balance)
-      }
+      await setLowBalance(tx, id, low_balance)
       await store.change(tx, id, {
         ...row,
         ...given,

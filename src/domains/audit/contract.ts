@@ -17,7 +17,10 @@ const filters = {
   cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the previous page' })),
 }
 
-const Kind = Enum(['operator', 'api_key', 'system'], { description: 'system: the program itself, at its start' })
+const Kind = Enum(['operator', 'api_key', 'person', 'visitor', 'system'], {
+  description:
+    'operator and api_key: a key. person: a signed-in person. visitor: a refused sign-in. system: the program itself',
+})
 
 const act = {
   uuid: Id('AUD'),
@@ -29,8 +32,8 @@ const act = {
     'AuditActor',
     Type.Object({
       kind: Kind,
-      uuid: Type.Optional(Id('KEY')),
-      label: Type.Optional(Type.String({ description: 'Label of the key at the time of the act' })),
+      uuid: Type.Optional(Type.String({ description: 'KEY… or PRS…' })),
+      label: Type.Optional(Type.String({ description: 'Label of the key, or name of the person, at that time' })),
       last_four: Type.Optional(Type.String({ description: 'Last four characters of the key' })),
     }),
   ),
@@ -50,6 +53,7 @@ const act = {
   address: Type.Optional(Type.String({ description: 'Source address of the request' })),
   user_agent: Type.Optional(Type.String()),
   request_id: Type.Optional(Type.String()),
+  session_uuid: Type.Optional(Id('SES')),
 }
 
 /** Columns of the command line. */
@@ -65,12 +69,14 @@ export const listAudit = contract({
   client: 'audit.list',
   method: 'GET',
   url: '/operator/audit',
-  summary: 'List all acts of operators, and changing acts of accounts, newest first',
+  summary: 'List all acts of operators, changing acts of accounts, and sign-ins, newest first',
   description:
     'Each entry shows the actor, the target and the changed fields; secrets are masked. ' +
     'Follow next_cursor for older entries.',
   query: Type.Object({
-    actor: Type.Optional(Type.String({ maxLength: 100, description: 'A key: its id (KEY…) or its label' })),
+    actor: Type.Optional(
+      Type.String({ maxLength: 100, description: 'A key or person: the id (KEY…, PRS…), label or name' }),
+    ),
     account_uuid: Type.Optional(Id('ACC', 'Only acts that concern this account')),
     ...filters,
   }),
@@ -90,16 +96,20 @@ export const listOwnAudit = contract({
   shape: 'full',
   tag: 'Audit',
   id: 'listOwnAudit',
+  csv: 'acts',
   client: 'audit.list',
   method: 'GET',
   url: '/open/audit',
-  summary: 'List acts on the account by its own keys and by operators (without their keys), newest first',
+  summary: 'List acts on the account by its keys, its members and operators (without their keys), newest first',
   description:
     'Each entry shows the actor, the target and the changed fields; secrets are masked. ' +
     'Follow next_cursor for older entries.',
   query: Type.Object({
     actor: Type.Optional(
-      Type.String({ maxLength: 100, description: 'A key of the account: its id (KEY…) or its label. Or: operator' }),
+      Type.String({
+        maxLength: 100,
+        description: 'A key or member of the account: the id (KEY…, PRS…), label or name. Or: operator',
+      }),
     ),
     ...filters,
   }),

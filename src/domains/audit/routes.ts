@@ -29,18 +29,20 @@ const filterOf = ({ action = '', target = '', since }: Query) => ({
   since: timeOf(since),
 })
 
-/** Parses an actor: the id or label of a key. */
+/** Parses an actor: the id of a key or person, the label of a key, or the name of a person. */
 const actorOf = (given: string) => {
-  const id = parse('KEY', given)
+  const id = parse('KEY', given) ?? parse('PRS', given)
   return { actorId: id, actorLabel: given === '' || id ? null : given }
 }
+
+const isPerson = ({ actor_kind: kind }: store.AuditRow) => kind === 'person' || kind === 'operator_person'
 
 const presentAct = (row: store.AuditRow) => ({
   uuid: print('AUD', row.id),
   at: iso(Date.parse(row.at)),
   actor: {
-    kind: row.actor_kind,
-    ...(row.actor_id ? { uuid: print('KEY', row.actor_id) } : {}),
+    kind: row.actor_kind === 'operator_person' ? ('person' as const) : row.actor_kind,
+    ...(row.actor_id ? { uuid: print(isPerson(row) ? 'PRS' : 'KEY', row.actor_id) } : {}),
     label: row.actor_label,
     ...(row.actor_last_four ? { last_four: row.actor_last_four } : {}),
   },
@@ -50,13 +52,20 @@ const presentAct = (row: store.AuditRow) => ({
   ...(row.address ? { address: row.address } : {}),
   ...(row.user_agent ? { user_agent: row.user_agent } : {}),
   ...(row.request_id ? { request_id: row.request_id } : {}),
+  ...(row.session_id ? { session_uuid: print('SES', row.session_id) } : {}),
 })
+
+/** Actors of an account: its keys and members, and refused sign-ins of these. */
+const ownKinds = ['api_key', 'person', 'visitor'] as const
+
+const operatorKinds = ['operator', 'operator_person'] as const
 
 /** Maps a row to the account's view, without the key and address of an operator. */
 const presentToAccount = (row: store.AuditRow) => {
-  if (row.actor_kind === 'api_key') return presentAct(row)
+  if (ownKinds.some((kind) => kind === row.actor_kind)) return presentAct(row)
   const { uuid, at, action, targets, changes } = presentAct(row)
-  return { uuid, at, actor: { kind: row.actor_kind }, action, targets, changes }
+  const kind = row.actor_kind === 'system' ? ('system' as const) : ('operator' as const)
+  return { uuid, at, actor: { kind }, action, targets, changes }
 }
 
 const operatorCursors = cursorsOf(c.listAudit)
@@ -92,7 +101,7 @@ export const auditRoutes = ({ db }: Services) => {
         throw accountRefusals.unknownAccount(query.account_uuid ?? '')
       const { rows, next } = await pageBy(operatorCursors, query, {
         account,
-        kind: null,
+        kinds: null,
         ...actorOf(query.actor ?? ''),
       })
       const acts = rows.map((row) => ({
@@ -104,11 +113,11 @@ export const auditRoutes = ({ db }: Services) => {
 
     route(c.listOwnAudit, async ({ account, query }) => {
       const { actor = '' } = query
-      // Filters by label and id match only keys of the account, so that operators cannot be found by theirs.
+      // Filters by label and id match only keys and members of the account, so that operators cannot be found by theirs.
       const by =
         actor === 'operator'
-          ? { kind: 'operator' as const, actorId: null, actorLabel: null }
-          : { kind: actor === '' ? null : ('api_key' as const), ...actorOf(actor) }
+          ? { kinds: operatorKinds, actorId: null, actorLabel: null }
+          : { kinds: actor === '' ? null : ownKinds, ...actorOf(actor) }
       const { rows, next } = await pageBy(ownCursors, query, { account: account.id, ...by })
       return ok({ count: rows.length, acts: rows.map(presentToAccount), ...next })
     }),

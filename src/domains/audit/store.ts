@@ -1,13 +1,14 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
 import { exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import type { Change } from '../../platform/http/audit.ts'
+import type { AuditActorKind, Change } from '../../platform/http/audit.ts'
 
 export type AuditRow = {
   account_id: string | null
   id: string
   at: string
-  actor_kind: 'operator' | 'api_key' | 'system'
+  actor_kind: AuditActorKind
+  session_id: string | null
   actor_id: string | null
   actor_label: string
   actor_last_four: string | null
@@ -21,8 +22,8 @@ export type AuditRow = {
 
 export type Filter = {
   account: string | null
-  /** Only acts whose actor is of this kind. */
-  kind: AuditRow['actor_kind'] | null
+  /** Only acts whose actor is of one of these kinds. */
+  kinds: readonly AuditActorKind[] | null
   actorId: string | null
   actorLabel: string | null
   action: string | null
@@ -43,7 +44,7 @@ const actsByTime = {
 export const page = (db: Sql, f: Filter, start: ListPage) => {
   const asked = makeConditions()
   asked.add('account_id = ?', f.account)
-  asked.add('actor_kind = ?', f.kind)
+  asked.add('actor_kind = any(?::text[])', f.kinds)
   asked.add('actor_id = ?', f.actorId)
   asked.add('actor_label = ?', f.actorLabel)
   asked.add('action = ?', f.action)
@@ -52,7 +53,7 @@ export const page = (db: Sql, f: Filter, start: ListPage) => {
   const { text, values } = makeListQuery(actsByTime, asked).page('*', start)
   return db.raw<AuditRow>(
     `select account_id, id, ${exactTime('r.at')} as at, actor_kind, actor_id, actor_label, actor_last_four, address,
-       user_agent, request_id, action, targets, changes
+       user_agent, request_id, action, targets, changes, session_id
      from (${text}) r order by r.at desc, r.id desc`,
     values,
   )

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { hash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { inheritedEnvironment } from '../../../test/child.ts'
+import { inheritedEnvironment, preloadFlag } from '../../../test/child.ts'
 import { type TestDatabase, testDatabase } from '../../../test/database.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld, type World } from '../../../test/world.ts'
@@ -22,7 +22,7 @@ const main = join(import.meta.dirname, '../../interfaces/cli/main.ts')
 
 /** Runs the command line as a process of its own, on a home. */
 export const runCli = (home: string, args: string[], env: Record<string, string> = {}) => {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [preloadFlag, main, ...args], {
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...inheritedEnvironment, TRUNKLINE_HOME: home, TRUNKLINE_BACKUP_PASSPHRASE: passphrase, ...env },
@@ -41,7 +41,8 @@ export const runCli = (home: string, args: string[], env: Record<string, string>
 }
 
 export const secret = 'the master key of these tests'
-export const runControl = () => ({ signal: new AbortController().signal, report: () => {} })
+/** With the least cost of scrypt that a reader accepts. The command line uses the default. */
+export const runControl = () => ({ signal: new AbortController().signal, report: () => {}, scryptLog: 14 })
 
 /** Fetches a file of a message into the store. */
 const storeMedia = async (world: World, tenant: string, settings: Settings, encryptFiles: boolean): Promise<string> => {

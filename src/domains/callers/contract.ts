@@ -63,6 +63,7 @@ const unknown = 'No such caller ID of the account'
 export const listCallerIds = contract({
   ...account,
   id: 'listCallerIds',
+  csv: 'caller_ids',
   client: 'callerIds.list',
   needs: 'read_only',
   method: 'GET',

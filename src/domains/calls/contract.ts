@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import { contract } from '../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok, Phone, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
+import { TimelineReply } from '../timelines/contract.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
@@ -89,6 +90,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const getCallHistory = contract({
   ...account,
   id: 'getCallHistory',
+  csv: 'cdrs',
   client: 'calls.list',
   needs: 'read_only',
   method: 'GET',
@@ -141,18 +143,6 @@ export const getCall = contract({
   errors: { notFound: 'No such call of the account' },
 })
 
-const Timeline = Type.Array(
-  Named(
-    'CallTimelineEntry',
-    Type.Object({
-      at: Time,
-      leg: Type.Optional(Enum(['caller', 'callee'])),
-      what: Enum(['sip_in', 'sip_out', 'media', 'note']),
-      text: Type.String({ examples: ['INVITE sip:+447700900123@…', 'pcmu; received 412 packets, 0 lost'] }),
-    }),
-  ),
-)
-
 export const getCallTimeline = contract({
   ...account,
   id: 'getCallTimeline',
@@ -160,11 +150,11 @@ export const getCallTimeline = contract({
   needs: 'read_only',
   method: 'GET',
   url: '/open/voip/call/:call_uuid/timeline',
-  summary: 'Timeline of a call: SIP messages, audio statistics, reason of its end',
+  summary: 'Timeline of a call: SIP messages, audio statistics, charge; its outcome and the next step',
   description: 'Use it to find out why a call failed or sounded bad. Addresses of trunks are not shown.',
   params: Type.Object({ call_uuid: Id('CDR') }),
   status: 200,
-  reply: Ok({ timeline: Timeline }),
+  reply: TimelineReply,
   errors: { notFound: 'No such call of the account' },
 })
 
@@ -180,7 +170,7 @@ export const getCallTimelineOfAccount = contract({
   description: 'Use it to find out why a call failed or sounded bad.',
   params: Type.Object({ account_uuid: Id('ACC'), call_uuid: Id('CDR') }),
   status: 200,
-  reply: Ok({ timeline: Timeline }),
+  reply: TimelineReply,
   errors: { notFound: 'No such call of the account' },
   cli: 'calls timeline',
 })

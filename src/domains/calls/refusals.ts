@@ -18,20 +18,27 @@ const takesNoCalls = (why: string | null) => `This process takes no calls: ${why
 export const refusals = {
   noVoice: () => unavailable('No process runs calls at this moment: try again later', 'no_voice'),
   numberOfAccount: (number: string) =>
-    conflict(`${number} is a number of the account: calls to it do not leave the platform`, 'number_of_account'),
+    conflict(`${number} is a number of the account: calls to it do not leave the platform`, 'number_of_account').at(
+      'to_number',
+      'number',
+    ),
   tooManyAttempts: (attemptsPerMinute: number) =>
     tooMany(attemptLimit(attemptsPerMinute), 'too_many_attempts', retryAfter(60)),
   noCallerId: () => conflict('The account has no caller ID for this call: buy a number', 'no_caller_id'),
   unusableCallerId: (number: string) =>
-    notFound(`${number} is not a usable caller ID of the account. List yours with GET /open/voip/caller-ids`),
+    notFound(`${number} is not a usable caller ID of the account. List yours with GET /open/voip/caller-ids`).at(
+      'from_number',
+      'caller_id',
+    ),
   recordingNotFound: () => notFound('The recording does not exist, or the link has expired', 'recording_not_found'),
   recordingPending: () =>
     unavailable('The recording is not available at this moment: try again', 'recording_pending', retryAfter(5)),
-  unknownCall: (call: string) => notFound(`Call ${call} does not exist`),
-  destinationNotPriced: (number: string) => unprocessable(noPrice(number), 'destination_not_priced'),
+  unknownCall: (call: string) => notFound(`Call ${call} does not exist`).at('call_uuid'),
+  destinationNotPriced: (number: string) =>
+    unprocessable(noPrice(number), 'destination_not_priced').at('to_number', 'number'),
   callOnOtherDevices: () => notSupported('A call on the messaging app runs on other devices: only they can end it'),
   callEnded: () => conflict('The call has ended already', 'call_ended'),
-  unknownTrunk: (name: string) => notFound(`There is no SIP trunk ${name}`),
+  unknownTrunk: (name: string) => notFound(`There is no SIP trunk ${name}`).at('trunk_name'),
   /** The refusal of a call, as HTTP answers it. */
   ofCall: ({ status, reason, code }: CallRefusal) => {
     if (code === 'destination_not_priced') return unprocessable(reason, code)

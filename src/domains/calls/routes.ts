@@ -5,13 +5,13 @@ import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint
 import { boundOf, cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
-import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { findConnection } from '../connections/ops.ts'
 import { calledNumber } from '../numbers/ops.ts'
+import { hasOneOf, presentTimeline, publicationOf } from '../timelines/ops.ts'
 import { userOf } from '../users/ops.ts'
 import { presentCall } from './call-presenter.ts'
 import * as c from './contract.ts'
@@ -19,7 +19,9 @@ import { presentDefaults, setLimits } from './control/call-limits.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
+import { callFacts, callSubject } from './timeline/call-facts.ts'
 import * as story from './timeline/call-timeline.ts'
+import { callVerdict } from './timeline/end-reasons.ts'
 import { redact } from './timeline/redact.ts'
 
 const timeOf = (value: string | undefined) => (value === undefined ? null : new Date(value))
@@ -31,22 +33,22 @@ const numberFilters = ({ direction, to_number, from_number }: Static<typeof c.ge
   return { to: direction === 'inbound' ? null : to, from: direction === 'outbound' ? null : from }
 }
 
-const presentEntry = ({ at, leg, what, text }: story.TimelineEntry) => ({
-  at: iso(at),
-  ...(leg ? { leg } : {}),
-  what,
-  text,
-})
-
 const cursors = cursorsOf(c.getCallHistory)
 const openCursors = cursorsOf(c.listOpenCalls)
 
 export const callRoutes = (parts: Services) => {
-  const { db, config, prices, voice, changes, remoteConnections } = parts
+  const { db, clock, config, prices, voice, changes, remoteConnections } = parts
   const { urlOf: linkOf } = recordingLinks(parts)
   const callOf = async (account: string | null, printed: string) => {
     const id = parse('CDR', printed)
     return (account && id && (await store.find(db, account, id))) || refuse(refusals.unknownCall(printed))
+  }
+  const timelineOf = async (row: store.CallRow, showsMoney: boolean, shown = (line: story.TimelineEntry) => line) => {
+    const [lines, publication] = await Promise.all([
+      story.readTimeline(db, row.account_id, row.id),
+      publicationOf(db, row.account_id, callSubject(row, clock.offset() * 1000)),
+    ])
+    return ok(presentTimeline(callFacts(row, lines.map(shown), publication, showsMoney), callVerdict(row)))
   }
   return [
     route(c.estimateCallPrice, async ({ account, params }) => {
@@ -97,15 +99,13 @@ export const callRoutes = (parts: Services) => {
       })
     }),
 
-    route(c.getCallTimeline, async ({ account, params }) => {
+    route(c.getCallTimeline, async ({ account, key, params }) => {
       const row = await callOf(account.id, params.call_uuid)
-      const lines = await story.readTimeline(db, row.account_id, row.id)
-      return ok({ timeline: lines.map((line) => presentEntry(redact(row, line))) })
+      return timelineOf(row, hasOneOf(key, 'money', 'inbox'), (line) => redact(row, line))
     }),
 
     route(c.getCallTimelineOfAccount, async ({ params }) => {
-      const row = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
-      return ok({ timeline: (await story.readTimeline(db, row.account_id, row.id)).map(presentEntry) })
+      return timelineOf(await callOf(parse('ACC', params.account_uuid), params.call_uuid), true)
     }),
 
     route(c.listOpenCalls, async ({ query }) => {

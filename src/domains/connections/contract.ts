@@ -88,6 +88,7 @@ const settingsErrors = { conflict: 'Another connection has this name' }
 export const createConnection = contract({
   ...operator,
   id: 'createConnection',
+  proof: true,
   client: 'connections.create',
   method: 'POST',
   url: '/operator/connections',
@@ -140,6 +141,7 @@ export const getConnection = contract({
 export const changeConnection = contract({
   ...operator,
   id: 'changeConnection',
+  proof: true,
   client: 'connections.update',
   method: 'PATCH',
   url: '/operator/connections/:connection_uuid',
@@ -169,6 +171,7 @@ export const changeConnection = contract({
 export const deleteConnection = contract({
   ...operator,
   id: 'deleteConnection',
+  proof: true,
   client: 'connections.delete',
   method: 'DELETE',
   url: '/operator/connections/:connection_uuid',

@@ -1,22 +1,27 @@
 import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
 
 export const refusals = {
-  unknownConnection: (connection: string) => notFound(`No connection ${connection}`),
-  nameTaken: (name: string) => conflict(`There is a connection named ${name} already`),
+  unknownConnection: (connection: string) => notFound(`No connection ${connection}`).at('connection_uuid'),
+  nameTaken: (name: string) => conflict(`There is a connection named ${name} already`).at('name'),
   badTlsCa: () =>
     invalid(
       'settings.tls_ca must be a certificate in PEM, with its lines -----BEGIN CERTIFICATE----- and END, or several, and nothing else',
-    ),
+    ).at('settings.tls_ca'),
   badAllowedAddress: (address: string) =>
-    invalid(`settings.allowed_addresses: ${address} is neither an address nor a network such as 203.0.113.0/28`),
-  requiredToRegister: (setting: string) => invalid(`settings.${setting} is required where settings.register is true`),
+    invalid(`settings.allowed_addresses: ${address} is neither an address nor a network such as 203.0.113.0/28`).at(
+      'settings.allowed_addresses',
+    ),
+  requiredToRegister: (setting: string) =>
+    invalid(`settings.${setting} is required where settings.register is true`).at(`settings.${setting}`),
   notChosenByTenants: (kind: string) =>
-    invalid(`shared and account_uuids are for messaging networks: tenants do not choose a connection of kind ${kind}`),
+    invalid(
+      `shared and account_uuids are for messaging networks: tenants do not choose a connection of kind ${kind}`,
+    ).at('account_uuids'),
   channelsLeftOut: (name: string) =>
     conflict(
       `${name} carries channels of accounts that account_uuids leaves out: delete those channels first`,
       'channels_open',
-    ),
+    ).at('account_uuids'),
   ordersOpen: (count: number, name: string) =>
     conflict(
       `${count} orders at ${name} are still open: wait for them, or disable the connection meanwhile`,

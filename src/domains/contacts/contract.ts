@@ -157,6 +157,7 @@ const perPage = { results_per_page: page(''), per_page: page('results_per_page')
 export const listContacts = contract({
   ...open,
   id: 'listContacts',
+  csv: 'contacts',
   client: 'contacts.list',
   needs: 'inbox',
   method: 'GET',

@@ -63,6 +63,7 @@ export const uploadDocument = contract({
 export const listDocuments = contract({
   ...open,
   id: 'listDocuments',
+  csv: 'documents',
   client: 'documents.list',
   needs: 'numbers',
   method: 'GET',

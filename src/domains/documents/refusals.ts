@@ -2,7 +2,7 @@ import { conflict, invalid, mediaType, notFound } from '../../platform/http/prob
 
 export const refusals = {
   unsupportedType: (types: string) => mediaType(`content-type must be one of ${types}`),
-  unknownDocument: (document: string) => notFound(`There is no document ${document}`),
+  unknownDocument: (document: string) => notFound(`There is no document ${document}`).at('document_uuid'),
   contentNotOfType: (type: string) =>
     invalid(`The file does not begin like ${type}: send the right content-type`, 'invalid_document'),
   tooManyDocuments: (count: number, bytes: number, maxCount: number, maxBytes: number) =>

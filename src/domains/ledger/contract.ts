@@ -30,6 +30,7 @@ const Amount = Type.Unsafe<string | number>({
 export const creditAccount = contract({
   ...operator,
   id: 'creditAccount',
+  proof: true,
   client: 'accounts.credit',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/credit',
@@ -50,6 +51,7 @@ export const creditAccount = contract({
 export const debitAccount = contract({
   ...operator,
   id: 'debitAccount',
+  proof: true,
   client: 'accounts.debit',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/debit',
@@ -71,6 +73,7 @@ export const debitAccount = contract({
 export const correctBalance = contract({
   ...operator,
   id: 'correctBalance',
+  proof: true,
   client: 'accounts.correct',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/corrections',
@@ -95,6 +98,16 @@ export const correctBalance = contract({
   cli: 'accounts correct',
 })
 
+const ledgerFilters = {
+  kind: Type.Optional(Enum([...transferKinds], { description: 'Only transfers of this kind', examples: ['sms'] })),
+  since: Type.Optional(Moment('Only transfers from this time on')),
+  until: Type.Optional(Moment('Only transfers before this time')),
+}
+const Held = Type.String({
+  description: 'Held for pending operations; not included in the balance',
+  examples: ['0.00'],
+})
+
 const transferColumns = {
   'x-columns': ['created_at', 'kind', 'amount', 'reference', 'note', 'made_by.label', 'uuid', 'debit', 'credit'],
 }
@@ -109,15 +122,13 @@ export const getLedger = contract({
   description: 'The sum of all transfers is the balance. Follow next_cursor for older transfers.',
   params,
   query: Type.Object({
-    kind: Type.Optional(Enum([...transferKinds], { description: 'Only transfers of this kind', examples: ['sms'] })),
-    since: Type.Optional(Moment('Only transfers from this time on')),
-    until: Type.Optional(Moment('Only transfers before this time')),
+    ...ledgerFilters,
     ...cursored,
   }),
   status: 200,
   reply: Ok({
     balance: Decimal,
-    held: Type.String({ description: 'Held for pending operations; not included in the balance', examples: ['0.00'] }),
+    held: Held,
     count: Type.Integer(),
     transfers: Type.Array(
       Named(
@@ -188,4 +199,108 @@ export const listHolds = contract({
   }),
   errors: { notFound: 'No such account' },
   cli: 'accounts holds',
+})
+
+const account = { auth: 'account', needs: 'money', shape: 'full', tag: 'Money', method: 'GET' } as const
+
+const PaidItem = Named(
+  'PaidItem',
+  Type.Object(
+    {
+      kind: Enum(['message', 'call', 'number', 'transfer']),
+      uuid: Type.Optional(
+        Type.String({
+          description: 'Its id: SMO… or SMI…, CDR…, DID… or TRF…. Absent for a number that was never delivered',
+        }),
+      ),
+      number: Type.Optional(Type.String({ description: 'The number paid for, in E.164' })),
+    },
+    { description: 'The item paid for. A transfer for several messages names the first of them' },
+  ),
+)
+
+export const getOwnLedger = contract({
+  ...account,
+  id: 'getOwnLedger',
+  client: 'money.ledger',
+  csv: 'transfers',
+  url: '/open/ledger',
+  summary: 'List the transfers into and out of the balance, newest first, with the item that each one paid for',
+  description: 'The sum of all transfers is the balance. Follow next_cursor for older transfers.',
+  query: Type.Object({ ...ledgerFilters, ...cursored }),
+  status: 200,
+  reply: Ok({
+    balance: Decimal,
+    held: Held,
+    count: Type.Integer(),
+    transfers: Type.Array(
+      Named(
+        'OwnTransfer',
+        Type.Object({
+          uuid: Id('TRF'),
+          kind: Enum([...transferKinds], { examples: ['credit'] }),
+          debit: Type.String({ description: 'Book that the money came from' }),
+          credit: Type.String({ description: 'Book that the money went to' }),
+          amount: Decimal,
+          change: Type.String({
+            description: 'Effect on the balance: negative for a debit, 0.00 where a hold had taken the amount before',
+            examples: ['-0.04'],
+          }),
+          item: Type.Optional(PaidItem),
+          note: Type.Optional(Type.String({ description: 'The note or reason of the request' })),
+          made_by: Type.Optional(
+            Named(
+              'OwnTransferActor',
+              Type.Object(
+                {
+                  kind: Enum(['operator', 'api_key']),
+                  uuid: Type.Optional(Id('KEY', 'Absent for an operator')),
+                  label: Type.Optional(Type.String({ description: 'Absent for an operator and for a deleted key' })),
+                },
+                { description: 'Absent for the platform itself, for example a renewal' },
+              ),
+            ),
+          ),
+          created_at: Time,
+        }),
+      ),
+    ),
+    next_cursor: Type.Optional(Type.String()),
+  }),
+  errors: {},
+})
+
+export const listOwnHolds = contract({
+  ...account,
+  id: 'listOwnHolds',
+  client: 'money.holds',
+  csv: 'holds',
+  url: '/open/holds',
+  summary: 'List money held for pending operations, such as calls, oldest first',
+  description: 'Held money is not available for other operations. A hold ends with its operation.',
+  query: Type.Object({
+    kind: Type.Optional(Enum([...transferKinds], { description: 'Only holds of this kind', examples: ['call'] })),
+    since: Type.Optional(Moment('Only holds from this time on')),
+    until: Type.Optional(Moment('Only holds before this time')),
+    ...cursored,
+  }),
+  status: 200,
+  reply: Ok({
+    held: Decimal,
+    count: Type.Integer(),
+    holds: Type.Array(
+      Named(
+        'OwnHold',
+        Type.Object({
+          uuid: Id('HLD'),
+          kind: Type.String({ examples: ['call'] }),
+          item: Type.Optional(PaidItem),
+          amount: Decimal,
+          created_at: Time,
+        }),
+      ),
+    ),
+    next_cursor: Type.Optional(Type.String()),
+  }),
+  errors: {},
 })

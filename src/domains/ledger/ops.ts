@@ -168,6 +168,10 @@ export const staleHolds = async (db: Sql, book: Book, before: Date, limit = 500)
     createdAt: row.created_at,
   }))
 
+/** Returns the money that is held for pending operations. */
+export const heldOf = async (db: Sql, account: string): Promise<Micros> =>
+  micros((await store.balance(db, account))?.held ?? '0') ?? 0
+
 /** Returns balance and limit as published in `balance.low`; null for an account without a limit. */
 export const balanceWithLimit = async (sql: Sql, account: string) => {
   const row = await store.balanceWithLimit(sql, account)

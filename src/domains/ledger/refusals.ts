@@ -3,13 +3,15 @@ import { insufficient, invalid, notFound } from '../../platform/http/problem.ts'
 export const refusals = {
   insufficientBalance: (price: string) =>
     insufficient(`The balance does not cover USD ${price}: add credit to the account`),
-  balanceTooHigh: () => invalid('amount would take the balance above 9,000,000,000'),
-  unknownTransfer: (transfer: string) => notFound(`The account has no transfer ${transfer}`),
+  balanceTooHigh: () => invalid('amount would take the balance above 9,000,000,000').at('amount'),
+  unknownTransfer: (transfer: string) => notFound(`The account has no transfer ${transfer}`).at('transfer_uuid'),
   badSignedAmount: () =>
-    invalid(`amount must be a decimal number, not zero, with at most six places, and at most 1,000,000,000 either way`),
+    invalid(
+      `amount must be a decimal number, not zero, with at most six places, and at most 1,000,000,000 either way`,
+    ).at('amount'),
   badAmount: () =>
-    invalid(`amount must be a decimal number above 0 with at most six places, and at most 1,000,000,000`),
-  balanceTooLow: () => insufficient('amount would take the balance below -9,000,000,000'),
+    invalid(`amount must be a decimal number above 0 with at most six places, and at most 1,000,000,000`).at('amount'),
+  balanceTooLow: () => insufficient('amount would take the balance below -9,000,000,000').at('amount'),
   debitNotCovered: (amount: string) =>
-    insufficient(`The balance does not cover USD ${amount}: take less, or send allow_negative true`),
+    insufficient(`The balance does not cover USD ${amount}: take less, or send allow_negative true`).at('amount'),
 }

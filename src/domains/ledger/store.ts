@@ -69,10 +69,15 @@ export const endHold = (tx: Tx, account: string, id: string) => tx.maybe<NewHold
   delete from holds where account_id = ${account} and id = ${id}
   returning account_id, id, book, kind, reference, amount, made_by`
 
+export type HoldFilter = { kind?: TransferKind | undefined; since?: Date | null; until?: Date | null }
+
 /** Lists open holds of an account, oldest first. */
-export const holds = (db: Sql, account: string, at: ListPage) => {
+export const holds = (db: Sql, account: string, at: ListPage, filter: HoldFilter = {}) => {
   const asked = makeConditions()
   asked.add('account_id = ?', account)
+  asked.add('kind = ?', filter.kind ?? null)
+  asked.add('created_at >= ?', filter.since ?? null)
+  asked.add('created_at < ?', filter.until ?? null)
   const { text, values } = makeListQuery({ table: 'holds', key: byTimeAndId(), isNewestFirst: false }, asked).page(
     `*, ${exactTime('created_at')} as at`,
     at,
@@ -122,6 +127,19 @@ export const page = (db: Sql, account: string, filter: Filter, at: ListPage) => 
     values,
   )
 }
+
+/**
+ * Finds the virtual numbers that an account had at given times, by their phone numbers.
+ * @returns a row for each position, counted from 1, that has one
+ */
+export const numbersHeld = (db: Sql, account: string, numbers: readonly string[], times: readonly Date[]) =>
+  db.many<{ n: number; id: string }>`
+  select g.n, v.id from unnest(${numbers}::text[], ${times}::timestamptz[]) with ordinality g (number, at, n)
+  cross join lateral (
+    select id from virtual_numbers
+    where number = g.number and account_id = ${account} and (released_at is null or released_at >= g.at)
+    order by id limit 1
+  ) v`
 
 export type Crossing = { account_id: string; balance: string; low_balance: string; is_low: boolean }
 

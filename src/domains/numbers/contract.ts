@@ -20,6 +20,7 @@ import {
   GroupId,
   GroupType,
   missingSupplier,
+  NearbyCity,
   Requirement,
   Reservation,
   SubmittedAnswers,
@@ -166,6 +167,13 @@ export const listGroups = contract({
     total: Type.Integer({ description: 'All matches' }),
     data: Type.Object({
       groups: Type.Array(Group),
+      nearby: Type.Optional(
+        Type.Array(NearbyCity, {
+          description:
+            'Present if a city or region was named and none of its groups has a free number: at most ten cities ' +
+            'of the country that have some, those of the same region first',
+        }),
+      ),
     }),
   }),
   codes: { invalid: ['unknown_country', 'region_required'] },
@@ -185,6 +193,9 @@ export const listAvailable = contract({
     group_id: GroupId,
     number_contains: Type.Optional(
       Type.String({ maxLength: 30, description: 'Digits, or letters as on a keypad', examples: ['TAXI'] }),
+    ),
+    contains: Type.Optional(
+      Type.String({ maxLength: 30, description: 'The same as number_contains', examples: ['HELLO'] }),
     ),
     cursor: Type.Optional(
       Type.String({ maxLength: 20, description: 'next_cursor of the previous page; replaces page' }),
@@ -252,6 +263,7 @@ export const reserveNumber = contract({
 export const listReservations = contract({
   ...read,
   id: 'listReservations',
+  csv: 'data.reservations',
   client: 'reservations.list',
   url: '/open/numbers/reservations',
   summary: 'Active reservations of the account',
@@ -325,6 +337,7 @@ const numberParams = Type.Object({ virtual_number_uuid: Id('DID') })
 export const listVirtualNumbers = contract({
   ...read,
   id: 'listVirtualNumbers',
+  csv: 'numbers',
   client: 'numbers.list',
   url: '/open/voip/virtual-numbers',
   summary: 'The numbers of the account',
@@ -379,6 +392,7 @@ export const deleteVirtualNumber = contract({
   ...audited,
   shape: 'brief',
   id: 'deleteVirtualNumber',
+  proof: true,
   client: 'numbers.release',
   method: 'DELETE',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',

@@ -82,3 +82,15 @@ export const maxAuditedPrices = 100
 
 /** Days of grace after the end of the paid month, before an unpaid number is released. */
 export const graceDays = 7
+
+/** Cities that a search without free numbers proposes. */
+export const maxNearbyCities = 10
+
+/** Charges of each kind that are examined for those of one number. */
+export const maxTimelineTransfers = 5_000
+
+/** Recorded acts of a timeline. */
+export const maxTimelineActs = 200
+
+/** Milliseconds between a recorded act and its effect. */
+export const sameActMs = 5_000

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { Tx } from '../../platform/db/sql.ts'
+import type { Sql, Tx } from '../../platform/db/sql.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeHotPath } from '../../platform/http/endpoint.ts'
 import { requestDigest } from '../../platform/http/idempotency.ts'
@@ -18,6 +18,7 @@ import { freeNumbers } from './catalogue/free-numbers.ts'
 import * as c from './contract.ts'
 import { presentNumber } from './lifecycle/number-presenter.ts'
 import * as virtualNumbers from './lifecycle/virtual-number-store.ts'
+import { maxNearbyCities } from './limits.ts'
 import { cancel, groupOf, offeredTo, release, reserve } from './ops.ts'
 import * as inventory from './purchase/inventory-store.ts'
 import { makePurchase } from './purchase/purchase.ts'
@@ -25,6 +26,7 @@ import { refusals } from './refusals.ts'
 import { presentRequirement, requirementsIn } from './registration/requirements.ts'
 import { missingSupplier } from './schemas.ts'
 import * as store from './store.ts'
+import { purchasePriceOf } from './suppliers/supplier-orders.ts'
 import { makeSupplierPurchase, reserveHeld } from './suppliers/supplier-purchase.ts'
 
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
@@ -35,6 +37,7 @@ const presentGroup = (row: store.GroupRow, requirements: store.RequirementRow[])
   prefix: row.prefix,
   location: row.location,
   price: { setup_price: money(row.setup_price), monthly_price: money(row.monthly_price), ppm: money(row.ppm) },
+  total_now: decimal(purchasePriceOf(row)),
   type: row.type,
   iso_country_code: row.iso_country_code,
   requirements: requirementsIn(row, requirements).map(presentRequirement),
@@ -54,6 +57,7 @@ const presentReservation = (row: inventory.ListedReservation) => ({
   setup_price: usd(row.setup_price),
   monthly_price: usd(row.monthly_price),
   ppm: usd(row.ppm),
+  total_now: decimal((micros(row.setup_price) ?? 0) + (micros(row.monthly_price) ?? 0)),
   reservation_date: iso(row.created_at),
   reservation_end_date: iso(row.expires_at),
   created_at: iso(row.created_at),
@@ -62,6 +66,18 @@ const presentReservation = (row: inventory.ListedReservation) => ({
   supports_sms_in: smsOf(row).in,
   supports_sms_out: smsOf(row).out,
 })
+
+/** True if a search of groups names a city or a region. */
+const hasPlace = ({ region_id, city_id, city_name_or_prefix }: { [name: string]: unknown }): boolean =>
+  [region_id, city_id, city_name_or_prefix].some((one) => one !== undefined)
+
+/** Returns the cities with free numbers that are nearest to a search: of its region, else of its country. */
+const nearbyCities = async (db: Sql, search: store.Search) =>
+  (await store.citiesWithNumbers(db, search, maxNearbyCities)).map(({ name, free, ...city }) => ({
+    ...city,
+    city_name: name,
+    available_count: free,
+  }))
 
 /** Finds a type by its id or name. */
 const typeOf = (given: string) =>
@@ -150,16 +166,18 @@ export const numberRoutes = (parts: Services) => {
       const requirements = await store.requirements(db, code, null)
       setMissingSuppliers(reply, await suppliers.missing())
       const groups = rows.map((row) => presentGroup(row, requirements))
-      return ok({ count: groups.length, page, total: first?.total ?? 0, data: { groups } })
+      const isEmpty = hasPlace(query) && groups.every(({ available_count }) => available_count === 0)
+      const nearby = isEmpty && page === 0 ? { nearby: await nearbyCities(db, filter) } : {}
+      return ok({ count: groups.length, page, total: first?.total ?? 0, data: { groups, ...nearby } })
     }),
 
     route(c.listAvailable, async ({ account, query, reply }) => {
       const group = await groupOf(db, query.group_id, offeredTo(parts, account.id))
       if (!group.allow_number_selection) throw refusals.noNumberSelection(group.id)
       const { page, limit, offset } = pageOf(query)
-      const { number_contains = '' } = query
-      const digits = vanityDigits(number_contains)
-      if (digits === '' && number_contains !== '') throw refusals.emptyNumberSearch()
+      const wanted = query.number_contains ?? query.contains ?? ''
+      const digits = vanityDigits(wanted)
+      if (digits === '' && wanted !== '') throw refusals.emptyNumberSearch()
       const there = await supplierPurchase.available(account.id, group.id, digits)
       if (there) {
         setMissingSuppliers(reply, there.missing === null ? [] : [there.missing])

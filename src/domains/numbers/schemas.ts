@@ -60,6 +60,7 @@ export const VirtualNumber = Named(
     provider_type: Enum(['local', 'mobile', 'national', 'tollfree', 'global', 'shared-cost']),
     priced_per_minute: Type.Boolean(),
     incoming_price_per_minute: Type.Number({ description: 'USD' }),
+    monthly_price: Type.String({ description: 'USD charged at expires_at for the next month', examples: ['1.50'] }),
     ivr_uuid: Type.Null(),
     inbound_user_uuid: Type.Union([Id('USR'), Type.Null()], { description: 'The user whose browser rings' }),
     timezone: Type.String({ examples: ['Europe/London'] }),
@@ -87,6 +88,10 @@ export const Group = Named(
     prefix: Type.String({ examples: ['20'] }),
     location: Type.String({ examples: ['London'] }),
     price: Named('NumberGroupPrice', Type.Object({ setup_price: Decimal, monthly_price: Decimal, ppm: Decimal })),
+    total_now: Type.String({
+      description: 'USD charged by the purchase: set-up and first month. Then monthly_price each month',
+      examples: ['3.00'],
+    }),
     type: GroupType,
     iso_country_code: Country,
     requirements: Type.Array(Requirement),
@@ -94,6 +99,18 @@ export const Group = Named(
     is_eligible_for_free_number: Type.Boolean(),
     available_count: Type.Integer(),
     features: Type.Array(Enum(['voice', 'sms_in', 'sms_out', 'msgapp', 'msgapp_business'])),
+  }),
+)
+
+export const NearbyCity = Named(
+  'NearbyCity',
+  Type.Object({
+    id: Type.Integer({ description: 'For the filter city_id' }),
+    city_name: Type.String({ examples: ['Manchester'] }),
+    iso_country_code: Country,
+    region_id: Type.Union([Type.Integer(), Type.Null()]),
+    same_region: Type.Boolean({ description: 'It is in the region that was searched' }),
+    available_count: Type.Integer({ description: 'Free numbers of its groups' }),
   }),
 )
 
@@ -109,6 +126,7 @@ export const Reservation = Named(
     setup_price: Type.Number(),
     monthly_price: Type.Number(),
     ppm: Type.Number(),
+    total_now: Type.String({ description: 'USD charged by the purchase: set-up and first month', examples: ['3.00'] }),
     reservation_date: Time,
     reservation_end_date: Time,
     created_at: Time,

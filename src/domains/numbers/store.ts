@@ -134,3 +134,30 @@ export const groups = (db: Sql, { iso, region, city, type, wanted, limit, skip, 
         where ltrim(g.prefix, '0') like p || '%' or p like ltrim(g.prefix, '0') || '%'))
     ) found where place > ${skip} order by place limit ${limit}::bigint`
 }
+
+export type CityWithNumbers = PlaceRow & { region_id: number | null; same_region: boolean; free: number }
+
+/**
+ * Returns cities of a country that have free numbers of a type. Cities of the searched region, or of the region of the
+ * searched city, come first; then those with the most numbers.
+ */
+export const citiesWithNumbers = (db: Sql, { iso, region, city, type, wanted, offered }: Search, limit: number) => {
+  const name = wanted && 'name' in wanted ? wanted.name : null
+  return db.many<CityWithNumbers>`
+    with near as materialized (
+      select id from number_regions where id = ${region}::integer or parent_id = ${region}::integer
+      union
+      select region_id from number_cities
+      where iso_country_code = ${iso} and region_id is not null
+        and (id = ${city}::integer or starts_with(folded, ${name}::text))
+    )
+    select c.id, c.name, c.iso_country_code, c.region_id,
+      coalesce(c.region_id in (select id from near), false) as same_region, sum(s.free)::bigint as free
+    from number_groups g
+    join number_stock s on s.group_id = g.id
+    join number_cities c on c.id = g.city_id
+    where g.iso_country_code = ${iso} and g.offered and (g.supplier <> 'sandbox' or ${offered === 'sandbox'})
+      and (${type}::text is null or g.type = ${type}) and s.free > 0
+    group by c.id
+    order by same_region desc, sum(s.free) desc, c.id limit ${limit}`
+}

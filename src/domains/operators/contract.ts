@@ -12,6 +12,7 @@ const Role = Enum(['operator', 'observer'], {
 export const createOperatorKey = contract({
   ...operator,
   id: 'createOperatorKey',
+  proof: true,
   client: 'operatorKeys.create',
   method: 'POST',
   url: '/operator/keys',

@@ -107,6 +107,7 @@ export const sendSms = contract({
 export const previewSms = contract({
   ...sms,
   id: 'previewSms',
+  unrecorded: true,
   client: 'sms.preview',
   needs: 'inbox',
   method: 'POST',
@@ -134,6 +135,7 @@ const unknownChannel = 'The channel does not exist or is not the account’s'
 export const listSmsChannels = contract({
   ...sms,
   id: 'listSmsChannels',
+  csv: 'channels',
   client: 'sms.channels',
   needs: 'read_only',
   method: 'GET',
@@ -161,9 +163,17 @@ export const getSmsChannel = contract({
   errors: { notFound: unknownChannel },
 })
 
+const ContactNumber = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: 'The contact: a number in E.164, a short code, or the name of an alphanumeric sender',
+  examples: ['+447700900123'],
+})
+
 export const getSmsThread = contract({
   ...sms,
   id: 'getSmsThread',
+  csv: 'messages',
   client: 'sms.thread',
   needs: 'inbox',
   method: 'GET',
@@ -172,12 +182,7 @@ export const getSmsThread = contract({
   description: 'The first page has the latest messages. Pass the next_cursor of a page to read older ones.',
   params: Type.Object({
     channel_uuid: Id('SMS'),
-    contact_number: Type.String({
-      minLength: 1,
-      maxLength: 64,
-      description: 'The contact: a number in E.164, a short code, or the name of an alphanumeric sender',
-      examples: ['+447700900123'],
-    }),
+    contact_number: ContactNumber,
   }),
   query: Type.Object({
     ...pagingQuery,
@@ -210,16 +215,23 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const listSmsMessages = contract({
   ...sms,
   id: 'listSmsMessages',
+  csv: 'messages',
   client: 'sms.list',
   needs: 'inbox',
   method: 'GET',
   url: '/open/sms/messages',
   summary: 'The messages of the account, newest first',
-  description: 'Filter by channel, direction, status and time. Follow next_cursor for older messages.',
+  description:
+    'Filter by channel, contact, direction, status, error code and time. ' +
+    'A page with a filter examines 10,000 messages, so a short page may have a next_cursor.',
   query: Type.Object({
     channel_uuid: Type.Optional(Id('SMS')),
+    contact_number: Type.Optional(ContactNumber),
     direction: Type.Optional(Enum(['inbound', 'outbound'])),
     status: Type.Optional(Message.properties.status),
+    error_code: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 100, description: 'As in the messages', examples: ['ESME_RINVDSTADR'] }),
+    ),
     since: Moment,
     until: Moment,
     ...pagingQuery,
@@ -229,13 +241,16 @@ export const listSmsMessages = contract({
     count: pageFields.count,
     page: pageFields.page,
     total: Type.Optional(
-      Type.Integer({ description: 'Number of matches, at most 10,000; present with page_number or page' }),
+      Type.Integer({
+        description:
+          'Number of matches, at most 10,000; with a filter, among the newest 10,000 messages. Present with page_number or page',
+      }),
     ),
     total_capped: pageFields.total_capped,
     messages: Type.Array(Message),
     next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
   }),
-  errors: { notFound: unknownChannel },
+  errors: { notFound: unknownChannel, unprocessable: 'contact_number begins with + and is not E.164' },
   cli: 'sms list',
 })
 

@@ -6,6 +6,9 @@ export const maxTextLength = 1600
 /** Furthest send time, in milliseconds ahead: a leap year. */
 export const maxScheduleAheadMs = 366 * 86_400_000
 
+/** Channels of an account that are searched one by one for a contact. */
+export const maxSearchedChannels = 1_000
+
 /** Sending channels cached by account and number. Bounds memory. */
 export const maxCachedChannels = 20_000
 

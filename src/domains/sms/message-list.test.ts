@@ -60,3 +60,36 @@ test('messages are listed by channel, direction, status and time, and each appea
   assert.equal((await textsOf('since=2026-01-02T00:00:00Z')).length, 4)
   assert.equal((await call(who, 'GET', `/open/sms/messages?channel_uuid=${foreign.channel}`)).status, 404)
 })
+
+test('a filter without an index examines 10,000 messages a page, and the cursor reaches every match', async () => {
+  const who = await tenant()
+  const { number, channel } = await giveNumber(world, who)
+  const id = channel.slice(3)
+  await db.begin(async (tx) => {
+    await tx.raw("set local session_replication_role = 'replica'")
+    await tx.run`
+      insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price,
+        status, error_code, created_at, updated_at)
+      select ${who.id}, gen_random_uuid(), ${id}, 'outbound', ${contact}, ${number}, n::text, 'gsm7', 1, 0,
+        case n when 1 then 'rejected' else 'delivered' end, case n when 1 then '069' end,
+        timestamptz '2026-01-01' + make_interval(secs => n), timestamptz '2026-01-01'
+      from generate_series(1, 10100) n`
+  })
+  const list = async (query: string) => (await call(who, 'GET', `/open/sms/messages?${query}`)).body
+  const first = await list('status=rejected')
+  assert.deepEqual([first.count, typeof first.next_cursor], [0, 'string'])
+  const second = await list(`status=rejected&cursor=${first.next_cursor}`)
+  assert.deepEqual([second.messages.map(({ text }: { text: string }) => text), second.next_cursor], [['1'], undefined])
+  const numbered = await list('status=rejected&page_number=0')
+  assert.deepEqual([numbered.total, numbered.total_capped], [0, true])
+  // Error codes have an index, and so do contacts.
+  for (const query of [
+    'error_code=069',
+    `contact_number=${encodeURIComponent(contact)}&status=rejected&since=2026-01-01T00:00:00Z&until=2026-01-01T00:00:10Z`,
+  ])
+    assert.deepEqual(
+      (await list(query)).messages.map(({ text }: { text: string }) => text),
+      ['1'],
+      query,
+    )
+})

@@ -123,17 +123,21 @@ export const smsRoutes = (parts: Services) => {
       const channel = query.channel_uuid === undefined ? null : (await channelOf(account.id, query.channel_uuid)).id
       const filter = {
         channel,
+        contact: query.contact_number === undefined ? null : contactOf(query.contact_number),
         direction: query.direction ?? null,
         status: query.status ?? null,
+        error: query.error_code ?? null,
         since: momentOf(query.since),
       }
       const until = boundOf(query.until)
       const asked = requestedPage(query, listCursors.key(query.cursor), until)
-      const found = await store.page(db, account.id, filter, asked.read)
+      const { rows: found, examined } = await store.page(db, account.id, filter, asked.read)
       const { rows, fields } = cutPage(asked, found, ({ at, id }) => listCursors.write({ time: at, id }))
+      const counted = isNumbered(query) ? await store.pageTotal(db, account.id, filter, until) : null
       return ok({
+        ...(examined === null ? {} : { next_cursor: listCursors.write(examined) }),
         ...fields,
-        ...(isNumbered(query) ? totalFields(await store.pageTotal(db, account.id, filter, until)) : {}),
+        ...(counted === null ? {} : totalFields(counted.total, counted.isCut)),
         messages: rows.map(presentMessage),
       })
     }),

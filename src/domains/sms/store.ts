@@ -3,6 +3,7 @@ import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from 
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { decimal, type Micros } from '../../platform/lib/money.ts'
 import type { Segmentation } from './accept/quote.ts'
+import { maxSearchedChannels } from './limits.ts'
 import type { Candidate } from './route/route-table.ts'
 
 export type ChannelRow = {
@@ -197,27 +198,72 @@ export const threadTotal = (db: Db, channel: Thread, contact: string) =>
 
 export type Filter = {
   channel: string | null
+  contact: string | null
   direction: 'inbound' | 'outbound' | null
   status: Status | null
+  error: string | null
   /** Earliest time of the messages. */
   since: Date | null
 }
 
-/** The messages of an account, newest first. */
-const messagesOf = (account: string, { channel, direction, status, since }: Filter) => {
+/** Statuses of messages that always have an error code. */
+const statusesWithCode: ReadonlySet<Status> = new Set(['failed', 'expired', 'unknown'])
+
+/**
+ * The messages of an account, newest first. Contacts, inbound messages and messages with an error code have an index;
+ * other filters examine the messages of the account, 10,000 for a page. More indexes would burden every message.
+ * @param channels channels of the account, for a contact without a channel
+ */
+const messagesOf = (
+  account: string,
+  { channel, contact, direction, status, error, since }: Filter,
+  channels: readonly string[] | null,
+) => {
   const asked = makeConditions()
+  const filters: { text: string; value: string }[] = []
+  const isByThread = contact !== null && (channel !== null || channels !== null)
   asked.add('account_id = ?', account)
-  asked.add('channel_id = ?', channel)
-  asked.add('direction = ?', direction)
-  asked.add(`${shownStatus} = ?`, status)
   asked.add('created_at >= ?', since)
-  return makeListQuery(messagesByTime, asked)
+  const filter = (text: string, value: string | null) => {
+    if (value !== null) filters.push({ text, value })
+  }
+  if (isByThread) {
+    asked.add('contact = ?', contact)
+    asked.add('channel_id = ?', channel)
+    filter('direction = ?', direction)
+  } else {
+    filter('channel_id = ?', channel)
+    filter('contact = ?', contact)
+    if (direction === 'inbound') asked.push("direction = 'inbound'")
+    else if (error !== null || (status !== null && statusesWithCode.has(status))) asked.push('error_code is not null')
+    if (direction === 'outbound') filter('direction = ?', direction)
+  }
+  filter(`${shownStatus} = ?`, status)
+  filter('error_code = ?', error)
+  const isEach = isByThread && channel === null
+  if (isEach) asked.push('channel_id = each.channel')
+  const each = isEach ? `unnest(${asked.bind(channels)}::uuid[]) each (channel)` : null
+  return makeListQuery(messagesByTime, asked, [], { filters, each })
 }
 
-/** Returns a page of an account's messages, newest first. */
-export const page = (db: Sql, account: string, filter: Filter, at: ListPage) => {
-  const { text, values } = messagesOf(account, filter).page(messageColumns, at)
-  return db.raw<MessageRow>(
+/** Ids of the first channels of an account; null if it has more than can be searched one by one. */
+const searchedChannels = async (db: Sql, account: string): Promise<string[] | null> => {
+  const rows = await db.many<{ id: string }>`
+    select id from sms_channels where account_id = ${account}
+    order by created_at, id limit ${maxSearchedChannels + 1}::integer`
+  return rows.length > maxSearchedChannels ? null : rows.map(({ id }) => id)
+}
+
+/**
+ * Returns a page of an account's messages, newest first, with the last message that was examined if the page is short
+ * and more may follow.
+ */
+export const page = async (db: Sql, account: string, filter: Filter, at: ListPage) => {
+  const isOfAny = filter.contact !== null && filter.channel === null
+  const channels = isOfAny ? await searchedChannels(db, account) : null
+  const list = messagesOf(account, filter, channels)
+  const { text, values } = list.page(messageColumns, at)
+  const rows = await db.raw<MessageRow>(
     `select m.*, ${exactTime('m.created_at')} as at, v.voip_number_setup_id
      from (${text}) m
      join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
@@ -225,11 +271,24 @@ export const page = (db: Sql, account: string, filter: Filter, at: ListPage) => 
      order by m.created_at desc, m.id desc`,
     values,
   )
+  const isShort = at.limit !== null && rows.length < at.limit && at.skip === 0
+  const last = isShort ? list.lastExamined(at.after) : null
+  const [examined = null] = last === null ? [] : await db.raw<{ time: string; id: string }>(last.text, last.values)
+  return { rows, examined }
 }
 
-/** Counts the messages that match a filter, up to 10,000. @param after key that precedes the list */
-export const pageTotal = (db: Db, account: string, filter: Filter, after: readonly string[] | null) =>
-  countRows(db, messagesOf(account, filter).total(after))
+/** Counts the messages that match a filter, up to 10,000; with a filter without an index, among the newest 10,000.
+ *  @param after key that precedes the list */
+export const pageTotal = async (db: Db, account: string, filter: Filter, after: readonly string[] | null) => {
+  const isOfAny = filter.contact !== null && filter.channel === null
+  const list = messagesOf(account, filter, isOfAny ? await searchedChannels(db, account) : null)
+  const last = list.lastExamined(after)
+  const [total, more] = await Promise.all([
+    countRows(db, list.total(after)),
+    last === null ? [] : db.raw(last.text, last.values),
+  ])
+  return { total, isCut: more.length > 0 }
+}
 
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
   select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,

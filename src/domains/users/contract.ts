@@ -4,6 +4,7 @@ import { Enum, FreeText, Id, Named, Ok, pageFields, pagingQuery, Time } from '..
 
 export const listActiveUsers = contract({
   id: 'listActiveUsers',
+  csv: 'data.users',
   client: 'users.list',
   needs: 'inbox',
   method: 'GET',

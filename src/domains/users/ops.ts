@@ -1,10 +1,38 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** Adds a user to an account; null if the account does not exist. */
 export const addUser = (tx: Tx, account: string, user: Parameters<typeof store.create>[3]) =>
   store.create(tx, account, uuid(), user)
+
+/** Adds a user who is to accept an invitation. @returns the id @throws Problem 409 for an address of another user */
+export const addMember = async (
+  tx: Tx,
+  account: string,
+  { first_name, last_name, email }: { first_name: string; last_name: string; email: string },
+): Promise<string> => {
+  if (await store.isEmailTaken(tx, account, email, null)) throw refusals.emailExists(email)
+  const id = uuid()
+  await store.create(tx, account, id, { first_name, last_name, email, status: 'PENDING_INVITE' })
+  return id
+}
+
+/** Makes a person an owner of an account: as its user with the same e-mail address, or as a new user. */
+export const makeOwner = async (
+  tx: Tx,
+  account: string,
+  { id, email, name }: { id: string; email: string; name: string },
+): Promise<void> => {
+  const known = await store.findByEmail(tx, account, email)
+  const user = known?.id ?? uuid()
+  if (!known) {
+    const [first_name = name, ...rest] = name.trim().split(/\s+/)
+    await store.create(tx, account, user, { first_name, last_name: rest.join(' '), email, status: 'ACTIVE' })
+  }
+  await store.makeOwner(tx, account, user, id)
+}
 
 /** Whether the account has such a user, and the user is active. */
 export const isActive = store.isActive

@@ -85,3 +85,13 @@ export const findBarred = async (db: Sql, ids: readonly string[]): Promise<strin
 /** Returns a user of an account, of any status. */
 export const findInAccount = (db: Sql, account: string, id: string) =>
   db.maybe<UserRow>`select * from users where account_id = ${account} and id = ${id}`
+
+/** Returns the oldest undeleted user with an e-mail address, who is of no person. */
+export const findByEmail = (tx: Tx, account: string, email: string) => tx.maybe<UserRow>`
+  select * from users
+  where account_id = ${account} and lower(email) = lower(${email}) and status <> 'DELETED' and person_id is null
+  order by created_at, id limit 1`
+
+export const makeOwner = (tx: Tx, account: string, id: string, person: string) => tx.run`
+  update users set person_id = ${person}, role = 'owner', status = 'ACTIVE', updated_at = app_now()
+  where account_id = ${account} and id = ${id}`

@@ -1,54 +1,25 @@
 import { Type } from 'typebox'
-import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok, Success, Time } from '../../platform/http/schema.ts'
-
-const webhooks = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Webhooks' } as const
-const audited = { ...webhooks, audited: true } as const
-
-/** A channel of any kind. */
-const ChannelId = Type.String({
-  pattern: '^(?:SMS|DID|WPN)',
-  maxLength: 64,
-  description: 'An SMS channel, a virtual number, or a channel of the messaging app',
-  examples: ['SMS01a1fcca-93ab-7cbc-9f10-be702f775479'],
-})
-
-const Address = Type.String({
-  minLength: 1,
-  maxLength: 2048,
-  description: 'Called as given, query included. Addresses within the server’s network are refused',
-  examples: ['https://example.com/hook'],
-})
-
-const record = {
-  uuid: Id('WHK'),
-  event_name: Type.String({ examples: ['sms.message.received'] }),
-  channel_uuid: Type.Optional(Type.String({ description: 'Absent where the event concerns the whole account' })),
-  hook_url: Confidential(Type.String({ examples: ['https://example.com/hook'] }), 'path'),
-  hook_params: Type.Record(Type.String(), Type.String()),
-  to_group_uuid: Type.Optional(Type.String()),
-  time_period: Type.Optional(Type.String()),
-  enabled: Type.Boolean(),
-  disabled_reason: Type.Optional(
-    Enum(['paused', 'gone', 'failing'], {
-      description: 'paused: by a PUT. gone: the receiver answered 410. failing: five days without a success',
-    }),
-  ),
-  created_at: Time,
-}
-
-const Webhook = Named('Webhook', Type.Object(record))
-const SigningSecret = Confidential(
-  Type.String({
-    description: 'Verifies calls by Standard Webhooks (standardwebhooks.com)',
-    examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
-  }),
-)
-
-const params = Type.Object({ webhook_uuid: Id('WHK') })
-const unknown = 'The webhook does not exist or is not the account’s'
-const disabled = 'The webhook is disabled (webhook_disabled), or the Idempotency-Key was used with another body'
+import {
+  Address,
+  audited,
+  ChannelId,
+  Delivery,
+  disabled,
+  health,
+  ListedWebhook,
+  Moment,
+  params,
+  Replay,
+  ReplayMode,
+  record,
+  SigningSecret,
+  unknown,
+  Webhook,
+  WholeEndpoint,
+  webhooks,
+} from './schemas.ts'
 
 export const subscribeWebhook = contract({
   ...audited,
@@ -106,19 +77,24 @@ export const subscribeWebhook = contract({
 export const listWebhooks = contract({
   ...webhooks,
   id: 'listWebhooks',
+  csv: 'webhooks',
   client: 'webhooks.list',
   method: 'GET',
   url: '/open/webhooks',
-  summary: 'The enabled webhooks of the account',
-  description: 'Disabled webhooks are not listed; read them by their uuid.',
+  summary: 'The webhooks of the account, oldest first, with the health of their receivers',
+  description: 'Only enabled webhooks by default. enabled=any adds the paused and disabled ones.',
+  query: Type.Object({
+    enabled: Type.Optional(Enum(['true', 'false', 'any'], { description: 'Default: true' })),
+  }),
   status: 200,
-  reply: Ok({ webhooks: Type.Array(Webhook) }),
+  reply: Ok({ webhooks: Type.Array(ListedWebhook) }),
   errors: {},
 })
 
 export const listChannelWebhooks = contract({
   ...webhooks,
   id: 'listChannelWebhooks',
+  csv: 'webhooks',
   client: 'webhooks.listOfChannel',
   method: 'GET',
   url: '/open/webhooks/channel/:channel_uuid',
@@ -145,9 +121,7 @@ export const getWebhook = contract({
       'WebhookHealth',
       Type.Object({
         ...record,
-        failures: Type.Integer({ description: 'Consecutive failed calls' }),
-        failing_since: Type.Optional(Time),
-        last_success_at: Type.Optional(Time),
+        ...health,
         previous_secret_valid_until: Type.Optional(Time),
       }),
     ),
@@ -171,9 +145,12 @@ export const changeWebhook = contract({
       hook_url: Type.Optional(Address),
       enabled: Type.Optional(
         Type.Boolean({
-          description: 'false pauses: deliveries pending now fail, and events of the pause can be replayed',
+          description:
+            'false pauses: deliveries pending now fail, and events of the pause are skipped. ' +
+            'After true, replayWebhook sends them: without since, from the start of the pause',
         }),
       ),
+      endpoint: WholeEndpoint,
     },
     { examples: [{ enabled: false }] },
   ),
@@ -198,6 +175,11 @@ export const deleteWebhook = contract({
     'The subscription ends at once, and pending deliveries fail. ' +
     'Pause a webhook with changeWebhook to keep its deliveries readable.',
   params,
+  query: Type.Object({
+    endpoint: Type.Optional(
+      Enum(['true', 'false'], { description: 'true: every webhook with the same hook_url. Default: false' }),
+    ),
+  }),
   status: 200,
   reply: Success,
   errors: { notFound: unknown },
@@ -206,54 +188,49 @@ export const deleteWebhook = contract({
 export const rotateWebhookSecret = contract({
   ...audited,
   id: 'rotateWebhookSecret',
+  proof: true,
   client: 'webhooks.rotateSecret',
   method: 'POST',
   url: '/open/webhooks/:webhook_uuid/rotate-secret',
   summary: 'Create a new signing secret; the previous one also signs for 24 hours',
   description: 'Only this response shows the new secret. Receivers have 24 hours to take it over.',
   params,
+  body: Type.Object({ endpoint: WholeEndpoint }),
   status: 200,
   reply: Ok({ signing_secret: SigningSecret, previous_secret_valid_until: Time }),
   errors: { notFound: unknown },
 })
 
-const Attempt = Named(
-  'DeliveryAttempt',
-  Type.Object({
-    at: Time,
-    response_status: Type.Optional(Type.Integer({ description: 'Absent when there was no answer' })),
-    latency_ms: Type.Integer(),
-    response_excerpt: Type.Optional(Type.String({ description: 'The first 1,000 characters' })),
-    error: Type.Optional(Type.String()),
-  }),
-)
-
-const Delivery = Named(
-  'WebhookDelivery',
-  Type.Object({
-    id: Id('WHD'),
-    event_name: Type.String(),
-    created_at: Time,
-    state: Enum(['pending', 'delivered', 'failed']),
-    next_attempt_at: Type.Optional(Time),
-    payload: Type.Object({}, { additionalProperties: true, description: 'Body of the request' }),
-    attempts: Type.Array(Attempt, { description: 'The last 20, oldest first' }),
-  }),
-)
-
 export const listDeliveries = contract({
   ...webhooks,
   id: 'listDeliveries',
+  csv: 'deliveries',
   client: 'webhooks.deliveries',
   method: 'GET',
   url: '/open/webhooks/:webhook_uuid/deliveries',
   summary: 'Deliveries of a webhook, newest first, with each attempt and its response',
-  description: 'Filter by state to find failed deliveries, and send them again with redeliver or replayWebhook.',
+  description:
+    'Filter by state to find failed deliveries, and send them again with redeliver or replayWebhook. ' +
+    'By status_code or min_latency_ms, 5,000 deliveries are examined at a time: a short page may have a next_cursor.',
   params,
   query: Type.Object({
     results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default 50' })),
     per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'The same as results_per_page' })),
     state: Type.Optional(Enum(['pending', 'delivered', 'failed'])),
+    event_name: Type.Optional(Type.String({ maxLength: 100, description: 'Only this event; useful with endpoint' })),
+    since: Type.Optional(Moment('Only deliveries of events from this time on')),
+    until: Type.Optional(Moment('Only deliveries of events before this time')),
+    status_code: Type.Optional(
+      Type.Integer({ minimum: 100, maximum: 599, description: 'Some attempt was answered with this status' }),
+    ),
+    min_latency_ms: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 60_000, description: 'Some attempt took at least this long' }),
+    ),
+    endpoint: Type.Optional(
+      Enum(['true', 'false'], {
+        description: 'true: deliveries of every webhook with the same hook_url; of the newest 100. Default: false',
+      }),
+    ),
     cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the page before' })),
   }),
   status: 200,
@@ -262,7 +239,7 @@ export const listDeliveries = contract({
     deliveries: Type.Array(Delivery),
     next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
   }),
-  errors: { notFound: unknown },
+  errors: { invalid: 'A parameter has a wrong value, or there is no such event (unknown_event)', notFound: unknown },
 })
 
 export const testWebhook = contract({
@@ -273,11 +250,24 @@ export const testWebhook = contract({
   url: '/open/webhooks/:webhook_uuid/test',
   summary:
     'Send the newest event of its kind, or the present state that it reports, marked `test: true`; without either, only the mark and a note',
-  description: 'The test is delivered like any event, with signature and retries. Read the result with listDeliveries.',
+  description:
+    'The test is delivered like any event, with signature and retries. Read the result with getDelivery. ' +
+    'A payload of your own replaces the example; it is marked `test: true` too.',
   params,
+  body: Type.Object({
+    event_name: Type.Optional(
+      Type.String({ maxLength: 100, description: 'The event of the webhook. Another one is refused: event_mismatch' }),
+    ),
+    payload: Type.Optional(
+      Type.Object({}, { additionalProperties: true, description: 'Body of the test: at most 64 KiB of JSON' }),
+    ),
+  }),
   status: 202,
   reply: Ok({ delivery_id: Id('WHD') }),
+  codes: { invalid: ['event_mismatch', 'payload_too_large'] },
   errors: {
+    invalid:
+      'The event_name, or the field event of the payload, is not the event of the webhook (event_mismatch), or the payload is larger than 64 KiB (payload_too_large)',
     notFound: unknown,
     conflict: disabled,
   },
@@ -305,21 +295,77 @@ export const replayWebhook = contract({
   url: '/open/webhooks/:webhook_uuid/replay',
   summary: 'Send the events of a time window again, in order, with their original webhook-ids',
   description:
-    'By default only missed events are sent again. The receiver recognises repeated events by their webhook-ids.',
+    'By default only missed events are sent again. The receiver recognises repeated events by their webhook-ids. ' +
+    'With dry_run, the events are counted and nothing is sent.',
   params,
   body: Type.Object({
-    since: Time,
-    until: Type.Optional({ ...Time, description: 'Default: now' }),
-    only: Type.Optional(
-      Enum(['missed', 'all'], {
-        description:
-          'missed: events whose delivery failed, or that occurred while the webhook was disabled. Default: missed',
+    since: Type.Optional(
+      Type.Unsafe<string>({
+        ...Time,
+        description: 'Default: when the webhook was last disabled; required if it never was',
       }),
     ),
+    until: Type.Optional({ ...Time, description: 'Default: now' }),
+    only: Type.Optional(ReplayMode),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Default: false' })),
   }),
   status: 202,
-  reply: Success,
-  errors: { notFound: unknown, conflict: disabled },
+  reply: Ok({
+    replay: Type.Optional(Replay),
+    count: Type.Optional(Type.Integer({ description: 'Events that would be sent; only with dry_run' })),
+    count_capped: Type.Optional(
+      Type.Literal(true, { description: 'There may be more: 10,000 were found, or 100,000 events were examined' }),
+    ),
+  }),
+  codes: { invalid: ['since_missing'] },
+  errors: {
+    invalid: 'since is required because the webhook was never disabled (since_missing), or is not before until',
+    notFound: unknown,
+    conflict: disabled,
+  },
+})
+
+export const getReplay = contract({
+  ...webhooks,
+  id: 'getReplay',
+  client: 'webhooks.getReplay',
+  method: 'GET',
+  url: '/open/webhooks/:webhook_uuid/replay',
+  summary: 'Progress of the newest replay of a webhook',
+  description: 'Events that it made due again are delivered after it: read them with listDeliveries.',
+  params,
+  status: 200,
+  reply: Ok({ replay: Type.Optional(Replay) }),
+  errors: { notFound: unknown },
+})
+
+export const listEventTypes = contract({
+  ...webhooks,
+  id: 'listEventTypes',
+  client: 'webhooks.eventTypes',
+  method: 'GET',
+  url: '/open/webhooks/event-types',
+  summary: 'All events that webhooks can receive, with the schemas of their bodies',
+  description: 'The same as the webhooks of the OpenAPI document. Each schema is complete in itself.',
+  status: 200,
+  reply: Ok({
+    event_types: Type.Array(
+      Named(
+        'EventType',
+        Type.Object({
+          event_name: Type.String({ examples: ['sms.message.received'] }),
+          description: Type.String({ examples: ['An SMS arrived'] }),
+          channel: Enum(['sms', 'call', 'msgapp', 'account'], {
+            description:
+              'Kind of channel that a subscription names: an SMS channel, a virtual number, or one of the messaging app. account: none',
+          }),
+          schema: Type.Object({}, { additionalProperties: true, description: 'JSON Schema (2020-12) of the body' }),
+          example: Type.Object({}, { additionalProperties: true }),
+        }),
+      ),
+    ),
+  }),
+  errors: {},
 })
 
 export const showWebhooks = contract({
@@ -347,11 +393,9 @@ export const showWebhooks = contract({
         'FailingWebhook',
         Type.Object({
           ...record,
+          ...health,
           account_uuid: Id('ACC'),
           pending: Type.Integer({ description: 'At most 10,000 are counted' }),
-          failures: Type.Integer(),
-          failing_since: Type.Optional(Time),
-          last_success_at: Type.Optional(Time),
         }),
       ),
       { description: 'The 200 that have failed for longest' },

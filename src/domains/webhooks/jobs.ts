@@ -4,7 +4,9 @@ import { enqueue } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
 import * as log from './delivery/delivery-log-store.ts'
-import { replayPageSize } from './limits.ts'
+import { advance } from './history/replay-store.ts'
+import * as stats from './history/stats-store.ts'
+import { maxStatsDays, replayPageSize, statsPurgeSize } from './limits.ts'
 
 export const replayKind = 'webhooks.replay'
 const purgeKind = 'webhooks.forget'
@@ -19,7 +21,8 @@ const replay: JobKind<log.Replay> = {
   fair: true,
   onComplete: async (tx, done) => {
     for (const { job } of done) {
-      const { last } = await log.replayPage(tx, job.payload, replayPageSize)
+      const { last, sent, reached } = await log.replayPage(tx, job.payload, replayPageSize)
+      await advance(tx, job.payload, { sent, reached, isDone: last === null })
       if (last !== null)
         await enqueue(
           tx,
@@ -75,4 +78,11 @@ export const purgeDeliveriesDaily: Schedule = {
     const begin: PurgeStep = { what: 'deliveries', after: { account: start, id: start } }
     await enqueue(tx, purgeKind, begin)
   },
+}
+
+/** Deletes old statistics. */
+export const purgeWebhookStats: Schedule = {
+  name: 'forget-webhook-stats',
+  every: 600,
+  run: async (tx) => void (await stats.deleteOld(tx, maxStatsDays.day, statsPurgeSize)),
 }

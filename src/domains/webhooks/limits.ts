@@ -45,6 +45,15 @@ export const maxResponseBytes = 65_536
 /** Characters of a response that are stored. */
 export const maxExcerptLength = 1_000
 
+/** The same for a failed attempt: people read the page of the fault. */
+export const maxFailedExcerptLength = 4_000
+
+/** Response headers that are stored of a failed attempt. */
+export const maxStoredHeaders = 20
+
+/** Characters of a stored header name or value. */
+export const maxHeaderLength = 200
+
 /** Longest accepted Retry-After, in seconds. */
 export const maxRetryAfterSeconds = 43_200
 
@@ -62,3 +71,45 @@ export const maxCountedRows = 100_000
 
 /** Webhooks with pending deliveries that are asked for their oldest one. */
 export const maxOldestChecked = 10_000
+
+/** Deliveries of a few events that are shown together. */
+export const maxDeliveriesShown = 200
+
+/** Webhooks of an account, deleted ones included, that the deliveries of an event are looked up for. */
+export const maxWebhooksOfEvent = 1_000
+
+/** Bytes of a test's own payload as JSON. */
+export const maxTestPayloadBytes = 65_536
+
+/** Deliveries that one page examines for a filter without an index. */
+export const maxExaminedDeliveries = 5_000
+
+/** Webhooks of one address whose deliveries, or statistics, are read together. */
+export const maxMergedWebhooks = 100
+
+/** Most milliseconds between the time of an event and that of its id. */
+export const eventIdSlackMs = 60_000
+
+/** Milliseconds after a rotation in which a process may still sign with the secrets of before. */
+export const secretSlackMs = 60_000
+
+/** Milliseconds for which the previous secret signs too. */
+export const secretOverlapMs = 86_400_000
+
+/** Events that the count of a replay finds. */
+export const maxReplayCount = 10_000
+
+/** Events that the count of a replay examines. */
+export const maxReplayExamined = 100_000
+
+/** Milliseconds between writes of the statistics. */
+export const statsFlushMs = 10_000
+
+/** Hours of webhooks whose statistics wait for the next write. Bounds memory: about 400 bytes each. */
+export const maxWaitingStats = 20_000
+
+/** Days of statistics by step. */
+export const maxStatsDays = { hour: 31, day: 366 }
+
+/** Rows of statistics deleted at once. */
+export const statsPurgeSize = 5_000

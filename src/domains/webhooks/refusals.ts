@@ -1,17 +1,33 @@
 import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
 
 export const refusals = {
-  unknownWebhook: (webhook: string) => notFound(`Webhook ${webhook} does not exist`),
+  unknownWebhook: (webhook: string) => notFound(`Webhook ${webhook} does not exist`).at('webhook_uuid'),
   webhookDisabled: (webhook: string) => conflict(`Webhook ${webhook} is disabled: enable it first`, 'webhook_disabled'),
-  webhookExists: () => conflict('Another webhook has the same subscription and hook_url', 'webhook_exists'),
-  unknownDelivery: (delivery: string) => notFound(`Delivery ${delivery} does not exist`),
-  badPeriod: () => invalid('until must be later than since, and since must be in the past'),
+  webhookExists: () =>
+    conflict('Another webhook has the same subscription and hook_url', 'webhook_exists').at('hook_url'),
+  unknownDelivery: (delivery: string) => notFound(`Delivery ${delivery} does not exist`).at('delivery_id'),
+  badPeriod: () => invalid('until must be later than since, and since must be in the past').at('since'),
+  sinceMissing: (webhook: string) =>
+    invalid(`since is required: webhook ${webhook} was never disabled`, 'since_missing').at('since'),
+  periodTooLong: (step: string, days: number) =>
+    invalid(`since must be at most ${days} days before until with the step ${step}`).at('since'),
+  eventMismatch: (field: string, given: string, event: string) =>
+    invalid(`${field} is ${given}, but the webhook receives ${event}: leave ${field} out`, 'event_mismatch').at(field),
+  payloadTooLarge: (bytes: number, most: number) =>
+    invalid(`payload has ${bytes} bytes of JSON: at most ${most} are allowed`, 'payload_too_large').at('payload'),
   eventNotOfChannel: (event: string, channel: string, kinds: string) =>
-    invalid(`${event} never happens on ${channel}: channel_uuid must be ${kinds}`, 'event_not_of_channel'),
-  numberWithoutEvents: (number: string) => notFound(`${number} is not a number of this account with such events`),
-  differentChannels: () => invalid('channel_uuid and waweb_uuid name different channels: give only one of them'),
-  channelRequired: (event: string) => invalid(`channel_uuid or on_number is required: ${event} happens on a channel`),
-  hookUrlRefused: (fault: string) => invalid(`hook_url ${fault}`, 'hook_url_refused'),
+    invalid(`${event} never happens on ${channel}: channel_uuid must be ${kinds}`, 'event_not_of_channel').at(
+      'channel_uuid',
+    ),
+  numberWithoutEvents: (number: string) =>
+    notFound(`${number} is not a number of this account with such events`).at('on_number'),
+  differentChannels: () =>
+    invalid('channel_uuid and waweb_uuid name different channels: give only one of them').at('waweb_uuid'),
+  channelRequired: (event: string) =>
+    invalid(`channel_uuid or on_number is required: ${event} happens on a channel`).at('channel_uuid'),
+  hookUrlRefused: (fault: string) => invalid(`hook_url ${fault}`, 'hook_url_refused').at('hook_url'),
   groupNotOfEvent: (event: string) =>
-    invalid(`to_group_uuid applies to events of messages and groups, not to ${event}: leave it out`),
+    invalid(`to_group_uuid applies to events of messages and groups, not to ${event}: leave it out`).at(
+      'to_group_uuid',
+    ),
 }

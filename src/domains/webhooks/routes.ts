@@ -1,43 +1,41 @@
 import { sqlState, type Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithPreparation } from '../../platform/http/endpoint.ts'
-import { refuse } from '../../platform/http/problem.ts'
-import { enqueue } from '../../platform/jobs/queue.ts'
 import { iso } from '../../platform/lib/clock.ts'
-import { parse, print } from '../../platform/lib/id.ts'
+import { print } from '../../platform/lib/id.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
 import { recordFor } from '../events/ops.ts'
 import * as c from './contract.ts'
-import { parseDelivery, printDelivery } from './delivery/delivery-id.ts'
-import * as log from './delivery/delivery-log-store.ts'
-import { replayKind } from './jobs.ts'
+import { printDelivery } from './delivery/delivery-id.ts'
+import { maxTestPayloadBytes } from './limits.ts'
 import { exampleFor } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
+import { findEnabledWebhook, findWebhook } from './subscriptions/find-webhook.ts'
 import { channelBy, checkAddress, subscribe } from './subscriptions/subscribe.ts'
-import { presentDelivery, presentHealth, presentWebhook } from './subscriptions/webhook-presenter.ts'
+import { presentListed, presentWebhook } from './subscriptions/webhook-presenter.ts'
 
-/** The smallest id of a row created at that time, in Unix milliseconds (RFC 9562, 5.7). */
-const idAt = (ms: number): string => {
-  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0').slice(-12)
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
+const printed = (rows: readonly store.WebhookRow[]): string[] => rows.map(({ id }) => print('WHK', id))
+
+/** @throws the 400 Problem if the name is not that of the webhook's event */
+const checkEvent = (row: store.WebhookRow, field: string, given: unknown): void => {
+  if (given === undefined || given === row.event || given === row.event_name) return
+  throw refusals.eventMismatch(field, String(given).slice(0, 60), row.event_name)
 }
 
-const cursors = cursorsOf(c.listDeliveries)
+/** Returns the payload of a test, marked as one. @throws the 400 Problem */
+const checkedPayload = (row: store.WebhookRow, given: object) => {
+  const bytes = Buffer.byteLength(JSON.stringify(given))
+  if (bytes > maxTestPayloadBytes) throw refusals.payloadTooLarge(bytes, maxTestPayloadBytes)
+  const payload: { readonly [key: string]: unknown } = { ...given, test: true }
+  checkEvent(row, 'payload.event', payload.event)
+  return payload
+}
 
 export const webhookRoutes = (parts: Services) => {
   const { db, seal, outbound, changes, clock, config, quotas } = parts
 
-  const find = async (account: string, printed: string) => {
-    const id = parse('WHK', printed)
-    return (id && (await store.find(db, account, id))) || refuse(refusals.unknownWebhook(printed))
-  }
-  const findEnabled = async (account: string, printed: string) => {
-    const row = await find(account, printed)
-    return row.enabled ? row : refuse(refusals.webhookDisabled(printed))
-  }
   /**
    * Returns why an address must not be called. Runs outside the transaction: resolving a host name may take
    * arbitrarily long.
@@ -47,6 +45,9 @@ export const webhookRoutes = (parts: Services) => {
   const checkQuota = (tx: Tx, account: Account) =>
     quotas.check(tx, account, 'webhooks', () => store.countUsed(tx, account.id))
   const announce = (tx: Tx) => changes.invalidate(tx, 'webhooks')
+  /** Returns the webhook, or all with its address, locked. */
+  const targetsOf = async (tx: Tx, row: store.WebhookRow, isEndpoint: boolean): Promise<readonly store.WebhookRow[]> =>
+    isEndpoint ? store.lockByAddress(tx, row.account_id, row.hook_url) : [row]
 
   return [
     routeWithPreparation(
@@ -71,9 +72,10 @@ export const webhookRoutes = (parts: Services) => {
       },
     ),
 
-    route(c.listWebhooks, async ({ account }) => {
-      const rows = await store.list(db, account.id)
-      return ok({ webhooks: rows.map(presentWebhook) })
+    route(c.listWebhooks, async ({ account, query }) => {
+      const { enabled = 'true' } = query
+      const rows = await store.list(db, account.id, enabled === 'any' ? null : enabled === 'true')
+      return ok({ webhooks: rows.map(presentListed) })
     }),
 
     route(c.listChannelWebhooks, async ({ account, params }) => {
@@ -83,77 +85,70 @@ export const webhookRoutes = (parts: Services) => {
     }),
 
     route(c.getWebhook, async ({ account, params }) => {
-      const row = await find(account.id, params.webhook_uuid)
+      const row = await findWebhook(db, account.id, params.webhook_uuid)
       const until = row.previous_until
       return ok({
         webhook: {
-          ...presentWebhook(row),
-          ...presentHealth(row),
+          ...presentListed(row),
           ...(until && until.getTime() > clock.now() ? { previous_secret_valid_until: iso(until) } : {}),
         },
       })
     }),
 
     routeWithPreparation(c.changeWebhook, judgeAddress, async ({ account, params, body, tx, prepared, audit }) => {
-      const id = parse('WHK', params.webhook_uuid) ?? refuse(refusals.unknownWebhook(params.webhook_uuid))
       const { hook_url: url = null, enabled: isEnabled = null } = body
       checkAddress(prepared)
-      const before = (await store.find(tx, account.id, id)) ?? refuse(refusals.unknownWebhook(params.webhook_uuid))
-      const row = await store.change(tx, account.id, id, { url, enabled: isEnabled }).catch((error: unknown) => {
-        if (sqlState(error) !== '23505') throw error
-        throw refusals.webhookExists()
-      })
+      const before = await findWebhook(tx, account.id, params.webhook_uuid)
+      const targets = await targetsOf(tx, before, body.endpoint === true)
+      let row: store.WebhookRow | null = null
+      for (const { id } of targets) {
+        const changed = await store.change(tx, account.id, id, { url, enabled: isEnabled }).catch((error: unknown) => {
+          if (sqlState(error) !== '23505') throw error
+          throw refusals.webhookExists()
+        })
+        if (id === before.id) row = changed
+      }
       if (!row) throw refusals.unknownWebhook(params.webhook_uuid)
       if (isEnabled) await checkQuota(tx, account)
-      await audit(tx, { before: presentWebhook(before), after: presentWebhook(row) })
+      await audit(tx, { target: printed(targets), before: presentWebhook(before), after: presentWebhook(row) })
       await announce(tx)
       return ok({ webhook: presentWebhook(row) })
     }),
 
-    route(c.deleteWebhook, async ({ account, params, tx, audit }) => {
-      const id = parse('WHK', params.webhook_uuid)
-      const before =
-        (id && (await store.find(tx, account.id, id))) || refuse(refusals.unknownWebhook(params.webhook_uuid))
-      if ((await store.remove(tx, account.id, before.id)) === 0) throw refusals.unknownWebhook(params.webhook_uuid)
-      await audit(tx, { before: presentWebhook(before) })
+    route(c.deleteWebhook, async ({ account, params, query, tx, audit }) => {
+      const before = await findWebhook(tx, account.id, params.webhook_uuid)
+      const targets = await targetsOf(tx, before, query.endpoint === 'true')
+      let removed = 0
+      for (const { id } of targets) removed += await store.remove(tx, account.id, id)
+      if (removed === 0) throw refusals.unknownWebhook(params.webhook_uuid)
+      await audit(tx, { target: printed(targets), before: presentWebhook(before) })
       await announce(tx)
       return ok({})
     }),
 
-    route(c.rotateWebhookSecret, async ({ account, params, tx, audit }) => {
-      const id = parse('WHK', params.webhook_uuid)
+    route(c.rotateWebhookSecret, async ({ account, params, body, tx, audit }) => {
+      const before = await findWebhook(tx, account.id, params.webhook_uuid)
+      const targets = await targetsOf(tx, before, body.endpoint === true)
       const secret = makeSigningSecret()
-      const row =
-        (id && (await store.rotateSecret(tx, account.id, id, seal.close(secret)))) ||
-        refuse(refusals.unknownWebhook(params.webhook_uuid))
-      await audit(tx, { after: { signing_secret: 'new', previous_secret_valid_until: iso(row.previous_until) } })
+      const sealed = seal.close(secret)
+      let until: Date | null = null
+      for (const { id } of targets)
+        until = (await store.rotateSecret(tx, account.id, id, sealed))?.previous_until ?? until
+      if (until === null) throw refusals.unknownWebhook(params.webhook_uuid)
+      await audit(tx, {
+        target: printed(targets),
+        after: { signing_secret: 'new', previous_secret_valid_until: iso(until) },
+      })
       await announce(tx)
-      return ok({ signing_secret: secret, previous_secret_valid_until: iso(row.previous_until) })
+      return ok({ signing_secret: secret, previous_secret_valid_until: iso(until) })
     }),
 
-    route(c.listDeliveries, async ({ account, params, query }) => {
-      const row = await find(account.id, params.webhook_uuid)
-      const limit = query.results_per_page ?? query.per_page ?? 50
-      const after = cursors.read(query.cursor)
-      const state = query.state ?? 'any'
-      const rows = await log.page(db, account.id, row.id, { state, before: after?.id ?? null, limit: limit + 1 })
-      const page = rows.slice(0, limit)
-      const last = page.at(-1)
-      const next = rows.length > limit && last ? { time: iso(last.created_at), id: last.event_id } : null
-      return ok({
-        count: page.length,
-        deliveries: page.map((one) => presentDelivery(row, one)),
-        ...(next ? { next_cursor: cursors.write(next) } : {}),
-      })
-    }),
-
-    route(c.testWebhook, async ({ account, params, tx }) => {
-      const row = await findEnabled(account.id, params.webhook_uuid)
-      const { payload } = await exampleFor(tx, account.id, {
-        name: row.event,
-        channel: row.match_id,
-        group: row.to_group,
-      })
+    route(c.testWebhook, async ({ account, params, body, tx }) => {
+      const row = await findEnabledWebhook(db, account.id, params.webhook_uuid)
+      const own = body.payload === undefined ? null : checkedPayload(row, body.payload)
+      checkEvent(row, 'event_name', body.event_name)
+      const example = { name: row.event, channel: row.match_id, group: row.to_group }
+      const payload = own ?? (await exampleFor(tx, account.id, example)).payload
       const event = await recordFor(tx, row.id, {
         account: account.id,
         name: row.event,
@@ -164,28 +159,6 @@ export const webhookRoutes = (parts: Services) => {
       return ok({ delivery_id: printDelivery({ webhook: row.id, event }) })
     }),
 
-    route(c.redeliver, async ({ account, params, tx }) => {
-      const { webhook, event } =
-        parseDelivery(params.delivery_id) ?? refuse(refusals.unknownDelivery(params.delivery_id))
-      const row = (await store.find(tx, account.id, webhook)) ?? refuse(refusals.unknownDelivery(params.delivery_id))
-      const delivery =
-        (await log.redeliver(tx, account.id, webhook, event)) ?? refuse(refusals.unknownDelivery(params.delivery_id))
-      if (!row.enabled) throw refusals.webhookDisabled(print('WHK', webhook))
-      return ok({ delivery: presentDelivery(row, delivery) })
-    }),
-
-    route(c.replayWebhook, async ({ account, params, body, tx }) => {
-      const row = await findEnabled(account.id, params.webhook_uuid)
-      const since = new Date(body.since)
-      const until = new Date(Math.min(body.until ? Date.parse(body.until) : clock.now(), clock.now()))
-      if (until <= since) throw refusals.badPeriod()
-      // Ids contain the real time; the platform clock may be ahead of it.
-      const after = idAt(since.getTime() - clock.offset() * 1000 - 60_000)
-      const replay = { account: account.id, webhook: row.id, since, until, all: body.only === 'all', after }
-      await enqueue(tx, replayKind, replay, { account: account.id })
-      return ok({})
-    }),
-
     route(c.showWebhooks, async () => {
       const { oldest_seconds, ...totals } = await store.totals(db)
       const rows = await store.findFailing(db)
@@ -193,10 +166,9 @@ export const webhookRoutes = (parts: Services) => {
         ...totals,
         oldest_pending_seconds: Math.floor(oldest_seconds),
         webhooks: rows.map((row) => ({
-          ...presentWebhook(row),
+          ...presentListed(row),
           account_uuid: print('ACC', row.account_id),
           pending: row.pending,
-          ...presentHealth(row),
         })),
       })
     }),

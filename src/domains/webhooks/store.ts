@@ -18,24 +18,30 @@ export type WebhookRow = {
   time_period: string | null
   enabled: boolean
   disabled_reason: 'paused' | 'gone' | 'failing' | null
+  /** Kept when the webhook is enabled again. */
+  disabled_at: Date | null
   sealed_secret: Buffer
+  sealed_previous_secret: Buffer | null
   previous_until: Date | null
   created_at: Date
 }
 
+/** Signing secret, and the previous one during a rotation. */
+export type SealedSecret = { sealed: Buffer; sealedPrevious: Buffer | null; previousUntil: Date | null }
+
 export type NewWebhook = Pick<
   WebhookRow,
   'event' | 'event_name' | 'msgapp_name' | 'channel_kind' | 'channel_id' | 'hook_url' | 'to_group' | 'time_period'
-> & { account: string; id: string; match: string | null; quietSeconds: number | null; sealedSecret: Buffer }
+> & { account: string; id: string; match: string | null; quietSeconds: number | null; secret: SealedSecret }
 
 /** Adds the webhook and its lease row; null if the same subscription exists. */
 export const add = (tx: Tx, w: NewWebhook) => tx.maybe<WebhookRow>`
   with made as (
     insert into webhooks (account_id, id, event, event_name, msgapp_name, channel_kind, channel_id, match_id, hook_url,
-      to_group, time_period, quiet_seconds, sealed_secret, created_at, updated_at)
+      to_group, time_period, quiet_seconds, sealed_secret, sealed_previous_secret, previous_until, created_at, updated_at)
     select ${w.account}, ${w.id}, ${w.event}, ${w.event_name}, ${w.msgapp_name}, ${w.channel_kind}, ${w.channel_id},
-      ${w.match}, ${w.hook_url}, ${w.to_group}, ${w.time_period}, ${w.quietSeconds}::integer, ${w.sealedSecret},
-      (select app_now()), (select app_now())
+      ${w.match}, ${w.hook_url}, ${w.to_group}, ${w.time_period}, ${w.quietSeconds}::integer, ${w.secret.sealed},
+      ${w.secret.sealedPrevious}, ${w.secret.previousUntil}, (select app_now()), (select app_now())
     on conflict do nothing
     returning *
   ), lane as (
@@ -68,8 +74,29 @@ export const countUsed = async (sql: Sql, account: string): Promise<number> =>
       from webhooks where account_id = ${account} and deleted_at is null`
   ).used
 
-export const list = (sql: Sql, account: string) => sql.many<WebhookRow>`
-  select * from webhooks where account_id = ${account} and enabled and deleted_at is null order by created_at, id`
+/** @param enabled null: any */
+export const list = (sql: Sql, account: string, enabled: boolean | null) => sql.many<WebhookRow & HealthRow>`
+  select w.*, l.failures, l.failing_since, l.succeeded_at
+  from webhooks w join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
+  where w.account_id = ${account} and w.deleted_at is null and (${enabled}::boolean is null or w.enabled = ${enabled})
+  order by w.created_at, w.id`
+
+/** Locks the webhooks with this address, in lock order (docs/locks.md). */
+export const lockByAddress = (tx: Tx, account: string, url: string) => tx.many<WebhookRow>`
+  select * from webhooks where account_id = ${account} and hook_url = ${url} and deleted_at is null
+  order by id for update`
+
+/** Webhooks with this address, newest first. @param event null: any */
+export const listByAddress = (
+  sql: Sql,
+  account: string,
+  url: string,
+  { event, limit }: { event: string | null; limit: number },
+) => sql.many<WebhookRow>`
+  select * from webhooks
+  where account_id = ${account} and hook_url = ${url} and deleted_at is null
+    and (${event}::text is null or event = ${event})
+  order by id desc limit ${limit}`
 
 export const listByChannel = (sql: Sql, account: string, kind: ChannelKind, channel: string) => sql.many<WebhookRow>`
   select * from webhooks
@@ -96,6 +123,7 @@ export const change = async (
       enabled = coalesce(${enabled}, enabled),
       disabled_reason = case ${enabled}::boolean when true then null when false then coalesce(disabled_reason, 'paused')
         else disabled_reason end,
+      disabled_at = case when ${enabled} = false and enabled then (select app_now()) else disabled_at end,
       updated_at = (select app_now())
     where account_id = ${account} and id = ${id} and deleted_at is null
     returning *`
@@ -109,13 +137,23 @@ export const change = async (
 
 /** @returns how many were enabled */
 export const disableAll = (tx: Tx, account: string) => tx.run`
-  update webhooks set enabled = false, disabled_reason = 'paused', updated_at = (select app_now())
+  update webhooks set enabled = false, disabled_reason = 'paused', disabled_at = (select app_now()),
+    updated_at = (select app_now())
   where account_id = ${account} and enabled and deleted_at is null`
 
 export const remove = (tx: Tx, account: string, id: string) => tx.run`
   update webhooks set enabled = false, disabled_reason = coalesce(disabled_reason, 'paused'),
     deleted_at = (select app_now()), updated_at = (select app_now())
   where account_id = ${account} and id = ${id} and deleted_at is null`
+
+/** Deletes the webhooks that share the address and channel of these, but are for other events. @returns them */
+export const removeOthers = (tx: Tx, account: string, kept: readonly WebhookRow[]) => tx.many<WebhookRow>`
+  update webhooks set enabled = false, disabled_reason = coalesce(disabled_reason, 'paused'),
+    deleted_at = (select app_now()), updated_at = (select app_now())
+  where account_id = ${account} and hook_url = ${kept[0]?.hook_url ?? ''} and deleted_at is null
+    and (channel_id is null or channel_id = any(${kept.flatMap((w) => w.channel_id ?? [])}::uuid[]))
+    and id <> all(${kept.map((w) => w.id)}::uuid[])
+  returning *`
 
 /** Replaces the secret. The previous one also signs for a day. */
 export const rotateSecret = (tx: Tx, account: string, id: string, sealed: Buffer) => tx.maybe<{ previous_until: Date }>`

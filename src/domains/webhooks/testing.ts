@@ -20,7 +20,7 @@ export type DeliveryHarness = World & {
 }
 
 export const makeDeliveryHarness = async (
-  options: { timeoutMs?: number; leaseSeconds?: number } = {},
+  options: { timeoutMs?: number; leaseSeconds?: number; statsMs?: number } = {},
 ): Promise<DeliveryHarness> => {
   const receiver = await new Receiver().up()
   // Hooks run in registration order: the engine must stop before the database does.

@@ -53,7 +53,7 @@ const keyOf = (
   { options }: ParsedArguments,
   environment: NodeJS.ProcessEnv,
 ): Record<string, string> => {
-  if (auth === 'none' || auth === 'voice') return {}
+  if (auth !== 'operator' && auth !== 'account') return {}
   const [option, variable, header] = credentials[auth]
   const key = options.get(option)?.at(-1) ?? environment[variable] ?? ''
   if (key === '') throw new UsageError(`there is no key: give --${option}, or set ${variable}`)

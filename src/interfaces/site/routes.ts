@@ -9,6 +9,7 @@ import { eventDocuments } from '../../event-payloads.ts'
 import { openapi } from '../../platform/http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { makeCachedPages } from './cached-pages.ts'
+import { installConsole } from './console.ts'
 import { makeDocuments } from './documents.ts'
 import { referenceHtml } from './reference.ts'
 import { refusals } from './refusals.ts'
@@ -84,9 +85,7 @@ export const installSite = async (
   { config, metrics, version, publicUrl }: Services,
 ): Promise<void> => {
   const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
-  const [attempt, home, phone = ''] = ['try.html', 'console.html', 'phone.html'].map((name) =>
-    readFileSync(join(pages, name), 'utf8'),
-  )
+  const [attempt, phone = ''] = ['try.html', 'phone.html'].map((name) => readFileSync(join(pages, name), 'utf8'))
   await app.register(fastifyStatic, { root: pages, prefix: '/pages/', index: false, maxAge: 3_600_000 })
   await app.register(fastifyStatic, {
     root: renderer,
@@ -117,7 +116,7 @@ export const installSite = async (
   installDocuments(app, send)
   if (config.roles.includes('console')) {
     const softphone = phone.replace('data-sandbox="false"', `data-sandbox="${config.sandbox}"`)
-    app.get('/console', (_request, reply) => page(reply, home ?? ''))
+    await installConsole(app, publicUrl)
     app.get('/console/phone', (_request, reply) => page(reply, softphone, phonePolicy(publicUrl())))
   }
   app.get('/', (_request, reply) => reply.redirect('/console'))

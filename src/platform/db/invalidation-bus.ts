@@ -4,6 +4,7 @@ import type { Db, Tx } from './sql.ts'
 export type Topic =
   | 'accounts'
   | 'users'
+  | 'sessions'
   | 'clock'
   | 'prices'
   | 'connections'
@@ -30,7 +31,8 @@ export type InvalidationBus = {
   stop(): void
 }
 
-const pollMs = 500
+/** Leaves 100 ms of the half second for the query. */
+const pollMs = 400
 
 /** Marks a topic as changed: every process learns of it within half a second of the commit. */
 export const invalidateTopic = (tx: Tx, topic: Topic) => tx.run`

@@ -35,6 +35,14 @@ export const byTimeAndId = (id = 'id'): readonly KeyColumn[] => [
   { name: id, type: 'uuid' },
 ]
 
+/** Filters that no index serves. A page examines at most `maxPagedRows` + 1 rows, and may be short. */
+export type Examining = {
+  /** Conditions of the rows that are returned, on one value each, `?`. */
+  readonly filters: readonly { readonly text: string; readonly value: Value }[]
+  /** A row source, such as `unnest(…) each (value)`: the rows of each value are read along an index, and merged. */
+  readonly each?: string | null
+}
+
 /** A statement built at run time. */
 export type Statement = { readonly text: string; readonly values: Value[] }
 
@@ -43,19 +51,44 @@ export type Statement = { readonly text: string; readonly values: Value[] }
  * Each statement reads along an index, and no further than its page or 10,000 rows.
  * @param alternatives conditions that exclude each other and together cover the list. Each is read along an index of
  * its own, and the rows are merged.
+ * @param examining filters for which the statements read further than their page
  */
 export const makeListQuery = (
   { table, key, isNewestFirst }: ListSource,
   conditions: Conditions,
   alternatives: readonly string[] = [],
+  { filters, each = null }: Examining = { filters: [] },
 ) => {
   const names = key.map(({ name }) => name).join(', ')
   const orderOf = (isDescending: boolean) =>
     `order by ${key.map(({ name }) => `${name}${isDescending ? ' desc' : ''}`).join(', ')}`
   const order = orderOf(isNewestFirst)
 
+  /** Selects the first rows that meet the bounds, of each value. */
+  const selectEach = (bounds: readonly string[], limit: number | null): string => {
+    const where = [...conditions.texts, ...bounds].join(' and ')
+    const rows = `select * from ${table} where ${where} ${order} limit ${limit}`
+    return each === null
+      ? rows
+      : `select found.* from ${each} cross join lateral (${rows}) found ${order} limit ${limit}`
+  }
+
+  /** Selects the first matching rows among those that a page examines. */
+  const selectExamined = (
+    columns: string,
+    bounds: readonly string[],
+    limit: number | null,
+    values: Value[],
+  ): string => {
+    if (filters.length === 0) return `select ${columns} from (${selectEach(bounds, limit)}) rows ${order}`
+    const examined = selectEach(bounds, maxPagedRows + 1)
+    const where = filters.map(({ text, value }) => text.replace('?', `$${values.push(value)}`)).join(' and ')
+    return `select ${columns} from (${examined}) examined where ${where} ${order} limit ${limit}`
+  }
+
   /** Selects the first rows that meet the bounds. */
-  const select = (columns: string, bounds: readonly string[], limit: number | null): string => {
+  const select = (columns: string, bounds: readonly string[], limit: number | null, values: Value[]): string => {
+    if (filters.length > 0 || each !== null) return selectExamined(columns, bounds, limit, values)
     const one = (alternative: readonly string[]) => {
       const texts = [...conditions.texts, ...alternative, ...bounds]
       const where = texts.length > 0 ? `where ${texts.join(' and ')}` : ''
@@ -79,10 +112,23 @@ export const makeListQuery = (
     page: (columns: string, { after, skip, limit }: ListPage): Statement => {
       const values = [...conditions.values]
       const start = bind(values, after)
-      if (skip === 0) return { text: select(columns, start, limit), values }
+      if (skip === 0) return { text: select(columns, start, limit, values), values }
       // The key of the last skipped row, or of the last row of the list: nothing follows that one.
-      const last = `select ${names} from (${select(names, start, skip)}) skipped ${orderOf(!isNewestFirst)} limit 1`
-      return { text: select(columns, [beyond(last)], limit), values }
+      const last = `select ${names} from (${select(names, start, skip, values)}) skipped ${orderOf(!isNewestFirst)} limit 1`
+      return { text: select(columns, [beyond(last)], limit, values), values }
+    },
+    /** Returns the key of the last row that a page behind `after` examines, as `time` and `id`, if it cannot examine all.
+     *  For lists by time and id. */
+    lastExamined: (after: readonly string[] | null): Statement | null => {
+      if (filters.length === 0) return null
+      const values = [...conditions.values]
+      const rows = `select ${names} from (${selectEach(bind(values, after), maxPagedRows + 1)}) examined`
+      const [time = '', id = ''] = key.map(({ name }) => name)
+      const last = `select ${names}, count(*) over () as examined from (${rows}) rows ${orderOf(!isNewestFirst)} limit 1`
+      return {
+        text: `select ${exactTime(time)} as time, ${id} as id from (${last}) last where examined > ${maxPagedRows}`,
+        values,
+      }
     },
     /**
      * Counts the rows behind `after`, at most one more than `maxPagedRows`. Reads along the index: without an order,
@@ -90,7 +136,7 @@ export const makeListQuery = (
      */
     total: (after: readonly string[] | null = null): Statement => {
       const values = [...conditions.values]
-      const rows = select(names, bind(values, after), maxPagedRows + 1)
+      const rows = select(names, bind(values, after), maxPagedRows + 1, values)
       return { text: `select count(*)::integer as total from (${rows}) counted`, values }
     },
   }

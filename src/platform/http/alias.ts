@@ -15,7 +15,7 @@ export type Alias = {
 type RequestSpelling = 'own' | 'alias' | 'both'
 
 /** Fields whose values are names of the interface. All other values are user content. */
-const nameFields = new Set(['event', 'event_name', 'features', 'error_message', 'detail'])
+const nameFields = new Set(['event', 'event_name', 'event_names', 'features', 'error_message', 'detail'])
 
 /** Fields whose values stay as documented for a request in neither spelling. */
 const documentedFields = new Set(['features', 'error_message', 'detail'])

@@ -7,6 +7,7 @@ import type { Audit, AuditEntry } from './audit-entry.ts'
 import { confidentialNames, type Masking, maskNamed } from './confidential.ts'
 import type { Contract } from './endpoint.ts'
 import { maxAuditChanges, maxAuditTargets, maxAuditTextLength } from './limits.ts'
+import type { Session } from './session.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -55,6 +56,9 @@ export const canonicalTarget = (target: string): string =>
     ? target.slice(0, 3) + target.slice(3).toLowerCase()
     : storable(target, maxAuditTextLength)
 
+/** Kinds of actors (docs/security.md). */
+export type AuditActorKind = 'operator' | 'api_key' | 'system' | 'person' | 'operator_person' | 'visitor'
+
 type AuditRow = {
   account: string | null
   address: string | null
@@ -63,22 +67,25 @@ type AuditRow = {
   action: string
   targets: readonly string[]
   changes: readonly Change[]
+  session: string | null
 }
 
-type AuditActor = { kind: 'operator' | 'system'; id: string | null; label: string; lastFour: string | null }
+export type AuditActor = { kind: AuditActorKind; id: string | null; label: string; lastFour: string | null }
 
 const insert = (tx: Tx, actor: AuditActor, r: AuditRow) => tx.run`
   insert into audit (account_id, id, actor_kind, actor_id, actor_label, actor_last_four, address, user_agent, request_id,
-    action, targets, changes)
+    action, targets, changes, session_id)
   values (${r.account}, ${uuid()}, ${actor.kind}, ${actor.id}, ${actor.label}, ${actor.lastFour}, ${r.address},
-    ${r.userAgent}, ${r.requestId}, ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb)`
+    ${r.userAgent}, ${r.requestId}, ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb, ${r.session})`
 
-const insertOfKey = (tx: Tx, hash: Buffer, r: AuditRow) => tx.run`
+/** @param key the hash of an API key, or its id */
+const insertOfKey = (tx: Tx, key: { hash: Buffer | null; id: string | null }, r: AuditRow) => tx.run`
   insert into audit (account_id, id, actor_kind, actor_id, actor_label, actor_last_four, address, user_agent, request_id,
-    action, targets, changes)
+    action, targets, changes, session_id)
   select k.account_id, ${uuid()}, 'api_key', k.id, k.label, k.last_four, ${r.address}, ${r.userAgent}, ${r.requestId},
-    ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb
-  from api_keys k where k.account_id = ${r.account} and k.hash = ${hash}`
+    ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb, ${r.session}
+  from api_keys k
+  where k.account_id = ${r.account} and (k.hash = ${key.hash}::bytea or k.id = ${key.id}::uuid)`
 
 /** Records an operation of the program itself, such as a key that a setting adds at the start. */
 export const auditSystem = async (tx: Tx, action: string, { target = [], account, ...states }: AuditEntry) => {
@@ -91,6 +98,7 @@ export const auditSystem = async (tx: Tx, action: string, { target = [], account
     action,
     targets: [target].flat(),
     changes: differences(states, new Map()),
+    session: null,
   })
 }
 
@@ -100,36 +108,126 @@ const idsIn = (params: Record<string, string>): string[] => {
   return ids.length > 0 ? ids : account === undefined ? [] : [account]
 }
 
+const userAgentOf = ({ headers }: Pick<FastifyRequest, 'headers'>): string | null =>
+  headers['user-agent'] ? storable(headers['user-agent'], maxAuditTextLength) : null
+
+/** Returns the actor of a session; null for one of an API key. @param actsAsOperator by rights in the installation */
+const actorOfSession = ({ kind, person, operator }: Session, actsAsOperator: boolean): AuditActor | null => {
+  if (kind === 'operator-key' && operator) return { kind: 'operator', ...operator }
+  if (!person) return null
+  return { kind: actsAsOperator ? 'operator_person' : 'person', id: person.id, label: person.name, lastFour: null }
+}
+
+/**
+ * Records an act of the console: a sign-in, its refusal, or a change of the own person. Such an act concerns each account
+ * of the person.
+ * @param accounts bare uuids; empty: the installation
+ */
+export const auditVisit = async (
+  tx: Tx,
+  request: Pick<FastifyRequest, 'ip' | 'id' | 'headers'>,
+  action: string,
+  actor: AuditActor,
+  {
+    accounts,
+    session,
+    target,
+    ...states
+  }: Omit<AuditEntry, 'account'> & {
+    readonly accounts: readonly string[]
+    readonly session: string | null
+  },
+): Promise<void> => {
+  for (const account of accounts.length > 0 ? accounts : [null])
+    await insert(tx, actor, {
+      account,
+      address: request.ip,
+      userAgent: userAgentOf(request),
+      requestId: request.id,
+      action,
+      targets: [target ?? []].flat(),
+      changes: differences(states, new Map()),
+      session,
+    })
+}
+
 /** Ids of the audited operations. */
 const actions = new Set<string>()
 
 /** Returns the ids of the audited operations, sorted. */
 export const auditedActions = (): string[] => [...actions].sort()
 
-/** Returns the function that runs an audited operation of one contract and writes its row. */
-export const makeAuditor = (contract: Contract) => {
+/** Returns the function that writes the rows of one contract. @param contents fields to mask besides the marked ones */
+const makeWriter = (contract: Contract, contents: readonly string[] = []) => {
   actions.add(contract.id)
   const names = confidentialNames(contract.query, contract.body, contract.reply)
+  for (const name of contents) names.set(name, 'whole')
 
-  const write = async (tx: Tx, request: FastifyRequest, { target, account, ...states }: AuditEntry): Promise<void> => {
+  return async (tx: Tx, request: FastifyRequest, { target, account, ...states }: AuditEntry): Promise<void> => {
     const params: Record<string, string> = Object.fromEntries(Object.entries(Object(request.params)))
     const row: AuditRow = {
       account: request.account?.id ?? account ?? parse('ACC', params.account_uuid ?? ''),
       address: request.ip,
-      userAgent: request.headers['user-agent'] ? storable(request.headers['user-agent'], maxAuditTextLength) : null,
+      userAgent: userAgentOf(request),
       requestId: request.id,
       action: contract.id,
       targets: [target ?? idsIn(params)].flat().slice(0, maxAuditTargets).map(canonicalTarget),
       changes: differences(states, names),
+      session: request.session?.id ?? null,
     }
-    const { operator } = request
+    const { operator, session, sessionAccount } = request
+    const actor = session && actorOfSession(session, sessionAccount === null || sessionAccount.isOperator)
+    if (actor) {
+      await insert(tx, actor, row)
+      return
+    }
     if (operator) {
       await insert(tx, { kind: 'operator', ...operator }, row)
       return
     }
-    const written = await insertOfKey(tx, keyHash(String(request.headers['x-user-api-key'])), row)
+    const key = session
+      ? { hash: null, id: request.accountKey?.id ?? null }
+      : { hash: keyHash(String(request.headers['x-user-api-key'])), id: null }
+    const written = await insertOfKey(tx, key, row)
     if (written === 0) throw new Error('the API key of an audited request is not in the database')
   }
+}
+
+/** Fields of requests that hold contents of messages, or answers to regulators. `text` is masked everywhere. */
+const contentFields = ['template', 'pin', 'url', 'value', 'extra_information'] as const
+
+const printedId = /^[A-Z]{3}[0-9a-f]{8}-[0-9a-f-]{27}$/
+
+/** Returns the ids in a response: its own, and those of the objects that it names. */
+const idsInPayload = (payload: unknown): string[] =>
+  isFields(payload)
+    ? Object.values(payload)
+        .flatMap((value) => (isFields(value) ? [value.uuid] : [value]))
+        .filter((value): value is string => typeof value === 'string' && printedId.test(value))
+        .slice(0, maxAuditTargets)
+    : []
+
+/** Returns the function that runs an operation of a session which is not audited for keys, and writes its row. */
+export const makeSessionAuditor = (contract: Contract) => {
+  const write = makeWriter(contract, contentFields)
+  return async <T>(
+    db: Db,
+    { request, tx }: { request: FastifyRequest; tx: Tx | null },
+    act: () => Promise<T>,
+  ): Promise<T> => {
+    const result = await act()
+    const isRead = contract.method === 'GET'
+    const after = !isRead && isFields(request.body) ? request.body : undefined
+    const target = idsIn(Object(request.params)).length > 0 ? undefined : idsInPayload(result)
+    const entry: AuditEntry = isRead ? {} : { after, target }
+    await (tx ? write(tx, request, entry) : db.begin((own) => write(own, request, entry)))
+    return result
+  }
+}
+
+/** Returns the function that runs an audited operation of one contract and writes its row. */
+export const makeAuditor = (contract: Contract) => {
+  const write = makeWriter(contract)
 
   /**
    * Runs an operation and writes its audit row: in the request's transaction, or in the one that the handler passes.

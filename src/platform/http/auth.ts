@@ -74,7 +74,7 @@ export type Auth = {
   flush(): Promise<void>
 }
 
-type AuthRow = {
+export type AuthRow = {
   id: string
   name: string
   on_trial: boolean
@@ -87,7 +87,7 @@ type AuthRow = {
   quotas: QuotaValues
 }
 
-const accountOf = (row: AuthRow): Account => ({
+export const accountOfRow = (row: AuthRow): Account => ({
   id: row.id,
   name: row.name,
   onTrial: row.on_trial,
@@ -100,11 +100,11 @@ const accountOf = (row: AuthRow): Account => ({
   quotas: row.quotas,
 })
 
-const accountKeyOf = (row: AuthRow & KeyLimits & { key_id: string }): AccountKey => {
+export const accountKeyOfRow = (row: AuthRow & KeyLimits & { key_id: string }): AccountKey => {
   const { key_id: id, scopes, expires_at, allowed_addresses } = row
   return {
     id,
-    account: accountOf(row),
+    account: accountOfRow(row),
     limits: { scopes, expires_at, allowed_addresses },
     scopes: maskOf(scopes),
     expiresAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
@@ -132,7 +132,7 @@ export const makeAuth = (db: Db, changes: InvalidationBus): Auth => {
              a.block_reason, a.closed_at, a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
       from api_keys k join accounts a on a.id = k.account_id
       where k.hash = ${keyHash(key)} and (k.revoked_at is null or k.revoked_at >= a.closed_at)`
-    return row && accountKeyOf(row)
+    return row && accountKeyOfRow(row)
   }
 
   return {
@@ -160,7 +160,7 @@ export const makeAuth = (db: Db, changes: InvalidationBus): Auth => {
             where r.account_id = a.id and r.user_id = ${user} and r.expires_at = ${expiresAt}::timestamptz)
           and not exists (
             select 1 from token_epochs e where e.account_id = a.id and e.user_id = ${user} and e.epoch <> ${epoch}))`
-      return row && accountOf(row)
+      return row && accountOfRow(row)
     },
     operators: {
       cached: (key) => operators.get(keyDigest(key)) ?? null,

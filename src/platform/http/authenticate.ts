@@ -12,13 +12,23 @@ import {
   type VoiceUser,
 } from './auth.ts'
 import { type AuthThrottle, type KeyStore, lookUp } from './auth-throttle.ts'
+import {
+  checkProof,
+  enterAccount,
+  enterInstallationRights,
+  openingRefusal,
+  requireSession,
+  type SessionAuthDeps,
+  sessionTokenUnlessKey,
+} from './authenticate-session.ts'
 import type { Capability } from './capability.ts'
 import { type Contract, isMetered, needsOperator } from './endpoint.ts'
 import type { Problem } from './problem.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import { refusals } from './refusals.ts'
+import { isFromThisMachine } from './session-cookie.ts'
 
-export type AuthDeps = {
+export type AuthDeps = SessionAuthDeps & {
   auth: Auth
   rateLimiter: RateLimiter
   authThrottle: AuthThrottle
@@ -26,7 +36,6 @@ export type AuthDeps = {
     /** Returns the user of a token; null if the token is foreign, damaged or expired. */
     bearer(token: string, issuer: string): Promise<VoiceUser | null>
   }
-  publicUrl(): string
   readonly config: { readonly isSandboxExplicit: boolean }
   /** Reports whether an account is a sandbox account. */
   readonly sandboxAccounts: { has(account: string): boolean }
@@ -74,11 +83,12 @@ const admitAccount = (parts: AuthDeps, contract: Contract) => {
     const admit = () => {
       if (account.blocked) return done(blockedRefusal(account))
       const lacking = needs && request.accountKey && scopeRefusal(request.accountKey, needs)
-      if (lacking) return done(lacking)
+      if (lacking && needs) return done(request.session ? refusals.sessionLacks(needs) : lacking)
       const fault = sandboxFault(account, request, isSandboxNeeded)
       if (fault) return done(fault)
       request.account = account
-      done()
+      if (contract.proof && request.session) checkProof(parts, request.session).then(() => done(), done)
+      else done()
     }
     const paced = (rate: string) => {
       reply.header('ratelimit', rate).header('ratelimit-policy', rateLimiter.policy(account))
@@ -108,16 +118,38 @@ const resolveKey = <T>(
   else lookUp(authThrottle, request.ip, key, keys, wrong).then(take, done)
 }
 
-/** Returns the hook that requires the API key of an account: else 401, 429, 402 or 403. */
+/** Returns the token of a request's session, and reports a request that has a key too. */
+const sessionToken = (
+  request: FastifyRequest,
+  header: string,
+  done: (error: Error) => void,
+): string | null | undefined => {
+  try {
+    return sessionTokenUnlessKey(request, header)
+  } catch (error) {
+    done(error instanceof Error ? error : new Error(String(error)))
+    return undefined
+  }
+}
+
+/** Returns the hook that requires the API key of an account or a session: else 400, 401, 429, 402 or 403. */
 const requireAccountKey = (parts: AuthDeps, contract: Contract, needs: Capability): AuthHook => {
   const enter = admitAccount(parts, contract)
   return (request, reply, done) => {
+    if (request.headers.cookie !== undefined) {
+      const token = sessionToken(request, 'X-User-API-Key', done)
+      if (token === undefined) return
+      if (token !== null) {
+        enterAccount(parts, request, token).then(({ account }) => enter(account, request, reply, done, needs), done)
+        return
+      }
+    }
     const key = request.headers['x-user-api-key']
     if (typeof key !== 'string' || key === '') return done(refusals.missingKey())
     const known = (found: AccountKey) => {
+      request.accountKey = found
       const refusal = keyRefusal(found, request)
       if (refusal) return done(refusal)
-      request.accountKey = found
       enter(found.account, request, reply, done, needs)
     }
     resolveKey(parts, request, key, parts.auth.accounts, refusals.wrongKey, known, done)
@@ -148,19 +180,24 @@ const requireUserToken = (parts: AuthDeps, contract: Contract): AuthHook => {
   }
 }
 
-const loopback = /^(?:127\.|::1$|::ffff:127\.)/
-
 /** Requires HTTPS, except from this machine. */
 const requireHttps: AuthHook = (request, _reply, done) => {
-  const own = request.headers['x-forwarded-for'] === undefined && loopback.test(request.raw.socket.remoteAddress ?? '')
-  if (own || request.protocol === 'https') return done()
+  if (isFromThisMachine(request.raw) || request.protocol === 'https') return done()
   done(refusals.httpsRequired())
 }
 
-/** Returns the hook that requires an operator key: 401 without a valid key, 403 without the role. */
+/** Returns the hook that requires an operator key or a session with its rights: 401 without, 403 without the role. */
 const requireOperatorKey = (parts: AuthDeps, contract: Contract): AuthHook => {
   const isRestricted = needsOperator(contract)
   return (request, _reply, done) => {
+    if (request.headers.cookie !== undefined) {
+      const token = sessionToken(request, 'X-Operator-Key', done)
+      if (token === undefined) return
+      if (token !== null) {
+        enterInstallationRights(parts, contract, request, token).then(() => done(), done)
+        return
+      }
+    }
     const key = request.headers['x-operator-key']
     if (typeof key !== 'string' || key === '') return done(refusals.wrongOperatorKey())
     const known = (operator: OperatorKey) => {
@@ -182,8 +219,12 @@ export const authHooks = (parts: AuthDeps, contract: Contract): AuthHook[] => {
         return requireUserToken(parts, contract)
       case 'operator':
         return requireOperatorKey(parts, contract)
+      case 'session':
+        return (request, _reply, done) => void requireSession(parts, contract, request).then(() => done(), done)
       case 'none':
-        return null
+        return contract.opensSession
+          ? (request, _reply, done) => done(openingRefusal(request, parts.publicUrl()) ?? undefined)
+          : null
     }
   }
   const admit = credentialHook()

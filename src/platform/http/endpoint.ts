@@ -6,17 +6,18 @@ import type { Audit } from './audit-entry.ts'
 import type { Account, AccountKey, VoiceUser } from './auth.ts'
 import type { Capability } from './capability.ts'
 import type { ProblemName, Shape } from './problem.ts'
+import type { Session } from './session.ts'
 
 /** One endpoint as data. The validator, the serialiser, OpenAPI, the client, the CLI, the fuzzer and the isolation test
  *  read it. */
 export type Contract = ContractFields & ContractAuth
 
-/** Kind of credential of the request, and the scope that it needs. `voice`: token of a user's voice client.
- *  `client`: name of the method in @trunkline/client, such as `sms.send`. */
+/** Kind of credential of the request, and the scope that it needs. `account` and `operator`: a key, or a session with
+ *  its rights. `session`: the cookie of a session. `voice`: token of a user's voice client. `client`: name of the method in @trunkline/client, such as `sms.send`. */
 type ContractAuth =
   | { readonly auth: 'account'; readonly needs: Capability; readonly client: string }
   | { readonly auth: 'operator'; readonly needs?: never; readonly client: string }
-  | { readonly auth: 'voice' | 'none'; readonly needs?: never; readonly client?: never }
+  | { readonly auth: 'voice' | 'session' | 'none'; readonly needs?: never; readonly client?: never }
 
 type ContractFields = {
   /** Name of the operation: a verb and a noun. */
@@ -33,6 +34,12 @@ type ContractFields = {
   readonly role?: 'operator'
   /** Records an operation of an account in the audit trail. Changes by operators are always recorded. */
   readonly audited?: true
+  /** Does not record requests of sessions: they change nothing, or only what was read. Others are always recorded. */
+  readonly unrecorded?: true
+  /** Requires of a session that its password or key was given within 15 minutes. */
+  readonly proof?: true
+  /** The response opens a session: pages of other origins, and plain HTTP from other machines, are refused. */
+  readonly opensSession?: true
   readonly params?: TSchema
   readonly query?: TSchema
   readonly body?: TSchema
@@ -63,6 +70,9 @@ type ContractFields = {
   readonly codes?: { readonly [problem in ProblemName]?: readonly string[] }
   /** Additional fields of the endpoint's own error responses. */
   readonly faults?: TSchema
+  /** Field of the reply that holds the rows of a list, such as `transfers` or `data.reservations`. The server then also
+   *  takes `format=csv`, and streams all rows of the filters: csv-export.ts. */
+  readonly csv?: string
   /** CLI command that calls the endpoint, such as `accounts create`. */
   readonly cli?: string
 }
@@ -84,6 +94,7 @@ export type HandlerInput<C extends Contract> = {
   readonly reply: FastifyReply
 } & WithAudit<C> &
   (C['auth'] extends 'account' ? { readonly account: Account; readonly key: AccountKey } : unknown) &
+  (C['auth'] extends 'session' ? { readonly session: Session } : unknown) &
   (C['auth'] extends 'voice' ? { readonly account: Account; readonly person: VoiceUser } : unknown)
 
 type ChangingMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -168,32 +179,60 @@ export const isAudited = ({ auth, method, audited }: Pick<Contract, 'auth' | 'me
 export const needsOperator = ({ auth, method, role }: Pick<Contract, 'auth' | 'method' | 'role'>): boolean =>
   auth === 'operator' && (method !== 'GET' || role === 'operator')
 
-/** True if the endpoint takes an Idempotency-Key. Responses to a token are for its user only, and short-lived. */
+/** True if the endpoint takes an Idempotency-Key. Responses to a token or a sign-in are for one person, and short-lived. */
 export const isRepeatable = ({ method, stream, auth }: Pick<Contract, 'method' | 'stream' | 'auth'>): boolean =>
-  method === 'POST' && !stream && auth !== 'voice'
+  method === 'POST' && !stream && (auth === 'account' || auth === 'operator')
 
 const takesPhone = ({ params, query, body }: Contract): boolean =>
   JSON.stringify([params, query, body]).includes('"format":"phone"')
 
+const invalidFields = 'A field is missing or has a wrong value; the message names it'
+
+const invalidText = ({ auth }: Contract): string => {
+  if (auth === 'operator') return `${invalidFields}. Or the request has a key and a session`
+  if (auth !== 'account') return invalidFields
+  return `${invalidFields}. Or the request has a key and a session, or a session with several accounts names none (account_required)`
+}
+
+/** Texts of the refusals of credentials, by the kind that an endpoint takes. */
+const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>> => {
+  const proof = made.proof ? ', or the session must prove itself again (reauthentication_required)' : ''
+  const session = `the request with a session comes from another origin (csrf) or over plain HTTP (https_required)${proof}`
+  switch (made.auth) {
+    case 'none':
+      return {}
+    case 'voice':
+      return { unauthorized: 'The token is missing or not valid', forbidden: 'The account is blocked' }
+    case 'session':
+      return {
+        unauthorized: 'There is no session, or it ended (session_expired)',
+        forbidden: `Refused: ${session}`,
+      }
+    case 'account':
+      return {
+        invalid: invalidText(made),
+        unauthorized: 'The key or session is missing or not valid, or has expired (key_expired, session_expired)',
+        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), the role of the session lacks it (role), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
+      }
+    case 'operator':
+      return {
+        invalid: invalidText(made),
+        unauthorized: 'The key or session is missing or not valid, or has expired (session_expired)',
+        forbidden: `${needsOperator(made) ? 'The key or session has the role observer; this operation needs the role operator (role)' : 'The session has no rights in the installation (role)'}, or ${session}`,
+      }
+  }
+}
+
 /** Returns all errors of an endpoint with their descriptions. */
 export const refusalsOf = (made: Contract): Partial<Record<ProblemName, string>> => ({
+  ...credentialRefusals(made),
   ...(made.auth === 'none'
     ? {}
     : {
-        unauthorized: `The ${made.auth === 'voice' ? 'token' : 'key'} is missing or not valid${made.auth === 'account' ? ', or has expired (key_expired)' : ''}`,
         tooMany: 'Too many wrong keys or tokens from this address (too_many_failures)',
         internal: 'An internal error; search the log for the request_id',
         unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
       }),
-  ...(made.auth === 'voice' ? { forbidden: 'The account is blocked' } : {}),
-  ...(made.auth === 'account'
-    ? {
-        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), or it may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}`,
-      }
-    : {}),
-  ...(needsOperator(made)
-    ? { forbidden: 'The key has the role observer; this operation needs the role operator (role)' }
-    : {}),
   ...(isMetered(made)
     ? {
         balance: 'The quota of API calls is used up',
@@ -201,8 +240,9 @@ export const refusalsOf = (made: Contract): Partial<Record<ProblemName, string>>
           'The account exceeded its requests per minute, or this address sent too many wrong keys or tokens (too_many_failures)',
       }
     : {}),
-  ...(made.params || made.query || made.body
-    ? { invalid: 'A field is missing or has a wrong value; the message names it' }
+  ...(made.params || made.query || made.body ? { invalid: invalidText(made) } : {}),
+  ...(made.opensSession
+    ? { forbidden: 'The page is of another origin (csrf), or the connection is plain HTTP (https_required)' }
     : {}),
   ...(made.body ? { mediaType: 'The body is not application/json, or has a content encoding' } : {}),
   ...(made.body && !made.stream ? { tooLarge: 'The body is larger than 256 KiB' } : {}),

@@ -1,4 +1,4 @@
-import { type Contract, isMetered, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
+import { type Contract, isMetered, isRepeatable, refusalsOf } from './endpoint.ts'
 import { type ProblemName, problems } from './problem.ts'
 
 type CodesByProblem = { readonly [problem in ProblemName]?: readonly string[] }
@@ -25,13 +25,20 @@ const overloadCodes = {
 
 /** Codes of refusals that the platform itself makes, whatever the operation. */
 const platformCodes = (contract: Contract): CodesByProblem => {
-  const { auth, browser, secure, url } = contract
+  const { auth, browser, secure, url, proof, opensSession } = contract
+  const takesSession = auth === 'account' || auth === 'operator' || auth === 'session'
   const isSandbox = url.startsWith('/sandbox/')
   return {
-    invalid: ['invalid_request', 'malformed_request'],
+    invalid: [
+      'invalid_request',
+      'malformed_request',
+      'http_version_not_supported',
+      ...(auth === 'account' ? ['account_required'] : []),
+    ],
     unauthorized: [
       'unauthorized',
       ...(auth === 'account' ? ['key_expired'] : []),
+      ...(takesSession ? ['session_expired'] : []),
       ...(auth === 'voice' ? ['token_invalid'] : []),
     ],
     balance: isMetered(contract) ? ['quota_exceeded'] : [],
@@ -40,7 +47,9 @@ const platformCodes = (contract: Contract): CodesByProblem => {
         ? ['account_blocked', 'account_closed', 'address_not_allowed', 'scope_missing', 'limit_exceeded']
         : []),
       ...(auth === 'voice' ? ['account_blocked', 'account_closed'] : []),
-      ...(needsOperator(contract) ? ['role'] : []),
+      ...(auth === 'account' || auth === 'operator' ? ['role'] : []),
+      ...(takesSession || opensSession ? ['csrf', 'https_required'] : []),
+      ...(proof ? ['reauthentication_required'] : []),
       ...(isSandbox ? ['not_sandbox_account', 'sandbox_behind_proxy'] : []),
       ...(browser ? ['origin_not_allowed'] : []),
       ...(secure ? ['https_required'] : []),
@@ -55,6 +64,7 @@ const platformCodes = (contract: Contract): CodesByProblem => {
       'too_many_key_lookups',
       'too_many_under_way',
       ...overloadCodes[transferOf(contract)],
+      ...(contract.csv === undefined ? [] : ['too_many_exports']),
       ...(isSandbox ? ['sandbox_down'] : []),
     ],
   }

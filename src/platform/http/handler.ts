@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import { makeAuditor } from './audit.ts'
+import { makeAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
+import { sendCsv, wantsCsv } from './csv-export.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
 import { canonicalPath, runIdempotently } from './idempotency.ts'
 import { limiterKeyOf, type RequestLimiters, runInTurn } from './request-limiters.ts'
@@ -11,8 +12,9 @@ import { jsonType } from './socket.ts'
 
 const noAccount = '00000000-0000-0000-0000-000000000000'
 
-type HandlerCall = Pick<FastifyRequest, 'account' | 'person' | 'body' | 'isSandbox'> & {
+type HandlerCall = Pick<FastifyRequest, 'account' | 'person' | 'session' | 'body' | 'isSandbox'> & {
   readonly key: AccountKey | null
+  readonly query?: unknown
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly prepared?: unknown
@@ -27,6 +29,20 @@ const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
   return (call) => auditor(db, call, (audit) => run(Object.assign({ audit }, call)))
 }
 
+/**
+ * Wraps the handler of an account's operation that is not audited: acts by sessions are recorded all the same, with the
+ * fields of the request as the state after it. What an operator reads of texts in an account is recorded, too.
+ */
+const auditedForSessions = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
+  const auditor = makeSessionAuditor(contract)
+  const isRead = contract.method === 'GET'
+  return (call) => {
+    const { session, sessionAccount } = call.request
+    if (!session || (isRead && !(sessionAccount?.isOperator && contract.needs === 'inbox'))) return run(call)
+    return auditor(db, call, () => run(call))
+  }
+}
+
 /** Wraps the handler of a response with marked fields: they are masked for observers. */
 const maskedForObservers = ({ reply }: Contract, run: HandlerFunction): HandlerFunction => {
   return async (call) => {
@@ -37,6 +53,7 @@ const maskedForObservers = ({ reply }: Contract, run: HandlerFunction): HandlerF
 
 const wrapped = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
   if (isAudited(contract)) return audited(db, contract, run)
+  if (contract.auth === 'account' && !contract.unrecorded) return auditedForSessions(db, contract, run)
   const isMasked = contract.auth === 'operator' && confidentialNames(contract.reply).size > 0
   return isMasked ? maskedForObservers(contract, run) : run
 }
@@ -56,6 +73,11 @@ export const handler = (
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
   const fulfil = (call: HandlerCall): unknown => {
     const { account, body, request, reply } = call
+    if (wantsCsv(contract, request))
+      return sendCsv(contract, limiters, request, reply, (query) => {
+        const page = () => run({ ...call, query })
+        return limiter ? runInTurn(limiter, limiterKeyOf(request), reply, page) : page()
+      })
     // Compiled at the first response, as in compileLazily.
     reply.code(contract.status).type(jsonType).serializer(reply.compileSerializationSchema(shape))
     // A socket with an extended timeout takes no further request.
@@ -84,8 +106,8 @@ export const handler = (
     })
   }
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
-    const { account, accountKey, person, isSandbox, params, query, body } = request
-    const call = { account, key: accountKey, person, isSandbox, params, query, body, request, reply, tx: null }
+    const { account, accountKey, person, session, isSandbox, params, query, body } = request
+    const call = { account, key: accountKey, person, session, isSandbox, params, query, body, request, reply, tx: null }
     if (!before) return fulfil(call)
     return runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
       fulfil({ ...call, prepared }),

@@ -62,14 +62,14 @@ export type HotRoute = {
 }
 
 export type HotRoutes = {
-  /** Adds an endpoint. @param count counts its responses */
-  add(endpoint: Endpoint, count: (status: number, elapsed: number) => void): HotRoute
+  /** Adds an endpoint. @param succeeded counts and records a success; `elapsed` in milliseconds */
+  add(endpoint: Endpoint, succeeded: (key: AccountKey, requestId: string, elapsed: number) => void): HotRoute
   /** Puts the hot routes before Fastify. Must be called after the last `add`. */
   install(app: FastifyInstance): void
 }
 
 /** Headers of requests that only Fastify serves. */
-const fastifyHeaders = ['transfer-encoding', 'expect', 'upgrade', 'content-encoding', 'idempotency-key']
+const fastifyHeaders = ['transfer-encoding', 'expect', 'upgrade', 'content-encoding', 'idempotency-key', 'cookie']
 
 const jsonTypes = new Set(['application/json', 'application/json; charset=utf-8'])
 
@@ -106,7 +106,7 @@ const jsonParser = (app: FastifyInstance): ParseJson => {
 const checkEndpoint = (endpoint: Endpoint): void => {
   const { contract, transaction } = endpoint
   const { method, auth, params, query, stream, media, waits, secure, browser, bodyLimit } = contract
-  const isPlain = ![params, query, stream, media, waits, secure, browser, bodyLimit].some(Boolean)
+  const isPlain = ![params, query, stream, media, waits, secure, browser, bodyLimit, contract.proof].some(Boolean)
   const isCommon = method === 'POST' && auth === 'account' && isMetered(contract) && !isAudited(contract)
   if (!isPlain || !isCommon || transaction !== 'keyed') throw new Error(`${contract.id} cannot be a hot route`)
 }
@@ -134,7 +134,7 @@ export const makeHotRoutes = (parts: HotRouteDeps, nextId: () => string): HotRou
     return scopeRefusal(key, needs) ? null : key
   }
 
-  const add: HotRoutes['add'] = (endpoint, count) => {
+  const add: HotRoutes['add'] = (endpoint, succeeded) => {
     checkEndpoint(endpoint)
     const { contract } = endpoint
     const needs = contract.auth === 'account' ? contract.needs : null
@@ -181,11 +181,12 @@ export const makeHotRoutes = (parts: HotRouteDeps, nextId: () => string): HotRou
         } catch (error) {
           return fail(error)
         }
-        count(contract.status, performance.now() - began)
+        const id = nextId()
+        succeeded(key, id, performance.now() - began)
         // In the order of Fastify's hooks.
         response.writeHead(contract.status, [
           'x-request-id',
-          nextId(),
+          id,
           'trunkline-version',
           version,
           'x-content-type-options',

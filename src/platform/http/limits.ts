@@ -50,3 +50,12 @@ export const throttledLookupMs = 1_000
 
 /** Milliseconds between measurements of an upload's rate. */
 export const uploadSampleMs = 500
+
+/** Sessions cached by their token. Bounds memory. */
+export const maxCachedSessions = 10_000
+
+/** Accounts of one person that a session knows. Bounds memory. */
+export const maxSessionAccounts = 200
+
+/** Milliseconds for which a password or key that was given counts as fresh. */
+export const proofMs = 15 * 60_000

@@ -22,6 +22,14 @@ export const webhookHeaders: Json = {
 const operationIdOf = (name: string): string =>
   `on${name.replace(/(?:^|\.)([a-z])/g, (_, first: string) => first.toUpperCase())}`
 
+/** Returns an example of an event's body. */
+export const eventExample = ({ name, body }: EventDocument, exampleOf: (schema: TSchema) => unknown): Json =>
+  Object.fromEntries(
+    Object.entries(Object(exampleOf(body)))
+      .filter(([field]) => field !== 'test' && field !== 'note')
+      .map(([field, value]) => [field, field === 'event' ? name : value]),
+  )
+
 /** Returns the `webhooks` section of the document: one request for each event. */
 export const webhookSection = (
   events: readonly EventDocument[],
@@ -44,11 +52,7 @@ export const webhookSection = (
             content: {
               'application/json': {
                 schema: components.referenced(body),
-                example: Object.fromEntries(
-                  Object.entries(Object(exampleOf(body)))
-                    .filter(([field]) => field !== 'test' && field !== 'note')
-                    .map(([field, value]) => [field, field === 'event' ? name : value]),
-                ),
+                example: eventExample({ name, summary, body }, exampleOf),
               },
             },
           },

@@ -6,13 +6,18 @@ import { errorCodesOf, transferOf } from './error-codes.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
 import { type ProblemName, problems, type Shape } from './problem.ts'
+import { querySchemaOf } from './query-schema.ts'
 
 const securitySchemeNames: Record<Contract['auth'], string | null> = {
   account: 'accountKey',
   operator: 'operatorKey',
   voice: 'voiceToken',
+  session: null,
   none: null,
 }
+
+/** True if the endpoint takes a session. */
+const takesSession = ({ auth }: Contract): boolean => auth === 'account' || auth === 'operator' || auth === 'session'
 
 /** Returns the properties of an object schema by name. */
 export const properties = (schema: TSchema | undefined): [string, TSchema][] =>
@@ -83,6 +88,12 @@ const errorSchema = (shape: Shape): Json => ({
     error: { const: true },
     error_message: { type: 'string' },
     error_code: { type: 'string', description: 'Stable, for programs' },
+    field: {
+      type: 'string',
+      description:
+        'JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid',
+      examples: ['/to_number'],
+    },
     limit: { type: 'string', description: 'The exhausted quota; on limit_exceeded', enum: [...quotaNames] },
     request_id: { type: 'string', description: 'Identifies the request in the log of the server' },
     ...(shape === 'full' ? { detail: { type: 'string', description: 'The message again; on 401' } } : {}),
@@ -102,13 +113,20 @@ const pascalCase = (text: string): string => text.replace(/(?:^|_)([a-z])/g, (_,
 const sharedName = (contract: Contract, problem: ProblemName): string => {
   const { auth, needs = '', shape, url } = contract
   const brief = shape === 'brief' && problem !== 'unauthorized' ? 'Brief' : ''
-  const ofKey = problem === 'unauthorized' || problem === 'tooMany' || problem === 'forbidden'
+  const takesKey = auth === 'account' || auth === 'operator'
+  const ofKey =
+    problem === 'unauthorized' ||
+    problem === 'tooMany' ||
+    problem === 'forbidden' ||
+    (problem === 'invalid' && takesKey)
   const ofSandbox = problem === 'tooMany' || problem === 'forbidden' || problem === 'unavailable'
   const sandbox = ofSandbox && url.startsWith('/sandbox/') ? 'Sandbox' : ''
-  const scope = problem === 'forbidden' ? pascalCase(needs) : ''
+  const rights = `${pascalCase(needs)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
+  const scope = problem === 'forbidden' ? `${rights}${contract.proof ? 'Proof' : ''}` : ''
   const transfer = transferOf(contract)
   const file = problem === 'unavailable' && transfer !== 'none' ? pascalCase(transfer) : ''
-  return `${brief}${ofKey ? pascalCase(auth) : ''}${sandbox}${pascalCase(problem)}${scope}${file}`
+  const exported = problem === 'unavailable' && contract.csv !== undefined ? 'Export' : ''
+  return `${brief}${ofKey ? pascalCase(auth) : ''}${sandbox}${pascalCase(problem)}${scope}${file}${exported}`
 }
 
 const refusal = (contract: Contract, name: ProblemName, description: string, components: Components): Json => {
@@ -140,6 +158,9 @@ const refusal = (contract: Contract, name: ProblemName, description: string, com
 
 const isProblem = (name: string): name is ProblemName => Object.hasOwn(problems, name)
 
+/** Media type of a list with `format=csv`. */
+const csvContent = { 'text/csv': { schema: { type: 'string', description: 'All rows; with format=csv' } } }
+
 const responses = (contract: Contract, components: Components): Json => {
   const { reply, headers = {} } = contract
   const described = Object.entries(headers).map(([name, description]) => [
@@ -151,7 +172,10 @@ const responses = (contract: Contract, components: Components): Json => {
     answers[status] = {
       description,
       ...(described.length > 0 ? { headers: Object.fromEntries(described) } : {}),
-      content: content(components, reply, exampleOf(reply)),
+      content: {
+        ...content(components, reply, exampleOf(reply)),
+        ...(contract.csv === undefined ? {} : csvContent),
+      },
     }
   for (const [name, description] of Object.entries(refusalsOf(contract)))
     if (isProblem(name)) answers[problems[name].status] = refusal(contract, name, description, components)
@@ -172,7 +196,7 @@ const operation = (contract: Contract, components: Components): Json => {
   const key = securitySchemeNames[contract.auth]
   const inputs = [
     ...parameters(contract.params, 'path'),
-    ...parameters(contract.query, 'query'),
+    ...parameters(querySchemaOf(contract), 'query'),
     ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
   return {
@@ -183,7 +207,7 @@ const operation = (contract: Contract, components: Components): Json => {
       ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`.`
       : contract.description,
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
-    ...(key ? { security: [{ [key]: [] }] } : { security: [] }),
+    security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],
     ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
     ...(body
@@ -226,6 +250,7 @@ export const openapi = (contracts: readonly Contract[], version: string, events:
       securitySchemes: {
         accountKey: { type: 'apiKey', in: 'header', name: 'X-User-API-Key' },
         operatorKey: { type: 'apiKey', in: 'header', name: 'X-Operator-Key' },
+        session: { type: 'apiKey', in: 'cookie', name: '__Host-trunkline' },
         voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
       parameters: { IdempotencyKey: idempotencyKey, ...webhookHeaders },

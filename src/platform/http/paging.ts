@@ -106,9 +106,13 @@ export const cutPage = <Row>(asked: PageRequest, found: readonly Row[], cursorOf
   }
 }
 
-/** Returns the fields `total` and `total_capped` of a reply. @param counted rows, counted at most one too far */
-export const totalFields = (counted: number) =>
-  counted > maxPagedRows ? { total: maxPagedRows, total_capped: true as const } : { total: counted }
+/** Returns the fields `total` and `total_capped` of a reply.
+ *  @param counted rows, counted at most one too far
+ *  @param isCut true if not all rows were examined */
+export const totalFields = (counted: number, isCut = false) =>
+  counted > maxPagedRows || isCut
+    ? { total: Math.min(counted, maxPagedRows), total_capped: true as const }
+    : { total: counted }
 
 /** Returns the field `next_cursor` alone, for lists without page numbers. */
 export const nextOf = ({ next_cursor }: { readonly next_cursor?: string }) =>

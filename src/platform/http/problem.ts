@@ -9,6 +9,7 @@ export const problems = {
   notSupported: { status: 406, code: 'not_supported' },
   timedOut: { status: 408, code: 'request_timeout' },
   conflict: { status: 409, code: 'conflict' },
+  gone: { status: 410, code: 'gone' },
   tooLarge: { status: 413, code: 'body_too_large' },
   mediaType: { status: 415, code: 'unsupported_media_type' },
   unprocessable: { status: 422, code: 'unprocessable' },
@@ -40,6 +41,20 @@ export class Problem extends Error {
     this.code = code ?? problems[problem].code
     this.headers = headers
     this.extraFields = extraFields
+  }
+
+  /** The field at fault: a JSON pointer, or names of which the request has one. See error-field.ts. */
+  fields: readonly string[] = []
+
+  /**
+   * Names the field that is at fault, for forms.
+   * @param fields a JSON pointer such as `/query/after`; or names, of which the first that the request has is meant.
+   * Names of inner fields have dots: `requirements.0.value`
+   * @returns this
+   */
+  at(...fields: readonly string[]): this {
+    this.fields = fields
+    return this
   }
 
   get status(): number {
@@ -74,6 +89,7 @@ export const methodNotAllowed = maker('methodNotAllowed')
 export const notSupported = maker('notSupported')
 export const timedOut = maker('timedOut')
 export const conflict = maker('conflict')
+export const gone = maker('gone')
 export const tooLarge = maker('tooLarge')
 export const mediaType = maker('mediaType')
 export const unprocessable = maker('unprocessable')
@@ -93,17 +109,25 @@ export type ErrorBody = {
   error: true
   error_message: string
   error_code: string
+  field?: string
   request_id: string
   detail?: string
 }
 
-/** Returns the body of a refusal. On 401 `detail` repeats the message, as some clients read only that field. */
-export const errorBody = (shape: Shape, problem: Problem, requestId: string): ErrorBody => ({
+/** Returns the body of a refusal. On 401 `detail` repeats the message, as some clients read only that field.
+ *  @param field JSON pointer of the field at fault */
+export const errorBody = (
+  shape: Shape,
+  problem: Problem,
+  requestId: string,
+  field = problem.fields.find((one) => one.startsWith('/')),
+): ErrorBody => ({
   ...(shape === 'full' || problem.status === 401 ? { success: false } : {}),
   error: true,
   error_message: problem.message,
   ...(problem.status === 401 ? { detail: problem.message } : {}),
   error_code: problem.code,
+  ...(field === undefined ? {} : { field }),
   request_id: requestId,
   ...problem.extraFields,
 })

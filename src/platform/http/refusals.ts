@@ -22,11 +22,11 @@ const badValue = (field: string, requirement: string) => `${field} ${requirement
 
 export const refusals = {
   apiCallsUsedUp: (quota: number) => insufficient(`The quota of ${quota} API calls is used up`, 'quota_exceeded'),
-  badCursor: () => invalid('cursor must be a next_cursor of this list'),
+  badCursor: () => invalid('cursor must be a next_cursor of this list').at('cursor'),
   pageBeyond: (field: string, page: number, rows: number) =>
     invalid(
       `${field} ${page} begins beyond the first ${rows.toLocaleString('en')} rows: page by cursor, with the next_cursor of the page before`,
-    ),
+    ).at(field),
   tooManyKeyLookups: () =>
     unavailable(
       'Too many keys of this address are being checked: try again in a second',
@@ -61,6 +61,33 @@ export const refusals = {
       'The header Authorization must be Bearer with a valid token of POST /open/sdk/access-token: this one is missing, expired or revoked',
       'token_invalid',
     ),
+  missingSession: () => unauthorized('There is no session: sign in with POST /console/session, and send its cookie'),
+  sessionExpired: () =>
+    unauthorized('The session ended or expired: sign in again with POST /console/session', 'session_expired'),
+  twoCredentials: (header: string) =>
+    invalid(`The request has the header ${header} and the cookie of a session: send one of them`),
+  foreignRequest: (why: string) =>
+    forbidden(`A request with the cookie of a session must come from the console: ${why}`, 'csrf'),
+  accountRequired: () =>
+    invalid(
+      'The session can act for several accounts: name one in the header X-Account. GET /console/session lists them',
+      'account_required',
+    ),
+  notOwnAccount: () =>
+    forbidden('The session may not act for the account in X-Account: GET /console/session lists its accounts', 'role'),
+  sessionLacks: (capability: string) =>
+    forbidden(`Your role lacks ${capability}: ask an owner of the account for another role`, 'role'),
+  sessionNoOperator: () =>
+    forbidden('The session has no rights in the installation: sign in as an operator or with an operator key', 'role'),
+  sessionObserver: () =>
+    forbidden('The session has the role observer, and this request needs the role operator', 'role'),
+  reauthenticationRequired: () =>
+    forbidden(
+      'The session must prove itself again before this request: send the password or key to POST /console/session/proof',
+      'reauthentication_required',
+    ),
+  signInNeedsHttps: () =>
+    forbidden('Sessions are for HTTPS, or HTTP on this machine: call this endpoint over https', 'https_required'),
   accountClosed: () => forbidden('The account is closed: ask the operator for another one', 'account_closed'),
   notSandboxAccount: () =>
     forbidden(
@@ -161,6 +188,12 @@ export const refusals = {
     unavailable(
       'Too many downloads of the account are under way: try again in a second',
       'too_many_downloads',
+      retryAfter(1),
+    ),
+  tooManyExports: () =>
+    unavailable(
+      'An export of the account is under way: wait for its end, or try again in a second',
+      'too_many_exports',
       retryAfter(1),
     ),
   bodyTooLarge: (message: string) => tooLarge(message),

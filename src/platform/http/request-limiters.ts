@@ -29,6 +29,8 @@ export type RequestLimiters = {
   readonly streams: FairLimiter
   /** Downloads under way: files, recordings and exports. */
   readonly downloads: FairLimiter
+  /** Lists that are being sent as CSV. */
+  readonly exports: FairLimiter
   readonly uploadRate: UploadRate
 }
 
@@ -69,6 +71,7 @@ export const makeRequestLimiters = (connections: number, pace: Partial<UploadRat
     }),
     streams: makeFairLimiter({ perKey: 4, total: 64 }),
     downloads: makeFairLimiter({ perKey: 16, total: 512 }),
+    exports: makeFairLimiter({ perKey: 1, total: 64 }),
     uploadRate: { bytesPerSecond: 16 * 1024, graceMs: 5_000, windowMs: 5_000, maxMs: 120_000, ...pace },
   }
 }

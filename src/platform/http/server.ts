@@ -18,14 +18,18 @@ import { installBodyParsers, installStreamParsers } from './body-parsers.ts'
 import { bodyReader, isBodyOptional } from './body-reader.ts'
 import { type Cors, makeCors } from './cors.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
+import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
 import { type HotRoutes, makeHotRoutes } from './hot-routes.ts'
 import { maxConnections } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
+import { querySchemaOf } from './query-schema.ts'
 import { refusals } from './refusals.ts'
 import type { RequestLimiters } from './request-limiters.ts'
+import { makeRequestLogger, type RequestLog } from './request-log.ts'
+import type { Session, SessionAccount } from './session.ts'
 import { jsonType, limitConnections, noStoreHeaders, refuseExpectation, refuseMalformed } from './socket.ts'
 import { refuseUnknownFields } from './unknown-fields.ts'
 import { makeUpgrades, type Upgrade } from './upgrade.ts'
@@ -41,8 +45,14 @@ declare module 'fastify' {
     accountKey: AccountKey | null
     /** The user of the token; null for requests without one. */
     person: VoiceUser | null
+    /** The session of the cookie; null for requests with a key, and without either. */
+    session: Session | null
+    /** The account that the session acts for; null for requests without a session. */
+    sessionAccount: SessionAccount | null
     /** True if the request has sandbox effects. */
     isSandbox: boolean
+    /** Code of the refusal; null for a success. */
+    errorCode: string | null
     /** Time of arrival by the monotonic clock, in milliseconds. */
     began: number
   }
@@ -56,6 +66,7 @@ export type ServerDeps = AuthDeps & {
   metrics: Metrics
   seal: Seal
   limiters: RequestLimiters
+  requestLog: RequestLog
   log: Logger
   version: string
   tls: { cert: Buffer; key: Buffer } | null
@@ -78,13 +89,22 @@ const asProblem = (error: FastifyError, request: FastifyRequest): Problem | null
   return null
 }
 
-const sendProblem = (reply: FastifyReply, shape: Shape, problem: Problem) =>
-  reply
+const sendProblem = (reply: FastifyReply, shape: Shape, problem: Problem) => {
+  reply.request.errorCode = problem.code
+  return reply
     .code(problem.status)
     .headers({ ...noStoreHeaders, ...problem.headers })
     .type(jsonType)
     .serializer((body) => JSON.stringify(body))
-    .send(errorBody(shape, problem, reply.request.id))
+    .send(
+      errorBody(
+        shape,
+        problem,
+        reply.request.id,
+        fieldOf(problem, reply.request, reply.request.routeOptions.config.contract),
+      ),
+    )
+}
 
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
   const read = queryReader(query)
@@ -118,10 +138,17 @@ const register = (
   endpoint: Endpoint,
 ) => {
   const { contract } = endpoint
-  const { params, query, body } = contract
+  const { params, body } = contract
+  const query = querySchemaOf(contract)
   const limitHook = contract.stream ? limitStream : contract.media ? limitUpload : body ? limitBody : null
   const countResponse = parts.metrics.route(contract.method, contract.url)
-  const hot = endpoint.isHot ? hotRoutes?.add(endpoint, countResponse) : undefined
+  const logRequest = makeRequestLogger(parts.requestLog, contract)
+  const hot = endpoint.isHot
+    ? hotRoutes?.add(endpoint, (key, id, elapsed) => {
+        countResponse(contract.status, elapsed)
+        logRequest(key, id, contract.status, null, elapsed)
+      })
+    : undefined
   const hooks = authHooks(parts, contract)
   const parse = limitHook?.(parts.limiters)
   const answer = handler(parts, endpoint)
@@ -146,7 +173,9 @@ const register = (
     ...(parse ? { preParsing: hot?.parse(parse) ?? parse } : {}),
     // Not onResponse: its listener on every response stream costs 10 µs per request, a quarter of the total.
     onSend: (request, reply, payload, done) => {
-      countResponse(reply.statusCode, performance.now() - request.began)
+      const elapsed = performance.now() - request.began
+      countResponse(reply.statusCode, elapsed)
+      if (request.accountKey) logRequest(request.accountKey, request.id, reply.statusCode, request.errorCode, elapsed)
       done(null, payload)
     },
     handler: hot?.handle(answer) ?? answer,
@@ -232,8 +261,11 @@ export const makeServer = (
   app.decorateRequest('operator', null)
   app.decorateRequest('accountKey', null)
   app.decorateRequest('person', null)
+  app.decorateRequest('session', null)
+  app.decorateRequest('sessionAccount', null)
   app.decorateRequest('isSandbox', false)
   app.decorateRequest('began', 0)
+  app.decorateRequest('errorCode', null)
   installBodyParsers(app)
   app.addHook('onRequest', (request, reply, done) => {
     request.began = performance.now()

@@ -1,5 +1,6 @@
 import type { preValidationHookHandler } from 'fastify'
 import { closestWord } from '../lib/levenshtein.ts'
+import { pointerStep } from './error-field.ts'
 import { maxFieldNameLength } from './limits.ts'
 import { refusals } from './refusals.ts'
 
@@ -41,9 +42,10 @@ export const checkFields = (schema: unknown, value: unknown, path: readonly stri
   if (known === null) return
   for (const [name, inner] of Object.entries(value)) {
     if (!Object.hasOwn(known, name)) {
-      const field = [...path, name.slice(0, maxFieldNameLength)].join('.')
+      const steps = [...path, name.slice(0, maxFieldNameLength)]
+      const pointer = `/${steps.map(pointerStep).join('/')}`
       const best = closestWord(name.slice(0, maxFieldNameLength), Object.keys(known))
-      throw refusals.unknownField(field, best === '' ? null : [...path, best].join('.'))
+      throw refusals.unknownField(steps.join('.'), best === '' ? null : [...path, best].join('.')).at(pointer)
     }
     checkFields(known[name], inner, [...path, name])
   }

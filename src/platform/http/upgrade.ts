@@ -11,6 +11,7 @@ import { Problem } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import { refusals } from './refusals.ts'
+import { isOwnOrigin } from './session-cookie.ts'
 import { endWithProblem } from './socket.ts'
 
 /** A path that upgrades to WebSocket. */
@@ -27,14 +28,10 @@ type UpgradeDeps = {
   publicUrl(): string
 }
 
-const isOriginOf = (origin: string, host: string | undefined): boolean =>
-  host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
-
 /** Checks the Origin that browsers send (RFC 6455, 10.2), as no same-origin policy applies. Other clients send none.
  *  @throws Problem for an origin that is neither ours nor configured */
 const checkOrigin = ({ headers: { origin, host } }: IncomingMessage, cors: Cors, publicUrl: string): void => {
-  if (origin === undefined || cors.admits(origin) || isOriginOf(origin, host)) return
-  if (isOriginOf(origin, new URL(publicUrl).host)) return
+  if (origin === undefined || cors.admits(origin) || isOwnOrigin(origin, host, publicUrl)) return
   throw refusals.originNotAllowed(origin)
 }
 

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js'
 import type { TSchema } from 'typebox'
 import { isStorable } from '../lib/storable.ts'
+import { pointerStep } from './error-field.ts'
 import { maxNestingDepth } from './limits.ts'
 import { type Problem, refuse } from './problem.ts'
 import { refusals } from './refusals.ts'
@@ -93,16 +94,27 @@ const requirementOf = (error: FastifySchemaValidationError): string => {
   }
 }
 
+const pointerPrefixes = new Map([
+  ['querystring', '/query'],
+  ['params', '/path'],
+])
+
+/** Returns the JSON pointer of a field. @param path its names, escaped as in a pointer */
+const pointerTo = (where: string | undefined, path: readonly string[]): string =>
+  [pointerPrefixes.get(where ?? '') ?? '', ...path].join('/')
+
 /** Returns the refusal of a request that violates its schema: 422 for an invalid phone number, else 400. */
 export const validationProblem = (errors: FastifySchemaValidationError[], where: string | undefined): Problem => {
   const [error] = errors
   if (!error) return refusals.badRequest()
   const path = error.instancePath.split('/').slice(1)
-  if (error.keyword === 'required') path.push(parameterOf(error, 'missingProperty'))
+  if (error.keyword === 'required') path.push(pointerStep(parameterOf(error, 'missingProperty')))
+  const pointer = pointerTo(where, path)
   const isPhone = error.keyword === 'format' && parameterOf(error, 'format') === 'phone'
   const field = path.length > 0 ? path.join('.') : 'The body'
   if (path.length === 0 && where === 'body') return refusals.bodyNotAnObject()
-  return isPhone ? refusals.badPhoneField(field, requirementOf(error)) : refusals.badField(field, requirementOf(error))
+  const requirement = requirementOf(error)
+  return (isPhone ? refusals.badPhoneField(field, requirement) : refusals.badField(field, requirement)).at(pointer)
 }
 
 /** Validates a part of a body whose schema only the handler knows. @throws the 400 Problem that names the field */

@@ -7,10 +7,13 @@ const withApostrophe = (text: string): string => (/^'*[=+\-@\t\r]/.test(text) ? 
 /** Removes the apostrophe that `withApostrophe` added. */
 export const withoutApostrophe = (text: string): string => (/^'+[=+\-@\t\r]/.test(text) ? text.slice(1) : text)
 
-const cell = (text: string): string => {
-  const safe = withApostrophe(text)
-  return /[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
+const quoted = (safe: string): string => (/[",\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe)
+
+const cell = (text: string): string => quoted(withApostrophe(text))
 
 /** Formats cells as a line of CSV (RFC 4180). No cell is a formula. */
 export const csvLineOf = (texts: readonly string[]): string => `${texts.map(cell).join(',')}\r\n`
+
+/** Like `csvLineOf`, but leaves phone numbers as they are: programs read the exports of the interface. */
+export const csvExportLineOf = (texts: readonly string[]): string =>
+  `${texts.map((text) => (/^\+\d+$/.test(text) ? text : cell(text))).join(',')}\r\n`

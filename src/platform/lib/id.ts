@@ -4,6 +4,9 @@ import { randomUUIDv7 } from 'node:crypto'
 export type Prefix =
   | 'ACC'
   | 'USR'
+  | 'PRS' // a person
+  | 'SES' // a session
+  | 'INV' // an invitation
   | 'DID'
   | 'SMS'
   | 'SMI'
@@ -24,6 +27,7 @@ export type Prefix =
   | 'ASD' // a dead letter: an inbound event that cannot be stored
   | 'CHK' // a batch of number checks
   | 'WHK'
+  | 'WHE' // an address that webhooks call
   | 'WHD' // a webhook delivery
   | 'EVT' // an event
 
@@ -56,3 +60,9 @@ export const parse = (prefix: Prefix, printed: string): string | null => {
 
 /** Returns the creation time of a UUID version 7 in Unix milliseconds. */
 export const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+
+/** Returns the smallest uuid of version 7 created at that time, in Unix milliseconds (RFC 9562, 5.7). */
+export const idAt = (ms: number): string => {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0').slice(-12)
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
+}

@@ -70,7 +70,10 @@ test('post sends a request unchanged and returns the response', async () => {
   const { post } = guard()
   const answer = await post(`http://localhost:${port}/a%20b?c=d&e=%2F`, { headers: { 'x-own': 'yes' } })
   assert.deepEqual(seen, [['POST', '/a%20b?c=d&e=%2F', `localhost:${port}`, 'yes', '{"a":"é"}']])
-  assert.deepEqual({ ...answer, ms: 0 }, { status: 429, retryAfter: '7', excerpt: 'later, ✓', ms: 0 })
+  assert.deepEqual(
+    { ...answer, ms: 0, headers: null },
+    { headers: null, status: 429, retryAfter: '7', excerpt: 'later, ✓', ms: 0 },
+  )
 })
 
 test('a connection is reused for the same host only', async () => {

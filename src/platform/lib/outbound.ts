@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { makeHostResolver } from '@trunkline/sip/transport/host-resolver.ts'
 import { makeFairLimiter } from './fair-limiter.ts'
@@ -30,6 +31,7 @@ export type PostRequest = {
 
 export type PostResult = {
   readonly status: number
+  readonly headers: IncomingHttpHeaders
   readonly retryAfter: string | null
   /** Beginning of the response body, as text that the database can store. */
   readonly excerpt: string
@@ -143,7 +145,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
       const { status, headers, body } = await exchange(pool, way, { ...given, method: 'POST' })
       // A repeated header is a list, despite its type: the first value counts.
       const retryAfter = [headers['retry-after']].flat()[0] ?? null
-      return { status, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }
+      return { status, headers, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }
     } finally {
       exchanges.release(way.receiver)
     }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { makeWorld } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { VoiceTimelineEntry } from '../../../ports/voice.ts'
-import { beginCall } from '../ops.ts'
+import { beginCall, callAnswered, callEnded } from '../ops.ts'
 import { makeCallTimelines, readTimeline } from './call-timeline.ts'
 
 const world = await makeWorld()
@@ -27,7 +27,7 @@ const begin = async () => {
       texts.map((text): VoiceTimelineEntry => ({ at: Date.now(), leg: null, what: 'note', text })),
     )
   const texts = async () => (await readTimeline(db, account, id)).map(({ text }) => text)
-  return { stories, tell, texts }
+  return { stories, tell, texts, account, id }
 }
 
 test('the timeline of a current call continues after each write, in order', async () => {
@@ -62,4 +62,29 @@ test('a timeline has at most 400 entries of at most 500 characters, without char
     others,
     Array.from({ length: 399 }, (_, i) => String(i)),
   )
+})
+
+test('a timeline ends with the reason in words, and with what to do', async () => {
+  const who = await world.tenant()
+  const ended = async (status: 'COMPLETED' | 'BUSY' | 'FAILED', reason: string) => {
+    const id = uuid()
+    await db.begin(async (tx) => {
+      await beginCall(tx, {
+        ...{ account_id: who.id, id, callid: id, direction: 'O', user_id: null, from_number: null },
+        ...{ to_number: '+447700900123', iso_country_code: 'GB', is_msgapp: false, is_trunk: true, caller_id: null },
+        ...{ caller_id_used: '+441632960000', virtual_number_id: null, toll_free: false, rate: '0.01' },
+      })
+      if (status === 'COMPLETED') await callAnswered(tx, who.id, id, null)
+      await callEnded(tx, who.id, id, { status, reason })
+    })
+    const { timeline, outcome, next_step } = (await world.call(who, 'GET', `/open/voip/call/CDR${id}/timeline`)).body
+    const whats = timeline.map(({ what }: { what: string }) => what)
+    return [whats, outcome.state, outcome.error_code, outcome.text, next_step.kind]
+  }
+  const busy = 'The other side was busy.'
+  assert.deepEqual(await ended('BUSY', '486'), [[], 'failed', '486', busy, 'call_again'])
+  assert.deepEqual(await ended('FAILED', '404'), [[], 'failed', '404', 'The number does not exist.', 'check_number'])
+  assert.deepEqual(await ended('COMPLETED', 'balance'), [
+    ...[['charged'], 'failed', 'balance', 'The call was answered and lasted 0 s. The balance was used up.', 'top_up'],
+  ])
 })

@@ -75,6 +75,7 @@ export const importContacts = contract({
 export const exportContacts = contract({
   ...open,
   id: 'exportContacts',
+  proof: true,
   client: 'contacts.export',
   needs: 'inbox',
   method: 'GET',

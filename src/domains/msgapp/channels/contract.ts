@@ -49,6 +49,7 @@ const Channel = Named(
 export const listChannels = contract({
   ...common,
   id: 'listMsgappNumbers',
+  csv: 'numbers',
   client: 'channels.list',
   needs: 'read_only',
   method: 'GET',

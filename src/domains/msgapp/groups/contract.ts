@@ -92,6 +92,7 @@ export const createGroup = contract({
 export const listGroups = contract({
   ...groups,
   id: 'listGroups',
+  csv: 'data',
   client: 'groups.list',
   needs: 'inbox',
   method: 'GET',

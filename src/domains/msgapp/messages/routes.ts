@@ -18,6 +18,7 @@ import { nameOf } from '../media/media-types.ts'
 import { requestOperation, waitForAnswer } from '../operations/requests.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
+import { findMessage } from './find-message.ts'
 import { type MessageRow, presentMessage } from './message-presenter.ts'
 import * as rows from './message-query-store.ts'
 import { deleteMessages } from './outbound/delete-operation.ts'
@@ -92,17 +93,6 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
     })
   }
 
-  /** Finds a message by its ids. A person may be named by the network's id even after their number is known. */
-  const messageOf = async (sql: Sql, account: string, key: string, printed: string): Promise<MessageRow> => {
-    const id = parse('MSG', printed)
-    const place = readSessionKey(key)
-    const row = id && place && (await rows.find(sql, account, id))
-    if (!row || row.channel_id !== place.channel) throw refusals.unknownMessage(printed)
-    if (place.peer === row.peer || place.peer === row.remote_id) return row
-    const former = await rows.movedTo(sql, { account, id: place.channel }, place.peer)
-    return former === row.peer ? row : refuse(refusals.unknownMessage(printed))
-  }
-
   /** Whether the message was still queued; its job is cancelled, and no one receives it. */
   const isUnsent = async (tx: Tx, row: MessageRow): Promise<boolean> =>
     row.sent_by === 'api' && row.network_id === null && (await cancelJob(tx, row.id))
@@ -163,14 +153,14 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
     ),
 
     route(c.getMessage, async ({ account, params }) => {
-      const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
+      const row = await findMessage(db, account.id, params.session_key, params.message_uuid)
       return ok({ message: presentMessage(row, await loadViewContext(db, [row])) })
     }),
 
     route(c.readConversation, async ({ account, params, body, tx }) => {
       const key = params.session_key
       const place = readSessionKey(key) ?? refuse(refusals.unknownConversation(key))
-      const found = body.message_uuid === undefined ? null : await messageOf(tx, account.id, key, body.message_uuid)
+      const found = body.message_uuid === undefined ? null : await findMessage(tx, account.id, key, body.message_uuid)
       const there = { account: account.id, id: place.channel }
       const peer =
         found?.peer ??
@@ -183,7 +173,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
     }),
 
     routeWithoutTransaction(c.deleteMessage, async ({ account, params }) => {
-      const row = await messageOf(db, account.id, params.session_key, params.message_uuid)
+      const row = await findMessage(db, account.id, params.session_key, params.message_uuid)
       const { network_id: networkId } = row
       const channel = await rows.channelById(db, account.id, row.channel_id)
       const forgotten = async (tx: Tx, reach: 'everyone' | 'us') =>

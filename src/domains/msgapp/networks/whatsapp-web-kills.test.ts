@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { inheritedEnvironment, preloadFlag } from '../../../../test/child.ts'
 import { until } from '../../../../test/platform.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import { homeWith, installed } from '../../../../test/whatsapp-web/installed.ts'
@@ -33,7 +34,7 @@ test('a kill between any two writes of keys loses no message and no session', { 
   t.after(network.stop)
   const [folder, home] = [temporaryFolder(), homeWith(library)]
   const env = {
-    PATH: process.env.PATH ?? '',
+    ...inheritedEnvironment,
     ...network.env,
     FOLDER: folder,
     HOME_FOLDER: home,
@@ -45,7 +46,7 @@ test('a kill between any two writes of keys loses no message and no session', { 
     for (const child of children) child.kill('SIGKILL')
   })
   const start = (kill: string) => {
-    const child = spawn(process.execPath, [program], {
+    const child = spawn(process.execPath, [preloadFlag, program], {
       env: { ...env, KILL: kill },
       stdio: ['pipe', 'pipe', 'inherit'],
     })

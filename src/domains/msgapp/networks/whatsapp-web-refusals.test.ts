@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { inheritedEnvironment, preloadFlag } from '../../../../test/child.ts'
 import { until } from '../../../../test/platform.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import { homeWith, installed } from '../../../../test/whatsapp-web/installed.ts'
@@ -20,9 +21,9 @@ test('a message that cannot be stored for a while is neither acknowledged nor lo
   t.after(network.stop)
   const folder = temporaryFolder()
   const program = join(import.meta.dirname, '../../../../test/whatsapp-web/device.ts')
-  const child = spawn(process.execPath, [program], {
+  const child = spawn(process.execPath, [preloadFlag, program], {
     env: {
-      PATH: process.env.PATH ?? '',
+      ...inheritedEnvironment,
       ...network.env,
       FOLDER: folder,
       HOME_FOLDER: homeWith(library),

@@ -223,3 +223,53 @@ test('free numbers of an unknown group, or of one without number selection, are 
   assert.equal((await open.call('GET', `/open/numbers/available?group_id=${national?.id}`)).status, 400)
   assert.equal((await open.call('GET', '/open/numbers/available?group_id=nowhere')).status, 404)
 })
+
+test('a place without free numbers is answered with cities that have some, those of the region first', async () => {
+  const nearby = (query: string) => rows(`/open/numbers/groups?${query}`, 'nearby')
+  const [leeds = {}] = (await rows('/open/numbers/cities?country=GB', 'cities')).filter(
+    ({ city_name }) => city_name === 'Leeds',
+  )
+  const there = `country=GB&city_id=${leeds.id}`
+  assert.deepEqual(await nearby(there), [], 'the city has numbers')
+  const inLeeds = (await groups(there)).map(({ id }) => String(id))
+  await shop.db.run`update number_stock set free = 0 where group_id = any (${inLeeds})`
+  const cities = await nearby(there)
+  assert.ok(cities.length > 1 && cities.length <= 10)
+  assert.ok(cities.every(({ available_count }) => Number(available_count) > 0))
+  assert.ok(cities.every(({ id }) => id !== leeds.id))
+  const isNear = cities.map(({ same_region }) => same_region)
+  assert.equal(isNear[0], true)
+  assert.deepEqual(
+    isNear,
+    isNear.toSorted((a, b) => Number(b) - Number(a)),
+    'the region comes first',
+  )
+  assert.deepEqual(await nearby('country=GB&city_name_or_prefix=Leeds'), cities)
+  assert.deepEqual(await nearby('country=GB'), [], 'no place was named')
+  const [city = {}] = cities
+  assert.ok((await groups(`country=GB&city_id=${city.id}`)).length > 0)
+})
+
+test('prices name the sum of the purchase, and letters find numbers as on a keypad', async () => {
+  const [number = ''] = await shop.group('GB-local-1632-vanity', 1)
+  const found = await groups('country=GB&city_name_or_prefix=nowhere')
+  const group = found.find(({ id }) => id === 'GB-local-1632-vanity')
+  assert.deepEqual(
+    [group?.price, group?.total_now],
+    [{ setup_price: '1.00', monthly_price: '1.50', ppm: '0.005' }, '2.50'],
+  )
+  const hello = '+441632143556'
+  await shop.db.run`update numbers set number = ${hello} where number = ${number}`
+  for (const [letters, count] of [
+    ['HELLO', 1],
+    ['hel-lo', 1],
+    ['43556', 1],
+    ['WORLD', 0],
+  ] as const)
+    for (const field of ['contains', 'number_contains'])
+      assert.equal(
+        (await rows(`/open/numbers/available?group_id=GB-local-1632-vanity&${field}=${letters}`, 'numbers')).length,
+        count,
+        letters,
+      )
+})

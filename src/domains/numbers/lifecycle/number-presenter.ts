@@ -1,7 +1,7 @@
 import { formatNumber } from '@trunkline/phone/phone.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
-import { dollars, micros } from '../../../platform/lib/money.ts'
+import { decimal, dollars, micros } from '../../../platform/lib/money.ts'
 import { flag } from '../catalogue/features.ts'
 import type { NumberRow } from './virtual-number-store.ts'
 
@@ -31,6 +31,7 @@ export const presentNumber = (row: NumberRow) => ({
   provider_type: row.type === 'sharedcost' ? ('shared-cost' as const) : row.type,
   priced_per_minute: usd(row.ppm) > 0,
   incoming_price_per_minute: usd(row.ppm),
+  monthly_price: decimal(micros(row.monthly_price) ?? 0),
   ivr_uuid: null,
   inbound_user_uuid: row.inbound_user_id ? print('USR', row.inbound_user_id) : null,
   timezone: row.timezone,

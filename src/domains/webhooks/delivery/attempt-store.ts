@@ -83,5 +83,6 @@ export const recover = (
  * @returns how many: 0 or 1
  */
 export const disable = (tx: Tx, { account, webhook }: EndpointKey, url: string, reason: 'gone' | 'failing') => tx.run`
-  update webhooks set enabled = false, disabled_reason = ${reason}, updated_at = (select app_now())
+  update webhooks set enabled = false, disabled_reason = ${reason}, disabled_at = (select app_now()),
+    updated_at = (select app_now())
   where account_id = ${account} and id = ${webhook} and enabled and deleted_at is null and hook_url = ${url}`

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
@@ -5,7 +6,13 @@ import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import { signatureHeaders } from '../../../platform/lib/webhook-signature.ts'
 import { type EventSpelling, eventBody } from '../../events/ops.ts'
-import { maxExcerptLength, maxResponseBytes } from '../limits.ts'
+import {
+  maxExcerptLength,
+  maxFailedExcerptLength,
+  maxHeaderLength,
+  maxResponseBytes,
+  maxStoredHeaders,
+} from '../limits.ts'
 import { parseRetryAfter } from './retry-schedule.ts'
 
 /** A webhook with what an attempt needs of it. */
@@ -34,21 +41,34 @@ export type AttemptResult = {
   readonly what: 'delivered' | 'failed' | 'gone'
   readonly status: number | null
   readonly ms: number
+  /** Unix seconds of the `webhook-timestamp` header; null if nothing was sent. */
+  readonly timestamp: number | null
   readonly excerpt: string
+  /** Response headers of a failed attempt. */
+  readonly headers: Readonly<Record<string, string>> | null
   readonly error: string | null
   readonly wait: number
 }
 
 /** Serialises an attempt for the delivery log. The database adds the time. */
-export const formatAttempt = ({ status, ms, excerpt, error }: AttemptResult): string =>
+export const formatAttempt = ({ status, ms, timestamp, excerpt, headers, error }: AttemptResult): string =>
   JSON.stringify({
     ...(status === null ? {} : { response_status: status }),
     latency_ms: ms,
+    ...(timestamp === null ? {} : { timestamp }),
     ...(excerpt === '' ? {} : { response_excerpt: excerpt }),
+    ...(headers === null ? {} : { response_headers: headers }),
     ...(error === null ? {} : { error }),
   })
 
-const truncate = (text: string): string => storable(text, maxExcerptLength)
+/** Returns the first response headers, without cookies. */
+const storedHeaders = (headers: IncomingHttpHeaders): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => name !== 'set-cookie')
+      .slice(0, maxStoredHeaders)
+      .map(([name, value]) => [storable(name, maxHeaderLength), storable([value].flat().join(', '), maxHeaderLength)]),
+  )
 
 const classifyStatus = (status: number): Pick<AttemptResult, 'what' | 'error'> => {
   if (status >= 200 && status < 300) return { what: 'delivered', error: null }
@@ -77,24 +97,30 @@ export const attempt = async (
   const body = eventBody(delivery.body, endpoint)
   const id = print('EVT', delivery.event)
   const began = performance.now()
+  const sentAt = Date.now()
+  const timestamp = Math.floor(sentAt / 1000)
   try {
-    const { status, retryAfter, excerpt, ms } = await outbound.post({
+    const { status, headers, retryAfter, excerpt, ms } = await outbound.post({
       url: endpoint.url,
       headers: {
         'content-type': 'application/json',
         'user-agent': agent,
-        ...signatureHeaders(keys, id, body, Date.now()),
+        ...signatureHeaders(keys, id, body, sentAt),
       },
       body,
       timeoutMs,
       maxBytes: maxResponseBytes,
       signal,
     })
+    const classified = classifyStatus(status)
+    const isDelivered = classified.what === 'delivered'
     return {
-      ...classifyStatus(status),
+      ...classified,
       status,
       ms,
-      excerpt: truncate(excerpt),
+      timestamp,
+      excerpt: storable(excerpt, isDelivered ? maxExcerptLength : maxFailedExcerptLength),
+      headers: isDelivered ? null : storedHeaders(headers),
       wait: parseRetryAfter(retryAfter, Date.now()),
     }
   } catch (error) {
@@ -104,8 +130,10 @@ export const attempt = async (
       what: 'failed',
       status: null,
       ms,
+      timestamp,
       excerpt: '',
-      error: truncate(`${error.code}: ${error.message}`),
+      headers: null,
+      error: storable(`${error.code}: ${error.message}`, maxExcerptLength),
       wait: 0,
     }
   }

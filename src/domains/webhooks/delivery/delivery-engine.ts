@@ -6,6 +6,7 @@ import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import { signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../../services.ts'
 import { onRecorded } from '../../events/ops.ts'
+import { startStatsRecorder } from '../history/stats-recorder.ts'
 import {
   deliveryPollMs,
   keepIdleWorkerMs,
@@ -13,8 +14,9 @@ import {
   maxFailingWorkers,
   maxLoadedDeliveries,
   minLoadedPerEndpoint,
+  statsFlushMs,
 } from '../limits.ts'
-import { attempt, type Delivery, type Endpoint } from './attempt.ts'
+import { type AttemptResult, attempt, type Delivery, type Endpoint } from './attempt.ts'
 import { makeConcurrencyLimiter } from './concurrency-limiter.ts'
 import * as store from './endpoint-lease-store.ts'
 import { makeEndpointLeases } from './endpoint-leases.ts'
@@ -25,6 +27,10 @@ import type { WorkerContext } from './worker-context.ts'
 
 /** Concurrent calls: per host, to quick receivers, to all others. */
 const concurrencyLimits = { perHost: 32, quick: 512, other: 448 }
+
+const noAttempt: AttemptResult = {
+  ...{ what: 'failed', status: null, ms: 0, timestamp: null, excerpt: '', headers: null, error: null, wait: 0 },
+}
 
 export type DeliveryEngine = {
   /** Calls under way. */
@@ -52,11 +58,12 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
  * Delivers events to webhooks until stopped. Any number of processes may share a database. Deliveries of one webhook
  * are made in order, by the process that holds its lease.
  * @param options.timeoutMs limit of one call, from connecting to the end of the response
+ * @param options.statsMs between writes of the statistics
  * @param options.leaseSeconds after this time another process may take over the webhooks of one that hangs
  */
 export const startDeliveryEngine = (
   { db, seal, clock, outbound, sandboxAccounts, changes, log, version, quotas }: Deps,
-  { timeoutMs = 10_000, leaseSeconds = 30 } = {},
+  { timeoutMs = 10_000, leaseSeconds = 30, statsMs = statsFlushMs } = {},
 ): DeliveryEngine => {
   const ownerId = uuid()
   const limiter = makeConcurrencyLimiter(concurrencyLimits)
@@ -65,6 +72,7 @@ export const startDeliveryEngine = (
     ...{ outbound: outbound.of(isSandbox), agent: `Trunkline/${version}`, timeoutMs, clock },
   })
   const [caller, sandboxCaller] = [callerWith(false), callerWith(true)]
+  const stats = startStatsRecorder({ db, clock, log }, statsMs)
   const workers = new Map<string, EndpointWorker>()
   const leases = makeEndpointLeases({ db, log }, ownerId, workers, leaseSeconds)
   const wantedLeases = new Map<string, store.EndpointKey>()
@@ -86,12 +94,15 @@ export const startDeliveryEngine = (
     now: clock.now,
     isLeaseHeld: leases.areHeld,
     attempt: (endpoint, delivery, signal) =>
-      attempt(sandboxAccounts.has(endpoint.account) ? sandboxCaller : caller, endpoint, delivery, signal).catch(
-        (error: unknown) => {
+      attempt(sandboxAccounts.has(endpoint.account) ? sandboxCaller : caller, endpoint, delivery, signal)
+        .catch((error: unknown) => {
           log.error({ err: error, webhook: endpoint.id, event: delivery.event }, 'webhooks: attempt failed')
-          return { what: 'failed', status: null, ms: 0, excerpt: '', error: 'internal error: see the log', wait: 0 }
-        },
-      ),
+          return { ...noAttempt, error: 'internal error: see the log' }
+        })
+        .then((result) => {
+          stats.count(endpoint, result)
+          return result
+        }),
     write: writer.write,
     findOldestFailed: async (worker, conversation, before) => {
       const row = await store.findOldestFailed(db, worker.key, conversation, before).catch(() => null)
@@ -293,6 +304,7 @@ export const startDeliveryEngine = (
       // Without a database the leases expire by themselves.
       const keys = [...workers.values()].map(({ key }) => key)
       await store.release(db, ownerId, keys).catch(logFailure)
+      await stats.stop()
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { Tx } from '../../../platform/db/sql.ts'
 
 // SQL of the delivery log: list, redeliver, replay, delete.
 
@@ -6,7 +6,10 @@ export type Attempt = {
   at: string
   response_status?: number
   latency_ms: number
+  /** Unix seconds of the `webhook-timestamp` header. */
+  timestamp?: number
   response_excerpt?: string
+  response_headers?: Record<string, string>
   error?: string
 }
 
@@ -19,29 +22,6 @@ export type DeliveryLogRow = {
   created_at: Date
   body: string
 }
-
-/** Literal SQL, so that the planner uses the state's partial index even for rare states. */
-const inState = {
-  any: '',
-  pending: "and d.state = 'pending'",
-  failed: "and d.state = 'failed'",
-  delivered: "and d.state = 'delivered'",
-} as const
-
-/** @param page.before event id: only older events */
-export const page = (
-  sql: Sql,
-  account: string,
-  webhook: string,
-  { state, before, limit }: { state: keyof typeof inState; before: string | null; limit: number },
-) =>
-  sql.raw<DeliveryLogRow>(
-    `select d.webhook_id, d.event_id, d.state, d.next_at, d.attempts, d.created_at, e.payload::text as body
-    from webhook_deliveries d join events e on e.account_id = d.account_id and e.id = d.event_id
-    where d.account_id = $1 and d.webhook_id = $2 and d.event_id < $3 ${inState[state]}
-    order by d.event_id desc limit $4`,
-    [account, webhook, before ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit],
-  )
 
 /** Makes a delivery pending again, from the start of its schedule. Its attempts stay in the log. */
 export const redeliver = (tx: Tx, account: string, webhook: string, event: string) => tx.maybe<DeliveryLogRow>`
@@ -59,13 +39,21 @@ export type Replay = {
   all: boolean
   /** Last event of the previous page. */
   after: string
+  /** Row of `webhook_replays`; absent in jobs of earlier versions. */
+  replay?: string
 }
 
 /**
  * Reads the next page of an account's events, and makes due again those that belong to the replay.
  * @returns the last event read; null after the last page
  */
-export const replayPage = (tx: Tx, r: Replay, limit: number) => tx.one<{ last: string | null }>`
+export const replayPage = (tx: Tx, r: Replay, limit: number) => tx.one<{
+  last: string | null
+  /** Deliveries made due. */
+  sent: number
+  /** Time of the newest event on the page. */
+  reached: Date | null
+}>`
   with page as materialized (
     select * from events where account_id = ${r.account} and id > ${r.after} order by id limit ${limit}
   ), told as (
@@ -81,8 +69,10 @@ export const replayPage = (tx: Tx, r: Replay, limit: number) => tx.one<{ last: s
     on conflict (account_id, webhook_id, event_id) do update
       set state = 'pending', tries = 0, next_at = excluded.next_at
       where webhook_deliveries.state = 'failed' or (${r.all} and webhook_deliveries.state = 'delivered')
+    returning 1
   )
-  select (select id from page where created_at < ${r.until}::timestamptz order by id desc limit 1) as last`
+  select (select count(*)::integer from told) as sent, (select max(created_at) from page) as reached,
+    (select id from page where created_at < ${r.until}::timestamptz order by id desc limit 1) as last`
 
 const rowsPerOwner = 100
 
@@ -141,5 +131,7 @@ export const purgeWebhooks = (tx: Tx, days: number) => tx.run`
     where w.deleted_at < (select app_now()) - make_interval(days => ${days}::integer)
       and not exists (select from webhook_deliveries d where d.account_id = w.account_id and d.webhook_id = w.id)
     returning account_id, id
+  ), replays as (
+    delete from webhook_replays r using gone g where r.account_id = g.account_id and r.webhook_id = g.id
   )
   delete from webhook_endpoint_leases l using gone g where l.account_id = g.account_id and l.webhook_id = g.id`

@@ -5,10 +5,10 @@ import { makeWorld } from '../../../../test/world.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { record } from '../../events/ops.ts'
+import { search } from '../history/delivery-search-store.ts'
 import type { Endpoint } from './attempt.ts'
 import { type DeliveryChange, storeResults } from './attempt-store.ts'
 import { makeConcurrencyLimiter } from './concurrency-limiter.ts'
-import { page } from './delivery-log-store.ts'
 import { load } from './endpoint-lease-store.ts'
 import { EndpointWorker } from './endpoint-worker.ts'
 
@@ -95,7 +95,11 @@ test('few pending or failed deliveries are found without reading the many others
   for (const state of ['pending', 'failed'] as const)
     await db.begin(async (tx) => {
       const before = await read(tx)
-      const rows = await page(tx, account, webhook, { state, before: null, limit: 51 })
+      const filter = {
+        ...{ since: null, until: null, firstId: null, lastId: null, status: null, minLatency: null },
+        state,
+      }
+      const { rows } = await search(tx, account, [webhook], filter, { before: null, limit: 50 })
       assert.deepEqual(rows.map((row) => row.event_id).sort(), of(state))
       const count = (await read(tx)) - before
       assert.ok(count <= 10, `${count} rows were read for 3 that are ${state}`)
@@ -159,7 +163,9 @@ test('a webhook loads more once its results are stored, even when no attempt is 
     limiter: makeConcurrencyLimiter({ perHost: 32, quick: 512, other: 448 }),
     now: Date.now,
     isLeaseHeld: () => true,
-    attempt: async () => ({ what: 'delivered', status: 200, ms: 1, excerpt: '', error: null, wait: 0 }),
+    attempt: async () => ({
+      ...{ what: 'delivered', status: 200, ms: 1, timestamp: 0, excerpt: '', headers: null, error: null, wait: 0 },
+    }),
     write: () => new Promise((written) => writing.push(written)),
     findOldestFailed: async () => null,
     requestWork: () => asked++,

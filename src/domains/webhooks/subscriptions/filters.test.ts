@@ -30,7 +30,7 @@ const subscribed = async (event: string, wishes: Record<string, Partial<store.Ne
         to_group: null,
         time_period: null,
         quietSeconds: null,
-        sealedSecret: parts.seal.close('whsec_'),
+        secret: { sealed: parts.seal.close('whsec_'), sealedPrevious: null, previousUntil: null },
         ...wish,
       }),
     )

@@ -125,6 +125,7 @@ export const checkAddress = (fault: string | null): void => {
  * @param spelt the event's name as the request spells it
  * @param msgappName the configured alias of msgapp, if the request used it
  * @param fault why the address must not be called, checked before the transaction
+ * @param secret of the new webhook; null: a secret of its own
  * @throws the 400, 404 or 422 Problem
  */
 export const subscribe = async (
@@ -134,6 +135,7 @@ export const subscribe = async (
   { spelt, msgappName }: { spelt: string; msgappName: string | null },
   request: SubscriptionRequest,
   fault: string | null,
+  secret: store.SealedSecret | null = null,
 ): Promise<{ row: store.WebhookRow; isNew: boolean; wasEnabled: boolean }> => {
   await assertOpen(tx, account)
   const { name, kind } = requireSubscribable(spelt)
@@ -155,12 +157,12 @@ export const subscribe = async (
     to_group: request.to_group_uuid ?? null,
     time_period: period,
     quietSeconds: period === null ? null : (periods.get(period) ?? null),
-    sealedSecret: seal.close(makeSigningSecret()),
+    secret: secret ?? { sealed: seal.close(makeSigningSecret()), sealedPrevious: null, previousUntil: null },
   }
   const row = await store.add(tx, made)
   if (row) return { row, isNew: true, wasEnabled: false }
   const existing = await store.findSame(tx, made)
-  if (!existing) return subscribe(tx, seal, account, { spelt, msgappName }, request, fault)
+  if (!existing) return subscribe(tx, seal, account, { spelt, msgappName }, request, fault, secret)
   const enabled = existing.enabled
     ? existing
     : await store.change(tx, account, existing.id, { url: null, enabled: true })

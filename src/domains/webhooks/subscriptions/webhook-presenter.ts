@@ -1,13 +1,25 @@
+import { hash } from 'node:crypto'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { eventBody } from '../../events/ops.ts'
 import { printDelivery } from '../delivery/delivery-id.ts'
 import type { DeliveryLogRow } from '../delivery/delivery-log-store.ts'
+import { disableAfterSeconds } from '../delivery/retry-schedule.ts'
 import type { HealthRow, WebhookRow } from '../store.ts'
+
+/** Returns the id of an address: a digest, so that it needs no row. */
+const endpointOf = ({ account_id: account, hook_url: url }: WebhookRow): string =>
+  print(
+    'WHE',
+    hash('sha256', `${account} ${url}`)
+      .slice(0, 32)
+      .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
+  )
 
 /** Maps a webhook to its API form. */
 export const presentWebhook = (row: WebhookRow) => ({
   uuid: print('WHK', row.id),
+  endpoint_uuid: endpointOf(row),
   event_name: row.event_name,
   ...(row.channel_kind && row.channel_id ? { channel_uuid: print(row.channel_kind, row.channel_id) } : {}),
   hook_url: row.hook_url,
@@ -18,15 +30,34 @@ export const presentWebhook = (row: WebhookRow) => ({
   ...(row.time_period === null ? {} : { time_period: row.time_period }),
   enabled: row.enabled,
   ...(row.disabled_reason === null ? {} : { disabled_reason: row.disabled_reason }),
+  ...(row.enabled || row.disabled_at === null ? {} : { disabled_at: iso(row.disabled_at) }),
   created_at: iso(row.created_at),
 })
 
+export type WebhookState = 'active' | 'failing' | 'paused' | 'disabled'
+
+const stateOf = ({ enabled, disabled_reason: reason, failures }: WebhookRow & HealthRow): WebhookState => {
+  if (!enabled) return reason === 'paused' ? 'paused' : 'disabled'
+  return failures > 0 ? 'failing' : 'active'
+}
+
 /** Maps a receiver's health to its API form. */
-export const presentHealth = ({ failures, failing_since, succeeded_at }: HealthRow) => ({
-  failures,
-  ...(failing_since === null ? {} : { failing_since: iso(failing_since) }),
-  ...(succeeded_at === null ? {} : { last_success_at: iso(succeeded_at) }),
-})
+export const presentHealth = (row: WebhookRow & HealthRow) => {
+  const { failures, failing_since, succeeded_at } = row
+  const state = stateOf(row)
+  return {
+    state,
+    failures,
+    ...(failing_since === null ? {} : { failing_since: iso(failing_since) }),
+    ...(failing_since === null || state !== 'failing'
+      ? {}
+      : { disables_at: iso(failing_since.getTime() + disableAfterSeconds * 1000) }),
+    ...(succeeded_at === null ? {} : { last_success_at: iso(succeeded_at) }),
+  }
+}
+
+/** Maps a webhook and the health of its receiver to their API form. */
+export const presentListed = (row: WebhookRow & HealthRow) => ({ ...presentWebhook(row), ...presentHealth(row) })
 
 /** Maps a delivery and its attempts to their API form. */
 export const presentDelivery = (
@@ -34,10 +65,12 @@ export const presentDelivery = (
   row: DeliveryLogRow,
 ) => ({
   id: printDelivery({ webhook: row.webhook_id, event: row.event_id }),
+  webhook_uuid: print('WHK', row.webhook_id),
+  event_uuid: print('EVT', row.event_id),
   event_name: eventName,
   created_at: iso(row.created_at),
   state: row.state,
   ...(row.next_at === null ? {} : { next_attempt_at: iso(row.next_at) }),
   payload: JSON.parse(eventBody(row.body, { eventName, msgappName })),
-  attempts: row.attempts.map((attempt) => ({ ...attempt, at: iso(Date.parse(attempt.at)) })),
+  attempts: row.attempts.map(({ timestamp: _, ...attempt }) => ({ ...attempt, at: iso(Date.parse(attempt.at)) })),
 })

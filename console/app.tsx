@@ -1,0 +1,137 @@
+import { useEffect, useState } from 'preact/hooks'
+import lazy from 'preact-iso/lazy'
+import { LocationProvider, useLocation } from 'preact-iso/router'
+import { account, enterAccount, entered, isOperator, selectAccount, session } from './api/session.ts'
+import { followAccount } from './live/socket.ts'
+import { ToastHost } from './parts/toast.tsx'
+import { paths } from './paths.ts'
+import { accountOfPath, mayOpen, Pages, startPage } from './router.tsx'
+import { sections } from './sections.ts'
+import { chooseDensity, chooseTheme, density, lastAccount, rememberAccount, theme, themes } from './shell/choices.ts'
+import { NoAccount, NotLoaded } from './shell/faults.tsx'
+import { Frame } from './shell/frame.tsx'
+import { type Shortcut, useShortcuts } from './shell/keys.ts'
+import { isHelpOpen, isPaletteOpen, openPalette } from './shell/open-palette.ts'
+import { Recovery } from './shell/recovery.tsx'
+import { words } from './words/en/shell.ts'
+
+const lazily = <T,>(load: () => Promise<T>) => lazy(() => load().catch(() => NotLoaded as unknown as T))
+
+const Palette = lazily(() => import('./shell/palette.tsx').then(({ Palette }) => Palette))
+const Help = lazily(() => import('./shell/help.tsx').then(({ Help }) => Help))
+const SignInPage = lazily(() => import('./session/sign-in.tsx').then(({ SignInPage }) => SignInPage))
+const ClaimPage = lazily(() => import('./session/claim.tsx').then(({ ClaimPage }) => ClaimPage))
+const InvitationPage = lazily(() => import('./session/invitation.tsx').then(({ InvitationPage }) => InvitationPage))
+
+/** Pages for people without a session, by their address. */
+const outside = new Map([
+  [paths.signIn.pattern as string, SignInPage],
+  [paths.claim.pattern, ClaimPage],
+  [paths.invitation.pattern, InvitationPage],
+])
+
+/** Selects the account that the address names, or the last one. */
+const useAccountOf = (path: string): 'known' | 'unknown' | 'entering' => {
+  const [refused, setRefused] = useState<string>()
+  const named = accountOfPath(path)
+  const accounts = [...(session.value?.accounts ?? []), ...entered.value]
+  const found = accounts.find(({ uuid }) => uuid === named)
+  const remembered = accounts.find(({ uuid }) => uuid === (account.value?.uuid ?? lastAccount())) ?? accounts[0]
+  const selected = named ? found : remembered
+  if (selected?.uuid !== account.value?.uuid) selectAccount(selected ?? null)
+  useEffect(() => {
+    rememberAccount()
+    followAccount(selected?.uuid ?? '')
+  }, [selected?.uuid])
+  const mayEnter = session.value?.operator === 'operator' && named !== null && !found
+  useEffect(() => {
+    if (mayEnter) void enterAccount(named).then((isEntered) => isEntered || setRefused(named))
+  }, [mayEnter, named])
+  if (mayEnter && refused !== named) return 'entering'
+  return named && !found ? 'unknown' : 'known'
+}
+
+const everywhere: readonly Shortcut[] = [
+  { keys: 'Ctrl k', text: () => words.keys.palette, act: openPalette, scope: 'everywhere' },
+  {
+    keys: '?',
+    text: () => words.keys.help,
+    act: () => {
+      isHelpOpen.value = true
+    },
+    scope: 'everywhere',
+  },
+  {
+    keys: 'Ctrl .',
+    text: () => words.keys.density,
+    act: () => chooseDensity(density.value === 'compact' ? 'comfortable' : 'compact'),
+    scope: 'everywhere',
+  },
+  {
+    keys: 'Ctrl Shift l',
+    text: () => words.keys.theme,
+    act: () => chooseTheme(themes[(themes.indexOf(theme.value) + 1) % themes.length] ?? 'system'),
+    scope: 'everywhere',
+  },
+]
+
+const Inside = () => {
+  const { path, route: go } = useLocation()
+  const found = useAccountOf(path)
+  const isStart = path === paths.home() || path === `/console/${account.value?.uuid}`
+  const hasStart = account.value !== null || isOperator()
+  useEffect(() => {
+    if (isStart && hasStart) go(startPage(), true)
+  }, [isStart, hasStart, account.value?.uuid])
+  const jumps = sections.flatMap(({ key, title, pages }) => {
+    const first = pages.find((page) => page.isListed && mayOpen(page))
+    if (!key || !first) return []
+    const act = () => go(first.path())
+    return [{ keys: `g ${key}`, text: () => words.keys.goTo(title()), act, scope: 'everywhere' as const }]
+  })
+  useShortcuts([...everywhere, ...jumps], [account.value?.uuid])
+  const isLost = found === 'unknown' || (isStart && !hasStart)
+  return (
+    <Frame>
+      {isLost ? (
+        <NoAccount isUnknown={found === 'unknown'} />
+      ) : isStart || found === 'entering' ? null : (
+        <Pages key={account.value?.uuid} />
+      )}
+      {isPaletteOpen.value && <Palette />}
+      {isHelpOpen.value && <Help />}
+    </Frame>
+  )
+}
+
+const Root = () => {
+  const { path, url, route: go } = useLocation()
+  const Page = outside.get(path)
+  const isOutside = session.value === null && Page === undefined
+  useEffect(() => {
+    if (isOutside) go(paths.signIn({}, path === paths.home() ? {} : { to: url }), true)
+  }, [isOutside])
+  if (Page)
+    return (
+      <main class="alone" id="content">
+        <Page />
+      </main>
+    )
+  if (!session.value) return null
+  return (
+    <>
+      <Inside />
+      <Recovery />
+      <ToastHost />
+    </>
+  )
+}
+
+/** Links to other places than the console are left to the browser. */
+const scope = /^\/console(?!\/phone)/
+
+export const App = () => (
+  <LocationProvider scope={scope}>
+    <Root />
+  </LocationProvider>
+)

@@ -1,0 +1,184 @@
+import { effect, signal } from '@preact/signals'
+import type { LivePageFrame, LiveServerFrame } from '../../src/interfaces/live/contract.ts'
+import { markStale, refreshAll } from '../api/query.ts'
+import { recovery } from '../api/send.ts'
+import { apply, type LiveEvent, type Position, start } from './apply.ts'
+import { pollEvents } from './poll.ts'
+import { followed } from './topics.ts'
+
+// The line to the server: events of the account as they happen, resumed behind the last one after an interruption.
+
+type LineState = 'off' | 'connecting' | 'open' | 'lost' | 'polling'
+
+/** `off`: not needed. `polling`: a proxy refuses WebSockets, so the page asks every 2 s. */
+export const line = signal<{ readonly state: LineState; readonly since: number }>({ state: 'off', since: Date.now() })
+
+/** Version of the server, as the line says it. Empty before the first line. */
+export const serverVersion = signal('')
+
+/** Milliseconds of silence after which the line is taken for dead. The server sends a head every 15 s. */
+const silence = 25_000
+const attemptsBeforePolling = 3
+
+let socket: WebSocket | null = null
+let position: Position = start
+let account = ''
+let failures = 0
+let retry: ReturnType<typeof setTimeout> | undefined
+let watchdog: ReturnType<typeof setTimeout> | undefined
+let polling: AbortController | null = null
+const eventListeners = new Set<(event: LiveEvent) => void>()
+const frameListeners = new Set<(frame: LiveServerFrame) => void>()
+
+const setLine = (state: LineState): void => {
+  if (line.value.state !== state) line.value = { state, since: Date.now() }
+}
+
+// Events of a burst mark their queries once.
+const names = new Set<string>()
+const mark = (name: string): void => {
+  names.add(name)
+  if (names.size > 1) return
+  setTimeout(() => {
+    for (const each of names) markStale(each)
+    names.clear()
+  }, 100)
+}
+
+const sendFrame = (frame: LivePageFrame): void => {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame))
+}
+
+// At most 256 events may be unanswered; a burst is answered once.
+let isAcknowledging = false
+const acknowledge = (): void => {
+  if (isAcknowledging) return
+  isAcknowledging = true
+  setTimeout(() => {
+    isAcknowledging = false
+    if (position.last) sendFrame({ type: 'ack', id: position.last })
+  }, 100)
+}
+
+const subscribe = (): void => sendFrame({ type: 'subscribe', account: account, topics: followed.value })
+
+/** Over the page, so that what was typed stays. The line comes back with the session. */
+const signInAgain = async (): Promise<void> => {
+  const current = account
+  followAccount('')
+  if (await recovery.signIn()) followAccount(current)
+}
+
+const onFrame = (frame: LiveServerFrame): void => {
+  const next = apply(position, frame)
+  position = next.position
+  if (frame.type === 'hello') {
+    serverVersion.value = frame.build
+    subscribe()
+  }
+  if (next.event) {
+    mark(next.event.name)
+    for (const listener of eventListeners) listener(next.event)
+    if (next.event.logged) acknowledge()
+  }
+  if (next.isBehind) refreshAll()
+  if (frame.type === 'bye' && frame.code === 4401) void signInAgain()
+  for (const listener of frameListeners) listener(frame)
+}
+
+const isAlive = (): void => {
+  clearTimeout(watchdog)
+  watchdog = setTimeout(() => socket?.close(), silence)
+}
+
+const pause = (): number => Math.min(10_000, 250 * 2 ** failures) * (0.75 + Math.random() / 2)
+
+const stopPolling = (): void => {
+  polling?.abort()
+  polling = null
+}
+
+const startPolling = (): void => {
+  if (polling) return
+  polling = new AbortController()
+  setLine('polling')
+  void pollEvents(() => position.last, polling.signal, onFrame, refreshAll)
+}
+
+const connect = (): void => {
+  clearTimeout(retry)
+  if (!account || socket) return
+  if (line.value.state === 'off') setLine('connecting')
+  const address = new URL('/console/live', location.href)
+  address.protocol = address.protocol.replace('http', 'ws')
+  if (position.last) address.searchParams.set('after', position.last)
+  const current = new WebSocket(address, 'trunkline.console.1')
+  socket = current
+  let hasOpened = false
+  isAlive()
+  current.addEventListener('open', () => {
+    if (socket !== current) return
+    hasOpened = true
+    failures = 0
+    stopPolling()
+    setLine('open')
+  })
+  current.addEventListener('message', ({ data }) => {
+    if (socket !== current) return
+    isAlive()
+    // The server's contract has these frames.
+    onFrame(JSON.parse(String(data)) as LiveServerFrame)
+  })
+  current.addEventListener('close', () => {
+    if (socket !== current) return
+    socket = null
+    clearTimeout(watchdog)
+    failures = hasOpened ? 0 : failures + 1
+    if (line.value.state !== 'polling') setLine('lost')
+    if (failures >= attemptsBeforePolling) startPolling()
+    retry = setTimeout(connect, pause())
+  })
+}
+
+/** Brings the line back at once, or asks whether it has all events. */
+const hurry = (): void => {
+  if (document.visibilityState !== 'visible' || !account) return
+  if (socket?.readyState === WebSocket.OPEN) sendFrame({ type: 'ping' })
+  else connect()
+}
+
+/** Opens the line for an account; closes it for an empty one. */
+export const followAccount = (uuid: string): void => {
+  if (uuid === account) return
+  account = uuid
+  position = start
+  failures = 0
+  clearTimeout(retry)
+  clearTimeout(watchdog)
+  stopPolling()
+  const old = socket
+  socket = null
+  old?.close()
+  if (uuid) connect()
+  else setLine('off')
+}
+
+/** Listens to events of the account. Returns the function that ends it. */
+export const onEvent = (listener: (event: LiveEvent) => void): (() => void) => {
+  eventListeners.add(listener)
+  return () => eventListeners.delete(listener)
+}
+
+/** Listens to all frames, such as presence. Returns the function that ends it. */
+export const onLiveFrame = (listener: (frame: LiveServerFrame) => void): (() => void) => {
+  frameListeners.add(listener)
+  return () => frameListeners.delete(listener)
+}
+
+/** Reports what the person does in a conversation. */
+export const reportPresence = (conversation: string, doing: 'viewing' | 'typing' | null): void =>
+  sendFrame({ type: 'presence', conversation, doing })
+
+effect(subscribe)
+addEventListener('online', hurry)
+document.addEventListener('visibilitychange', hurry)

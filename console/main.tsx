@@ -1,0 +1,48 @@
+import './common.ts'
+import { render } from 'preact'
+import { ErrorBoundary } from 'preact-iso/lazy'
+import { loadSession, session } from './api/session.ts'
+import { App } from './app.tsx'
+import { adoptPreferences } from './shell/choices.ts'
+import { Unreachable } from './shell/faults.tsx'
+import { startKeys } from './shell/keys.ts'
+import { startWorker } from './shell/worker.ts'
+import { chooseLanguage } from './words/section.ts'
+
+const app = document.getElementById('app')
+
+/** The language of the person, or of the browser. All texts are English so far; numbers and dates follow the region. */
+const languageOf = (): string => {
+  const wanted = [session.value?.person?.locale, ...navigator.languages]
+  return wanted.find((tag) => tag?.split('-')[0] === 'en') ?? 'en'
+}
+
+const show = () => {
+  adoptPreferences()
+  chooseLanguage(languageOf())
+  if (!app) return
+  // The waiting frame of the page gives way at once to the real one, which has the same shape.
+  app.replaceChildren()
+  render(
+    <ErrorBoundary>
+      <App />
+    </ErrorBoundary>,
+    app,
+  )
+}
+
+startKeys()
+loadSession().then(show, () => {
+  app?.replaceChildren()
+  if (app) render(<Unreachable onReached={show} />, app)
+})
+startWorker()
+
+if (DEV) {
+  const { build } = document.documentElement.dataset
+  const look = async () => {
+    const response = await fetch('/console/assets/build.txt', { cache: 'no-store' }).catch(() => null)
+    if (response?.ok && (await response.text()) !== build) location.reload()
+  }
+  setInterval(look, 500)
+}

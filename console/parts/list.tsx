@@ -1,0 +1,87 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+export type ListProps<Row> = {
+  readonly label: string
+  readonly rows: readonly Row[]
+  /** Rows on the server, when not all are loaded. */
+  readonly total?: number
+  readonly rowKey: (row: Row) => string
+  /** Pixels; every row has the same. */
+  readonly rowHeight: number
+  readonly row: (row: Row, isCurrent: boolean) => ComponentChildren
+  readonly current?: string | undefined
+  /** Called when the last rows come into view. */
+  readonly onEnd?: (() => void) | undefined
+}
+
+/** Rows above and below the window: a fast wheel shows no blank rows. */
+const spare = 8
+
+/**
+ * A window on many rows of one height. Only rows in view are in the document; screen readers learn the position of each
+ * by `aria-setsize` and `aria-posinset`. Rows contain the links or buttons that have the focus.
+ */
+export const List = <Row,>({ label, rows, total, rowKey, rowHeight, row, current, onEnd }: ListProps<Row>) => {
+  const holder = useRef<HTMLElement>(null)
+  const content = useRef<HTMLUListElement>(null)
+  const [view, setView] = useState({ first: 0, count: 20 })
+  const end = useRef(onEnd)
+  end.current = onEnd
+
+  useLayoutEffect(() => {
+    const element = holder.current
+    if (!element) return
+    const measure = () => {
+      const first = Math.max(0, Math.floor(element.scrollTop / rowHeight) - spare)
+      const count = Math.ceil(element.clientHeight / rowHeight) + 2 * spare
+      setView((before) => (before.first === first && before.count === count ? before : { first, count }))
+    }
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    element.addEventListener('scroll', measure, { passive: true })
+    return () => {
+      observer.disconnect()
+      element.removeEventListener('scroll', measure)
+    }
+  }, [rowHeight])
+
+  const last = Math.min(rows.length, view.first + view.count)
+  const isAtEnd = last >= rows.length
+  useEffect(() => {
+    if (isAtEnd && rows.length > 0) end.current?.()
+  }, [isAtEnd, rows.length])
+
+  // Properties of the element, set by script: the policy forbids style attributes.
+  useLayoutEffect(() => {
+    content.current?.style.setProperty('block-size', `${rows.length * rowHeight}px`)
+    content.current?.style.setProperty('padding-block-start', `${view.first * rowHeight}px`)
+    content.current?.style.setProperty('--list-row', `${rowHeight}px`)
+  }, [rows.length, rowHeight, view.first])
+
+  const currentIndex = current === undefined ? -1 : rows.findIndex((each) => rowKey(each) === current)
+  useEffect(() => {
+    const element = holder.current
+    if (!element || currentIndex < 0) return
+    const top = currentIndex * rowHeight
+    if (top < element.scrollTop) element.scrollTop = top
+    else if (top + rowHeight > element.scrollTop + element.clientHeight)
+      element.scrollTop = top + rowHeight - element.clientHeight
+  }, [currentIndex, rowHeight])
+
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
+    <section ref={holder} class="list" aria-label={label} tabIndex={0}>
+      <ul ref={content} class="list-rows">
+        {rows.slice(view.first, last).map((each, index) => {
+          const key = rowKey(each)
+          return (
+            <li key={key} aria-setsize={total ?? rows.length} aria-posinset={view.first + index + 1}>
+              {row(each, key === current)}
+            </li>
+          )
+        })}
+      </ul>
+    </section>
+  )
+}

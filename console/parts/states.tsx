@@ -1,0 +1,95 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { IconName } from '../icons/names.ts'
+import { words } from '../words/en/parts.ts'
+import * as format from '../words/format.ts'
+import { Button } from './button.tsx'
+import { type Refusal, RequestId } from './form.tsx'
+import { Icon } from './icon.tsx'
+
+export type EmptyProps = {
+  readonly icon?: IconName
+  /** What would be here. */
+  readonly title: string
+  readonly children?: ComponentChildren
+  /** The one act that makes it so. */
+  readonly act?: ComponentChildren
+}
+
+export const Empty = ({ icon = 'inbox', title, children, act }: EmptyProps) => (
+  <div class="empty">
+    <span class="empty-icon">
+      <Icon name={icon} />
+    </span>
+    <p class="empty-title">{title}</p>
+    {children && <div class="empty-text">{children}</div>}
+    {act && <div class="row empty-acts">{act}</div>}
+  </div>
+)
+
+/** Loads that are faster than this show nothing: a flash is worse than a short wait. */
+const skeletonDelay = 150
+
+/** Lines in the shape of what is loading, after 150 ms. */
+export const Skeleton = ({ rows = 3, shape = 'lines' }: { rows?: number; shape?: 'lines' | 'table' | 'card' }) => {
+  const [isShown, setShown] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(true), skeletonDelay)
+    return () => clearTimeout(timer)
+  }, [])
+  return (
+    <div class={`skeleton skeleton-${shape}`} aria-busy="true">
+      <span class="for-readers" role="status">
+        {words.loading}
+      </span>
+      {isShown &&
+        Array.from({ length: rows }, (_, index) => <span key={index} class={`skeleton-line line-${index % 3}`} />)}
+    </div>
+  )
+}
+
+export type ErrorProps = {
+  readonly refusal: Refusal & { readonly status?: number | undefined }
+  readonly onRetry?: (() => void) | undefined
+  /** Names of owners, for 403. */
+  readonly owners?: readonly string[]
+}
+
+/** What a page shows in the place of its content: the message, the request, and a way on. */
+export const ErrorState = ({ refusal, onRetry, owners }: ErrorProps) => {
+  if (refusal.status === 403) return <WhoCan owners={owners ?? []} />
+  const isMissing = refusal.status === 404
+  const isOffline = refusal.status === 0
+  const title = isMissing ? words.error.missing : isOffline ? words.error.offline : words.error.title
+  const text = isMissing ? words.error.missingHint : isOffline ? words.error.offlineHint : refusal.message
+  return (
+    <div class="empty is-error" role="alert">
+      <span class="empty-icon">
+        <Icon name={isMissing ? 'circle-question-mark' : 'triangle-alert'} />
+      </span>
+      <p class="empty-title">{title}</p>
+      <div class="empty-text">{text}</div>
+      {onRetry && !isMissing && (
+        <div class="row empty-acts">
+          <Button icon="refresh-cw" onClick={onRetry}>
+            {words.error.again}
+          </Button>
+        </div>
+      )}
+      {refusal.requestId && <RequestId id={refusal.requestId} />}
+    </div>
+  )
+}
+
+/** For a page that the role does not cover: the people who can help, instead of an error. */
+export const WhoCan = ({ owners }: { owners: readonly string[] }) => (
+  <div class="empty">
+    <span class="empty-icon">
+      <Icon name="lock" />
+    </span>
+    <p class="empty-title">{words.error.forbidden}</p>
+    <div class="empty-text">
+      {owners.length > 0 ? words.error.whoCan(format.list(owners, 'disjunction')) : words.error.whoCanNone}
+    </div>
+  </div>
+)

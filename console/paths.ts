@@ -1,0 +1,82 @@
+// Every link of the console. A page never writes an address by hand: `paths.key({ key: 'KEY…' })`.
+
+type Names<P extends string> = P extends `${infer Part}/${infer Rest}`
+  ? Names<Part> | Names<Rest>
+  : P extends `:${infer Name}`
+    ? Name
+    : never
+type OptionalNames<N> = N extends `${infer Name}?` ? Name : never
+type RequiredNames<N> = N extends `${string}?` ? never : N
+type Text<N> = { readonly [K in N & string]: string }
+
+/** Parameters of a pattern. The account may be left out: then it is the one of the page. */
+type ParamsOf<P extends string> = Text<Exclude<RequiredNames<Names<P>>, 'account'>> &
+  Partial<Text<OptionalNames<Names<P>> | Extract<Names<P>, 'account'>>>
+
+/** Makes the address of a page. */
+export type Path<P extends string, S extends string> = {
+  (
+    ...given: object extends ParamsOf<P>
+      ? [params?: ParamsOf<P>, search?: Search<S>]
+      : [params: ParamsOf<P>, search?: Search<S>]
+  ): string
+  readonly pattern: P
+}
+
+/** A path whose parameters are not known. */
+export type AnyPath = { (params?: Readonly<Record<string, string | undefined>>): string; readonly pattern: string }
+
+type Search<S extends string> = { readonly [K in S]?: string | undefined }
+
+/** Properties of the page at a path. */
+export type PageOf<T> =
+  T extends Path<infer P, infer S>
+    ? {
+        readonly params: Text<RequiredNames<Names<P>>> & Partial<Text<OptionalNames<Names<P>>>>
+        readonly search: Search<S>
+      }
+    : never
+
+let account = ''
+
+/** Sets the account of links that name none. The router calls it. */
+export const setLinkAccount = (uuid: string): void => {
+  account = uuid
+}
+
+const searchText = (search: Search<string>): string => {
+  const text = new URLSearchParams(
+    Object.entries(search).flatMap(([name, value]) => (value ? [[name, value] as [string, string]] : [])),
+  ).toString()
+  return text && `?${text}`
+}
+
+/** @param pattern with `:name` for parameters, `:name?` for optional ones at the end
+ *  @param _search names of the search parameters that the page reads */
+const path = <const P extends string, const S extends string = never>(pattern: P, ..._search: S[]): Path<P, S> => {
+  const make = (params: Readonly<Record<string, string | undefined>> = {}, search: Search<string> = {}) =>
+    pattern
+      .split('/')
+      .map((part) => {
+        if (!part.startsWith(':')) return part
+        const name = part.replace(/^:|\?$/g, '')
+        return encodeURIComponent(params[name] ?? (name === 'account' ? account : ''))
+      })
+      .join('/')
+      .replace(/\/+$/, '') + searchText(search)
+  // The parameters are checked where the function is called.
+  return Object.assign(make, { pattern }) as unknown as Path<P, S>
+}
+
+export const paths = {
+  home: path('/console'),
+  signIn: path('/console/sign-in', 'to'),
+  claim: path('/console/claim'),
+  invitation: path('/console/invitation'),
+
+  profile: path('/console/you'),
+  sessions: path('/console/you/sessions'),
+
+  developers: path('/console/:account/developers'),
+  keys: path('/console/:account/developers/keys', 'create'),
+}

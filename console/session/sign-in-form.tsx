@@ -1,0 +1,69 @@
+import { useState } from 'preact/hooks'
+import type { ApiError } from '../api/errors.ts'
+import type { Session } from '../api/session.ts'
+import { Button } from '../parts/button.tsx'
+import { Form } from '../parts/form.tsx'
+import { PasswordField, TextField } from '../parts/text-fields.tsx'
+import { words } from '../words/en/sign-in.ts'
+import { useSubmit } from './use-submit.ts'
+
+/** Returns the refusal in words: the same ones whether the address or the password is wrong. */
+export const inWords = (error: ApiError | undefined, wrong: string) => {
+  if (!error) return undefined
+  const { status, message, code, retryAfter } = error
+  if (status === 401) return { message: wrong, code }
+  if (status === 429) return { message: words.paced(retryAfter ?? 30), code }
+  if (status === 0) return { message: words.noConnection, code }
+  return { message, code, requestId: error.requestId, fields: error.fields }
+}
+
+type SignInFormProps = {
+  readonly onDone: (session: Session) => void
+  /** The address of the person who signs in again. */
+  readonly email?: string | undefined
+  readonly startWithKey?: boolean
+}
+
+/** Sign-in by email and password, or by a key. */
+export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormProps) => {
+  const [withKey, setWithKey] = useState(startWithKey)
+  const { submit, isPending, error } = useSubmit<Session>('POST /console/session', onDone)
+  const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
+  // A refusal keeps its identity while it is shown: the form moves the focus to a new one only.
+  if (refusal?.of !== error) setRefusal({ of: error, shown: inWords(error, withKey ? words.wrongKey : words.wrong) })
+  return (
+    <div class="stack">
+      <Form
+        key={String(withKey)}
+        refusal={refusal?.shown}
+        label={words.signIn.title}
+        onSubmit={(values) => {
+          if (!isPending) void submit(withKey ? { key: (values.key ?? '').trim() } : values)
+        }}
+      >
+        {withKey ? (
+          <PasswordField name="key" label={words.key} hint={words.keyHint} autocomplete="off" required autofocus />
+        ) : (
+          <>
+            <TextField
+              name="email"
+              type="email"
+              label={words.email}
+              autocomplete="username"
+              initial={email}
+              required
+              autofocus={!email}
+            />
+            <PasswordField name="password" label={words.password} required autofocus={Boolean(email)} />
+          </>
+        )}
+        <Button type="submit" kind="primary" wide busy={isPending}>
+          {words.signIn.act}
+        </Button>
+      </Form>
+      <button type="button" class="link session-other" onClick={() => setWithKey(!withKey)}>
+        {withKey ? words.signIn.withPassword : words.signIn.withKey}
+      </button>
+    </div>
+  )
+}

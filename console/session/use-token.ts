@@ -1,0 +1,17 @@
+import { useEffect, useState } from 'preact/hooks'
+
+/** Reads the token of the link from the fragment, and takes it out of the address: no history and no log keeps it. */
+export const useToken = (): string => {
+  const [token, setToken] = useState(() => decodeURIComponent(location.hash.slice(1)))
+  useEffect(() => {
+    const read = () => {
+      if (!location.hash) return
+      setToken(decodeURIComponent(location.hash.slice(1)))
+      history.replaceState(history.state, '', location.pathname + location.search)
+    }
+    read()
+    addEventListener('hashchange', read)
+    return () => removeEventListener('hashchange', read)
+  }, [])
+  return token
+}

@@ -1,0 +1,43 @@
+import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
+
+type PopupProps = {
+  readonly id: string
+  readonly button: ComponentChildren
+  /** Completes the name of the button for screen readers. */
+  readonly label?: string
+  readonly class: string
+  /** Default: below, at the start of the button. */
+  readonly place?: 'above' | 'end'
+  readonly children: ComponentChildren
+}
+
+/** A button that shows links: a disclosure, so Tab moves through it, and Escape closes it. */
+export const Popup = ({ id, button, label, class: look, place, children }: PopupProps) => {
+  const box = useRef<HTMLDivElement>(null)
+  /** A link inside leads away, so the box closes. */
+  const onClick = (event: MouseEvent) => {
+    if (event.target instanceof Element && event.target.closest('a')) box.current?.hidePopover()
+  }
+  return (
+    <>
+      <button type="button" id={`${id}-button`} class={look} popovertarget={id}>
+        {button}
+        {label && <span class="for-readers">{label}</span>}
+      </button>
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click. */}
+      {/* biome-ignore lint/a11y/useSemanticElements: the links are no fields of a form. */}
+      <div
+        ref={box}
+        id={id}
+        popover="auto"
+        class={`popup ${place ? `popup-${place}` : ''}`}
+        role="group"
+        aria-labelledby={`${id}-button`}
+        onClick={onClick}
+      >
+        {children}
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,24 @@
+import { paths } from '../paths.ts'
+import { page, type Section } from '../shell/section.ts'
+import { words } from '../words/en/shell.ts'
+
+export const you: Section = {
+  name: 'you',
+  title: () => words.sections.you,
+  icon: 'user',
+  place: 'none',
+  pages: [
+    page({
+      path: paths.profile,
+      title: () => words.profile,
+      isListed: true,
+      load: () => import('./profile.tsx').then(({ ProfilePage }) => ProfilePage),
+    }),
+    page({
+      path: paths.sessions,
+      title: () => words.sessions,
+      isListed: true,
+      load: () => import('./sessions.tsx').then(({ SessionsPage }) => SessionsPage),
+    }),
+  ],
+}

@@ -1,0 +1,32 @@
+import type { Db } from '../../../platform/db/sql.ts'
+import { print } from '../../../platform/lib/id.ts'
+import type { Contact } from '../contact-presenter.ts'
+import { load } from '../ops.ts'
+import { search } from './search.ts'
+
+/** A contact as a search shows it. */
+export type FoundContact = {
+  /** `CON…` */
+  readonly uuid: string
+  readonly name: string
+  /** Its first number or address. */
+  readonly detail: string
+  readonly createdAt: Date
+}
+
+const present = (row: Contact): FoundContact => ({
+  uuid: print('CON', row.id),
+  name: `${row.first_name} ${row.last_name}`.trim(),
+  detail: row.details[0]?.value ?? '',
+  createdAt: row.created_at,
+})
+
+/** Finds contacts by name, number or address, best first. */
+export const findContacts = async (db: Db, account: string, text: string, limit: number): Promise<FoundContact[]> => {
+  const { contacts } = await search(db, account, text, { channel: null, limit, offset: 0 })
+  return contacts.map(present)
+}
+
+/** Finds a contact by its id without prefix. */
+export const findContactById = async (db: Db, account: string, id: string): Promise<FoundContact[]> =>
+  (await load(db, account, [id])).map(present)

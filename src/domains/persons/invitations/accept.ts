@@ -1,0 +1,162 @@
+import type { FastifyRequest } from 'fastify'
+import type { Tx } from '../../../platform/db/sql.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { print, uuid } from '../../../platform/lib/id.ts'
+import { keyHash } from '../../../platform/lib/secret.ts'
+import type { Services } from '../../../services.ts'
+import { firstAccount } from '../../accounts/ops.ts'
+import { makeOwner } from '../../users/ops.ts'
+import { assertStrong, hashPassword, verifyPassword } from '../password.ts'
+import { refusals } from '../refusals.ts'
+import * as sessions from '../sessions/store.ts'
+import type { SignInGate } from '../sign-in-gate.ts'
+import * as persons from '../store.ts'
+import { emailKeyOf, openSession, recordRefusal } from '../visit.ts'
+import * as store from './store.ts'
+
+/** A person who will accept: one who gave the right password, or a new one. */
+type Candidate =
+  | { readonly person: persons.PersonRow }
+  | { readonly person: null; readonly email: string; readonly name: string; readonly passwordHash: string }
+
+/**
+ * Returns the person of an e-mail address, who must give the present password, or a new person. Otherwise an invitation
+ * would let its maker take over a person of other accounts.
+ * @throws Problem 400 for a weak new password, 401 for a wrong present one
+ */
+const candidateOf = async (
+  services: Services,
+  gate: SignInGate,
+  request: FastifyRequest,
+  { email, name, password }: { readonly email: string; readonly name: string; readonly password: string },
+): Promise<Candidate> => {
+  const { db } = services
+  const person = await persons.findByEmail(db, emailKeyOf(email))
+  if (!person) {
+    assertStrong(password, { email, name })
+    return { person: null, email, name, passwordHash: await hashPassword(password, request.ip) }
+  }
+  const isRight = await gate.attempt(
+    request.ip,
+    emailKeyOf(email),
+    async () => (await verifyPassword(password, person.password_hash, request.ip)) && person.suspended_at === null,
+  )
+  if (isRight) return { person }
+  await recordRefusal(services, request, person)
+  throw refusals.wrongPassword()
+}
+
+const ensurePerson = async (tx: Tx, candidate: Candidate): Promise<persons.PersonRow> => {
+  if (candidate.person) return candidate.person
+  const { email, name, passwordHash } = candidate
+  const row = { id: uuid(), email: email.trim(), emailKey: emailKeyOf(email), name, passwordHash }
+  // A person with the address was made a moment ago, and must give that password.
+  return (await persons.create(tx, row)) ?? refuse(refusals.wrongPassword())
+}
+
+type Claim = { readonly token: string; readonly name: string; readonly email: string; readonly password: string }
+
+/** Makes the first person: operator of the installation, and owner of its first account. @returns a session's token */
+export const claimWith = async (
+  services: Services,
+  gate: SignInGate,
+  request: FastifyRequest,
+  { token, name, email, password }: Claim,
+): Promise<string> => {
+  const { db, changes } = services
+  if (await persons.isClaimed(db)) throw refusals.alreadyClaimed()
+  const hash = keyHash(token)
+  const invitation = await store.find(db, hash)
+  if (invitation?.kind !== 'claim') {
+    await recordRefusal(services, request, null)
+    throw refusals.wrongClaimToken()
+  }
+  const candidate = await candidateOf(services, gate, request, { email, name, password })
+  return await db.begin(async (tx) => {
+    const person = await ensurePerson(tx, candidate)
+    // One of several concurrent claims inserts this row, also if they have several links.
+    if (!(await persons.markClaimed(tx, person.id))) throw refusals.alreadyClaimed()
+    await store.use(tx, hash)
+    await persons.setOperator(tx, person.id, 'operator')
+    const account = await firstAccount(tx)
+    if (account) await makeOwner(tx, account, person)
+    await changes.invalidate(tx, 'users')
+    const target = print('PRS', person.id)
+    const after = { name: person.name, email: person.email, operator: 'operator', role: 'owner' }
+    return await openSession(tx, services, request, { kind: 'person', person }, 'claimInstallation', { target, after })
+  })
+}
+
+/** Returns an unused invitation. @throws Problem 404, 409 */
+export const unusedInvitation = async (services: Pick<Services, 'db'>, hash: Buffer): Promise<store.InvitationRow> => {
+  const found = await store.find(services.db, hash)
+  if (!found || found.kind === 'claim') throw refusals.unknownInvitation()
+  if (found.used_at) throw refusals.invitationUsed()
+  return found
+}
+
+/** Returns the account, address and name of an invitation. @throws Problem 404 if its subject is gone */
+export const subjectOf = async ({ db }: Pick<Services, 'db'>, invitation: store.InvitationRow) => {
+  const { account_id: account, user_id: user, person_id, email } = invitation
+  if (person_id) {
+    const person = await persons.find(db, person_id)
+    if (!person || person.suspended_at) throw refusals.unknownInvitation()
+    return { account_name: 'Trunkline', email: person.email, name: person.name }
+  }
+  if (!account || !user) return { account_name: 'Trunkline', email: email ?? '', name: '' }
+  const found = await store.subject(db, account, user)
+  if (!found || found.person_id !== null || !['ACTIVE', 'PENDING_INVITE'].includes(found.status))
+    throw refusals.unknownInvitation()
+  return { account_name: found.account_name, email: found.email, name: found.name }
+}
+
+type Acceptance = { readonly name?: string; readonly password: string }
+
+const setNewPassword = async (
+  services: Services,
+  request: FastifyRequest,
+  hash: Buffer,
+  id: string,
+  password: string,
+): Promise<string> => {
+  const { db, changes } = services
+  const person = (await persons.find(db, id)) ?? refuse(refusals.unknownInvitation())
+  assertStrong(password, person)
+  const passwordHash = await hashPassword(password, request.ip)
+  return await db.begin(async (tx) => {
+    if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
+    await persons.setPassword(tx, id, passwordHash)
+    const ended = await sessions.revokeAll(tx, { person: id, key: null }, null)
+    await changes.invalidate(tx, 'sessions')
+    const entry = { target: print('PRS', id), after: { ended } }
+    return await openSession(tx, services, request, { kind: 'person', person }, 'acceptInvitation', entry)
+  })
+}
+
+/** Joins the invited person to the account or the installation, or sets a new password. @returns a session's token */
+export const acceptWith = async (
+  services: Services,
+  gate: SignInGate,
+  request: FastifyRequest,
+  hash: Buffer,
+  { name, password }: Acceptance,
+): Promise<string> => {
+  const { db, changes } = services
+  const invitation = await unusedInvitation(services, hash)
+  const subject = await subjectOf(services, invitation)
+  if (invitation.person_id) return await setNewPassword(services, request, hash, invitation.person_id, password)
+  const fullName = name ?? (subject.name || subject.email)
+  const candidate = await candidateOf(services, gate, request, { email: subject.email, name: fullName, password })
+  return await db.begin(async (tx) => {
+    if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
+    const person = await ensurePerson(tx, candidate)
+    const { account_id: account, user_id: user, operator } = invitation
+    if (account && user) await store.joinUser(tx, account, user, person.id)
+    if (operator && person.operator !== 'operator') await persons.setOperator(tx, person.id, operator)
+    if (operator === 'operator') await persons.markClaimed(tx, person.id)
+    await changes.invalidate(tx, 'users')
+    const target = user ? print('USR', user) : print('PRS', person.id)
+    const after = { name: person.name, email: person.email }
+    return await openSession(tx, services, request, { kind: 'person', person }, 'acceptInvitation', { target, after })
+  })
+}

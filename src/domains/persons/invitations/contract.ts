@@ -1,0 +1,99 @@
+import { Type } from 'typebox'
+import { Confidential } from '../../../platform/http/confidential.ts'
+import { contract } from '../../../platform/http/endpoint.ts'
+import { Enum, FreeText, Ok, Time } from '../../../platform/http/schema.ts'
+import { bootReply, Email, Password } from '../schemas.ts'
+
+const console = { auth: 'none', shape: 'full', tag: 'Console' } as const
+
+const params = Type.Object({
+  token: Type.String({ maxLength: 200, description: 'The part of the link after #', examples: ['3q2-7w'] }),
+})
+
+const refused = {
+  notFound: 'No such invitation, or it has expired',
+  conflict: 'The invitation was used (invitation_used)',
+} as const
+
+export const showInvitation = contract({
+  ...console,
+  id: 'showInvitation',
+  method: 'GET',
+  url: '/console/invitations/:token',
+  summary: 'Show an invitation or password link',
+  description: 'The console shows it to the invited person before the person accepts it.',
+  params,
+  status: 200,
+  reply: Ok({
+    kind: Enum(['invite', 'password'], { description: 'password: sets a new password' }),
+    account_name: Type.String({ description: 'Trunkline for a person of the installation' }),
+    email: Type.String(),
+    name: Type.String({ description: 'The name that the inviting person gave, or that of the person' }),
+    invited_by: Type.String(),
+    expires_at: Time,
+  }),
+  errors: { ...refused, tooMany: 'Too many unknown tokens from this address (too_many_failures)' },
+})
+
+export const acceptInvitation = contract({
+  ...console,
+  opensSession: true,
+  waits: true,
+  id: 'acceptInvitation',
+  method: 'POST',
+  url: '/console/invitations/:token',
+  summary: 'Accept an invitation, or set a new password, and sign in',
+  description:
+    'A person who exists already joins the account with the present password. A password link sets the new one, and all sessions of the person end.',
+  params,
+  body: Type.Object({ name: Type.Optional(FreeText(100)), password: Password }),
+  status: 201,
+  reply: bootReply,
+  headers: { 'Set-Cookie': 'The session' },
+  errors: {
+    ...refused,
+    unauthorized: 'The person exists already, and the password is wrong',
+    tooMany: 'Too many unknown tokens from this address (too_many_failures), or too many wrong attempts (sign_in_pace)',
+    unavailable: 'Too many sign-ins are under way (sign_in_busy)',
+  },
+  codes: { invalid: ['weak_password'] },
+})
+
+export const inviteOperator = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: persons',
+  id: 'inviteOperator',
+  client: 'persons.invite',
+  proof: true,
+  ownAnswer: true,
+  method: 'POST',
+  url: '/operator/invitations',
+  summary: 'Invite a person to operate the installation',
+  description: 'The link works once, for seven days. Send it by a channel that only the person reads.',
+  body: Type.Object({
+    email: Email,
+    operator: Enum(['operator', 'observer'], { description: 'Rights in the installation' }),
+  }),
+  status: 201,
+  reply: Ok({ invite_url: Confidential(Type.String()), expires_at: Time }),
+  errors: {},
+  cli: 'persons invite',
+})
+
+export const createClaimLink = contract({
+  auth: 'operator',
+  shape: 'full',
+  tag: 'Operator: persons',
+  id: 'createClaimLink',
+  client: 'persons.createClaimLink',
+  ownAnswer: true,
+  method: 'POST',
+  url: '/operator/console/claim-link',
+  summary: 'Create a link that makes the first person of the installation',
+  description: 'The link works once, for seven days. The start prints one as long as there is no person.',
+  status: 201,
+  reply: Ok({ claim_url: Confidential(Type.String()), expires_at: Time }),
+  errors: { gone: 'The installation has its first person (already_claimed)' },
+  cli: 'console claim-link',
+})

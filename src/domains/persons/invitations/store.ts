@@ -1,0 +1,62 @@
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { OperatorRole } from '../store.ts'
+
+export type InvitationKind = 'invite' | 'password' | 'claim'
+
+export type InvitationRow = {
+  id: string
+  kind: InvitationKind
+  account_id: string | null
+  user_id: string | null
+  person_id: string | null
+  email: string | null
+  operator: OperatorRole | null
+  invited_by: string
+  expires_at: Date
+  used_at: Date | null
+}
+
+export type NewInvitation = Omit<InvitationRow, 'expires_at' | 'used_at'> & { tokenHash: Buffer; days: number }
+
+export const add = (tx: Tx, i: NewInvitation) => tx.one<{ expires_at: Date }>`
+  insert into invitations (token_hash, id, kind, account_id, user_id, person_id, email, operator, invited_by, expires_at)
+  values (${i.tokenHash}, ${i.id}, ${i.kind}, ${i.account_id}, ${i.user_id}, ${i.person_id}, ${i.email}, ${i.operator},
+    ${i.invited_by}, clock_timestamp() + make_interval(days => ${i.days}))
+  returning expires_at`
+
+/** Returns an invitation that has not expired, used or not. */
+export const find = (sql: Sql, tokenHash: Buffer) => sql.maybe<InvitationRow>`
+  select id, kind, account_id, user_id, person_id, email, operator, invited_by, expires_at, used_at from invitations
+  where token_hash = ${tokenHash} and expires_at > clock_timestamp()`
+
+/** Uses an invitation. One of two concurrent requests succeeds. @returns false if it was used or has expired */
+export const use = async (tx: Tx, tokenHash: Buffer): Promise<boolean> =>
+  (await tx.run`
+    update invitations set used_at = clock_timestamp()
+    where token_hash = ${tokenHash} and used_at is null and expires_at > clock_timestamp()`) === 1
+
+/** Deletes the unused links of a user or person. */
+export const deleteUnused = (tx: Tx, { user, person }: { user: string | null; person: string | null }) => tx.run`
+  delete from invitations
+  where used_at is null and (user_id = ${user}::uuid or (kind = 'password' and person_id = ${person}::uuid))`
+
+export const deleteExpired = (tx: Tx, days: number) => tx.run`
+  delete from invitations where token_hash in (
+    select token_hash from invitations where expires_at < clock_timestamp() - make_interval(days => ${days})
+    order by expires_at limit 1000)`
+
+/** Returns the account and user of an invitation. */
+export const subject = (sql: Sql, account: string, user: string) => sql.maybe<{
+  account_name: string
+  email: string
+  name: string
+  status: string
+  person_id: string | null
+}>`
+  select a.name as account_name, u.email, u.first_name || ' ' || u.last_name as name, u.status, u.person_id
+  from users u join accounts a on a.id = u.account_id where u.account_id = ${account} and u.id = ${user}`
+
+/** Joins a person to an account as the invited user. */
+export const joinUser = (tx: Tx, account: string, user: string, person: string) => tx.run`
+  update users set person_id = ${person}, status = 'ACTIVE', updated_at = app_now()
+  where account_id = ${account} and id = ${user}`

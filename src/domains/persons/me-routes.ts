@@ -1,0 +1,60 @@
+import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { refuse } from '../../platform/http/problem.ts'
+import { print } from '../../platform/lib/id.ts'
+import type { Services } from '../../services.ts'
+import * as c from './contract.ts'
+import { maxPreferenceBytes } from './limits.ts'
+import { assertStrong, hashPassword, verifyPassword } from './password.ts'
+import { presentPerson } from './present.ts'
+import { refusals } from './refusals.ts'
+import * as sessions from './sessions/store.ts'
+import type { SignInGate } from './sign-in-gate.ts'
+import * as store from './store.ts'
+import { recordRefusal, recordVisit } from './visit.ts'
+
+const isTimezone = (name: string): boolean => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }) !== null
+  } catch {
+    return false
+  }
+}
+
+export const meRoutes = (services: Services, gate: SignInGate) => {
+  const { db, changes } = services
+  return [
+    route(c.changeMe, async ({ session, body, request, tx }) => {
+      const row = (session.person && (await store.lock(tx, session.person.id))) ?? refuse(refusals.noPerson())
+      if (body.timezone && !isTimezone(body.timezone)) throw refusals.badTimezone(body.timezone)
+      if (Buffer.byteLength(JSON.stringify(body.preferences ?? {})) > maxPreferenceBytes)
+        throw refusals.preferencesTooLarge(maxPreferenceBytes)
+      const changed = await store.change(tx, row.id, { ...row, ...body })
+      const [before, after] = [row, changed].map(({ name, locale, timezone }) => ({ name, locale, timezone }))
+      await recordVisit(tx, request, session, 'changeMe', { target: print('PRS', row.id), before, after })
+      await changes.invalidate(tx, 'sessions')
+      return ok({ person: presentPerson(changed) })
+    }),
+
+    routeWithoutTransaction(c.changePassword, async ({ session, body, request }) => {
+      const { person } = session
+      const row = (person && (await store.find(db, person.id))) ?? refuse(refusals.noPerson())
+      const isRight = await gate.attempt(request.ip, row.id, () =>
+        verifyPassword(body.current, row.password_hash, request.ip),
+      )
+      if (!isRight) {
+        await recordRefusal(services, request, row, 'proofRefused')
+        throw refusals.wrongProof()
+      }
+      assertStrong(body.password, row)
+      const hash = await hashPassword(body.password, request.ip)
+      return await db.begin(async (tx) => {
+        await store.setPassword(tx, row.id, hash)
+        const ended = await sessions.revokeAll(tx, { person: row.id, key: null }, session.id)
+        await sessions.prove(tx, session.id)
+        await recordVisit(tx, request, session, 'changePassword', { target: print('PRS', row.id), after: { ended } })
+        await changes.invalidate(tx, 'sessions')
+        return ok({ ended })
+      })
+    }),
+  ]
+}

@@ -1,0 +1,120 @@
+import { Type } from 'typebox'
+import { Confidential } from '../../../platform/http/confidential.ts'
+import { contract } from '../../../platform/http/endpoint.ts'
+import { roles } from '../../../platform/http/role.ts'
+import { Enum, FreeText, Id, Named, Ok, pageFields, pagingQuery, Time } from '../../../platform/http/schema.ts'
+
+const member = { auth: 'account', needs: 'people', shape: 'full', tag: 'Members' } as const
+
+const RoleSchema = Enum([...roles], {
+  description: 'Decides what the person may do in the account; see docs/security.md',
+})
+const Name = FreeText(100)
+const params = Type.Object({ user_uuid: Id('USR') })
+
+const Member = Named(
+  'Member',
+  Type.Object({
+    uuid: Id('USR'),
+    first_name: Type.String({ examples: ['Ada'] }),
+    last_name: Type.String({ examples: ['Lovelace'] }),
+    email: Type.String(),
+    status: Enum(['ACTIVE', 'PENDING_INVITE', 'SUSPENDED']),
+    role: RoleSchema,
+    person: Type.Optional(
+      Type.Object(
+        { name: Type.String(), second_factor: Type.Boolean(), passkeys: Type.Integer() },
+        { description: 'Absent until the invitation is accepted' },
+      ),
+    ),
+    last_seen_at: Type.Optional(Time),
+    created_at: Time,
+  }),
+)
+
+const link = { invite_url: Confidential(Type.String()), expires_at: Time }
+
+export const listMembers = contract({
+  ...member,
+  id: 'listMembers',
+  client: 'members.list',
+  method: 'GET',
+  url: '/open/members',
+  summary: 'List the members of the account, oldest first',
+  description: 'Users who were deleted are not listed. Follow next_cursor for further members.',
+  query: Type.Object(pagingQuery),
+  status: 200,
+  reply: Ok({ ...pageFields, members: Type.Array(Member) }),
+  errors: {},
+})
+
+export const createMember = contract({
+  ...member,
+  id: 'createMember',
+  client: 'members.create',
+  audited: true,
+  ownAnswer: true,
+  method: 'POST',
+  url: '/open/members',
+  summary: 'Invite a person to the account',
+  description:
+    'The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners.',
+  body: Type.Object({
+    first_name: Name,
+    last_name: Name,
+    email: Type.String({ format: 'email', maxLength: 254, examples: ['ada@example.com'] }),
+    role: Type.Optional({ ...RoleSchema, default: 'agent' as const }),
+  }),
+  status: 201,
+  reply: Ok({ member: Member, ...link }),
+  errors: { conflict: 'Another user of the account has this e-mail address (email_exists)' },
+})
+
+export const changeMember = contract({
+  ...member,
+  id: 'changeMember',
+  client: 'members.update',
+  audited: true,
+  method: 'PATCH',
+  url: '/open/members/:user_uuid',
+  summary: 'Change a member: role, status, names',
+  description:
+    'A change of rights takes effect within half a second in every process. An administrator may not change owners.',
+  params,
+  body: Type.Object(
+    {
+      role: Type.Optional(RoleSchema),
+      status: Type.Optional(Enum(['ACTIVE', 'SUSPENDED', 'DELETED'])),
+      first_name: Type.Optional(Name),
+      last_name: Type.Optional(Name),
+    },
+    { examples: [{ first_name: 'Ada' }] },
+  ),
+  status: 200,
+  reply: Ok({ member: Member }),
+  errors: {
+    notFound: 'No such member',
+    conflict:
+      'The member is the last active owner (last_owner), or is still to accept the invitation (invitation_pending)',
+  },
+})
+
+export const inviteMember = contract({
+  ...member,
+  id: 'inviteMember',
+  client: 'members.invite',
+  audited: true,
+  ownAnswer: true,
+  method: 'POST',
+  url: '/open/members/:user_uuid/invitation',
+  summary: 'Create a new link for a member: an invitation, or one to set a new password',
+  description:
+    'Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only.',
+  params,
+  status: 201,
+  reply: Ok(link),
+  errors: {
+    notFound: 'No such member',
+    conflict: 'Only the operator may create a password link for this person (operator_needed)',
+  },
+})

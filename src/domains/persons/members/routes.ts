@@ -1,0 +1,121 @@
+import type { FastifyRequest } from 'fastify'
+import type { Tx } from '../../../platform/db/sql.ts'
+import type { AccountKey } from '../../../platform/http/auth.ts'
+import { cursorsOf } from '../../../platform/http/cursor.ts'
+import { ok, route } from '../../../platform/http/endpoint.ts'
+import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { maskOfRole, type Role } from '../../../platform/http/role.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
+import type { Services } from '../../../services.ts'
+import { addMember } from '../../users/ops.ts'
+import { makePasswordLink, makeUserLink } from '../invitations/links.ts'
+import * as invitations from '../invitations/store.ts'
+import { refusals } from '../refusals.ts'
+import * as c from './contract.ts'
+import * as store from './store.ts'
+
+const presentMember = (row: store.MemberRow) => ({
+  uuid: print('USR', row.id),
+  first_name: row.first_name,
+  last_name: row.last_name,
+  email: row.email,
+  status: row.status,
+  role: row.role,
+  ...(row.person_name === null ? {} : { person: { name: row.person_name, second_factor: false, passkeys: 0 } }),
+  ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
+  created_at: iso(row.created_at),
+})
+
+const audited = ({ first_name, last_name, email, status, role }: store.MemberRow) => ({
+  first_name,
+  last_name,
+  email,
+  status,
+  role,
+})
+
+/** Checks that a role has no capability that the actor lacks: an administrator makes no owners. @throws Problem 403 */
+const assertWithin = (role: Role, { scopes }: AccountKey): void => {
+  if ((maskOfRole(role) & ~scopes) !== 0) throw refusals.roleExceedsYours(role)
+}
+
+/** Shown to the invited person. */
+const inviter = ({ session }: FastifyRequest, account: { readonly name: string }): string =>
+  session?.person?.name ?? account.name
+
+const isActiveOwner = ({ role, status, person_id }: Pick<store.MemberRow, 'role' | 'person_id'> & { status: string }) =>
+  role === 'owner' && status === 'ACTIVE' && person_id !== null
+
+const cursors = cursorsOf(c.listMembers)
+
+export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
+  const lockMember = async (tx: Tx, account: string, printed: string): Promise<store.MemberRow> => {
+    const id = parse('USR', printed)
+    await store.lock(tx, account)
+    return (id && (await store.find(tx, account, id))) || refuse(refusals.unknownMember(printed))
+  }
+  const readMember = async (tx: Tx, account: string, id: string) =>
+    (await store.find(tx, account, id)) ?? refuse(refusals.unknownMember(print('USR', id)))
+
+  return [
+    route(c.listMembers, async ({ account, query }) => {
+      const asked = requestedPage(query, cursors.key(query.cursor))
+      const found = await store.page(db, account.id, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      return ok({ ...fields, ...totalFields(await store.count(db, account.id)), members: rows.map(presentMember) })
+    }),
+
+    route(c.createMember, async ({ account, key, body, request, tx, audit }) => {
+      const { first_name, last_name, email, role = 'agent' } = body
+      assertWithin(role, key)
+      const id = await addMember(tx, account.id, { first_name, last_name, email })
+      await store.setRole(tx, account.id, id, role)
+      const invitedBy = inviter(request, account)
+      const { url, expires_at } = await makeUserLink(tx, publicUrl(), { account: account.id, user: id, invitedBy })
+      const row = await readMember(tx, account.id, id)
+      await audit(tx, { target: print('USR', id), after: audited(row) })
+      return ok({ member: presentMember(row), invite_url: url, expires_at })
+    }),
+
+    route(c.changeMember, async ({ account, key, params, body, tx, audit }) => {
+      const row = await lockMember(tx, account.id, params.user_uuid)
+      const wanted = {
+        first_name: body.first_name ?? row.first_name,
+        last_name: body.last_name ?? row.last_name,
+        role: body.role ?? row.role,
+        status: body.status ?? row.status,
+      }
+      assertWithin(row.role, key)
+      assertWithin(wanted.role, key)
+      if (row.status === 'PENDING_INVITE' && body.status && body.status !== 'DELETED')
+        throw refusals.invitationPending()
+      if (isActiveOwner(row) && !isActiveOwner({ ...row, ...wanted }))
+        if ((await store.countOtherOwners(tx, account.id, row.id)) === 0) throw refusals.lastOwner()
+      await store.change(tx, account.id, row.id, wanted)
+      if (wanted.status !== 'ACTIVE' && wanted.status !== row.status)
+        await invitations.deleteUnused(tx, { user: row.id, person: null })
+      const after = { ...row, ...wanted }
+      await audit(tx, { before: audited(row), after: { ...audited(row), ...wanted } })
+      await changes.invalidate(tx, 'users')
+      // A deleted member is answered as the member was last.
+      const shown = wanted.status === 'DELETED' ? row : await readMember(tx, account.id, after.id)
+      return ok({ member: presentMember(shown) })
+    }),
+
+    route(c.inviteMember, async ({ account, key, params, request, tx, audit }) => {
+      const row = await lockMember(tx, account.id, params.user_uuid)
+      assertWithin(row.role, key)
+      const { id: user, person_id: person } = row
+      const invitedBy = inviter(request, account)
+      if (person && (row.person_operator !== null || (await store.hasOtherAccount(tx, account.id, person))))
+        throw refusals.operatorNeeded()
+      const { url, expires_at } = person
+        ? await makePasswordLink(tx, publicUrl(), person, invitedBy)
+        : await makeUserLink(tx, publicUrl(), { account: account.id, user, invitedBy })
+      await audit(tx, { after: { kind: person ? 'password' : 'invite', expires_at } })
+      return ok({ invite_url: url, expires_at })
+    }),
+  ]
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { accept, callAs, cookieOf, freshClaim, goodPassword, member, signIn, tokenOf } from '../../../test/persons.ts'
+import { makeWorld } from '../../../test/world.ts'
+
+const world = await makeWorld({ TRUNKLINE_WRONG_KEYS_PER_MINUTE: '300' })
+const { db, call, operatorKey } = world
+const ada = await world.tenant()
+
+test('of fifty claims at once, one makes the first person; the others are answered 410', async () => {
+  const token = await freshClaim(world)
+  const tries = Array.from({ length: 50 }, (_, i) =>
+    callAs(world, null, 'POST', '/console/claim', {
+      token,
+      name: 'Olive',
+      email: `claim.${i}@example.com`,
+      password: goodPassword,
+    }),
+  )
+  const answers = await Promise.all(tries)
+  const codes = answers.map(({ status, body }) => `${status} ${body.error_code ?? ''}`).sort()
+  assert.deepEqual(codes, ['201 ', ...Array.from({ length: 49 }, () => '410 already_claimed')])
+  const { n } = await db.one<{ n: number }>`select count(*)::integer as n from persons`
+  assert.equal(n, 1)
+  assert.deepEqual((await call(null, 'GET', '/console/claim')).body, { success: true, claimed: true })
+})
+
+test('the cookie of a session is HttpOnly and SameSite=Strict, and over HTTPS Secure with the prefix __Host-', async () => {
+  const opened = await callAs(world, null, 'POST', '/console/session', { key: ada.key })
+  assert.match(
+    String(opened.headers['set-cookie']),
+    /^trunkline=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=1209600$/,
+  )
+  const behindProxy = await makeWorld({ TRUNKLINE_TRUST_PROXY: 'true' }, {}, { publicUrl: () => 'https://t.example' })
+  const owner = await behindProxy.tenant()
+  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '192.0.2.9', origin: 'https://t.example' }
+  const secure = await callAs(behindProxy, null, 'POST', '/console/session', { key: owner.key }, headers)
+  assert.match(
+    String(secure.headers['set-cookie']),
+    /^__Host-trunkline=[\w-]{43}; Secure; HttpOnly; SameSite=Strict; Path=\/; Max-Age=1209600$/,
+  )
+  const plain = { ...headers, 'x-forwarded-proto': 'http' }
+  const refused = await callAs(behindProxy, null, 'POST', '/console/session', { key: owner.key }, plain)
+  assert.deepEqual([refused.status, refused.body.error_code], [403, 'https_required'])
+  const used = await callAs(behindProxy, cookieOf(secure), 'GET', '/console/session', undefined, plain)
+  assert.deepEqual([used.status, used.body.error_code], [403, 'https_required'])
+})
+
+test('a session of a key has the rights of the key, and ends when the key is revoked', async () => {
+  const made = await call(ada, 'POST', '/open/keys', { label: 'narrow', scopes: ['develop'] })
+  const browser = await signIn(world, { key: made.body.key })
+  assert.equal(browser.boot.kind, 'account-key')
+  assert.deepEqual(browser.boot.accounts, [
+    { uuid: ada.uuid, name: browser.boot.accounts[0].name, capabilities: ['develop'] },
+  ])
+  assert.equal((await browser.call('GET', '/open/keys')).status, 200)
+  const refused = await browser.call('GET', '/open/members')
+  assert.deepEqual([refused.status, refused.body.error_code], [403, 'role'])
+  const wider = await browser.call('POST', '/open/keys', { label: 'wide' }, { 'x-account': ada.uuid })
+  assert.equal(wider.status, 201)
+  assert.deepEqual(wider.body.scopes, ['develop'])
+  await call(ada, 'DELETE', `/open/keys/${made.body.uuid}`)
+  const ended = await browser.call('GET', '/console/session')
+  assert.deepEqual([ended.status, ended.body.error_code], [401, 'session_expired'])
+})
+
+test('a session of an operator key operates the installation, and enters an account only by name', async () => {
+  const browser = await signIn(world, { key: operatorKey })
+  assert.deepEqual([browser.boot.kind, browser.boot.operator, browser.boot.accounts], ['operator-key', 'operator', []])
+  assert.equal((await browser.call('GET', '/operator/accounts')).status, 200)
+  const unnamed = await browser.call('GET', '/open/info')
+  assert.deepEqual([unnamed.status, unnamed.body.error_code], [400, 'account_required'])
+  assert.equal((await browser.call('GET', '/open/info', undefined, { 'x-account': ada.uuid })).status, 200)
+})
+
+test('a request with a key and a session is refused, and so is a session that names a foreign account', async () => {
+  const browser = await signIn(world, { key: ada.key })
+  const both = await browser.call('GET', '/open/info', undefined, { 'x-user-api-key': ada.key })
+  assert.deepEqual([both.status, both.body.error_code], [400, 'invalid_request'])
+  const other = await world.tenant()
+  const ask = async (account: string) => {
+    const { status, body } = await browser.call('GET', '/open/info', undefined, { 'x-account': account })
+    return { status, ...body, request_id: '' }
+  }
+  const [foreign, missing] = [await ask(other.uuid), await ask('ACC01a1fcca-93ab-7cbc-9f10-be702f775479')]
+  assert.deepEqual(foreign, missing)
+  assert.deepEqual([foreign.status, foreign.error_code], [403, 'role'])
+})
+
+test('an invited person joins with a password, signs in again, and joins a second account with the same one', async () => {
+  const first = await member(world, ada, 'agent', 'Grace@Example.com')
+  assert.equal(first.boot.person.email, 'Grace@Example.com')
+  assert.deepEqual(
+    first.boot.accounts.map(({ role, capabilities }: { role: string; capabilities: string[] }) => [role, capabilities]),
+    [['agent', ['inbox', 'inbox.all']]],
+  )
+  const again = await signIn(world, { email: 'grace@example.com', password: goodPassword })
+  assert.equal(again.boot.person.uuid, first.boot.person.uuid)
+  const other = await world.tenant()
+  const invited = await call(other, 'POST', '/open/members', {
+    first_name: 'G',
+    last_name: 'H',
+    email: 'grace@example.com',
+    role: 'billing',
+  })
+  const token = tokenOf(invited.body.invite_url)
+  const shown = await callAs(world, null, 'GET', `/console/invitations/${token}`)
+  assert.deepEqual([shown.status, shown.body.email, shown.body.kind], [200, 'grace@example.com', 'invite'])
+  const path = `/console/invitations/${token}`
+  const takeover = await callAs(world, null, 'POST', path, { password: 'another long password' })
+  assert.equal(takeover.status, 401, 'an invitation does not replace the password of a person')
+  const joined = await accept(world, invited.body.invite_url)
+  assert.equal(joined.boot.accounts.length, 2)
+  const used = await callAs(world, null, 'POST', path, { password: goodPassword })
+  assert.deepEqual([used.status, used.body.error_code], [409, 'invitation_used'])
+  const unnamed = await joined.call('GET', '/open/info')
+  assert.deepEqual([unnamed.status, unnamed.body.error_code], [400, 'account_required'])
+})
+
+test('weak passwords are refused: short, common, in a row, or of the person’s own words', async () => {
+  const { body } = await call(ada, 'POST', '/open/members', {
+    first_name: 'Ada',
+    last_name: 'Lovelace',
+    email: 'ada.lovelace@example.com',
+  })
+  const url = `/console/invitations/${tokenOf(body.invite_url)}`
+  for (const password of [
+    'short',
+    'Passw0rd12345',
+    'qwertyuiop12',
+    '123456789012',
+    'adalovelace12',
+    'trunkline2026!',
+    'abcabcabcabc',
+  ]) {
+    const answer = await callAs(world, null, 'POST', url, { password })
+    assert.deepEqual([answer.status, answer.body.error_code], [400, 'weak_password'], password)
+  }
+  await accept(world, body.invite_url, '8#k9Qz!2m$7w')
+})
+
+test('wrong sign-ins are answered alike and in the same time whether the person exists or not, then paced', async () => {
+  const known = await member(world, ada, 'billing')
+  const wrong = async (email: string, i: number) => {
+    const remoteAddress = `198.51.100.${i}`
+    const began = performance.now()
+    const answer = await world.app.inject({
+      method: 'POST',
+      url: '/console/session',
+      remoteAddress,
+      headers: { 'x-forwarded-for': '' },
+      payload: { email, password: 'a wrong password' },
+    })
+    return { status: answer.statusCode, body: answer.json(), ms: performance.now() - began, headers: answer.headers }
+  }
+  assert.equal((await wrong('nobody@example.com', 1)).status, 403, 'plain HTTP from another machine')
+  const local = async (email: string) => {
+    const began = performance.now()
+    const answer = await callAs(world, null, 'POST', '/console/session', { email, password: 'a wrong password' })
+    return { ...answer, ms: performance.now() - began }
+  }
+  const [one, other] = [await local(known.email), await local('nobody@example.com')]
+  assert.deepEqual({ ...one.body, request_id: '' }, { ...other.body, request_id: '' })
+  assert.equal(one.status, 401)
+  assert.ok(Math.min(one.ms, other.ms) > 0.3 * Math.max(one.ms, other.ms), `${one.ms} and ${other.ms} ms`)
+  const rest = await Promise.all(Array.from({ length: 20 }, () => local(known.email)))
+  const statuses = rest.map(({ status }) => status)
+  assert.ok(statuses.filter((status) => status === 401).length <= 3, statuses.join())
+  const paced = rest.find(({ status }) => status === 429)
+  assert.equal(paced?.body.error_code, 'sign_in_pace')
+  assert.match(String(paced?.headers['retry-after']), /^(?:[1-9]|[12]\d|30)$/)
+})

@@ -1,0 +1,57 @@
+import { namesOf } from '../../platform/http/role.ts'
+import type { Session } from '../../platform/http/session.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { print } from '../../platform/lib/id.ts'
+import type { Services } from '../../services.ts'
+import type { ListedPersonRow, PersonRow } from './store.ts'
+
+export const presentPerson = (row: PersonRow) => ({
+  uuid: print('PRS', row.id),
+  name: row.name,
+  email: row.email,
+  ...(row.operator ? { operator: row.operator } : {}),
+  locale: row.locale,
+  timezone: row.timezone,
+  preferences: row.preferences,
+})
+
+export const presentListed = (row: ListedPersonRow) => ({
+  uuid: print('PRS', row.id),
+  name: row.name,
+  email: row.email,
+  ...(row.operator ? { operator: row.operator } : {}),
+  suspended: row.suspended_at !== null,
+  has_password: row.password_hash !== null,
+  created_at: iso(row.created_at),
+  ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
+})
+
+/** Returns what a console needs to begin. */
+export const presentBoot = (
+  session: Session,
+  person: PersonRow | null,
+  { config, version }: Pick<Services, 'config' | 'version'>,
+) => ({
+  session_uuid: print('SES', session.id),
+  kind: session.kind,
+  ...(person ? { person: presentPerson(person) } : {}),
+  ...(session.operator ? { operator: session.operator.role } : {}),
+  accounts: session.accounts.map(({ account, key, role, userId }) => ({
+    uuid: print('ACC', account.id),
+    name: account.name,
+    ...(role ? { role } : {}),
+    capabilities: namesOf(key.limits.scopes),
+    ...(userId ? { user_uuid: print('USR', userId) } : {}),
+  })),
+  installation: {
+    name: 'Trunkline',
+    version,
+    sandbox: config.sandbox,
+    ...(config.msgappName ? { msgapp_name: config.msgappName } : {}),
+    passkeys: false,
+    oidc: [],
+    smtp: false,
+  },
+  expires_at: iso(session.expiresAt),
+  now: iso(Date.now()),
+})

@@ -1,0 +1,56 @@
+import {
+  conflict,
+  forbidden,
+  gone,
+  invalid,
+  notFound,
+  retryAfter,
+  tooMany,
+  unauthorized,
+  unavailable,
+} from '../../platform/http/problem.ts'
+
+export const refusals = {
+  wrongPassword: () => unauthorized('The e-mail address or password is wrong'),
+  wrongProof: () => unauthorized('The password or key is wrong, or not that of this session'),
+  wrongKey: () => unauthorized('The key is not valid, or was revoked'),
+  wrongClaimToken: () =>
+    unauthorized('The token is not that of a claim link: print a new link with npx trunkline console claim-link'),
+  alreadyClaimed: () =>
+    gone(
+      'The installation has its first person already: sign in, or ask an operator for an invitation',
+      'already_claimed',
+    ),
+  signInFields: () => invalid('The body must have email and password, or key'),
+  proofFields: (field: string) => invalid(`The body must have ${field}, with which the session was opened`),
+  weakPassword: (why: string) => invalid(`password ${why}`, 'weak_password'),
+  signInPace: (seconds: number) =>
+    tooMany(`Too many wrong attempts: try again in ${seconds} s`, 'sign_in_pace', retryAfter(seconds)),
+  signInBusy: () =>
+    unavailable('Too many sign-ins are under way: try again in a second', 'sign_in_busy', retryAfter(1)),
+  noPerson: () =>
+    conflict('The session was opened with a key, and has no person: sign in with an e-mail address', 'no_person'),
+  unknownSession: (session: string) => notFound(`No session ${session} of yours`),
+  unknownInvitation: () => notFound('No such invitation, or it has expired: ask for a new link'),
+  invitationUsed: () => conflict('The invitation was used already: sign in, or ask for a new link', 'invitation_used'),
+  unknownPerson: (person: string) => notFound(`No person ${person}`),
+  ownPerson: () =>
+    conflict('You cannot change the rights of the person of this session: ask another operator', 'own_person'),
+  badTimezone: (name: string) => invalid(`timezone ${name} is not an IANA time zone, such as Europe/London`),
+  preferencesTooLarge: (bytes: number) => invalid(`preferences must be at most ${bytes} bytes`),
+  unknownMember: (user: string) => notFound(`No member ${user}`),
+  lastOwner: () =>
+    conflict('The member is the last active owner of the account: make another owner first', 'last_owner'),
+  invitationPending: () =>
+    conflict(
+      'The member is still to accept the invitation: create a new link, or delete the member',
+      'invitation_pending',
+    ),
+  roleExceedsYours: (role: string) =>
+    forbidden(`Your rights do not include those of the role ${role}: ask an owner of the account`, 'role'),
+  operatorNeeded: () =>
+    conflict(
+      'The person belongs to other accounts, or operates the installation: ask the operator for a password link',
+      'operator_needed',
+    ),
+}

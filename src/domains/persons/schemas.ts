@@ -1,0 +1,60 @@
+import { Type } from 'typebox'
+import { capabilities } from '../../platform/http/capability.ts'
+import { roles } from '../../platform/http/role.ts'
+import { Enum, Id, Named, Ok, Time } from '../../platform/http/schema.ts'
+
+export const Email = Type.String({ format: 'email', maxLength: 254, examples: ['ada@example.com'] })
+
+/** A password that a person enters. Its rules are checked where a new one is set. */
+export const Password = Type.String({ minLength: 1, maxLength: 200, examples: ['seven green boats sail'] })
+
+const OperatorRole = Enum(['operator', 'observer'], { description: 'Rights in the installation; absent for none' })
+
+export const Person = Named(
+  'Person',
+  Type.Object({
+    uuid: Id('PRS'),
+    name: Type.String({ examples: ['Ada Lovelace'] }),
+    email: Type.String({ examples: ['ada@example.com'] }),
+    operator: Type.Optional(OperatorRole),
+    locale: Type.Union([Type.String(), Type.Null()], { description: 'BCP 47; null: that of the browser' }),
+    timezone: Type.Union([Type.String(), Type.Null()], { description: 'IANA name; null: that of the browser' }),
+    preferences: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Settings of the console, as it stored them',
+    }),
+  }),
+)
+
+/** What a console needs to begin. */
+export const bootReply = Ok({
+  session_uuid: Id('SES'),
+  kind: Enum(['person', 'account-key', 'operator-key'], { description: 'A session of a key acts as that key' }),
+  person: Type.Optional(Person),
+  operator: Type.Optional(OperatorRole),
+  accounts: Type.Array(
+    Named(
+      'SessionAccount',
+      Type.Object({
+        uuid: Id('ACC'),
+        name: Type.String(),
+        role: Type.Optional(Enum([...roles])),
+        capabilities: Type.Array(Enum([...capabilities])),
+        user_uuid: Type.Optional(Id('USR', 'The person’s user in the account')),
+      }),
+    ),
+  ),
+  installation: Named(
+    'Installation',
+    Type.Object({
+      name: Type.String({ examples: ['Trunkline'] }),
+      version: Type.String(),
+      sandbox: Type.Boolean(),
+      msgapp_name: Type.Optional(Type.String()),
+      passkeys: Type.Boolean(),
+      oidc: Type.Array(Type.Object({ name: Type.String(), title: Type.String() })),
+      smtp: Type.Boolean(),
+    }),
+  ),
+  expires_at: Time,
+  now: Time,
+})

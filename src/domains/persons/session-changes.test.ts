@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { claim, goodPassword, member, signIn } from '../../../test/persons.ts'
+import { until } from '../../../test/platform.ts'
+import { makeWorld } from '../../../test/world.ts'
+import { connect } from '../../platform/db/sql.ts'
+import { proofMs } from '../../platform/http/limits.ts'
+
+const world = await makeWorld()
+const { db, call } = world
+// A second process on the same database.
+const second = await makeWorld({}, {}, { db: { ...connect({ url: db.url }), url: db.url } })
+const ada = await world.tenant()
+const operator = await claim(world, 'olive@example.com')
+
+const statusIn = async (where: typeof world, cookie: string): Promise<number> =>
+  (await where.app.inject({ method: 'GET', url: '/console/session', headers: { cookie } })).statusCode
+
+/** Returns the milliseconds until the second process refuses a session. */
+const timeToRefusal = async (cookie: string): Promise<number> => {
+  const began = performance.now()
+  await until(async () => (await statusIn(second, cookie)) === 401)
+  return performance.now() - began
+}
+
+test('a session that signed out is refused at once here, and within half a second by another process', async () => {
+  const browser = await signIn(world, { key: ada.key })
+  assert.deepEqual([await statusIn(world, browser.cookie), await statusIn(second, browser.cookie)], [200, 200])
+  const gone = await browser.call('DELETE', '/console/session')
+  assert.match(String(gone.headers['set-cookie']), /^trunkline=; HttpOnly; SameSite=Strict; Path=\/; Max-Age=0$/)
+  assert.equal(await statusIn(world, browser.cookie), 401)
+  const ms = await timeToRefusal(browser.cookie)
+  assert.ok(ms <= 500, `${ms} ms`)
+})
+
+test('a change of the password ends the other sessions of the person, and the old password', async () => {
+  const first = await member(world, ada, 'developer')
+  const other = await signIn(world, { email: first.email, password: goodPassword })
+  assert.equal(await statusIn(second, other.cookie), 200)
+  const wrong = await first.call('POST', '/console/me/password', {
+    current: 'wrong',
+    password: 'nine yellow kites fly',
+  })
+  assert.equal(wrong.status, 401)
+  const body = { current: goodPassword, password: 'nine yellow kites fly' }
+  const changed = await first.call('POST', '/console/me/password', body)
+  assert.deepEqual([changed.status, changed.body.ended], [200, 1])
+  assert.deepEqual([await statusIn(world, first.cookie), await statusIn(world, other.cookie)], [200, 401])
+  assert.ok((await timeToRefusal(other.cookie)) <= 500)
+  await signIn(world, { email: first.email, password: body.password })
+  await assert.rejects(signIn(world, { email: first.email, password: goodPassword }))
+})
+
+test('watchers learn in every process that a session ended or its rights changed', async () => {
+  const browser = await member(world, ada, 'agent')
+  const request = { headers: { cookie: browser.cookie, origin: 'http://h', host: 'h' } } as never
+  const session = await second.parts.sessions.ofUpgrade(request, '127.0.0.1')
+  const seen: string[] = []
+  second.parts.sessions.watch(session, {
+    onEnd: () => seen.push('end'),
+    onChange: ({ accounts }) => seen.push(accounts.map(({ role }) => role).join()),
+  })
+  const foreign = { headers: { cookie: browser.cookie, origin: 'http://other', host: 'h' } } as never
+  await assert.rejects(second.parts.sessions.ofUpgrade(foreign, '127.0.0.1'), { code: 'csrf' })
+  await call(ada, 'PATCH', `/open/members/${browser.user}`, { role: 'billing' })
+  await until(async () => seen.length === 1)
+  await call(ada, 'PATCH', `/open/members/${browser.user}`, { status: 'SUSPENDED' })
+  await until(async () => seen.length === 2)
+  const person = browser.boot.person.uuid
+  assert.equal((await operator.call('PATCH', `/operator/persons/${person}`, { suspended: true })).status, 200)
+  await until(async () => seen.length === 3)
+  assert.deepEqual(seen, ['billing', '', 'end'])
+  assert.equal(await statusIn(world, browser.cookie), 401)
+  await assert.rejects(signIn(world, { email: browser.email, password: goodPassword }))
+})
+
+test('an operation with a risk needs a fresh proof of a session, and of no key', async () => {
+  const browser = await member(world, ada, 'owner')
+  const make = () => browser.call('POST', '/open/keys', { label: 'mine' })
+  assert.equal((await make()).status, 201)
+  await db.run`
+    update sessions set proved_at = proved_at - make_interval(secs => ${proofMs / 1_000})
+    where id = ${browser.boot.session_uuid.slice(3)}`
+  await db.begin((tx) => world.parts.changes.invalidate(tx, 'sessions'))
+  const refused = await make()
+  assert.deepEqual([refused.status, refused.body.error_code], [403, 'reauthentication_required'])
+  assert.equal((await call(ada, 'POST', '/open/keys', { label: 'by key' })).status, 201)
+  assert.equal((await browser.call('POST', '/console/session/proof', { password: 'wrong' })).status, 401)
+  assert.equal((await browser.call('POST', '/console/session/proof', { password: goodPassword })).status, 200)
+  assert.equal((await make()).status, 201)
+})
+
+test('a session ends when it was idle for too long', async () => {
+  const browser = await signIn(world, { key: ada.key })
+  await db.run`
+    update sessions set seen_at = seen_at - interval '12 hours' where id = ${browser.boot.session_uuid.slice(3)}`
+  await db.begin((tx) => world.parts.changes.invalidate(tx, 'sessions'))
+  assert.equal(await statusIn(world, browser.cookie), 401)
+})
+
+test('the last owner can be neither demoted nor removed, and an administrator changes no owners', async () => {
+  const bob = await world.tenant()
+  const [owner, admin] = [await member(world, bob, 'owner'), await member(world, bob, 'admin')]
+  for (const change of [{ role: 'agent' }, { status: 'SUSPENDED' }, { status: 'DELETED' }]) {
+    const last = await owner.call('PATCH', `/open/members/${owner.user}`, change)
+    assert.deepEqual([last.status, last.body.error_code], [409, 'last_owner'], JSON.stringify(change))
+    const forbidden = await admin.call('PATCH', `/open/members/${owner.user}`, change)
+    assert.deepEqual([forbidden.status, forbidden.body.error_code], [403, 'role'], JSON.stringify(change))
+  }
+  const promoted = await admin.call('PATCH', `/open/members/${admin.user}`, { role: 'owner' })
+  assert.deepEqual([promoted.status, promoted.body.error_code], [403, 'role'])
+  assert.equal((await admin.call('POST', `/open/members/${owner.user}/invitation`)).status, 403)
+  const heir = await member(world, bob, 'owner')
+  assert.equal((await owner.call('PATCH', `/open/members/${owner.user}`, { role: 'agent' })).status, 200)
+  assert.equal((await owner.call('GET', '/open/members')).status, 403, 'the new role applies at once')
+  assert.equal((await heir.call('GET', '/open/members')).body.count, 3)
+})
+
+test('the audit trail shows acts of persons with address, session and change, and sign-ins, without secrets', async () => {
+  const cora = await world.tenant()
+  const owner = await member(world, cora, 'owner', 'cora@example.com')
+  await owner.call('POST', '/open/contacts', {
+    first_name: 'Zed',
+    contact_details: [{ type: 'E', value: 'z@example.com' }],
+  })
+  await assert.rejects(signIn(world, { email: 'cora@example.com', password: 'a wrong password' }))
+  const entered = await operator.call('GET', '/open/contacts', undefined, { 'x-account': cora.uuid })
+  assert.equal(entered.status, 200)
+  const { acts } = (await owner.call('GET', '/open/audit')).body
+  type Act = { action: string; actor: object; session_uuid?: string; address?: string; changes: object[] }
+  assert.deepEqual(
+    acts.map(({ action, actor }: Act) => [action, actor]),
+    [
+      ['listContacts', { kind: 'operator' }],
+      ['signInRefused', { kind: 'visitor', label: 'cora@example.com' }],
+      ['createContact', { kind: 'person', uuid: owner.boot.person.uuid, label: 'Mia owner' }],
+      ['acceptInvitation', { kind: 'person', uuid: owner.boot.person.uuid, label: 'Mia owner' }],
+      ['createMember', acts.at(-1).actor],
+    ],
+  )
+  const made: Act = acts[2]
+  assert.deepEqual([made.session_uuid, made.address], [owner.boot.session_uuid, '127.0.0.1'])
+  assert.ok(made.changes.some((change) => JSON.stringify(change).includes('"after":"Zed"')))
+  const shown = (await operator.call('GET', `/operator/audit?account_uuid=${cora.uuid}&action=listContacts`)).body.acts
+  assert.deepEqual(shown[0].actor, { kind: 'person', uuid: operator.boot.person.uuid, label: 'Olive Operator' })
+  const [{ whole }] = (await db.many<{ whole: string }>`select string_agg(a::text, '') as whole from audit a`) as [
+    { whole: string },
+  ]
+  for (const secret of [goodPassword, 'a wrong password', owner.cookie.slice(10), operator.cookie.slice(10)])
+    assert.ok(!whole.includes(secret))
+})

@@ -1,0 +1,187 @@
+import { Type } from 'typebox'
+import { contract } from '../../../platform/http/endpoint.ts'
+import { FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
+import { bootReply, Email, Password } from '../schemas.ts'
+
+const console = { shape: 'full', tag: 'Console' } as const
+
+const paced = 'Too many wrong attempts from this address, or for this person (sign_in_pace)'
+const cookie = { 'Set-Cookie': 'The session' }
+
+export const showClaim = contract({
+  ...console,
+  auth: 'none',
+  id: 'showClaim',
+  method: 'GET',
+  url: '/console/claim',
+  summary: 'Report whether the installation has its first person',
+  description: 'The start prints a claim link until then.',
+  status: 200,
+  reply: Ok({ claimed: Type.Boolean() }),
+  errors: {},
+})
+
+export const claimInstallation = contract({
+  ...console,
+  auth: 'none',
+  opensSession: true,
+  waits: true,
+  id: 'claimInstallation',
+  method: 'POST',
+  url: '/console/claim',
+  summary: 'Create the first person with the token of the claim link, and sign in',
+  description:
+    'The person becomes operator of the installation and owner of its first account. A link works once: of several requests at once, one succeeds.',
+  body: Type.Object({
+    token: Type.String({ maxLength: 200, description: 'The part of the link after #', examples: ['3q2-7w'] }),
+    name: FreeText(100),
+    email: Email,
+    password: Password,
+  }),
+  status: 201,
+  reply: bootReply,
+  headers: cookie,
+  errors: {
+    unauthorized: 'The token is not that of a claim link, or the link has expired',
+    gone: 'The installation has its first person (already_claimed)',
+    tooMany: paced,
+    unavailable: 'Too many sign-ins are under way (sign_in_busy)',
+  },
+  codes: { invalid: ['weak_password'] },
+})
+
+export const signIn = contract({
+  ...console,
+  auth: 'none',
+  opensSession: true,
+  waits: true,
+  id: 'signIn',
+  method: 'POST',
+  url: '/console/session',
+  summary: 'Sign in with an e-mail address and password, or with a key',
+  description:
+    'The response sets the cookie of the session. A session of an API key or operator key has the rights of that key. ' +
+    'A refusal does not reveal whether the person exists.',
+  body: Type.Object(
+    {
+      email: Type.Optional(Type.String({ maxLength: 254, examples: ['ada@example.com'] })),
+      password: Type.Optional(Password),
+      code: Type.Optional(Type.String({ maxLength: 40, description: 'Code of the second factor' })),
+      key: Type.Optional(Type.String({ maxLength: 200, description: 'API key or operator key, instead' })),
+    },
+    { examples: [{ email: 'ada@example.com', password: 'seven green boats sail' }] },
+  ),
+  status: 201,
+  reply: bootReply,
+  headers: cookie,
+  errors: {
+    unauthorized: 'The e-mail address or password is wrong, or the key is not valid (key_expired)',
+    tooMany: paced,
+    unavailable: 'Too many sign-ins are under way (sign_in_busy)',
+  },
+  codes: { unauthorized: ['unauthorized'], forbidden: ['address_not_allowed'] },
+})
+
+export const showSession = contract({
+  ...console,
+  auth: 'session',
+  id: 'showSession',
+  method: 'GET',
+  url: '/console/session',
+  summary: 'Show the session: its person, accounts and capabilities',
+  description: 'A console begins with this request.',
+  status: 200,
+  reply: bootReply,
+  errors: {},
+})
+
+export const signOut = contract({
+  ...console,
+  auth: 'session',
+  id: 'signOut',
+  method: 'DELETE',
+  url: '/console/session',
+  summary: 'Sign out',
+  description: 'Every process refuses the session within half a second, and its sockets close.',
+  status: 200,
+  reply: Success,
+  headers: cookie,
+  errors: {},
+})
+
+export const proveSession = contract({
+  ...console,
+  auth: 'session',
+  waits: true,
+  id: 'proveSession',
+  method: 'POST',
+  url: '/console/session/proof',
+  summary: 'Prove the session again with the password or key',
+  description: 'Operations with a risk need a proof that is at most 15 minutes old. Signing in counts as one.',
+  body: Type.Object(
+    { password: Type.Optional(Password), key: Type.Optional(Type.String({ maxLength: 200 })) },
+    { examples: [{ password: 'seven green boats sail' }] },
+  ),
+  status: 200,
+  reply: Ok({ proved_at: Time }),
+  errors: {
+    unauthorized: 'There is no session, or it ended (session_expired), or the password or key is wrong',
+    tooMany: `${paced}, or too many wrong keys or tokens from this address (too_many_failures)`,
+    unavailable: 'Too many sign-ins are under way (sign_in_busy), or the database cannot be reached',
+  },
+  codes: { unauthorized: ['unauthorized'] },
+})
+
+export const listSessions = contract({
+  ...console,
+  auth: 'session',
+  id: 'listSessions',
+  method: 'GET',
+  url: '/console/sessions',
+  summary: 'List the sessions of the person, or of the key, newest first',
+  description: 'At most 100 sessions are listed.',
+  status: 200,
+  reply: Ok({
+    sessions: Type.Array(
+      Named(
+        'OpenSession',
+        Type.Object({
+          uuid: Id('SES'),
+          current: Type.Boolean({ description: 'True for the session of this request' }),
+          address: Type.String(),
+          user_agent: Type.String(),
+          created_at: Time,
+          seen_at: Time,
+        }),
+      ),
+    ),
+  }),
+  errors: {},
+})
+
+export const endOtherSessions = contract({
+  ...console,
+  auth: 'session',
+  id: 'endOtherSessions',
+  method: 'DELETE',
+  url: '/console/sessions',
+  summary: 'End all other sessions of the person or key',
+  description: 'Every process refuses them within half a second.',
+  status: 200,
+  reply: Ok({ ended: Type.Integer() }),
+  errors: {},
+})
+
+export const endSession = contract({
+  ...console,
+  auth: 'session',
+  id: 'endSession',
+  method: 'DELETE',
+  url: '/console/sessions/:session_uuid',
+  summary: 'End one session of the person or key',
+  description: 'Every process refuses it within half a second. The own session may be ended, too.',
+  params: Type.Object({ session_uuid: Id('SES') }),
+  status: 200,
+  reply: Success,
+  errors: { notFound: 'No such session of the person or key' },
+})

@@ -1,0 +1,184 @@
+import type { FastifyRequest } from 'fastify'
+import { keyRefusal } from '../../../platform/http/auth.ts'
+import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import type { Session } from '../../../platform/http/session.ts'
+import { clearSessionCookie } from '../../../platform/http/session-cookie.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
+import { isFalseKey, keyDigest, keyHash } from '../../../platform/lib/secret.ts'
+import type { Services } from '../../../services.ts'
+import { claimWith } from '../invitations/accept.ts'
+import { maxListedSessions } from '../limits.ts'
+import { hashPassword, isOutdated, verifyPassword } from '../password.ts'
+import { refusals } from '../refusals.ts'
+import type { SignInGate } from '../sign-in-gate.ts'
+import * as persons from '../store.ts'
+import {
+  bootOf,
+  emailKeyOf,
+  enter,
+  type Opener,
+  openSession,
+  ownerOfSession,
+  recordRefusal,
+  recordVisit,
+} from '../visit.ts'
+import * as c from './contract.ts'
+import * as store from './store.ts'
+
+/** Finds the owner of a key of either kind. */
+const findKey = async (
+  { auth, db, authThrottle }: Services,
+  request: FastifyRequest,
+  text: string,
+): Promise<Opener | null> => {
+  if (text.length < 20 || isFalseKey(text)) return null
+  const { accounts, operators } = auth
+  const key = accounts.cached(text) ?? (await authThrottle.runInTurn(request.ip, () => accounts.find(text)))
+  if (key) {
+    const { label } = await db.one<{ label: string }>`select label from api_keys where hash = ${keyHash(text)}`
+    return { kind: 'account-key', key, label, lastFour: text.slice(-4) }
+  }
+  const operator = operators.cached(text) ?? (await authThrottle.runInTurn(request.ip, () => operators.find(text)))
+  return operator && { kind: 'operator-key', operator }
+}
+
+export const sessionRoutes = (services: Services, gate: SignInGate) => {
+  const { db, config, changes } = services
+  const idleSeconds = config.sessionIdleHours * 3_600
+  // One claim at a time: the others then see that the installation is claimed, before they derive a hash.
+  const claims = makeFairLimiter({ perKey: 1, total: 1 })
+
+  const openByPassword = async (request: FastifyRequest, email: string, password: string): Promise<Opener> => {
+    const name = emailKeyOf(email)
+    let person: persons.PersonRow | null = null
+    const isRight = await gate.attempt(request.ip, name, async () => {
+      person = await persons.findByEmail(db, name)
+      const isVerified = await verifyPassword(password, person?.password_hash ?? null, request.ip)
+      return isVerified && person?.suspended_at === null
+    })
+    // TypeScript does not see the assignment in the closure.
+    const found = person as persons.PersonRow | null
+    if (!isRight || !found) {
+      await recordRefusal(services, request, found)
+      throw refusals.wrongPassword()
+    }
+    if (found.password_hash && isOutdated(found.password_hash))
+      await persons.setPassword(db, found.id, await hashPassword(password, request.ip))
+    return { kind: 'person', person: found }
+  }
+
+  const openByKey = async (request: FastifyRequest, text: string): Promise<Opener> => {
+    let opener: Opener | null = null
+    const isRight = await gate.attempt(request.ip, `key ${keyDigest(text)}`, async () => {
+      opener = await findKey(services, request, text)
+      return opener !== null
+    })
+    const found = opener as Opener | null
+    if (!isRight || !found) {
+      await recordRefusal(services, request, null)
+      throw refusals.wrongKey()
+    }
+    const refusal = found.kind === 'account-key' ? keyRefusal(found.key, request) : null
+    if (refusal) throw refusal
+    return found
+  }
+
+  /** Whether a key is the one that opened the session. */
+  const isKeyOf = async (session: Session, request: FastifyRequest, text: string): Promise<boolean> => {
+    const found = await findKey(services, request, text)
+    if (!found || found.kind === 'person') return false
+    const id = found.kind === 'account-key' ? found.key.id : found.operator.id
+    return id === ownerOfSession(session).key
+  }
+
+  const isProof = async (
+    request: FastifyRequest,
+    session: Session,
+    { password, key }: { readonly password?: string; readonly key?: string },
+  ): Promise<boolean> => {
+    const { person } = session
+    const given = person ? password : key
+    if (given === undefined) throw refusals.proofFields(person ? 'password' : 'key')
+    return gate.attempt(request.ip, person?.id ?? session.id, async () => {
+      if (!person) return isKeyOf(session, request, given)
+      const row = await persons.find(db, person.id)
+      return verifyPassword(given, row?.password_hash ?? null, request.ip)
+    })
+  }
+
+  return [
+    route(c.showClaim, async () => ok({ claimed: await persons.isClaimed(db) })),
+
+    routeWithoutTransaction(c.claimInstallation, ({ body, request, reply }) =>
+      claims.run('claim', async () => enter(services, request, reply, await claimWith(services, gate, request, body))),
+    ),
+
+    routeWithoutTransaction(c.signIn, async ({ body, request, reply }) => {
+      const { email, password, key } = body
+      const opener =
+        key !== undefined
+          ? await openByKey(request, key)
+          : email !== undefined && password !== undefined
+            ? await openByPassword(request, email, password)
+            : refuse(refusals.signInFields())
+      const token = await db.begin((tx) => openSession(tx, services, request, opener, 'signIn'))
+      return await enter(services, request, reply, token)
+    }),
+
+    route(c.showSession, ({ session }) => bootOf(services, session)),
+
+    route(c.signOut, async ({ session, request, reply, tx }) => {
+      await store.revoke(tx, ownerOfSession(session), session.id)
+      await recordVisit(tx, request, session, 'signOut')
+      await changes.invalidate(tx, 'sessions')
+      clearSessionCookie(request, reply)
+      return ok({})
+    }),
+
+    routeWithoutTransaction(c.proveSession, async ({ session, body, request }) => {
+      if (!(await isProof(request, session, body))) {
+        await recordRefusal(services, request, session.person, 'proofRefused')
+        throw refusals.wrongProof()
+      }
+      return await db.begin(async (tx) => {
+        const { proved_at } = await store.prove(tx, session.id)
+        await recordVisit(tx, request, session, 'proveSession')
+        await changes.invalidate(tx, 'sessions')
+        return ok({ proved_at: iso(proved_at) })
+      })
+    }),
+
+    route(c.listSessions, async ({ session }) => {
+      const rows = await store.ofOwner(db, ownerOfSession(session), idleSeconds, maxListedSessions)
+      return ok({
+        sessions: rows.map(({ id, address, user_agent, created_at, seen_at }) => ({
+          uuid: print('SES', id),
+          current: id === session.id,
+          address,
+          user_agent,
+          created_at: iso(created_at),
+          seen_at: iso(seen_at),
+        })),
+      })
+    }),
+
+    route(c.endOtherSessions, async ({ session, request, tx }) => {
+      const ended = await store.revokeAll(tx, ownerOfSession(session), session.id)
+      await recordVisit(tx, request, session, 'endOtherSessions', { after: { ended } })
+      await changes.invalidate(tx, 'sessions')
+      return ok({ ended })
+    }),
+
+    route(c.endSession, async ({ session, params, request, tx }) => {
+      const id = parse('SES', params.session_uuid)
+      if (!id || !(await store.revoke(tx, ownerOfSession(session), id)))
+        throw refusals.unknownSession(params.session_uuid)
+      await recordVisit(tx, request, session, 'endSession', { target: print('SES', id) })
+      await changes.invalidate(tx, 'sessions')
+      return ok({})
+    }),
+  ]
+}

@@ -1,0 +1,71 @@
+import { Type } from 'typebox'
+import { contract } from '../../platform/http/endpoint.ts'
+import { Enum, Named, Ok, Time } from '../../platform/http/schema.ts'
+
+const kinds = ['contacts', 'numbers', 'texts', 'calls', 'events'] as const
+
+export const search = contract({
+  auth: 'account',
+  needs: 'read_only',
+  shape: 'full',
+  tag: 'Search',
+  id: 'search',
+  client: 'search.find',
+  method: 'GET',
+  url: '/open/search',
+  summary: 'Find contacts, numbers, messages, calls and events by name, number or id',
+  description:
+    'A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. ' +
+    'Contacts need the scope inbox. Contents of messages are returned with inbox or develop, and are not searched.',
+  query: Type.Object({
+    q: Type.String({
+      minLength: 2,
+      maxLength: 200,
+      description: 'A name, a telephone number or its beginning, or an id such as SMO…, DID…, CDR… or EVT…',
+      examples: ['+447700900123'],
+    }),
+    in: Type.Optional(
+      Type.String({
+        pattern: `^(?:${kinds.join('|')})(?:,(?:${kinds.join('|')})){0,${kinds.length - 1}}$`,
+        description: `Kinds to search, separated by commas: ${kinds.join(', ')}. Default: all`,
+        examples: ['contacts,numbers'],
+      }),
+    ),
+    results_per_page: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 50, description: 'Results of each kind. Default: 5' }),
+    ),
+  }),
+  status: 200,
+  reply: Ok({
+    groups: Type.Array(
+      Named(
+        'SearchGroup',
+        Type.Object({
+          in: Enum([...kinds]),
+          count: Type.Integer({ description: 'Results in this group' }),
+          more: Type.Boolean({ description: 'There are more matches' }),
+          results: Type.Array(
+            Named(
+              'SearchResult',
+              Type.Object({
+                uuid: Type.String({ examples: ['CON01a1fcca-93ab-7cbc-9f10-be702f775479'] }),
+                title: Type.String({ examples: ['Ada Lovelace'] }),
+                text: Type.String({ description: 'Second line; may be empty', examples: ['+447700900123'] }),
+                at: Type.Optional(Time),
+                href: Type.String({
+                  description: 'Path of the result in this API',
+                  examples: ['/open/contacts/CON01a1fcca-93ab-7cbc-9f10-be702f775479'],
+                }),
+                marks: Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
+                  description: 'Matching ranges of the title: first UTF-16 unit, and the unit after the last',
+                }),
+              }),
+            ),
+          ),
+        }),
+      ),
+      { description: 'Only kinds with results' },
+    ),
+  }),
+  errors: {},
+})

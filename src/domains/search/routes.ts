@@ -1,0 +1,21 @@
+import { ok, route } from '../../platform/http/endpoint.ts'
+import type { Services } from '../../services.ts'
+import { hasOneOf } from '../timelines/ops.ts'
+import * as c from './contract.ts'
+import { defaultResults } from './limits.ts'
+import { searchAll, searchKinds } from './search.ts'
+
+/** Routes of the search. */
+export const searchRoutes = ({ db }: Services) => [
+  route(c.search, async ({ account, key, query }) => {
+    const wanted = query.in?.split(',')
+    const groups = await searchAll(db, {
+      account: account.id,
+      text: query.q,
+      kinds: searchKinds.filter((kind) => wanted === undefined || wanted.includes(kind)),
+      limit: query.results_per_page ?? defaultResults,
+      may: (...capabilities) => hasOneOf(key, ...capabilities),
+    })
+    return ok({ groups })
+  }),
+]

@@ -1,0 +1,72 @@
+import type { Tx } from '../../../platform/db/sql.ts'
+import { ok, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { makeSigningSecret } from '../../../platform/lib/webhook-signature.ts'
+import type { Services } from '../../../services.ts'
+import * as store from '../store.ts'
+import { subscribe } from '../subscriptions/subscribe.ts'
+import { presentListed, presentWebhook, type WebhookState } from '../subscriptions/webhook-presenter.ts'
+import * as c from './contract.ts'
+
+/** States of an endpoint, the one that decides first. */
+const states: readonly WebhookState[] = ['failing', 'active', 'disabled', 'paused']
+
+export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quotas }: Services) => {
+  /** Returns the secret of the newest webhook of an address, or a new one. */
+  const secretOf = async (tx: Tx, account: string, url: string): Promise<store.SealedSecret> => {
+    const [newest] = await store.listByAddress(tx, account, url, { event: null, limit: 1 })
+    return newest
+      ? {
+          sealed: newest.sealed_secret,
+          sealedPrevious: newest.sealed_previous_secret,
+          previousUntil: newest.previous_until,
+        }
+      : { sealed: seal.close(makeSigningSecret()), sealedPrevious: null, previousUntil: null }
+  }
+
+  return [
+    routeWithPreparation(
+      c.createEndpoint,
+      ({ body, request }) => outbound.of(request.isSandbox).check(body.hook_url),
+      async ({ account, body, request, reply, tx, prepared, audit }) => {
+        const { hook_url: url, channel_uuid: channel, replace = false } = body
+        const secret = await secretOf(tx, account.id, url)
+        const subscription = { hook_url: url, ...(channel === undefined ? {} : { channel_uuid: channel }) }
+        const made: Awaited<ReturnType<typeof subscribe>>[] = []
+        for (const spelt of new Set(body.event_names)) {
+          const msgappName = request.spelling === 'alias' && spelt.startsWith('msgapp.') ? config.msgappName : null
+          made.push(await subscribe(tx, seal, account.id, { spelt, msgappName }, subscription, prepared, secret))
+        }
+        const rows = made.map(({ row }) => row)
+        const removed = replace ? await store.removeOthers(tx, account.id, rows) : []
+        if (made.some(({ wasEnabled }) => !wasEnabled))
+          await quotas.check(tx, account, 'webhooks', () => store.countUsed(tx, account.id))
+        await audit(tx, {
+          target: [...rows, ...removed].map(({ id }) => print('WHK', id)),
+          ...(removed.length > 0 ? { before: { event_names: removed.map(({ event_name }) => event_name) } } : {}),
+          after: { hook_url: url, event_names: rows.map(({ event_name }) => event_name) },
+        })
+        await changes.invalidate(tx, 'webhooks')
+        if (!made.some(({ isNew }) => isNew)) reply.code(200)
+        const webhooks = rows.map(presentWebhook)
+        return ok({
+          endpoint_uuid: webhooks[0]?.endpoint_uuid ?? '',
+          webhooks,
+          signing_secret: seal.open(secret.sealed),
+        })
+      },
+    ),
+
+    route(c.listEndpoints, async ({ account }) => {
+      const rows = (await store.list(db, account.id, null)).map(presentListed)
+      return ok({
+        endpoints: [...Map.groupBy(rows, ({ endpoint_uuid: id }) => id)].map(([id, webhooks]) => ({
+          endpoint_uuid: id,
+          hook_url: webhooks[0]?.hook_url ?? '',
+          state: states.find((state) => webhooks.some((one) => one.state === state)) ?? 'paused',
+          webhooks,
+        })),
+      })
+    }),
+  ]
+}

@@ -1,0 +1,169 @@
+import { cursorsOf } from '../../../platform/http/cursor.ts'
+import { ok, route } from '../../../platform/http/endpoint.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { enqueue } from '../../../platform/jobs/queue.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { isCursorTime, readParts, writeParts } from '../../../platform/lib/cursor.ts'
+import { idAt, parse, print, uuid } from '../../../platform/lib/id.ts'
+import type { Services } from '../../../services.ts'
+import { eventBody, requireSubscribable } from '../../events/ops.ts'
+import { getReplay, listDeliveries, redeliver, replayWebhook } from '../contract.ts'
+import { parseDelivery } from '../delivery/delivery-id.ts'
+import * as log from '../delivery/delivery-log-store.ts'
+import { replayKind } from '../jobs.ts'
+import { eventIdSlackMs, maxMergedWebhooks, maxReplayCount, maxStatsDays } from '../limits.ts'
+import { refusals } from '../refusals.ts'
+import * as store from '../store.ts'
+import { findWebhook } from '../subscriptions/find-webhook.ts'
+import { presentDelivery } from '../subscriptions/webhook-presenter.ts'
+import * as c from './contract.ts'
+import { type DeliveryPosition, findDelivery, search } from './delivery-search-store.ts'
+import * as replays from './replay-store.ts'
+import { sentHeaders } from './sent-headers.ts'
+import { pointsOf, stepLengths } from './stats-points.ts'
+import * as stats from './stats-store.ts'
+
+const cursors = cursorsOf(listDeliveries)
+const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+const writeCursor = ({ event, webhook }: DeliveryPosition, at: string): string =>
+  writeParts(listDeliveries.id, [at, event, webhook])
+
+/** Reads a cursor. Those of earlier versions have no webhook. */
+const readCursor = (given: string | undefined): DeliveryPosition | null => {
+  const [time = '', event = '', webhook = ''] =
+    given === undefined ? [] : (readParts(listDeliveries.id, given, 3) ?? [])
+  const position = { event: parse('EVT', print('EVT', event)), webhook: parse('WHK', print('WHK', webhook)) }
+  if (position.event && position.webhook && isCursorTime(time))
+    return { event: position.event, webhook: position.webhook }
+  const former = cursors.read(given)
+  return former && { event: former.id, webhook: lastUuid }
+}
+
+const dateOf = (given: string | undefined): Date | null => (given === undefined ? null : new Date(given))
+
+const presentReplay = (row: replays.ReplayRow) => {
+  const { since, until, reached_at: reached } = row
+  const part = reached === null ? 0 : (reached.getTime() - since.getTime()) / (until.getTime() - since.getTime())
+  return {
+    state: row.finished_at === null ? ('running' as const) : ('done' as const),
+    since: iso(since),
+    until: iso(until),
+    only: row.resends_all ? ('all' as const) : ('missed' as const),
+    sent: row.sent,
+    progress: row.finished_at === null ? Math.round(Math.min(0.99, Math.max(0, part)) * 100) / 100 : 1,
+    started_at: iso(row.started_at),
+    ...(row.finished_at === null ? {} : { finished_at: iso(row.finished_at) }),
+  }
+}
+
+export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
+  /** Returns the id that precedes those of all events since that time. The platform clock may be ahead of ids. */
+  const idBefore = (since: Date): string => idAt(since.getTime() - clock.offset() * 1000 - eventIdSlackMs)
+
+  /** Returns a webhook, or the newest webhooks with its address. */
+  const withEndpoint = async (account: string, printed: string, isEndpoint: boolean, event: string | null) => {
+    const row = await findWebhook(db, account, printed)
+    if (isEndpoint) return store.listByAddress(db, account, row.hook_url, { event, limit: maxMergedWebhooks })
+    return event === null || event === row.event ? [row] : []
+  }
+
+  return [
+    route(listDeliveries, async ({ account, params, query }) => {
+      const limit = query.results_per_page ?? query.per_page ?? 50
+      const before = readCursor(query.cursor)
+      const event = query.event_name === undefined ? null : requireSubscribable(query.event_name).name
+      const rows = await withEndpoint(account.id, params.webhook_uuid, query.endpoint === 'true', event)
+      const webhooks = new Map(rows.map((row) => [row.id, row]))
+      const [since, until] = [dateOf(query.since), dateOf(query.until)]
+      const filter = {
+        state: query.state ?? ('any' as const),
+        since,
+        until,
+        firstId: since && idBefore(since),
+        lastId: until && idAt(until.getTime() + eventIdSlackMs),
+        status: query.status_code ?? null,
+        minLatency: query.min_latency_ms ?? null,
+      }
+      const page =
+        rows.length === 0
+          ? { rows: [], next: null }
+          : await search(db, account.id, [...webhooks.keys()], filter, { before, limit })
+      return ok({
+        count: page.rows.length,
+        deliveries: page.rows.flatMap((one) => {
+          const row = webhooks.get(one.webhook_id)
+          return row ? [presentDelivery(row, one)] : []
+        }),
+        ...(page.next ? { next_cursor: writeCursor(page.next, iso(clock.now())) } : {}),
+      })
+    }),
+
+    route(c.getDelivery, async ({ account, params }) => {
+      const unknown = () => refuse(refusals.unknownDelivery(params.delivery_id))
+      const { webhook, event } = parseDelivery(params.delivery_id) ?? unknown()
+      const row = (await store.find(db, account.id, webhook)) ?? unknown()
+      const delivery = (await findDelivery(db, account.id, webhook, event)) ?? unknown()
+      const body = eventBody(delivery.body, { eventName: row.event_name, msgappName: row.msgapp_name })
+      const sent = { event, body, open: seal.open }
+      return ok({
+        delivery: presentDelivery(row, delivery),
+        request: {
+          method: 'POST' as const,
+          body,
+          attempts: delivery.attempts.map((attempt) => ({ headers: sentHeaders(row, sent, attempt) })),
+        },
+      })
+    }),
+
+    route(redeliver, async ({ account, params, tx }) => {
+      const unknown = () => refuse(refusals.unknownDelivery(params.delivery_id))
+      const { webhook, event } = parseDelivery(params.delivery_id) ?? unknown()
+      const row = (await store.find(tx, account.id, webhook)) ?? unknown()
+      const delivery = (await log.redeliver(tx, account.id, webhook, event)) ?? unknown()
+      if (!row.enabled) throw refusals.webhookDisabled(print('WHK', webhook))
+      return ok({ delivery: presentDelivery(row, delivery) })
+    }),
+
+    route(replayWebhook, async ({ account, params, body, tx }) => {
+      const row = await findWebhook(tx, account.id, params.webhook_uuid)
+      // Events missed in a pause may be counted before it ends.
+      if (!row.enabled && body.dry_run !== true) throw refusals.webhookDisabled(params.webhook_uuid)
+      const since = dateOf(body.since) ?? row.disabled_at ?? refuse(refusals.sinceMissing(params.webhook_uuid))
+      const until = new Date(Math.min(body.until ? Date.parse(body.until) : clock.now(), clock.now()))
+      if (until <= since) throw refusals.badPeriod()
+      const place = { account: account.id, webhook: row.id, all: body.only === 'all', after: idBefore(since) }
+      if (body.dry_run === true) {
+        const { count, has_more: hasMore } = await replays.count(tx, { ...place, since, until })
+        return ok({
+          count: Math.min(count, maxReplayCount),
+          ...(hasMore || count > maxReplayCount ? { count_capped: true as const } : {}),
+        })
+      }
+      const job = { ...place, since, until, replay: uuid() }
+      const begun = await replays.begin(tx, job, job)
+      await enqueue(tx, replayKind, job, { account: account.id })
+      return ok({ replay: presentReplay(begun) })
+    }),
+
+    route(getReplay, async ({ account, params }) => {
+      const { id } = await findWebhook(db, account.id, params.webhook_uuid)
+      const row = await replays.find(db, account.id, id)
+      return ok(row ? { replay: presentReplay(row) } : {})
+    }),
+
+    route(c.getWebhookStats, async ({ account, params, query }) => {
+      const step = query.step ?? 'hour'
+      const until = dateOf(query.until) ?? new Date(clock.now())
+      const length = step === 'hour' ? stepLengths.day : 30 * stepLengths.day
+      const given = (dateOf(query.since) ?? new Date(until.getTime() - length)).getTime()
+      const since = new Date(Math.floor(given / stepLengths[step]) * stepLengths[step])
+      if (until <= since) throw refusals.badPeriod()
+      const days = maxStatsDays[step]
+      if (until.getTime() - given > days * stepLengths.day) throw refusals.periodTooLong(step, days)
+      const rows = await withEndpoint(account.id, params.webhook_uuid, query.endpoint === 'true', null)
+      const webhooks = rows.map(({ id }) => id)
+      return ok(pointsOf(await stats.find(db, account.id, webhooks, { since, until }), step))
+    }),
+  ]
+}

@@ -1,0 +1,128 @@
+import type { Sql } from '../../platform/db/sql.ts'
+import { timeOf } from '../../platform/lib/id.ts'
+import type { FeedEvent } from './frames.ts'
+import { eventPageSize, lookback } from './limits.ts'
+import * as store from './store.ts'
+
+/** A receiver of the events of an account. */
+export type FeedSink = { receive(event: FeedEvent): void }
+
+type AccountWatch = {
+  readonly sinks: Set<FeedSink>
+  /** Ids of the lookback time that were read, or are older than the watch. */
+  readonly known: Set<string>
+  /** Resolves once the events before the watch are known. */
+  readonly started: Promise<void>
+  isStarted: boolean
+  /** Unix milliseconds of the next read of the whole lookback time. */
+  wholeAt: number
+}
+
+/** Returns the first id of a moment, in Unix milliseconds. */
+const firstIdAt = (ms: number): string => {
+  const hex = Math.max(0, ms).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
+}
+
+/**
+ * Reads the events of watched accounts, and hands each once to all sinks of its account. All accounts share one
+ * statement; without a sink there is none.
+ */
+export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
+  const accounts = new Map<string, AccountWatch>()
+  const wanted = new Set<string>()
+  let reading: Promise<void> | null = null
+
+  const floorOf = (watched: AccountWatch, now: number): string => {
+    const isWhole = now >= watched.wholeAt
+    if (isWhole) watched.wholeAt = now + lookback.wholeEveryMs
+    return firstIdAt(now - (isWhole ? lookback.wholeMs : lookback.eachLookMs))
+  }
+
+  const forget = (watched: AccountWatch, now: number) => {
+    for (const id of watched.known) if (timeOf(id) < now - 2 * lookback.wholeMs) watched.known.delete(id)
+  }
+
+  /** Reads once. @returns the accounts with more events than one statement reads */
+  const read = async (names: readonly string[]): Promise<string[]> => {
+    const now = Date.now()
+    const asked = names.flatMap((account) => {
+      const watched = accounts.get(account)
+      return watched?.isStarted ? [{ account, watched, floor: floorOf(watched, now) }] : []
+    })
+    if (asked.length === 0) return []
+    const known = asked.flatMap(({ watched, floor }) => [...watched.known].filter((id) => id > floor))
+    const rows = await store.eventsOf(
+      sql,
+      asked.map(({ account }) => account),
+      asked.map(({ floor }) => floor),
+      known,
+    )
+    const counts = new Map<string, number>()
+    for (const { account_id: account, id, name, payload } of rows) {
+      counts.set(account, (counts.get(account) ?? 0) + 1)
+      const watched = accounts.get(account)
+      if (!watched || watched.known.has(id)) continue
+      watched.known.add(id)
+      for (const sink of watched.sinks) sink.receive({ id, name, payload })
+    }
+    for (const { watched } of asked) forget(watched, now)
+    return [...counts].flatMap(([account, count]) => (count >= eventPageSize ? [account] : []))
+  }
+
+  const readWanted = async () => {
+    while (wanted.size > 0) {
+      const names = [...wanted]
+      wanted.clear()
+      for (const account of await read(names)) wanted.add(account)
+    }
+  }
+
+  /** Reads the events of accounts now; a read in progress reads them next. */
+  const wake = (names: Iterable<string>): Promise<void> => {
+    for (const account of names) if (accounts.has(account)) wanted.add(account)
+    if (wanted.size === 0) return reading ?? Promise.resolve()
+    reading ??= readWanted()
+      .catch(onError)
+      .finally(() => {
+        reading = null
+        if (wanted.size > 0) void wake([])
+      })
+    return reading
+  }
+
+  const start = (account: string): AccountWatch => {
+    const known = new Set<string>()
+    const load = async () => {
+      for (const id of await store.idsAfter(sql, account, firstIdAt(Date.now() - lookback.wholeMs))) known.add(id)
+      watched.isStarted = true
+    }
+    const watched: AccountWatch = { sinks: new Set(), known, started: load(), isStarted: false, wholeAt: 0 }
+    accounts.set(account, watched)
+    return watched
+  }
+
+  return {
+    wake,
+    /** Reads the events that other processes recorded. */
+    poll: () => wake(accounts.keys()),
+    /** Watches an account. Resolves once each later event is handed over. @returns the function that ends the watch */
+    watch: async (account: string, sink: FeedSink): Promise<() => void> => {
+      const watched = accounts.get(account) ?? start(account)
+      watched.sinks.add(sink)
+      const end = () => {
+        watched.sinks.delete(sink)
+        if (watched.sinks.size === 0 && accounts.get(account) === watched) accounts.delete(account)
+      }
+      try {
+        await watched.started
+      } catch (error) {
+        end()
+        throw error
+      }
+      return end
+    },
+    /** Number of watched accounts. */
+    size: () => accounts.size,
+  }
+}

@@ -1,0 +1,41 @@
+import { iso } from '../../platform/lib/clock.ts'
+import { print, timeOf } from '../../platform/lib/id.ts'
+import type { LivePageFrame, LiveServerFrame } from './contract.ts'
+import { topicsOf } from './topics.ts'
+
+/** A frame of a page, parsed. Its topics are not checked yet. */
+type PageFrame =
+  | { readonly type: 'subscribe'; readonly account: string; readonly topics: readonly string[] }
+  | Exclude<LivePageFrame, { readonly type: 'subscribe' | 'presence' }>
+  | { readonly type: 'presence' }
+
+/** Parses a frame of a page; null for any other text. */
+export const parsePageFrame = (text: string): PageFrame | null => {
+  try {
+    const frame: unknown = JSON.parse(text)
+    if (typeof frame !== 'object' || frame === null || !('type' in frame)) return null
+    if (frame.type === 'ping') return { type: 'ping' }
+    if (frame.type === 'presence') return { type: 'presence' }
+    if (frame.type === 'ack')
+      return 'id' in frame && typeof frame.id === 'string' ? { type: 'ack', id: frame.id } : null
+    if (frame.type !== 'subscribe' || !('account' in frame) || !('topics' in frame)) return null
+    const { account, topics } = frame
+    return typeof account === 'string' && Array.isArray(topics) && topics.every((one) => typeof one === 'string')
+      ? { type: 'subscribe', account, topics }
+      : null
+  } catch {
+    return null
+  }
+}
+
+/** An event of the log, as a feed hands it to sockets. */
+export type FeedEvent = { readonly id: string; readonly name: string; readonly payload: string }
+
+/** Returns the frame of an event of the log. The payload is JSON already, and is not parsed. */
+export const eventFrame = ({ id, name, payload }: FeedEvent): string => {
+  const head = { type: 'event', id: print('EVT', id), name, at: iso(timeOf(id)), topics: topicsOf(name), logged: true }
+  return `${JSON.stringify(head).slice(0, -1)},"data":${payload}}`
+}
+
+/** Returns the text of any other frame. */
+export const frameText = (frame: LiveServerFrame): string => JSON.stringify(frame)

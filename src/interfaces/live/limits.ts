@@ -1,0 +1,61 @@
+// Limits of the live feed.
+
+/** Open sockets of one session, and of this process. */
+export const socketLimits = { perKey: 10, total: 1_000 }
+
+/** Subscribed sockets of one account in this process. */
+export const maxSocketsOfAccount = 200
+
+/** Concurrent reads of events that a page missed. Those of one account run one after the other. */
+export const resumeLimits = { perKey: 1, total: 3 }
+
+/** Bytes of a frame from the page. */
+export const maxFrameBytes = 4_096
+
+/** Topics of a page. */
+export const maxTopics = 50
+
+/** Bytes that may wait for a slow connection. */
+export const maxBufferedBytes = 1_048_576
+
+/** Subscriptions of a page that wait to be checked. */
+export const maxPendingChanges = 20
+
+/** Events that may wait for a page that does not keep up. Beyond, it must load again what it shows. */
+export const maxQueuedEvents = 1_000
+
+/** Missed events that are sent after a reconnect. Beyond, the page must load again what it shows. */
+export const maxResumedEvents = 5_000
+
+/** Events of a page of missed events. */
+export const resumePageSize = 250
+
+/** Milliseconds between looks for events that other processes recorded, while a page watches. */
+export const pollMs = 150
+
+/**
+ * Milliseconds by which reads look back. Events get their id when they are written and become visible when their
+ * transaction commits. Each look reads the last second again, and once a second the last ten.
+ */
+export const lookback = { eachLookMs: 1_000, wholeMs: 10_000, wholeEveryMs: 1_000 }
+
+/** Events of one account that one statement reads. */
+export const eventPageSize = 500
+
+/** Milliseconds between comparisons of balances and delivery attempts, while a page watches them. */
+export const statePollMs = 500
+
+/** Deliveries of a webhook that are compared: the newest, and the retries that are due next. */
+export const comparedDeliveries = 50
+
+/** Webhooks whose deliveries one page follows by the topic `webhooks`. */
+export const maxFollowedWebhooks = 50
+
+/** Days for which events outlive their deliveries: see deleteOldEvents of the webhooks. */
+export const extraEventDays = 7
+
+/** Milliseconds between heads, which show a page whether it has all events. */
+export const headMs = 15_000
+
+/** Milliseconds within which a page must subscribe. */
+export const subscribeWithinMs = 30_000

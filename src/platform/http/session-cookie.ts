@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Problem } from './problem.ts'
+import { refusals } from './refusals.ts'
+
+// The cookie of a session. Over HTTPS it has the prefix __Host-, which binds it to the host and to HTTPS (RFC 6265bis,
+// 4.1.3.2). Plain HTTP is admitted on this machine only, where that prefix is not possible.
+
+const secureName = '__Host-trunkline'
+const localName = 'trunkline'
+
+const loopback = /^(?:127\.|::1$|::ffff:127\.)/
+
+/** True if the connection comes from this machine, and through no proxy. */
+export const isFromThisMachine = ({ headers, socket }: IncomingMessage): boolean =>
+  headers['x-forwarded-for'] === undefined && loopback.test(socket.remoteAddress ?? '')
+
+/** True if a session may travel over the connection of the request. */
+const isSafeForSessions = (request: FastifyRequest): boolean =>
+  request.protocol === 'https' || isFromThisMachine(request.raw)
+
+/** Returns the refusal of plain HTTP from another machine; null if the connection is safe. */
+export const transportRefusal = (request: FastifyRequest): Problem | null =>
+  isSafeForSessions(request) ? null : refusals.signInNeedsHttps()
+
+/** Returns the token of the session cookie; null without one. */
+export const sessionTokenOf = ({ headers: { cookie } }: Pick<IncomingMessage, 'headers'>): string | null => {
+  if (cookie === undefined) return null
+  for (const pair of cookie.split(';')) {
+    const [name, value = ''] = pair.trim().split('=', 2)
+    if ((name === secureName || name === localName) && value !== '') return value
+  }
+  return null
+}
+
+const cookieOf = (request: FastifyRequest, value: string, more: string): string => {
+  const flags = `HttpOnly; SameSite=Strict; Path=/${more}`
+  return request.protocol === 'https' ? `${secureName}=${value}; Secure; ${flags}` : `${localName}=${value}; ${flags}`
+}
+
+/** Sets the cookie of a session. @param seconds until the session ends at the latest */
+export const setSessionCookie = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  token: string,
+  seconds: number,
+): void => {
+  reply.header('set-cookie', cookieOf(request, token, `; Max-Age=${seconds}`))
+}
+
+/** Removes the cookie of a session from the browser. */
+export const clearSessionCookie = (request: FastifyRequest, reply: FastifyReply): void => {
+  reply.header('set-cookie', cookieOf(request, '', '; Max-Age=0'))
+}
+
+const isHostOf = (origin: string, host: string | undefined): boolean =>
+  host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
+
+/** True if the Origin of a browser is that of this server. */
+export const isOwnOrigin = (origin: string, host: string | undefined, publicUrl: string): boolean =>
+  isHostOf(origin, host) || isHostOf(origin, new URL(publicUrl).host)
+
+/** Returns the refusal of a request that a page of another origin sent; null for others. */
+const foreignPageRefusal = ({ headers }: Pick<IncomingMessage, 'headers'>, publicUrl: string): Problem | null => {
+  const { origin, host } = headers
+  if (origin !== undefined && !isOwnOrigin(origin, host, publicUrl))
+    return refusals.foreignRequest('its Origin is not that of this server')
+  return null
+}
+
+/**
+ * Returns the refusal of a cross-site request; null for others. Next to the cookie's SameSite=Strict, the request must
+ * come from a page of this origin, and a change needs a header that other origins can only send after a preflight.
+ */
+export const crossSiteRefusal = (
+  { method, headers }: Pick<IncomingMessage, 'headers'> & { readonly method: string },
+  publicUrl: string,
+): Problem | null => {
+  const foreign = foreignPageRefusal({ headers }, publicUrl)
+  if (foreign) return foreign
+  const site = headers['sec-fetch-site']
+  const isRead = method === 'GET' || method === 'HEAD'
+  // A browser says `none` for an address that a person typed.
+  if (site !== undefined && site !== 'same-origin' && !(isRead && site === 'none'))
+    return refusals.foreignRequest('Sec-Fetch-Site is not same-origin')
+  if (!isRead && headers['x-trunkline-console'] !== '1')
+    return refusals.foreignRequest('the header X-Trunkline-Console: 1 is missing')
+  return null
+}
+
+/** Returns the refusal of a sign-in that a page of another origin sent; null for others. */
+export const signInRefusal = (request: FastifyRequest, publicUrl: string): Problem | null => {
+  const foreign = foreignPageRefusal(request.raw, publicUrl)
+  if (foreign) return foreign
+  const site = request.headers['sec-fetch-site']
+  return site === undefined || site === 'same-origin' || site === 'none'
+    ? null
+    : refusals.foreignRequest('Sec-Fetch-Site is not same-origin')
+}
+
+/** Returns the refusal of an upgrade that a page of another origin sent; null for our own. Browsers always send Origin. */
+export const upgradeOriginRefusal = ({ headers }: IncomingMessage, publicUrl: string): Problem | null =>
+  headers.origin !== undefined && isOwnOrigin(headers.origin, headers.host, publicUrl)
+    ? null
+    : refusals.foreignRequest('its Origin is not that of this server')

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { after, afterEach } from 'node:test'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { isAccessible } from '../accessible.ts'
+import { type Browser as Person, signIn as signInBy } from '../persons.ts'
+import { makeWorld, type Tenant, type World } from '../world.ts'
+
+// What every test of the console needs: a listening installation, one browser, people who are signed in, and a watch
+// that fails a test whose pages broke a rule. Use it once in a file, at its top:
+//
+//   const { signIn, world } = await openConsole()
+//   test('…', needs('chromium'), async () => {
+//     const page = await signIn(await world.tenant(), '/developers/keys')
+//
+// Browsers end with each test. `member` of test/persons.ts makes people with a role, for `signIn`.
+
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
+const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
+
+/** Milliseconds that a page may take for one step. The machine of the tests is busy. */
+const patience = 30_000
+
+export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
+
+/** Who signs in: an account's key, the operator's key, or a browser of test/persons.ts. */
+type Visitor = Tenant | 'operator' | Pick<Person, 'cookie' | 'boot'>
+
+export type ConsoleFixture = {
+  readonly world: World
+  readonly url: string
+  /** Opens a page in a browser context of its own, without a session. @param path after the origin */
+  open(path: string, options?: BrowserContextOptions): Promise<Page>
+  /** Signs in and opens a page. @param path after `/console/ACC…`, or a whole one that begins with `/console` */
+  signIn(visitor: Visitor, path?: string, options?: BrowserContextOptions): Promise<Page>
+  /** Permits faults that match, until the end of the test: for tests of refusals. */
+  allow(...faults: RegExp[]): void
+  /** Requests that reached the server since the last call, as `GET /console`. */
+  requests(): readonly string[]
+}
+
+/** Makes an installation with a browser, which starts with the first page. Both end with the file. */
+export const openConsole = async (settings: NodeJS.ProcessEnv = {}): Promise<ConsoleFixture> => {
+  let url = 'http://127.0.0.1:8080'
+  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { publicUrl: () => url })
+  url = await world.app.listen({ host: '127.0.0.1', port: 0 })
+  let requests: string[] = []
+  world.app.server.on('request', ({ method, url = '' }) => requests.push(`${method} ${url}`))
+
+  let started: Promise<Browser> | undefined
+  const browser = () => {
+    started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
+    return started
+  }
+  after(async () => (await started)?.close())
+
+  let faults: string[] = []
+  let allowed: RegExp[] = []
+  afterEach(async () => {
+    const found = faults.filter((fault) => !allowed.some((pattern) => pattern.test(fault)))
+    faults = []
+    allowed = []
+    for (const context of (await started)?.contexts() ?? []) await context.close()
+    assert.deepEqual(found, [], 'errors, policy violations, failed requests, or requests that leave the server')
+  })
+
+  const watch = (page: Page) => {
+    page.setDefaultTimeout(patience)
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) faults.push(`${message.text()} ${message.location().url}`)
+    })
+    page.on('pageerror', ({ message, stack }) => faults.push(stack ?? message))
+    page.on('request', (request) => {
+      const address = request.url()
+      if (!address.startsWith(`${url}/`) && !/^(?:data|blob):/.test(address)) faults.push(`foreign: ${address}`)
+    })
+    page.on('response', (response) => {
+      if (response.status() >= 400) faults.push(`${response.status()} ${response.request().method()} ${response.url()}`)
+    })
+  }
+
+  const newContext = async (options: BrowserContextOptions = {}): Promise<BrowserContext> => {
+    const context = await (await browser()).newContext({
+      viewport: { width: widths.desktop, height: 900 },
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
+      locale: 'en-GB',
+      timezoneId: 'Europe/London',
+      ...options,
+    })
+    context.on('page', watch)
+    return context
+  }
+
+  const cookieOf = async (visitor: Visitor): Promise<{ cookie: string; account: string }> => {
+    const { cookie, boot } =
+      typeof visitor === 'object' && 'cookie' in visitor
+        ? visitor
+        : await signInBy(world, { key: visitor === 'operator' ? world.operatorKey : visitor.key })
+    return { cookie, account: boot.accounts[0]?.uuid ?? '' }
+  }
+
+  return {
+    world,
+    url,
+    open: async (path, options) => {
+      const page = await (await newContext(options)).newPage()
+      await page.goto(url + path)
+      return page
+    },
+    signIn: async (visitor, path = '', options = {}) => {
+      const context = await newContext(options)
+      const { cookie, account } = await cookieOf(visitor)
+      const [name = '', value = ''] = cookie.split('=')
+      await context.addCookies([{ name, value, url, httpOnly: true, sameSite: 'Strict' }])
+      const page = await context.newPage()
+      await page.goto(url + (path.startsWith('/console') ? path : `/console/${account}${path}`))
+      return page
+    },
+    allow: (...patterns) => {
+      allowed.push(...patterns)
+    },
+    requests: () => {
+      const seen = requests
+      requests = []
+      return seen
+    },
+  }
+}
+
+/** Asserts that the page fits a width without scrolling sideways. */
+export const fitsWidth = async (page: Page, width: number): Promise<void> => {
+  await page.setViewportSize({ width, height: 800 })
+  const content = await page.evaluate<number>('document.documentElement.scrollWidth')
+  assert.ok(content <= width, `${page.url()} is ${content} px wide in ${width} px`)
+}
+
+/** Asserts that a state of a page is accessible, in light and dark, and fits all widths. */
+export const isWellMade = async (page: Page, state: string): Promise<void> => {
+  await isAccessible(page, state)
+  for (const width of [widths.phone, widths.tablet, widths.desktop]) await fitsWidth(page, width)
+}

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { paths, setLinkAccount } from '../../console/paths.ts'
+
+// The addresses of the console: people have them in their bookmarks, so a change is made on purpose.
+
+const addresses = {
+  home: '/console',
+  signIn: '/console/sign-in',
+  claim: '/console/claim',
+  invitation: '/console/invitation',
+  profile: '/console/you',
+  sessions: '/console/you/sessions',
+  developers: '/console/:account/developers',
+  keys: '/console/:account/developers/keys',
+}
+
+test('addresses of pages do not change', () => {
+  const patterns = Object.entries(paths).map(([name, { pattern }]) => [name, pattern])
+  assert.deepEqual(Object.fromEntries(patterns), addresses)
+})
+
+test('a link contains the account of the page, its parameters and its search', () => {
+  setLinkAccount('ACC1')
+  assert.equal(paths.keys(), '/console/ACC1/developers/keys')
+  assert.equal(paths.keys({ account: 'ACC2' }, { create: '1' }), '/console/ACC2/developers/keys?create=1')
+  assert.equal(paths.signIn({}, { to: '/console/x?y=1&z' }), '/console/sign-in?to=%2Fconsole%2Fx%3Fy%3D1%26z')
+  assert.equal(paths.keys({}, { create: undefined }), '/console/ACC1/developers/keys')
+})

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { callAs, claim, freshClaim, goodPassword, member, signIn, tokenOf } from '../persons.ts'
+import type { Recipes, Request } from './recipe.ts'
+import { type Scene, unique } from './scene.ts'
+
+/** An e-mail address that no person has. */
+const newEmail = (): string => `${unique('person').replace(' ', '.')}@example.com`
+
+/** Fields of a new member. */
+const newMember = ({ mark }: Scene) => ({ first_name: mark, last_name: mark, email: newEmail(), role: 'agent' })
+
+/** Invites a person to the account. */
+const invited = async (scene: Scene) => {
+  const made = await scene.world.call(scene.tenant, 'POST', '/open/members', newMember(scene))
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  return { user: made.body.member.uuid as string, token: tokenOf(made.body.invite_url) }
+}
+
+/** A signed-in person with a password. */
+const signedIn = async ({ world, tenant }: Scene, role = 'agent') => {
+  const browser = await member(world, tenant, role, newEmail())
+  return { ...browser, person: String(browser.boot.person.uuid) }
+}
+
+/** Enters the wrong password until the person has to wait. */
+const exhaust = async ({ world }: Scene, email: string): Promise<void> => {
+  for (let i = 0; i < 6; i++)
+    await callAs(world, null, 'POST', '/console/session', { email, password: 'a wrong password' })
+}
+
+const claimBody = (token: string): Request => ({
+  body: { token, name: 'Olive Operator', email: newEmail(), password: goodPassword },
+})
+
+/** An invitation of a person who has a password. */
+const reinvited = async (scene: Scene) => {
+  const { email } = await signedIn(scene)
+  const other = await scene.world.tenant()
+  const body = { ...newMember(scene), email }
+  const made = await scene.world.call(other, 'POST', '/open/members', body)
+  return { email, token: tokenOf(made.body.invite_url) }
+}
+
+export const personRecipes: Recipes = {
+  showClaim: { ok: () => ({}) },
+  claimInstallation: {
+    ok: async ({ world }) => claimBody(await freshClaim(world)),
+    unauthorized: async ({ world }) => {
+      await freshClaim(world)
+      return claimBody('no-token-of-any-claim-link-at-all')
+    },
+    gone: async ({ world }) => {
+      const token = await freshClaim(world)
+      await claim(world, newEmail())
+      return claimBody(token)
+    },
+    tooMany: async (scene) => {
+      const { email } = await signedIn(scene)
+      await exhaust(scene, email)
+      const token = await freshClaim(scene.world)
+      return { body: { token, name: 'Olive', email, password: 'a wrong password' } }
+    },
+  },
+  signIn: {
+    ok: ({ tenant }) => ({ body: { key: tenant.key } }),
+    unauthorized: () => ({ body: { email: newEmail(), password: 'a wrong password' } }),
+    tooMany: async (scene) => {
+      const email = newEmail()
+      await exhaust(scene, email)
+      return { body: { email, password: goodPassword } }
+    },
+  },
+  showSession: { ok: () => ({}) },
+  signOut: {
+    ok: async ({ world, tenant }) => ({ cookie: (await signIn(world, { key: tenant.key })).cookie }),
+  },
+  proveSession: { ok: ({ tenant }) => ({ body: { key: tenant.key } }) },
+  listSessions: { ok: () => ({}) },
+  endOtherSessions: { ok: () => ({}) },
+  endSession: {
+    ok: async ({ world, tenant }) => ({
+      params: { session_uuid: (await signIn(world, { key: tenant.key })).boot.session_uuid },
+    }),
+  },
+
+  changeMe: {
+    ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie, body: { name: scene.mark } }),
+    conflict: ({ mark }) => ({ body: { name: mark } }),
+  },
+  changePassword: {
+    ok: async (scene) => ({
+      cookie: (await signedIn(scene)).cookie,
+      body: { current: goodPassword, password: 'nine yellow kites fly' },
+    }),
+    conflict: () => ({ body: { current: goodPassword, password: 'nine yellow kites fly' } }),
+  },
+  listPersons: { ok: () => ({ query: { results_per_page: 2 } }) },
+  changePerson: {
+    ok: async (scene) => ({ params: { person_uuid: (await signedIn(scene)).person }, body: { suspended: true } }),
+    conflict: async ({ world }) => {
+      const { cookie, boot } = await claim(world, newEmail())
+      return { cookie, params: { person_uuid: boot.person.uuid }, body: { suspended: true } }
+    },
+  },
+  createPasswordLink: { ok: async (scene) => ({ params: { person_uuid: (await signedIn(scene)).person } }) },
+
+  showInvitation: {
+    ok: async (scene) => ({ params: { token: (await invited(scene)).token } }),
+    invalid: () => ({ params: { token: 'x'.repeat(201) } }),
+    notFound: () => ({ params: { token: 'no-token-of-any-invitation-at-all' } }),
+    conflict: async (scene) => {
+      const { token } = await invited(scene)
+      await callAs(scene.world, null, 'POST', `/console/invitations/${token}`, { password: goodPassword })
+      return { params: { token } }
+    },
+  },
+  acceptInvitation: {
+    ok: async (scene) => ({ params: { token: (await invited(scene)).token }, body: { password: goodPassword } }),
+    unauthorized: async (scene) => ({
+      params: { token: (await reinvited(scene)).token },
+      body: { password: 'a wrong password' },
+    }),
+    notFound: () => ({
+      params: { token: 'no-token-of-any-invitation-at-all' },
+      body: { password: goodPassword },
+    }),
+    conflict: async (scene) => {
+      const { token } = await invited(scene)
+      await callAs(scene.world, null, 'POST', `/console/invitations/${token}`, { password: goodPassword })
+      return { params: { token }, body: { password: goodPassword } }
+    },
+    tooMany: async (scene) => {
+      const { email, token } = await reinvited(scene)
+      await exhaust(scene, email)
+      return { params: { token }, body: { password: goodPassword } }
+    },
+  },
+  inviteOperator: { ok: () => ({ body: { email: newEmail(), operator: 'observer' } }) },
+  createClaimLink: {
+    ok: async ({ world }) => {
+      await freshClaim(world)
+      return {}
+    },
+    gone: async ({ world }) => {
+      await claim(world, newEmail())
+      return {}
+    },
+  },
+
+  listMembers: { ok: () => ({ query: { results_per_page: 2 } }) },
+  createMember: {
+    ok: (scene) => ({ body: newMember(scene) }),
+    conflict: async (scene) => {
+      const { email } = await signedIn(scene)
+      return { body: { ...newMember(scene), email } }
+    },
+  },
+  changeMember: {
+    ok: async (scene) => ({
+      params: { user_uuid: (await invited(scene)).user },
+      body: { first_name: unique(scene.mark) },
+    }),
+    conflict: async (scene) => ({ params: { user_uuid: (await invited(scene)).user }, body: { status: 'ACTIVE' } }),
+  },
+  inviteMember: {
+    ok: async (scene) => ({ params: { user_uuid: (await invited(scene)).user } }),
+    conflict: async (scene) => {
+      const tenant = await scene.world.tenant()
+      const mine = await signedIn(scene)
+      const body = { ...newMember(scene), email: mine.email }
+      const made = await scene.world.call(tenant, 'POST', '/open/members', body)
+      await callAs(scene.world, null, 'POST', `/console/invitations/${tokenOf(made.body.invite_url)}`, {
+        password: goodPassword,
+      })
+      return { params: { user_uuid: mine.user } }
+    },
+  },
+}
