@@ -77,6 +77,22 @@ export const paths = {
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),
 
+  numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
+  shop: path(
+    '/console/:account/numbers/shop/:country?/:group?',
+    'q',
+    'type',
+    'region',
+    'place',
+    'can',
+    'asks',
+    'shown',
+    'contains',
+    'number',
+  ),
+  callerIds: path('/console/:account/numbers/caller-ids', 'add'),
+  number: path('/console/:account/numbers/:number', 'release'),
+
   developers: path('/console/:account/developers'),
   keys: path('/console/:account/developers/keys', 'create'),
 }

@@ -1,6 +1,7 @@
 import { developers } from './developers/routes.ts'
+import { numbers } from './numbers/routes.ts'
 import type { Section } from './shell/section.ts'
 import { you } from './you/routes.ts'
 
 /** Every section, in the order of the navigation. A new one needs a line here. */
-export const sections: readonly Section[] = [developers, you]
+export const sections: readonly Section[] = [numbers, developers, you]

@@ -11,6 +11,10 @@ const addresses = {
   invitation: '/console/invitation',
   profile: '/console/you',
   sessions: '/console/you/sessions',
+  numbers: '/console/:account/numbers',
+  shop: '/console/:account/numbers/shop/:country?/:group?',
+  callerIds: '/console/:account/numbers/caller-ids',
+  number: '/console/:account/numbers/:number',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
 }

@@ -25,12 +25,17 @@ export const words = section('shell', {
   searchKey: 'Ctrl K',
   sections: {
     developers: 'Developers',
+    numbers: 'Numbers',
     you: 'You',
     operator: 'Operator',
     home: 'Start',
   },
   pages: {
     keys: 'API keys',
+    numbers: 'Your numbers',
+    shop: 'Buy a number',
+    callerIds: 'Caller IDs',
+    number: 'Number',
   },
   line: {
     lost: (since: string) => `No connection since ${since}. What you see may be old.`,
