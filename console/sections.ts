@@ -1,6 +1,7 @@
 import { developers } from './developers/routes.ts'
 import type { Section } from './shell/section.ts'
+import { start } from './start/routes.ts'
 import { you } from './you/routes.ts'
 
 /** Every section, in the order of the navigation. A new one needs a line here. */
-export const sections: readonly Section[] = [developers, you]
+export const sections: readonly Section[] = [start, developers, you]

@@ -11,8 +11,17 @@ const addresses = {
   invitation: '/console/invitation',
   profile: '/console/you',
   sessions: '/console/you/sessions',
+  start: '/console/:account/start',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
+  webhooks: '/console/:account/developers/webhooks',
+  webhook: '/console/:account/developers/webhooks/:webhook',
+  delivery: '/console/:account/developers/webhooks/:webhook/:delivery',
+  listen: '/console/:account/developers/listen',
+  events: '/console/:account/developers/events',
+  event: '/console/:account/developers/events/:event',
+  eventTypes: '/console/:account/developers/event-types',
+  requests: '/console/:account/developers/requests',
 }
 
 test('addresses of pages do not change', () => {

@@ -24,6 +24,7 @@ export const words = section('shell', {
   search: 'Search or jump to',
   searchKey: 'Ctrl K',
   sections: {
+    start: 'Start',
     developers: 'Developers',
     you: 'You',
     operator: 'Operator',
@@ -31,6 +32,16 @@ export const words = section('shell', {
   },
   pages: {
     keys: 'API keys',
+    start: 'Start',
+    developers: 'Overview',
+    webhooks: 'Webhooks',
+    webhook: 'Endpoint',
+    delivery: 'Delivery',
+    listen: 'Listen here',
+    events: 'Event log',
+    event: 'Event',
+    eventTypes: 'Event catalogue',
+    requests: 'Request log',
   },
   line: {
     lost: (since: string) => `No connection since ${since}. What you see may be old.`,
