@@ -1,7 +1,8 @@
 import { developers } from './developers/routes.ts'
 import { numbers } from './numbers/routes.ts'
 import type { Section } from './shell/section.ts'
+import { start } from './start/routes.ts'
 import { you } from './you/routes.ts'
 
 /** Every section, in the order of the navigation. A new one needs a line here. */
-export const sections: readonly Section[] = [numbers, developers, you]
+export const sections: readonly Section[] = [developers, ] = [start, ] = [numbers, you]

@@ -15,8 +15,17 @@ const addresses = {
   shop: '/console/:account/numbers/shop/:country?/:group?',
   callerIds: '/console/:account/numbers/caller-ids',
   number: '/console/:account/numbers/:number',
+  start: '/console/:account/start',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
+  webhooks: '/console/:account/developers/webhooks',
+  webhook: '/console/:account/developers/webhooks/:webhook',
+  delivery: '/console/:account/developers/webhooks/:webhook/:delivery',
+  listen: '/console/:account/developers/listen',
+  events: '/console/:account/developers/events',
+  event: '/console/:account/developers/events/:event',
+  eventTypes: '/console/:account/developers/event-types',
+  requests: '/console/:account/developers/requests',
 }
 
 test('addresses of pages do not change', () => {
