@@ -11,6 +11,13 @@ const addresses = {
   invitation: '/console/invitation',
   profile: '/console/you',
   sessions: '/console/you/sessions',
+  logs: '/console/:account/logs',
+  logCalls: '/console/:account/logs/calls',
+  message: '/console/:account/logs/messages/:message',
+  call: '/console/:account/logs/calls/:call',
+  money: '/console/:account/money',
+  holds: '/console/:account/money/holds',
+  usage: '/console/:account/money/usage',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
 }

@@ -25,12 +25,21 @@ export const words = section('shell', {
   searchKey: 'Ctrl K',
   sections: {
     developers: 'Developers',
+    logs: 'Logs',
+    money: 'Money',
     you: 'You',
     operator: 'Operator',
     home: 'Start',
   },
   pages: {
     keys: 'API keys',
+    logs: 'Messages',
+    logCalls: 'Calls',
+    message: 'Message',
+    call: 'Call',
+    money: 'Ledger',
+    holds: 'Held money',
+    usage: 'Usage',
   },
   line: {
     lost: (since: string) => `No connection since ${since}. What you see may be old.`,
@@ -62,7 +71,7 @@ export const words = section('shell', {
     none: 'Nothing matches',
     results: (count: number) => (count === 1 ? '1 result' : `${count} results`),
   },
-  list: { more: 'Show more' },
+  list: { more: 'Show more', csv: 'Export CSV' },
   page: {
     missing: 'This page does not exist',
     missingHint: 'The address may be wrong, or the page has moved.',
