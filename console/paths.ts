@@ -93,6 +93,14 @@ export const paths = {
   callerIds: path('/console/:account/numbers/caller-ids', 'add'),
   number: path('/console/:account/numbers/:number', 'release'),
   start: path('/console/:account/start'),
+  logs: path('/console/:account/logs', 'channel', 'contact', 'direction', 'status', 'error', 'since', 'until'),
+  logCalls: path('/console/:account/logs/calls', 'direction', 'from', 'to', 'status', 'since', 'until'),
+  message: path('/console/:account/logs/messages/:message', 'session', 'raw', 'again'),
+  call: path('/console/:account/logs/calls/:call', 'raw'),
+
+  money: path('/console/:account/money', 'kind', 'since', 'until', 'entry', 'at', 'low'),
+  holds: path('/console/:account/money/holds'),
+  usage: path('/console/:account/money/usage', 'step', 'by', 'kind', 'show', 'since', 'until'),
 
   developers: path('/console/:account/developers'),
   keys: path('/console/:account/developers/keys', 'create'),

@@ -1,6 +1,8 @@
 import type { words as developers } from './en/developers.ts'
 import type { words as numbers } from './en/numbers.ts'
 import type { words as events } from './en/events.ts'
+import type { words as logs } from './en/logs.ts'
+import type { words as money } from './en/money.ts'
 import type { words as parts } from './en/parts.ts'
 import type { words as shell } from './en/shell.ts'
 import type { words as signIn } from './en/sign-in.ts'
@@ -13,6 +15,8 @@ export type Catalogue = {
   readonly developers: typeof developers
   readonly numbers: typeof numbers
   readonly events: typeof events
+  readonly logs: typeof logs
+  readonly money: typeof money
   readonly parts: typeof parts
   readonly signIn: typeof signIn
   readonly shell: typeof shell
