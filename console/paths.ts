@@ -79,4 +79,12 @@ export const paths = {
 
   developers: path('/console/:account/developers'),
   keys: path('/console/:account/developers/keys', 'create'),
+
+  channels: path('/console/:account/channels', 'status', 'create'),
+  channel: path('/console/:account/channels/:channel'),
+
+  people: path('/console/:account/people', 'invite', 'role'),
+
+  settings: path('/console/:account/settings'),
+  audit: path('/console/:account/settings/audit', 'actor', 'action', 'target', 'since', 'until', 'act'),
 }

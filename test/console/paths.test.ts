@@ -13,6 +13,11 @@ const addresses = {
   sessions: '/console/you/sessions',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
+  channels: '/console/:account/channels',
+  channel: '/console/:account/channels/:channel',
+  people: '/console/:account/people',
+  settings: '/console/:account/settings',
+  audit: '/console/:account/settings/audit',
 }
 
 test('addresses of pages do not change', () => {

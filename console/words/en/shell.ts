@@ -25,12 +25,20 @@ export const words = section('shell', {
   searchKey: 'Ctrl K',
   sections: {
     developers: 'Developers',
+    channels: 'Channels',
+    people: 'People',
+    settings: 'Settings',
     you: 'You',
     operator: 'Operator',
     home: 'Start',
   },
   pages: {
     keys: 'API keys',
+    channels: 'Messaging app',
+    channel: 'Channel',
+    people: 'Members',
+    settings: 'Account',
+    audit: 'Audit log',
   },
   line: {
     lost: (since: string) => `No connection since ${since}. What you see may be old.`,
