@@ -16,7 +16,7 @@ import { words } from '../words/en/channels.ts'
 import { words as shell } from '../words/en/shell.ts'
 import { list, phoneNumber } from '../words/format.ts'
 import { Pairing } from './pairing.tsx'
-import { type Channel, type ChannelStatus, Proof, State } from './state.tsx'
+import { type Channel, type ChannelStatus, Proof, reasonText, State } from './state.tsx'
 
 type Reply = ReplyOf<'GET /open/msgapp/channel/:channel_uuid'>
 
@@ -70,7 +70,7 @@ const Acts = ({ channel, onDone }: { channel: Channel; onDone: () => void }) => 
           {words.disconnect}
         </Button>
       )}
-      <Button kind="danger" icon="trash-2" onClick={() => setAsking('remove')}>
+      <Button kind="quiet" icon="trash-2" onClick={() => setAsking('remove')}>
         {words.remove}
       </Button>
       <ConfirmDialog
@@ -116,7 +116,7 @@ const Events = ({ status }: { status: ChannelStatus }) => (
       rowKey={({ event, at, detail }) => `${at} ${event} ${detail}`}
       columns={[
         { key: 'event', title: words.events.event, cell: ({ event }) => eventName(event) },
-        { key: 'detail', title: words.events.detail, cell: ({ detail }) => detail },
+        { key: 'detail', title: words.events.detail, cell: ({ detail }) => reasonText(detail) },
         { key: 'at', title: words.events.at, cell: ({ at }) => <Moment time={at} show="exact" /> },
       ]}
       empty={<p class="soft">{words.events.empty}</p>}
@@ -127,7 +127,7 @@ const Events = ({ status }: { status: ChannelStatus }) => (
 const factsOf = (channel: Channel, status: ChannelStatus | undefined) => [
   ...(status
     ? [
-        { name: words.reason, value: status.reason },
+        { name: words.reason, value: reasonText(status.reason) },
         { name: words.since, value: <Moment time={status.since} show="relative" /> },
         { name: words.proof, value: <Proof seconds={status.proof_age_seconds} /> },
       ]

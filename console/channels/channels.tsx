@@ -10,7 +10,7 @@ import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/channels.ts'
 import { CreateChannel } from './create-channel.tsx'
-import { type Channel, Proof, State } from './state.tsx'
+import { type Channel, Proof, reasonText, State } from './state.tsx'
 
 /** Milliseconds between reads: a proof is at most 12 s old, so its age must not be. */
 const proofInterval = 4_000
@@ -28,8 +28,10 @@ const columns = [
     title: words.state,
     cell: (channel: Channel) => (
       <span class="stack stack-close">
-        <State of={channel} />
-        {channel.enabled && channel.connection_status !== 'C' && <span class="soft">{channel.reason}</span>}
+        <span>
+          <State of={channel} />
+        </span>
+        {channel.enabled && channel.connection_status !== 'C' && <span class="soft">{reasonText(channel.reason)}</span>}
       </span>
     ),
   },

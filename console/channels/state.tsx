@@ -25,3 +25,6 @@ export const Proof = ({ seconds }: { seconds: number | undefined }) =>
   ) : (
     <span class="tabular nowrap">{words.proofAgo(duration(seconds * 1_000))}</span>
   )
+
+/** A reason of the link as a sentence begins: the server writes them for logs. */
+export const reasonText = (reason: string): string => reason.charAt(0).toUpperCase() + reason.slice(1)

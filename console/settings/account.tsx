@@ -12,7 +12,7 @@ import { showToast } from '../parts/toast.tsx'
 import { Copy, Moment } from '../parts/values.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/settings.ts'
-import { bytes, number } from '../words/format.ts'
+import { bytes, number as count } from '../words/format.ts'
 
 type Info = ReplyOf<'GET /open/info'>
 
@@ -81,19 +81,21 @@ const Facts = ({ info: { account } }: { info: Info }) => (
 
 type Use = { readonly name: keyof typeof words.uses; readonly used: string; readonly most: string }
 
-/** -1 is no limit. */
-const most = (limit: number, show: (value: number) => string = number): string =>
-  limit < 0 ? words.noLimit : show(limit)
+/** What the interface shows if there is no quota. */
+const unlimited = 1_000_000_000_000
+
+const most = (limit: number, show: (value: number) => string = (value) => count(value)): string =>
+  limit >= unlimited ? words.noLimit : show(limit)
 
 const usesOf = ({ usage, limits }: Info): Use[] => [
   ...(['webhooks', 'channels', 'contacts', 'reservations'] as const).map((name) => ({
     name,
-    used: number(usage[name]),
+    used: count(usage[name]),
     most: most(limits[name]),
   })),
   { name: 'stored_bytes', used: bytes(usage.stored_bytes), most: most(limits.stored_bytes, bytes) },
-  { name: 'requests', used: number(usage.api_request_count), most: most(usage.max_api_request_count) },
-  { name: 'checks', used: number(usage.number_check_count), most: most(usage.max_number_check_count) },
+  { name: 'requests', used: count(usage.api_request_count), most: most(usage.max_api_request_count) },
+  { name: 'checks', used: count(usage.number_check_count), most: most(usage.max_number_check_count) },
 ]
 
 /** Name, warning and limits of the account. */
