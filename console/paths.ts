@@ -118,4 +118,12 @@ export const paths = {
     '/console/:account/developers/requests',
     ...(['method', 'outcome', 'status', 'error_code', 'route', 'request_id', 'since', 'until'] as const),
   ),
+
+  channels: path('/console/:account/channels', 'status', 'create'),
+  channel: path('/console/:account/channels/:channel'),
+
+  people: path('/console/:account/people', 'invite', 'role'),
+
+  settings: path('/console/:account/settings'),
+  audit: path('/console/:account/settings/audit', 'actor', 'action', 'target', 'since', 'until', 'act'),
 }

@@ -6,21 +6,9 @@ import { paths } from '../paths.ts'
 import { words } from '../words/en/shell.ts'
 import { list } from '../words/format.ts'
 import { Page } from './page.tsx'
+import { rolesWith } from './rights.ts'
 
 // Pages that take the place of one that cannot be shown.
-
-/** Roles that have a right, from the most common one up. */
-const rolesWith: Readonly<Record<Capability, readonly (keyof typeof words.roles)[]>> = {
-  inbox: ['agent', 'admin', 'owner'],
-  'inbox.all': ['admin', 'owner'],
-  team_settings: ['admin', 'owner'],
-  numbers: ['admin', 'owner'],
-  read_only: ['developer', 'billing', 'admin', 'owner'],
-  develop: ['developer', 'admin', 'owner'],
-  money: ['billing', 'admin', 'owner'],
-  people: ['admin', 'owner'],
-  account: ['owner'],
-}
 
 /** For a page that the role may not open: says who can. */
 export const Forbidden = ({ needs, title }: { needs: Capability | 'operator' | undefined; title: string }) => {

@@ -38,10 +38,16 @@ export type ConsoleFixture = {
   requests(): readonly string[]
 }
 
-/** Makes an installation with a browser, which starts with the first page. Both end with the file. */
-export const openConsole = async (settings: NodeJS.ProcessEnv = {}): Promise<ConsoleFixture> => {
+/**
+ * Makes an installation with a browser, which starts with the first page. Both end with the file.
+ * @param overrides such as the sandbox's carriers: see `makeWorld`
+ */
+export const openConsole = async (
+  settings: NodeJS.ProcessEnv = {},
+  overrides: Parameters<typeof makeWorld>[2] = {},
+): Promise<ConsoleFixture> => {
   let url = 'http://127.0.0.1:8080'
-  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { publicUrl: () => url })
+  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { ...overrides, publicUrl: () => url })
   url = await world.app.listen({ host: '127.0.0.1', port: 0 })
   let requests: string[] = []
   world.app.server.on('request', ({ method, url = '' }) => requests.push(`${method} ${url}`))

@@ -33,6 +33,11 @@ const addresses = {
   event: '/console/:account/developers/events/:event',
   eventTypes: '/console/:account/developers/event-types',
   requests: '/console/:account/developers/requests',
+  channels: '/console/:account/channels',
+  channel: '/console/:account/channels/:channel',
+  people: '/console/:account/people',
+  settings: '/console/:account/settings',
+  audit: '/console/:account/settings/audit',
 }
 
 test('addresses of pages do not change', () => {

@@ -1547,6 +1547,10 @@ export type MsgappChannel = {
   platform: string
   /** C connected: a network round trip in the last 12 s; D disconnected or connecting; F failed: needs action */
   connection_status: 'C' | 'D' | 'F'
+  /** Why the status is as it is */
+  reason: string
+  /** Since the last round trip with the network; absent before the first */
+  proof_age_seconds?: number
   enabled: boolean
   is_business_profile: boolean
   channel_type: string
@@ -2725,6 +2729,8 @@ export type MsgappStatusEvent = {
   platform: string
   /** C connected: a network round trip in the last 12 s; D disconnected or connecting; F failed: needs action */
   connection_status: 'C' | 'D' | 'F'
+  reason: string | null
+  proof_age_seconds?: number
   enabled: boolean
   is_business_profile: boolean
   channel_type: string
@@ -2736,8 +2742,6 @@ export type MsgappStatusEvent = {
   /** Starts with WPN */
   channel_uuid: string
   channel_phone_number: string
-  reason: string | null
-  proof_age_seconds?: number
 }
 
 export type NumberEvent = {

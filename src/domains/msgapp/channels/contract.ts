@@ -23,6 +23,10 @@ const Status = Enum(['C', 'D', 'F'], {
     'C connected: a network round trip in the last 12 s; D disconnected or connecting; F failed: needs action',
 })
 
+const ProofAge = Type.Optional(
+  Type.Integer({ description: 'Since the last round trip with the network; absent before the first' }),
+)
+
 const Channel = Named(
   'MsgappChannel',
   Type.Object({
@@ -35,6 +39,8 @@ const Channel = Named(
     server: Type.String({ examples: ['442079460000@c.us'] }),
     platform: Type.String({ description: 'The network', examples: ['sandbox'] }),
     connection_status: Status,
+    reason: Type.String({ description: 'Why the status is as it is', examples: ['the network let the number in'] }),
+    proof_age_seconds: ProofAge,
     enabled: Type.Boolean(),
     is_business_profile: Type.Boolean(),
     channel_type: Type.String({ examples: ['WW'] }),
@@ -165,9 +171,7 @@ export const getChannelStatus = contract({
     phase: Enum(['connecting', 'pairing', 'connected', 'disconnected', 'failed']),
     reason: Type.String({ examples: ['the network let the number in'] }),
     since: Time,
-    proof_age_seconds: Type.Optional(
-      Type.Integer({ description: 'Since the last round trip with the network; absent before the first' }),
-    ),
+    proof_age_seconds: ProofAge,
     ...Pairing,
     events: Type.Array(
       Named(

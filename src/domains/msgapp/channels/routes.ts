@@ -11,7 +11,7 @@ import { findConnection } from '../../connections/ops.ts'
 import { refusals as connectionRefusals } from '../../connections/refusals.ts'
 import { refusals } from '../refusals.ts'
 import { abilitiesOf, chatKinds } from '../runner/drivers.ts'
-import { presentChannel } from './channel-presenter.ts'
+import { presentChannel, presentProof } from './channel-presenter.ts'
 import { openPairing, transition } from './channel-status.ts'
 import * as c from './contract.ts'
 import { deleteChannel, makeChannel } from './ops.ts'
@@ -90,14 +90,14 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
 
     route(c.getChannelStatus, async ({ account, params }) => {
       const row = await channel(db, account.id, params.channel_uuid)
-      const { connection_status, enabled, phase, reason, since, proof_age } = row
+      const { connection_status, enabled, phase, reason, since } = row
       return ok({
         connection_status,
         enabled,
         phase,
         reason,
         since: iso(since),
-        ...(proof_age === null ? {} : { proof_age_seconds: Math.max(0, Math.round(proof_age)) }),
+        ...presentProof(row),
         ...pairingOf(row),
         events: (await events(db, account.id, row.id)).map(({ name, detail, at }) => ({
           event: name,

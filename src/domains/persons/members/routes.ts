@@ -76,6 +76,7 @@ export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
       const { url, expires_at } = await makeUserLink(tx, publicUrl(), { account: account.id, user: id, invitedBy })
       const row = await readMember(tx, account.id, id)
       await audit(tx, { target: print('USR', id), after: audited(row) })
+      await changes.invalidate(tx, 'users')
       return ok({ member: presentMember(row), invite_url: url, expires_at })
     }),
 

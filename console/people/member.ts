@@ -1,0 +1,23 @@
+import type { ReplyOf } from '../api/client.ts'
+import type { ApiError } from '../api/errors.ts'
+import type { Refusal } from '../parts/form.tsx'
+import { words } from '../words/en/people.ts'
+
+export type Member = ReplyOf<'GET /open/members'>['members'][number]
+
+/** A link that was just created, and the person that it is for. */
+export type Link = { readonly name: string; readonly url: string; readonly until: string }
+
+/** Returns the shown name of a member. A person may have changed the name that the invitation gave. */
+export const nameOf = ({ first_name, last_name, person }: Member): string =>
+  person?.name || [first_name, last_name].filter(Boolean).join(' ')
+
+/** Returns a refusal in the words of the page, with the way out. */
+export const refusalOf = (error: ApiError | null): Refusal | undefined => {
+  if (!error) return undefined
+  const { code, requestId, fields } = error
+  const email = { message: words.emailExists, code, requestId, fields: { email: words.emailExists } }
+  if (code === 'email_exists') return email
+  const message = { last_owner: words.lastOwner, operator_needed: words.operatorNeeded, role: words.roleBeyond }[code]
+  return message === undefined ? { message: error.message, code, requestId, fields } : { message, code, requestId }
+}

@@ -1,0 +1,27 @@
+import { paths } from '../paths.ts'
+import { page, type Section } from '../shell/section.ts'
+import { words } from '../words/en/shell.ts'
+
+export const settings: Section = {
+  name: 'settings',
+  title: () => words.sections.settings,
+  icon: 'settings',
+  key: 's',
+  place: 'account',
+  pages: [
+    page({
+      path: paths.settings,
+      title: () => words.pages.settings,
+      needs: 'account',
+      isListed: true,
+      load: () => import('./account.tsx').then(({ AccountPage }) => AccountPage),
+    }),
+    page({
+      path: paths.audit,
+      title: () => words.pages.audit,
+      needs: 'people',
+      isListed: true,
+      load: () => import('./audit.tsx').then(({ AuditPage }) => AuditPage),
+    }),
+  ],
+}
