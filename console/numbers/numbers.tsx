@@ -6,7 +6,7 @@ import { Button, ButtonLink } from '../parts/button.tsx'
 import { Filters } from '../parts/filters.tsx'
 import { Empty } from '../parts/states.tsx'
 import { showToast } from '../parts/toast.tsx'
-import { Flag, Moment, Money, NoValue, PhoneNumber } from '../parts/values.tsx'
+import { Flag, Moment, Money, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/page.tsx'
@@ -38,10 +38,12 @@ const columnsOf = (users: readonly Person[] | undefined, texts: ReadonlyMap<stri
   {
     key: 'number',
     title: words.number,
-    cell: ({ phone_number, friendly_name, formatted_phone_number, iso_country_code }: VirtualNumber) => (
+    cell: ({ friendly_name, formatted_phone_number, iso_country_code }: VirtualNumber) => (
       <span class="row">
         <Flag country={iso_country_code} />
-        <PhoneNumber number={phone_number} />
+        <bdi dir="ltr" class="tabular nowrap">
+          {formatted_phone_number}
+        </bdi>
         {friendly_name !== formatted_phone_number && (
           <span class="soft" dir="auto">
             {friendly_name}
