@@ -171,6 +171,7 @@ export const benches: readonly Bench[] = [
       connections: { about: 'connections of the load', default: 32 },
       only: { about: 'measures the gateways whose name contains the word', default: '' },
       receipts: { about: 'true: only with receipts; false: only without', default: '' },
+      profile: { about: 'folder for a CPU profile of the platform', default: '' },
     },
     figures: {
       ...relayFigures('plain', 'without receipts'),

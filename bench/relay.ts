@@ -23,6 +23,7 @@ const { rounds, seconds } = run
 const connections = run.number('connections')
 const pace = run.number('pace')
 const [only, wantedReceipts] = [run.word('only'), run.word('receipts')]
+const profile = run.word('profile')
 const window = 100
 const text = 'A message of sixty characters, as people would write one now'
 
@@ -49,11 +50,15 @@ type Gateway = {
 const destination = (n: number) => `+4477${10_000_000 + (n % 80_000_000)}`
 
 const startTrunkline = async (receipts: boolean): Promise<Gateway> => {
-  const platform = await startPlatform(run.rows, {
-    TRUNKLINE_ROLES: 'api,worker',
-    TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true',
-    TRUNKLINE_ALLOW_HTTP_HOOKS: 'true',
-  })
+  const platform = await startPlatform(
+    run.rows,
+    {
+      TRUNKLINE_ROLES: 'api,worker',
+      TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true',
+      TRUNKLINE_ALLOW_HTTP_HOOKS: 'true',
+    },
+    profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [],
+  )
   const settings = { host: '127.0.0.1', port: ports.smsc, system_id: 'bench', password: 'bench', window }
   await platform.operator('POST', '/operator/connections', { kind: 'smpp', name: 'sink', settings })
   if (receipts) {

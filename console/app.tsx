@@ -1,7 +1,7 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
-import { account, selectAccount, session } from './api/session.ts'
+import { account, enterAccount, entered, isOperator, selectAccount, session } from './api/session.ts'
 import { followAccount } from './live/socket.ts'
 import { ToastHost } from './parts/toast.tsx'
 import { paths } from './paths.ts'
@@ -31,9 +31,10 @@ const outside = new Map([
 ])
 
 /** Selects the account that the address names, or the last one. */
-const useAccountOf = (path: string): 'known' | 'unknown' => {
+const useAccountOf = (path: string): 'known' | 'unknown' | 'entering' => {
+  const [refused, setRefused] = useState<string>()
   const named = accountOfPath(path)
-  const accounts = session.value?.accounts ?? []
+  const accounts = [...(session.value?.accounts ?? []), ...entered.value]
   const found = accounts.find(({ uuid }) => uuid === named)
   const remembered = accounts.find(({ uuid }) => uuid === (account.value?.uuid ?? lastAccount())) ?? accounts[0]
   const selected = named ? found : remembered
@@ -42,6 +43,11 @@ const useAccountOf = (path: string): 'known' | 'unknown' => {
     rememberAccount()
     followAccount(selected?.uuid ?? '')
   }, [selected?.uuid])
+  const mayEnter = session.value?.operator === 'operator' && named !== null && !found
+  useEffect(() => {
+    if (mayEnter) void enterAccount(named).then((isEntered) => isEntered || setRefused(named))
+  }, [mayEnter, named])
+  if (mayEnter && refused !== named) return 'entering'
   return named && !found ? 'unknown' : 'known'
 }
 
@@ -73,9 +79,10 @@ const Inside = () => {
   const { path, route: go } = useLocation()
   const found = useAccountOf(path)
   const isStart = path === paths.home() || path === `/console/${account.value?.uuid}`
+  const hasStart = account.value !== null || isOperator()
   useEffect(() => {
-    if (isStart && account.value) go(startPage(), true)
-  }, [isStart, account.value?.uuid])
+    if (isStart && hasStart) go(startPage(), true)
+  }, [isStart, hasStart, account.value?.uuid])
   const jumps = sections.flatMap(({ key, title, pages }) => {
     const first = pages.find((page) => page.isListed && mayOpen(page))
     if (!key || !first) return []
@@ -83,10 +90,14 @@ const Inside = () => {
     return [{ keys: `g ${key}`, text: () => words.keys.goTo(title()), act, scope: 'everywhere' as const }]
   })
   useShortcuts([...everywhere, ...jumps], [account.value?.uuid])
-  const isLost = found === 'unknown' || (isStart && !account.value)
+  const isLost = found === 'unknown' || (isStart && !hasStart)
   return (
     <Frame>
-      {isLost ? <NoAccount isUnknown={found === 'unknown'} /> : isStart ? null : <Pages key={account.value?.uuid} />}
+      {isLost ? (
+        <NoAccount isUnknown={found === 'unknown'} />
+      ) : isStart || found === 'entering' ? null : (
+        <Pages key={account.value?.uuid} />
+      )}
       {isPaletteOpen.value && <Palette />}
       {isHelpOpen.value && <Help />}
     </Frame>

@@ -92,7 +92,30 @@ export const paths = {
   ),
   callerIds: path('/console/:account/numbers/caller-ids', 'add'),
   number: path('/console/:account/numbers/:number', 'release'),
+  start: path('/console/:account/start'),
+  logs: path('/console/:account/logs', 'channel', 'contact', 'direction', 'status', 'error', 'since', 'until'),
+  logCalls: path('/console/:account/logs/calls', 'direction', 'from', 'to', 'status', 'since', 'until'),
+  message: path('/console/:account/logs/messages/:message', 'session', 'raw', 'again'),
+  call: path('/console/:account/logs/calls/:call', 'raw'),
+
+  money: path('/console/:account/money', 'kind', 'since', 'until', 'entry', 'at', 'low'),
+  holds: path('/console/:account/money/holds'),
+  usage: path('/console/:account/money/usage', 'step', 'by', 'kind', 'show', 'since', 'until'),
 
   developers: path('/console/:account/developers'),
   keys: path('/console/:account/developers/keys', 'create'),
+  webhooks: path('/console/:account/developers/webhooks', 'create'),
+  webhook: path(
+    '/console/:account/developers/webhooks/:webhook',
+    ...(['tab', 'act', 'state', 'event_name', 'since', 'until', 'status_code', 'min_latency_ms', 'step'] as const),
+  ),
+  delivery: path('/console/:account/developers/webhooks/:webhook/:delivery'),
+  listen: path('/console/:account/developers/listen', 'name'),
+  events: path('/console/:account/developers/events', 'name', 'channel_uuid', 'since', 'until'),
+  event: path('/console/:account/developers/events/:event'),
+  eventTypes: path('/console/:account/developers/event-types', 'name'),
+  requests: path(
+    '/console/:account/developers/requests',
+    ...(['method', 'outcome', 'status', 'error_code', 'route', 'request_id', 'since', 'until'] as const),
+  ),
 }

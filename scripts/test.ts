@@ -31,6 +31,7 @@ const longForms: Record<string, string[]> = {
   chaos: ['test/chaos/**/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
+  'list-cost': ['test/list-cost.test.ts'],
 }
 
 const find = (patterns: string[]): string[] =>

@@ -31,6 +31,8 @@ const { app } = world
 await app.listen({ host: '127.0.0.1', port: 0 })
 const { port } = app.server.address() as AddressInfo // it listens on TCP
 
+const owner = { account: tenant.id, smsChannel: uuid(), chatChannel: uuid(), webhook: uuid(), group: 'g' }
+
 /** Reads CSV (RFC 4180). */
 const parse = (text: string): string[][] => {
   const rows: string[][] = []
@@ -50,7 +52,7 @@ const read = (url: string) =>
     .then(({ statusCode, headers, body }) => {
       assert.equal(statusCode, 200, body)
       assert.match(String(headers['content-type']), /^text\/csv; charset=utf-8/)
-      assert.match(String(headers['content-disposition']), /^attachment; filename="[a-z_]+-\d{4}-\d\d-\d\d\.csv"$/)
+      assert.match(String(headers['content-disposition']), /^attachment; filename="[a-z-]+-\d{4}-\d\d-\d\d\.csv"$/)
       return parse(body)
     })
 
@@ -116,6 +118,16 @@ test('cells that a spreadsheet would run get an apostrophe, and phone numbers do
   assert.deepEqual(new Set(cells('source')), new Set([contact]))
 })
 
+test('HEAD reads no more than the first page', async () => {
+  await fillLists(database, owner, { from: 0, to: 1_000, tables: new Set(['holds']) })
+  pages = 0
+  const headers = { 'x-user-api-key': tenant.key }
+  const { statusCode } = await app.inject({ method: 'HEAD', url: '/open/holds?format=csv', headers })
+  assert.equal(statusCode, 200)
+  await until(async () => world.parts.limiters.exports.used(tenant.id) === 0)
+  assert.equal(pages, 1)
+})
+
 test('filters apply, page parameters do not, and a refusal is JSON with its field', async () => {
   const of = (query: string) => read(`/open/ledger?format=csv&${query}`)
   assert.equal((await of('until=2020-01-01T00:00:00Z')).length, 1, 'an empty list is its header')
@@ -140,9 +152,8 @@ const request = async (path: string): Promise<IncomingMessage> => {
   return response
 }
 
-test('a long list is read no faster than the client takes it, and one export of an account runs at a time', async () => {
+test('a long list is read no faster than the client takes it, and one export of an account runs at a time', async (t) => {
   const count = long ? 100_000 : 10_300
-  const owner = { account: tenant.id, smsChannel: uuid(), chatChannel: uuid(), webhook: uuid(), group: 'g' }
   await fillLists(database, owner, { from: 0, to: count, tables: new Set(['transfers']) })
   // Larger than the buffers of the sockets.
   await db.run`update transfers set note = repeat('x', 5000) where account_id = ${tenant.id}`
@@ -152,6 +163,7 @@ test('a long list is read no faster than the client takes it, and one export of 
   pages = 0
   const response = await request('/open/ledger?format=csv')
   assert.equal(response.statusCode, 200)
+  t.after(() => response.destroy())
   response.pause()
   let [seen, same] = [0, 0]
   await until(async () => {

@@ -161,6 +161,18 @@ const together = new Set([
   'demoteParticipant',
   'setGroupDescription',
   'checkTrunk',
+  // Tokens, passwords and sessions cannot be guessed.
+  'claimInstallation',
+  'signIn',
+  'proveSession',
+  'endSession',
+  'changeMe',
+  'changePassword',
+  'showInvitation',
+  'acceptInvitation',
+  'changePerson',
+  'createPasswordLink',
+  'createClaimLink',
   // Refused once any account is no longer a sandbox account.
   'moveClock',
 ])

@@ -134,6 +134,7 @@ const others = new Set([
   'getWebhookStats',
   'listEventTypes',
   'getMsgappChannelStatus',
+  'showSession',
 ])
 
 const lists = contracts.filter(

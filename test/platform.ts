@@ -47,7 +47,7 @@ const prepared = (home: string): string => {
  * A home after its first start, in memory if there is room. A first start creates a database, its schema and the
  * catalogue: 2 s of CPU time, of which a copy takes 0.2.
  */
-const startedHome = (): string => prepared(memoryFolder())
+export const startedHome = (): string => prepared(memoryFolder())
 
 /** The same on a disk, for a platform that a test kills to prove what was durable. */
 export const homeOnDisk = (): string => prepared(temporaryFolder())

@@ -109,3 +109,21 @@ test('a sign-in from a page of another origin is refused', async () => {
   const answer = await callAs(world, null, 'POST', '/console/session', { key: scene.tenant.key }, headers)
   assert.deepEqual([answer.status, answer.body.error_code], [403, 'csrf'])
 })
+
+test('every change by a session is in the audit trail with its person, and no text of a message is', async () => {
+  const rows = await world.db.many<{ action: string; actor_kind: string; session_id: string | null; changes: string }>`
+    select action, actor_kind, session_id, changes::text as changes from audit
+    where account_id = ${scene.tenant.id} and session_id is not null and actor_kind = 'person'`
+  const recorded = new Set(rows.map(({ action }) => action))
+  const missing = ofAccounts.filter(
+    ({ id, method, unrecorded }) => method !== 'GET' && !unrecorded && !recorded.has(id),
+  )
+  assert.deepEqual(
+    missing.map(({ id }) => id),
+    [],
+  )
+  for (const action of ['sendSms', 'sendMessage']) {
+    const row = rows.find((one) => one.action === action)
+    assert.match(row?.changes ?? '', /"field": "text", *"after": "•••"|"after": "•••", "field": "text"/, action)
+  }
+})

@@ -151,6 +151,16 @@ test('usage adds up to the ledger to the last micro-dollar, counted or not', asy
   assert.deepEqual(await readAll(who), before, 'counting again changes nothing')
   await fold()
   assert.deepEqual(await readAll(who), before)
+
+  // Amounts do not depend on the records of what was paid for.
+  await db.run`update sms_messages set price = 0.01 where account_id = ${who.id} and contact = ${contact}`
+  await db.run`delete from sms_messages where account_id = ${who.id} and contact <> ${contact}`
+  await db.one`select usage_rebuild(${who.id})`
+  const without = await readAll(who)
+  await assertAddsUp(who, without)
+  assert.equal(without[0]?.total.amount, before[0]?.total.amount)
+  await fold()
+  assert.deepEqual(await readAll(who), without)
 })
 
 test('a transfer counts once, however late it commits and whenever the worker dies', async () => {

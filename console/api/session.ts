@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { followAccount } from '../live/socket.ts'
 import { setLinkAccount } from '../paths.ts'
 import { api, type ReplyOf } from './client.ts'
 import { ApiError } from './errors.ts'
@@ -21,6 +22,32 @@ export const selectAccount = (selected: SessionAccount | null): void => {
   account.value = selected
   requestContext.account = selected?.uuid ?? ''
   setLinkAccount(selected?.uuid ?? '')
+}
+
+/** Accounts that an operator entered without being a member. */
+export const entered = signal<readonly SessionAccount[]>([])
+
+const allCapabilities: readonly Capability[] = [
+  'inbox',
+  'inbox.all',
+  'team_settings',
+  'numbers',
+  'read_only',
+  'develop',
+  'money',
+  'people',
+  'account',
+]
+
+/** Lets an operator act for any account: the server records the entrance and every reading of messages. */
+export const enterAccount = async (uuid: string): Promise<boolean> => {
+  try {
+    const { account } = await api('GET /operator/accounts/:account_uuid', { params: { account_uuid: uuid } })
+    entered.value = [...entered.value, { uuid, name: account.name, capabilities: [...allCapabilities] }]
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** True if the person may do this in the account of the page. */
@@ -48,6 +75,8 @@ export const loadSession = async (): Promise<void> => {
 
 /** Ends the session on the server and in the page. */
 export const signOut = async (): Promise<void> => {
+  // The server closes the line of a session that ended.
+  followAccount('')
   await api('DELETE /console/session', {})
   location.assign('/console/sign-in')
 }

@@ -1,32 +1,15 @@
+import type { LiveServerFrame } from '../../src/interfaces/live/contract.ts'
+
 // What a frame means for the place of the page in the event log. Pure, so that it is tested without a browser.
 
-export type LiveEvent = {
-  readonly id: string
-  readonly name: string
-  readonly at?: string
-  readonly data?: unknown
-}
+export type LiveEvent = Extract<LiveServerFrame, { type: 'event' }>
 
-/** Frames of the server, design 7.2. */
-export type Frame =
-  | { readonly type: 'hello'; readonly after?: string; readonly build?: string; readonly now?: string }
-  | ({ readonly type: 'event' } & LiveEvent)
-  | {
-      readonly type: 'presence'
-      readonly conversation: string
-      readonly people: readonly { readonly user_uuid?: string; readonly name: string; readonly doing: string }[]
-    }
-  | { readonly type: 'counts'; readonly views: Readonly<Record<string, unknown>> }
-  | { readonly type: 'head'; readonly id: string | null; readonly now?: string }
-  | { readonly type: 'resync'; readonly reason?: string }
-  | { readonly type: 'bye'; readonly code: number }
-
-/** The last event that the page has seen, and the ones before it that may arrive twice. */
+/** The last event of the log that the page has, and the ones before it that may arrive twice. */
 export type Position = { readonly last: string | null; readonly recent: readonly string[] }
 
 export const start: Position = { last: null, recent: [] }
 
-/** Events whose repetition is recognised. A resumed line repeats at most this number. */
+/** Events whose repetition is recognised. A resumed line repeats those of the last ten seconds. */
 const memory = 512
 
 type ApplyResult = {
@@ -38,19 +21,25 @@ type ApplyResult = {
 }
 
 /** Places a frame behind a position. */
-export const apply = (position: Position, frame: Frame): ApplyResult => {
-  if (frame.type === 'event') {
-    if (position.recent.includes(frame.id)) return { position, event: null, isBehind: false }
-    const { type: _, ...event } = frame
-    return {
-      position: { last: frame.id, recent: [...position.recent, frame.id].slice(-memory) },
-      event,
-      isBehind: false,
+export const apply = (position: Position, frame: LiveServerFrame): ApplyResult => {
+  const unchanged = { position, event: null, isBehind: false }
+  switch (frame.type) {
+    case 'event': {
+      // A change outside the log has no place in it, and comes once.
+      if (!frame.logged) return { ...unchanged, event: frame }
+      if (position.recent.includes(frame.id)) return unchanged
+      const recent = [...position.recent, frame.id].slice(-memory)
+      return { position: { last: frame.id, recent }, event: frame, isBehind: false }
     }
+    case 'hello':
+      return { ...unchanged, position: { ...position, last: position.last ?? frame.after } }
+    case 'head':
+      return frame.id === position.last
+        ? unchanged
+        : { ...unchanged, position: { ...position, last: frame.id }, isBehind: position.last !== null }
+    case 'resync':
+      return { ...unchanged, position: { last: frame.after, recent: [] }, isBehind: true }
+    default:
+      return unchanged
   }
-  if (frame.type === 'hello')
-    return { position: { ...position, last: position.last ?? frame.after ?? null }, event: null, isBehind: false }
-  if (frame.type === 'head' && frame.id !== null && frame.id !== position.last)
-    return { position: { ...position, last: frame.id }, event: null, isBehind: position.last !== null }
-  return { position, event: null, isBehind: frame.type === 'resync' }
 }

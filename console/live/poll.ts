@@ -1,24 +1,36 @@
-import { ApiError, isPassing } from '../api/errors.ts'
-import { send } from '../api/send.ts'
+import { api } from '../api/client.ts'
+import { asApiError, isPassing } from '../api/errors.ts'
 import type { LiveEvent } from './apply.ts'
 
+/** Milliseconds between questions, and between readings of everything that is shown: some changes have no event. */
 const pause = 2_000
+const refreshEvery = 10_000
 
-type EventRow = { readonly uuid: string; readonly name: string; readonly at: string; readonly payload?: unknown }
-
-/** Asks for events every 2 s, for networks that refuse WebSockets. Ends when the signal or the server says so. */
+/** Asks for events every 2 s, for networks that refuse WebSockets. Ends with the signal. */
 export const pollEvents = async (
-  after: () => string | null,
+  position: () => string | null,
   signal: AbortSignal,
   onEvent: (event: LiveEvent) => void,
+  refresh: () => void,
 ): Promise<void> => {
+  let after = position()
+  let refreshedAt = Date.now()
+  let isAllowed = true
   while (!signal.aborted) {
     try {
-      const reply = await send('GET /open/events', { query: { after: after() ?? undefined } }, { signal })
-      const { events } = reply as { events: readonly EventRow[] }
-      for (const { uuid, name, at, payload } of events) onEvent({ id: uuid, name, at, data: payload })
+      // Without a place in the log, the newest event is the place to begin.
+      const query = after ? { after, results_per_page: 200 } : { results_per_page: 1 }
+      const { events } = isAllowed ? await api('GET /open/events', { query }, { signal }) : { events: [] }
+      for (const { uuid, name, at, payload } of after ? events : [])
+        onEvent({ type: 'event', id: uuid, name, at, topics: [], data: { ...payload }, logged: true })
+      after = (after ? events.at(-1) : events[0])?.uuid ?? after
     } catch (error) {
-      if (!(error instanceof ApiError) || !isPassing(error)) return
+      if (signal.aborted) return
+      isAllowed = isPassing(asApiError(error))
+    }
+    if (Date.now() - refreshedAt >= refreshEvery) {
+      refreshedAt = Date.now()
+      refresh()
     }
     await new Promise((resolve) => setTimeout(resolve, pause))
   }

@@ -1,37 +1,36 @@
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
+import type { LivePageFrame, LiveServerFrame } from '../../src/interfaces/live/contract.ts'
 import { markStale, refreshAll } from '../api/query.ts'
 import { recovery } from '../api/send.ts'
-import { apply, type Frame, type LiveEvent, type Position, start } from './apply.ts'
+import { apply, type LiveEvent, type Position, start } from './apply.ts'
 import { pollEvents } from './poll.ts'
+import { followed } from './topics.ts'
 
 // The line to the server: events of the account as they happen, resumed behind the last one after an interruption.
 
+type LineState = 'off' | 'connecting' | 'open' | 'lost' | 'polling'
+
 /** `off`: not needed. `polling`: a proxy refuses WebSockets, so the page asks every 2 s. */
-export const line = signal<{
-  readonly state: 'off' | 'connecting' | 'open' | 'lost' | 'polling'
-  readonly since: number
-}>({ state: 'off', since: Date.now() })
+export const line = signal<{ readonly state: LineState; readonly since: number }>({ state: 'off', since: Date.now() })
 
-/** True once the server runs another build than the page. */
-export const isOutdated = signal(false)
+/** Version of the server, as the line says it. Empty before the first line. */
+export const serverVersion = signal('')
 
-type FrameListener = (frame: Frame) => void
-
+/** Milliseconds of silence after which the line is taken for dead. The server sends a head every 15 s. */
 const silence = 25_000
 const attemptsBeforePolling = 3
 
 let socket: WebSocket | null = null
 let position: Position = start
 let account = ''
-let topics = new Map<string, number>()
 let failures = 0
 let retry: ReturnType<typeof setTimeout> | undefined
 let watchdog: ReturnType<typeof setTimeout> | undefined
 let polling: AbortController | null = null
 const eventListeners = new Set<(event: LiveEvent) => void>()
-const frameListeners = new Set<FrameListener>()
+const frameListeners = new Set<(frame: LiveServerFrame) => void>()
 
-const setLine = (state: (typeof line)['value']['state']): void => {
+const setLine = (state: LineState): void => {
   if (line.value.state !== state) line.value = { state, since: Date.now() }
 }
 
@@ -46,12 +45,7 @@ const mark = (name: string): void => {
   }, 100)
 }
 
-const publish = (event: LiveEvent): void => {
-  mark(event.name)
-  for (const listener of eventListeners) listener(event)
-}
-
-const sendFrame = (frame: object): void => {
+const sendFrame = (frame: LivePageFrame): void => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame))
 }
 
@@ -66,22 +60,29 @@ const acknowledge = (): void => {
   }, 100)
 }
 
-const subscribe = (): void => sendFrame({ type: 'subscribe', account, topics: [...topics.keys()] })
+const subscribe = (): void => sendFrame({ type: 'subscribe', account: account, topics: followed.value })
 
-const onFrame = (frame: Frame): void => {
+/** Over the page, so that what was typed stays. The line comes back with the session. */
+const signInAgain = async (): Promise<void> => {
+  const current = account
+  followAccount('')
+  if (await recovery.signIn()) followAccount(current)
+}
+
+const onFrame = (frame: LiveServerFrame): void => {
   const next = apply(position, frame)
   position = next.position
   if (frame.type === 'hello') {
-    isOutdated.value = frame.build !== undefined && frame.build !== document.documentElement.dataset.build
+    serverVersion.value = frame.build
     subscribe()
   }
   if (next.event) {
-    publish(next.event)
-    acknowledge()
+    mark(next.event.name)
+    for (const listener of eventListeners) listener(next.event)
+    if (next.event.logged) acknowledge()
   }
   if (next.isBehind) refreshAll()
-  // Over the page, so that what was typed stays.
-  if (frame.type === 'bye' && frame.code === 4401) void recovery.signIn()
+  if (frame.type === 'bye' && frame.code === 4401) void signInAgain()
   for (const listener of frameListeners) listener(frame)
 }
 
@@ -100,20 +101,14 @@ const stopPolling = (): void => {
 const startPolling = (): void => {
   if (polling) return
   polling = new AbortController()
-  void pollEvents(
-    () => position.last,
-    polling.signal,
-    (event) => {
-      setLine('polling')
-      onFrame({ type: 'event', ...event })
-    },
-  )
+  setLine('polling')
+  void pollEvents(() => position.last, polling.signal, onFrame, refreshAll)
 }
 
 const connect = (): void => {
   clearTimeout(retry)
   if (!account || socket) return
-  if (line.value.state !== 'lost' && line.value.state !== 'polling') setLine('connecting')
+  if (line.value.state === 'off') setLine('connecting')
   const address = new URL('/console/live', location.href)
   address.protocol = address.protocol.replace('http', 'ws')
   if (position.last) address.searchParams.set('after', position.last)
@@ -122,46 +117,49 @@ const connect = (): void => {
   let hasOpened = false
   isAlive()
   current.addEventListener('open', () => {
+    if (socket !== current) return
     hasOpened = true
     failures = 0
     stopPolling()
     setLine('open')
   })
   current.addEventListener('message', ({ data }) => {
+    if (socket !== current) return
     isAlive()
-    onFrame(JSON.parse(String(data)) as Frame)
+    // The server's contract has these frames.
+    onFrame(JSON.parse(String(data)) as LiveServerFrame)
   })
-  current.addEventListener('close', ({ code }) => {
+  current.addEventListener('close', () => {
     if (socket !== current) return
     socket = null
     clearTimeout(watchdog)
-    if (!account) return
-    failures = hasOpened ? 1 : failures + 1
+    failures = hasOpened ? 0 : failures + 1
     if (line.value.state !== 'polling') setLine('lost')
-    if (code === 4403) refreshAll()
     if (failures >= attemptsBeforePolling) startPolling()
     retry = setTimeout(connect, pause())
   })
 }
 
+/** Brings the line back at once, or asks whether it has all events. */
 const hurry = (): void => {
   if (document.visibilityState !== 'visible' || !account) return
-  failures = Math.min(failures, 1)
-  if (socket?.readyState === WebSocket.OPEN) sendFrame({ type: 'ack', id: position.last })
+  if (socket?.readyState === WebSocket.OPEN) sendFrame({ type: 'ping' })
   else connect()
 }
 
-/** Opens the line for an account. Without live service on the server the page stays as it is. */
+/** Opens the line for an account; closes it for an empty one. */
 export const followAccount = (uuid: string): void => {
   if (uuid === account) return
   account = uuid
   position = start
+  failures = 0
   clearTimeout(retry)
+  clearTimeout(watchdog)
   stopPolling()
   const old = socket
   socket = null
   old?.close()
-  if (uuid && document.documentElement.dataset.live === 'true') connect()
+  if (uuid) connect()
   else setLine('off')
 }
 
@@ -171,27 +169,16 @@ export const onEvent = (listener: (event: LiveEvent) => void): (() => void) => {
   return () => eventListeners.delete(listener)
 }
 
-/** Listens to all frames, such as presence and counts. */
-export const onLiveFrame = (listener: FrameListener): (() => void) => {
+/** Listens to all frames, such as presence. Returns the function that ends it. */
+export const onLiveFrame = (listener: (frame: LiveServerFrame) => void): (() => void) => {
   frameListeners.add(listener)
   return () => frameListeners.delete(listener)
-}
-
-/** Subscribes to a topic, such as `inbox` or `webhook:WHK…`, until the returned function is called. */
-export const followTopic = (topic: string): (() => void) => {
-  topics.set(topic, (topics.get(topic) ?? 0) + 1)
-  subscribe()
-  return () => {
-    const count = (topics.get(topic) ?? 1) - 1
-    if (count > 0) topics.set(topic, count)
-    else topics = new Map([...topics].filter(([name]) => name !== topic))
-    subscribe()
-  }
 }
 
 /** Reports what the person does in a conversation. */
 export const reportPresence = (conversation: string, doing: 'viewing' | 'typing' | null): void =>
   sendFrame({ type: 'presence', conversation, doing })
 
+effect(subscribe)
 addEventListener('online', hurry)
 document.addEventListener('visibilitychange', hurry)

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { account, session } from '../api/session.ts'
-import { isOutdated, line } from '../live/socket.ts'
+import { account, entered, session } from '../api/session.ts'
+import { line, serverVersion } from '../live/socket.ts'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { words } from '../words/en/shell.ts'
@@ -34,7 +34,8 @@ export const Banners = () => {
     }
   }, [])
   const isLost = useLasting(state === 'lost' || offlineSince !== undefined)
-  const isVisiting = session.value?.person?.operator !== undefined && account.value !== null && !account.value.user_uuid
+  const isOutdated = serverVersion.value !== '' && serverVersion.value !== session.value?.installation.version
+  const isVisiting = entered.value.some(({ uuid }) => uuid === account.value?.uuid)
   return (
     <div class="banners" role="status">
       {isVisiting && (
@@ -52,7 +53,7 @@ export const Banners = () => {
           <Icon name="hourglass" /> {words.line.polling}
         </p>
       )}
-      {isOutdated.value && (
+      {isOutdated && (
         <p class="frame-banner tone-info">
           <Icon name="refresh-cw" /> {words.line.outdated}
           <Button size="small" onClick={() => location.reload()}>

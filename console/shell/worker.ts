@@ -20,7 +20,10 @@ const delay = 1_500
 /** Starts the service worker once the page is idle. Browsers allow it over HTTPS and on localhost only. */
 export const startWorker = (): void => {
   if (!('serviceWorker' in navigator) || DEV) return
-  const register = () => void navigator.serviceWorker.register(policy(), { scope: '/console' }).catch(() => {})
+  const register = () => {
+    // Without a line the browser would report an error for a file that it asks for again at the next start.
+    if (navigator.onLine) void navigator.serviceWorker.register(policy(), { scope: '/console' }).catch(() => {})
+  }
   const wait = () =>
     'requestIdleCallback' in globalThis ? requestIdleCallback(register, { timeout: 5_000 }) : register()
   setTimeout(wait, delay)

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { longForm } from '../needs.ts'
-import { type Platform, startPlatform, until } from '../platform.ts'
-import { temporaryFolder } from '../servers.ts'
+import { homeOnDisk, type Platform, startPlatform, until } from '../platform.ts'
 import { startSupplier } from './simulated-supplier.ts'
 
 // The whole program, killed with SIGKILL while a number is bought from a supplier, and restarted on the same home.
 
 const supplier = await startSupplier('--complete-ms', '50')
-const home = temporaryFolder()
+const home = homeOnDisk()
 let platform: Platform = await startPlatform(home)
 after(() => platform.end())
 

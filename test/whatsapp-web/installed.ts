@@ -39,9 +39,8 @@ export const installed = (): { readonly folder: string; readonly skip: false | s
   }
 }
 
-/** A home folder with the library. */
-export const homeWith = (folder: string): string => {
-  const home = temporaryFolder()
+/** A home with the library. */
+export const homeWith = (folder: string, home = temporaryFolder()): string => {
   symlinkSync(folder, join(home, 'whatsapp-web'))
   return home
 }

@@ -41,7 +41,8 @@ export const runCli = (home: string, args: string[], env: Record<string, string>
 }
 
 export const secret = 'the master key of these tests'
-export const runControl = () => ({ signal: new AbortController().signal, report: () => {} })
+/** With the least cost of scrypt that a reader accepts. The command line uses the default. */
+export const runControl = () => ({ signal: new AbortController().signal, report: () => {}, scryptLog: 14 })
 
 /** Fetches a file of a message into the store. */
 const storeMedia = async (world: World, tenant: string, settings: Settings, encryptFiles: boolean): Promise<string> => {

@@ -52,6 +52,10 @@ test('refusals before the handler are recorded: a scope, a quota, a rate, a body
   ).body.key
   const few = { ...ada, key }
   await call(few, 'GET', '/open/webhooks')
+  const body = { label: 'old', expires_at: new Date(Date.now() + 60_000).toISOString() }
+  const old = (await call('operator', 'POST', `/operator/accounts/${ada.uuid}/keys`, body)).body.key
+  await db.run`update api_keys set expires_at = now() - interval '1 day' where account_id = ${ada.id} and label = 'old'`
+  await call({ ...ada, key: old }, 'GET', '/open/webhooks')
   await call(ada, 'POST', '/open/contacts', [])
   for (let n = 0; n < 4; n++) await call(ada, 'GET', '/open/info')
   await parts.requestLog.flush()
@@ -61,6 +65,7 @@ test('refusals before the handler are recorded: a scope, a quota, a rate, a body
     rows.map(({ status, error_code: code }) => `${status} ${code}`),
     [
       '403 scope_missing',
+      '401 key_expired',
       '400 invalid_request',
       '200 null',
       '200 null',

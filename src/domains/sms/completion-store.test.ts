@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '../../../test/platform.ts'
+import { sqlState } from '../../platform/db/sql.ts'
+import { applyFinalReceipts } from './completion-store.ts'
 import { giveNumber, makeSmsWorld, withSmscs } from './sms-testing.ts'
 
 const world = await makeSmsWorld()
@@ -135,5 +137,38 @@ test(
       rows.map(({ name }) => name),
       ['sms.message.sent', 'sms.message.delivered'],
     )
+  }),
+)
+
+test(
+  'a receipt whose message changes at the same moment is applied as a whole or not at all',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    const connection = (await connect('only', smsc, { window: 100 })).slice(3)
+    const who = await tenant()
+    const { number } = await giveNumber(world, who)
+    const { body } = await send(who, number, 'contended')
+    await waitForStatus(who, body.message_uuid, 'sent')
+    const id = body.message_uuid.slice(3)
+    const statuses = () => db.one`
+      select m.status as message, p.status as part from sms_messages m
+      join sms_parts p on p.account_id = m.account_id and p.message_id = m.id
+      where m.account_id = ${who.id} and m.id = ${id}`
+    const receipt = { connection, carrierId: 'id1', status: 'delivered', error: null, handsets: [null, null] } as const
+    let applied: Promise<unknown> | undefined
+    await db.begin(async (tx) => {
+      await tx.run`update sms_messages set status = 'failed' where account_id = ${who.id} and id = ${id}`
+      applied = applyFinalReceipts(db, [receipt]).catch((error: unknown) => error)
+      await until(async () => {
+        const { waiting } = await db.one<{ waiting: boolean }>`
+          select exists (select from pg_stat_activity
+            where wait_event_type = 'Lock' and query like '%sms_apply_receipts%' and datname = current_database()) as waiting`
+        return waiting
+      })
+    })
+    // SQLSTATE serialization_failure: the batcher repeats each receipt alone.
+    assert.equal(sqlState(await applied), '40001')
+    assert.deepEqual(await statuses(), { message: 'failed', part: 'sent' })
+    assert.deepEqual(await applyFinalReceipts(db, [receipt]), new Set())
   }),
 )

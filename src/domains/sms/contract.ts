@@ -107,6 +107,7 @@ export const sendSms = contract({
 export const previewSms = contract({
   ...sms,
   id: 'previewSms',
+  unrecorded: true,
   client: 'sms.preview',
   needs: 'inbox',
   method: 'POST',

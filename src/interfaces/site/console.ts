@@ -100,14 +100,8 @@ const isSignedOut = ({ headers }: FastifyRequest): boolean =>
 /** Pages of people without a session. They begin without the frame. */
 const isOutside = (path: string): boolean => /^\/console\/(?:sign-in|claim|invitation)$/.test(path)
 
-/**
- * Serves the console: one page for every address that no endpoint has, and its hashed assets.
- * @param hasLive whether this server accepts `/console/live`
- */
-export const installConsole = async (
-  app: FastifyInstance,
-  { publicUrl, hasLive }: { publicUrl: () => string; hasLive: boolean },
-): Promise<void> => {
+/** Serves the console: one page for every address that no endpoint has, and its hashed assets. */
+export const installConsole = async (app: FastifyInstance, publicUrl: () => string): Promise<void> => {
   const manifestOf = makeManifestReader()
   const send = makeCachedPages()
 
@@ -119,7 +113,7 @@ export const installConsole = async (
     reply.headers(headersOf(publicUrl())).header('link', linksOf(manifest, path)).type('text/html; charset=utf-8')
     // TLS of a proxy is the proxy's to announce.
     if ((request.raw.socket as TLSSocket).encrypted) reply.header('strict-transport-security', 'max-age=31536000')
-    const facts = `data-live="${hasLive}" data-session="${isSignedOut(request) ? 'none' : 'unknown'}"`
+    const facts = `data-session="${isSignedOut(request) ? 'none' : 'unknown'}"`
     return send(request, reply, `${manifest.build} ${frame} ${facts}`, () =>
       manifest.page.replace('$frame', frame).replace('<html ', `<html ${facts} `),
     )

@@ -116,7 +116,7 @@ export const installSite = async (
   installDocuments(app, send)
   if (config.roles.includes('console')) {
     const softphone = phone.replace('data-sandbox="false"', `data-sandbox="${config.sandbox}"`)
-    await installConsole(app, { publicUrl, hasLive: false })
+    await installConsole(app, publicUrl)
     app.get('/console/phone', (_request, reply) => page(reply, softphone, phonePolicy(publicUrl())))
   }
   app.get('/', (_request, reply) => reply.redirect('/console'))

@@ -48,6 +48,7 @@ const settings = (
   // Mapped, but touched only as it fills: at rest it costs next to nothing.
   shared_buffers: '128MB',
   huge_pages: 'off',
+  // Bounds the disk and the time of recovery. A larger one saves almost no log: decision 0034.
   max_wal_size: '1GB',
   checkpoint_timeout: '15min',
   wal_compression: 'pglz',

@@ -157,10 +157,11 @@ const actions = new Set<string>()
 /** Returns the ids of the audited operations, sorted. */
 export const auditedActions = (): string[] => [...actions].sort()
 
-/** Returns the function that writes the rows of one contract. */
-const makeWriter = (contract: Contract) => {
+/** Returns the function that writes the rows of one contract. @param contents fields to mask besides the marked ones */
+const makeWriter = (contract: Contract, contents: readonly string[] = []) => {
   actions.add(contract.id)
   const names = confidentialNames(contract.query, contract.body, contract.reply)
+  for (const name of contents) names.set(name, 'whole')
 
   return async (tx: Tx, request: FastifyRequest, { target, account, ...states }: AuditEntry): Promise<void> => {
     const params: Record<string, string> = Object.fromEntries(Object.entries(Object(request.params)))
@@ -192,6 +193,9 @@ const makeWriter = (contract: Contract) => {
   }
 }
 
+/** Fields of requests that hold contents of messages, or answers to regulators. `text` is masked everywhere. */
+const contentFields = ['template', 'pin', 'url', 'value', 'extra_information'] as const
+
 const printedId = /^[A-Z]{3}[0-9a-f]{8}-[0-9a-f-]{27}$/
 
 /** Returns the ids in a response: its own, and those of the objects that it names. */
@@ -205,7 +209,7 @@ const idsInPayload = (payload: unknown): string[] =>
 
 /** Returns the function that runs an operation of a session which is not audited for keys, and writes its row. */
 export const makeSessionAuditor = (contract: Contract) => {
-  const write = makeWriter(contract)
+  const write = makeWriter(contract, contentFields)
   return async <T>(
     db: Db,
     { request, tx }: { request: FastifyRequest; tx: Tx | null },

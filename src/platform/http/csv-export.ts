@@ -87,6 +87,10 @@ const tableOf = (reply: unknown, path: readonly string[]): Table => {
   }
 }
 
+/** Returns the name of a file: the last word of the address, such as `call-history`. */
+const nameOf = ({ url }: Contract): string =>
+  url.split('/').findLast((step) => step !== '' && !step.startsWith(':')) ?? ''
+
 /** Names of the page parameters. */
 const pageFields = ['page', 'page_number', 'per_page', 'format']
 
@@ -131,13 +135,13 @@ export const sendCsv = async (
     for (;;) {
       const text = table.rows(page).map(csvExportLineOf).join('')
       if (text !== '') yield text
-      if (page.next_cursor === undefined || reply.raw.destroyed) return
+      if (page.next_cursor === undefined || request.method === 'HEAD' || reply.raw.destroyed) return
       page = await readPage(pageQuery(contract, query, page.next_cursor))
     }
   }
   const day = new Date().toISOString().slice(0, 10)
   return reply
     .type('text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="${path.at(-1)}-${day}.csv"`)
+    .header('content-disposition', `attachment; filename="${nameOf(contract)}-${day}.csv"`)
     .send(Readable.from(lines(), { objectMode: false }))
 }

@@ -34,6 +34,8 @@ type ContractFields = {
   readonly role?: 'operator'
   /** Records an operation of an account in the audit trail. Changes by operators are always recorded. */
   readonly audited?: true
+  /** Does not record requests of sessions: they change nothing, or only what was read. Others are always recorded. */
+  readonly unrecorded?: true
   /** Requires of a session that its password or key was given within 15 minutes. */
   readonly proof?: true
   /** The response opens a session: pages of other origins, and plain HTTP from other machines, are refused. */

@@ -29,7 +29,12 @@ const platformCodes = (contract: Contract): CodesByProblem => {
   const takesSession = auth === 'account' || auth === 'operator' || auth === 'session'
   const isSandbox = url.startsWith('/sandbox/')
   return {
-    invalid: ['invalid_request', 'malformed_request', ...(auth === 'account' ? ['account_required'] : [])],
+    invalid: [
+      'invalid_request',
+      'malformed_request',
+      'http_version_not_supported',
+      ...(auth === 'account' ? ['account_required'] : []),
+    ],
     unauthorized: [
       'unauthorized',
       ...(auth === 'account' ? ['key_expired'] : []),

@@ -53,7 +53,7 @@ const maskedForObservers = ({ reply }: Contract, run: HandlerFunction): HandlerF
 
 const wrapped = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
   if (isAudited(contract)) return audited(db, contract, run)
-  if (contract.auth === 'account') return auditedForSessions(db, contract, run)
+  if (contract.auth === 'account' && !contract.unrecorded) return auditedForSessions(db, contract, run)
   const isMasked = contract.auth === 'operator' && confidentialNames(contract.reply).size > 0
   return isMasked ? maskedForObservers(contract, run) : run
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, type TestContext, test } from 'node:test'
 import { needs } from '../../../test/needs.ts'
-import { startPlatform } from '../../../test/platform.ts'
+import { startedHome, startPlatform } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeNotifySystemd } from './systemd.ts'
 
@@ -50,7 +50,7 @@ const environmentsBelow = (pid: number): string[] =>
 describe('a unit with Type=notify', needs('systemd-notify'), () => {
   test('READY=1 follows a 200 of /readyz, STOPPING=1 precedes the exit, and children inherit no socket', async (t) => {
     const systemd = await listen(t)
-    const home = temporaryFolder()
+    const home = startedHome()
     const starting = startPlatform(home, { NOTIFY_SOCKET: systemd.socket })
     t.after(async () => (await starting).end('SIGKILL'))
     assert.equal(await systemd.next(), 'READY=1')

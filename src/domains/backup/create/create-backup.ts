@@ -23,6 +23,8 @@ export type RunControl = {
   readonly signal: AbortSignal
   /** Receives progress messages. */
   readonly report: (line: string) => void
+  /** Base-2 logarithm of scrypt's cost, for tests: the default takes 0.3 s at each opening. */
+  readonly scryptLog?: number
 }
 
 export type BackupContents = { readonly manifest: Manifest; readonly summary: Summary }
@@ -161,8 +163,12 @@ export const createBackup = async (
       const { bytes } = await store.serverInfo(session)
       // Measured: compressed rows take a tenth of the database's size on disk, documents the same.
       await requireSpace(dirname(path), bytes / 4 + (await measure(fileFoldersOf(settings))).bytes)
-      const made = await writeArchive(beside, passphrase, course.signal, (writer) =>
-        writeBackup(session, database.url, settings, version, writer, course),
+      const made = await writeArchive(
+        beside,
+        passphrase,
+        course.signal,
+        (writer) => writeBackup(session, database.url, settings, version, writer, course),
+        course.scryptLog,
       )
       course.signal.throwIfAborted()
       if (existsSync(path)) throw new BadBackup(`${path} exists: give another name, or remove it.`)

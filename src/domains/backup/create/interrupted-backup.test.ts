@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
@@ -22,6 +22,7 @@ test('an interrupted or killed backup leaves no file, and the next one removes t
   }
   assert.equal((await runCli(home, ['backup', file], env).ended).status, 0)
   assert.deepEqual(readdirSync(folder), ['a.backup'])
+  assert.equal(readFileSync(file).readUInt8(10), 17, 'the cost of a guess')
   const twice = await runCli(home, ['backup', file], env).ended
   assert.deepEqual([twice.status, /a\.backup exists/.test(twice.err)], [1, true])
 })

@@ -45,8 +45,9 @@ export const writeArchive = async <Result>(
   passphrase: string,
   signal: AbortSignal,
   fill: (writer: Writer) => Promise<Result>,
+  scryptLog?: number,
 ): Promise<Result> => {
-  const encrypt = await makeEncryption(passphrase)
+  const encrypt = await makeEncryption(passphrase, scryptLog)
   const tar = pack()
   const output = createWriteStream(path, { flags: 'wx', mode: 0o600 })
   const writing = pipeline(Readable.from(tar), createZstdCompress(), encrypt, output, { signal })

@@ -42,13 +42,13 @@ const keysOf = async (passphrase: string, salt: Buffer): Promise<{ key: Buffer; 
   return { key: bytes.subarray(0, 32), check: bytes.subarray(32) }
 }
 
-/** Encrypts a stream under a passphrase. */
-export const makeEncryption = async (passphrase: string) => {
+/** Encrypts a stream under a passphrase. The header names the cost. */
+export const makeEncryption = async (passphrase: string, scryptLog: number = scryptCost.log) => {
   checkPassphrase(passphrase)
   const salt = Buffer.alloc(saltedBytes)
   magic.copy(salt)
   salt.writeUInt16BE(version, 8)
-  salt.set([scryptCost.log, scryptCost.r, scryptCost.p], 10)
+  salt.set([scryptLog, scryptCost.r, scryptCost.p], 10)
   randomBytes(32).copy(salt, 16)
   const { key, check } = await keysOf(passphrase, salt)
   return async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -238,6 +238,7 @@ export const deleteMessage = contract({
 export const readConversation = contract({
   ...messages,
   id: 'readConversation',
+  unrecorded: true,
   client: 'msgapp.markRead',
   method: 'POST',
   url: '/open/msgapp/conversation/:session_key/read',

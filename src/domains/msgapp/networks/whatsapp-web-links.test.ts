@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type Platform, startPlatform, until } from '../../../../test/platform.ts'
+import { type Platform, startedHome, startPlatform, until } from '../../../../test/platform.ts'
 import { homeWith, installed } from '../../../../test/whatsapp-web/installed.ts'
 import {
   connected,
@@ -20,7 +20,7 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
   let platform: Platform
   before(async () => {
     network = await startWebNetwork(folder)
-    platform = await startPlatform(homeWith(folder), network.env)
+    platform = await startPlatform(homeWith(folder, startedHome()), network.env)
   })
   after(async () => {
     await platform.end()

@@ -1,4 +1,4 @@
-import { startPlatform } from '../../../../test/platform.ts'
+import { startedHome, startPlatform } from '../../../../test/platform.ts'
 import { homeWith, installed } from '../../../../test/whatsapp-web/installed.ts'
 import { linkChannel, startWebNetwork } from '../../../../test/whatsapp-web/network.ts'
 import { chatSuite, type SeenMessage } from './chat.conformance.ts'
@@ -19,7 +19,7 @@ chatSuite(
   'WhatsApp Web',
   async () => {
     const network = await startWebNetwork(folder)
-    const platform = await startPlatform(homeWith(folder), network.env)
+    const platform = await startPlatform(homeWith(folder, startedHome()), network.env)
     const uuid = await linkChannel(platform, network, ours)
     const { control } = network
     /** Network id of a group. */

@@ -63,6 +63,7 @@ const Registration = Named(
 export const checkRequirements = contract({
   ...open,
   id: 'checkNumberRequirements',
+  unrecorded: true,
   client: 'numbers.checkRequirements',
   needs: 'numbers',
   method: 'POST',

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { roles } from '../../../platform/http/role.ts'
-import { Enum, FreeText, Id, Named, Ok, Time } from '../../../platform/http/schema.ts'
+import { Enum, FreeText, Id, Named, Ok, pageFields, pagingQuery, Time } from '../../../platform/http/schema.ts'
 
 const member = { auth: 'account', needs: 'people', shape: 'full', tag: 'Members' } as const
 
@@ -42,12 +42,9 @@ export const listMembers = contract({
   url: '/open/members',
   summary: 'List the members of the account, oldest first',
   description: 'Users who were deleted are not listed. Follow next_cursor for further members.',
-  query: Type.Object({
-    results_per_page: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default 50' })),
-    cursor: Type.Optional(Type.String({ maxLength: 200, description: 'next_cursor of the previous page' })),
-  }),
+  query: Type.Object(pagingQuery),
   status: 200,
-  reply: Ok({ count: Type.Integer(), members: Type.Array(Member), next_cursor: Type.Optional(Type.String()) }),
+  reply: Ok({ ...pageFields, members: Type.Array(Member) }),
   errors: {},
 })
 

@@ -3,7 +3,7 @@ import type { Tx } from '../../../platform/db/sql.ts'
 import type { AccountKey } from '../../../platform/http/auth.ts'
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
-import { cutPage, nextOf, requestedPage } from '../../../platform/http/paging.ts'
+import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { maskOfRole, type Role } from '../../../platform/http/role.ts'
 import { iso } from '../../../platform/lib/clock.ts'
@@ -64,7 +64,7 @@ export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
       const asked = requestedPage(query, cursors.key(query.cursor))
       const found = await store.page(db, account.id, asked.read)
       const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
-      return ok({ count: rows.length, members: rows.map(presentMember), ...nextOf(fields) })
+      return ok({ ...fields, ...totalFields(await store.count(db, account.id)), members: rows.map(presentMember) })
     }),
 
     route(c.createMember, async ({ account, key, body, request, tx, audit }) => {

@@ -1,5 +1,5 @@
 import { makeConditions } from '../../../platform/db/conditions.ts'
-import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
+import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { Role } from '../../../platform/http/role.ts'
 
@@ -23,18 +23,23 @@ const columns = `r.id, r.first_name, r.last_name, r.email, r.status, r.role, r.p
   p.operator as person_operator, r.created_at,
   (select max(s.seen_at) from sessions s where s.person_id = r.person_id) as last_seen_at`
 
-export const page = (db: Sql, account: string, at: ListPage) => {
+const membersOf = (account: string) => {
   const asked = makeConditions()
   asked.add('account_id = ?', account)
   asked.add('status <> ?', 'DELETED')
-  const list = makeListQuery({ table: 'users', key: byTimeAndId(), isNewestFirst: false }, asked)
-  const { text, values } = list.page('*', at)
+  return makeListQuery({ table: 'users', key: byTimeAndId(), isNewestFirst: false }, asked)
+}
+
+export const page = (db: Sql, account: string, at: ListPage) => {
+  const { text, values } = membersOf(account).page('*', at)
   return db.raw<MemberRow & { at: string }>(
     `select ${columns}, ${exactTime('r.created_at')} as at
      from (${text}) r left join persons p on p.id = r.person_id order by r.created_at, r.id`,
     values,
   )
 }
+
+export const count = (db: Sql, account: string) => countRows(db, membersOf(account).total())
 
 /** Returns a member of an account who is not deleted. */
 export const find = async (sql: Sql, account: string, id: string): Promise<MemberRow | null> =>

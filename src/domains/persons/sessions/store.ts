@@ -47,13 +47,15 @@ export const revokeAll = (tx: Tx, { person, key }: SessionOwner, except: string 
   where (person_id = ${person}::uuid or key_id = ${key}::uuid) and revoked_at is null
     and expires_at > clock_timestamp() and id is distinct from ${except}::uuid`
 
-/** Revokes the oldest sessions of an owner beyond a number. */
+/** Revokes the sessions of an owner that are older than its newest ones. */
 export const revokeBeyond = (tx: Tx, { person, key }: SessionOwner, most: number) => tx.run`
   update sessions set revoked_at = clock_timestamp()
-  where id in (
-    select id from sessions
-    where (person_id = ${person}::uuid or key_id = ${key}::uuid) and revoked_at is null
-    order by created_at desc, id desc offset ${most})`
+  where (person_id = ${person}::uuid or key_id = ${key}::uuid) and revoked_at is null and expires_at > clock_timestamp()
+    and id not in (
+      select id from sessions
+      where (person_id = ${person}::uuid or key_id = ${key}::uuid) and revoked_at is null
+        and expires_at > clock_timestamp()
+      order by created_at desc, id desc limit ${most})`
 
 export const prove = (tx: Tx, id: string) => tx.one<{ proved_at: Date }>`
   update sessions set proved_at = clock_timestamp() where id = ${id} returning proved_at`

@@ -43,7 +43,7 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
           await quotas.check(tx, account, 'webhooks', () => store.countUsed(tx, account.id))
         await audit(tx, {
           target: [...rows, ...removed].map(({ id }) => print('WHK', id)),
-          before: { event_names: removed.map(({ event_name }) => event_name) },
+          ...(removed.length > 0 ? { before: { event_names: removed.map(({ event_name }) => event_name) } } : {}),
           after: { hook_url: url, event_names: rows.map(({ event_name }) => event_name) },
         })
         await changes.invalidate(tx, 'webhooks')
