@@ -1,7 +1,7 @@
 import { developers } from './developers/routes.ts'
-import { numbers } from './numbers/routes.ts'
 import { logs } from './logs/routes.ts'
 import { money } from './money/routes.ts'
+import { numbers } from './numbers/routes.ts'
 import type { Section } from './shell/section.ts'
 import { start } from './start/routes.ts'
 import { you } from './you/routes.ts'

@@ -162,14 +162,16 @@ describe('numbers in the console', needs('chromium'), () => {
     await page.getByText('Settings saved').first().waitFor()
     const [changed] = await numbersOf(tenant)
     assert.deepEqual([changed.friendly_name, changed.record_inbound], ['Support', true])
+    await world.db.begin(async (tx) => {
+      await tx.run`update sessions set proved_at = now() - interval '1 hour'`
+      await world.parts.changes.invalidate(tx, 'sessions')
+    })
     await page.goto(page.url().replace(/DID.*/, '?q=suppo&status=ACTIVE'))
     await page
       .getByRole('rowheader', { name: /Support/ })
       .getByRole('link')
       .click()
-    await world.db.run`update sessions set proved_at = now() - interval '1 hour'`
-    await mia.call('GET', '/console/session')
-    allow(/403/)
+    allow(/403/, /404/)
     await page.getByRole('button', { name: 'Release number' }).click()
     const dialog = page.getByRole('dialog', { name: `Release ${formatted}?` })
     await dialog.getByLabel(/^Type/).fill(formatted)
