@@ -16,7 +16,7 @@ const Shown = ({ type }: { type: EventType }) => (
       <p>{type.description}</p>
     </div>
     <CodeBlock label={words.types.example} samples={[{ language: words.types.example, code: pretty(type.example) }]} />
-    <details>
+    <details class="fold">
       <summary>{words.types.showSchema}</summary>
       <CodeBlock label={words.types.schema} samples={[{ language: words.types.schema, code: pretty(type.schema) }]} />
     </details>

@@ -25,7 +25,7 @@ export const Figures = ({
     params: { webhook_uuid: endpoint.webhooks[0]?.uuid ?? '' },
     query: { endpoint: 'true', step },
     live: ['webhook.delivery'],
-    every: 15_000,
+    every: 5_000,
   })
   if (stats.error && !stats.data) return <ErrorState refusal={stats.error} onRetry={stats.refresh} />
   if (!stats.data) return <Skeleton rows={4} shape="card" />

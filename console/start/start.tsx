@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useAct } from '../api/query.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button, ButtonLink } from '../parts/button.tsx'
@@ -119,11 +119,9 @@ const Content = ({ progress }: { progress: Progress }) => {
   const done = doneSteps(progress)
   const names = Object.keys(done) as Name[] // of the object above
   const next = names.find((name) => !done[name])
-  // A step that was next on this page stays open when it is done: its answer is being read.
-  const seen = useRef(new Set<string>())
-  useEffect(() => {
-    if (next) seen.current.add(next)
-  }, [next])
+  // The step that was done last stays open: its answer is being read.
+  const steps = useRef<{ next: Name | undefined; last: Name | undefined }>({ next, last: undefined })
+  if (steps.current.next !== next) steps.current = { next, last: steps.current.next }
   const [isHidden, setHidden] = useState(isStartHidden)
   const hide = () => {
     hideStart()
@@ -155,7 +153,7 @@ const Content = ({ progress }: { progress: Progress }) => {
           steps={stepsOf(progress).map((step) => ({
             ...step,
             state: done[step.key as Name] ? 'done' : step.key === next ? 'current' : 'open',
-            isOpen: seen.current.has(step.key),
+            isOpen: step.key === steps.current.last,
           }))}
         />
       </div>
