@@ -36,6 +36,7 @@ export const Figures = ({
   const formatTime = step === 'day' ? (time: number) => shortDay(time) : (time: number) => shortTime(time)
   return (
     <div class="stack">
+      <h2 class="for-readers">{words.endpoint.figures}</h2>
       <RadioField
         name="step"
         label={words.figures.step}

@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import { useAct } from '../api/query.ts'
+import { may } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Handset } from '../parts/handset.tsx'
@@ -15,12 +16,17 @@ import { CallStep, EventStep, ReplyStep } from './other-steps.tsx'
 import { handsetNumber, type Progress, useProgress } from './progress.ts'
 import { TextStep } from './text-step.tsx'
 
+const isInLog = (handset: Progress['handset'], way: 'inbound' | 'outbound'): boolean =>
+  handset?.sms.some(({ direction }) => direction === way) === true
+
 /** Steps that are done, in the order of the page. */
-const doneSteps = ({ channel, sent, received, call, hasEvent, isSandbox }: Progress) => ({
+const doneSteps = ({ channel, sent, received, call, hasEvent, isSandbox, handset }: Progress) => ({
   number: channel !== undefined,
-  // A real carrier may send no receipt.
-  text: sent.some(({ status }) => status === 'delivered' || (!isSandbox && status === 'sent')),
-  reply: received !== undefined,
+  // A real carrier may send no receipt. Who may not read texts still sees those of the handset.
+  text:
+    sent.some(({ status }) => status === 'delivered' || (!isSandbox && status === 'sent')) ||
+    (!may('inbox') && isInLog(handset, 'inbound')),
+  reply: received !== undefined || (!may('inbox') && isInLog(handset, 'outbound')),
   call: call !== undefined,
   events: hasEvent,
 })
