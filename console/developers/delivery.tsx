@@ -61,7 +61,7 @@ const Attempt = ({
           samples={[{ language: words.delivery.answerHeaders, code: headerLines(attempt.response_headers) }]}
         />
       )}
-      <details>
+      <details class="fold">
         <summary>{words.delivery.headers}</summary>
         <CodeBlock
           label={words.delivery.headers}

@@ -15,7 +15,7 @@ import type { EventType } from './endpoint.ts'
 type NewEndpoint = ReplyOf<'POST /open/webhooks'>
 type Kind = EventType['channel']
 
-const kinds: readonly Kind[] = ['sms', 'call', 'msgapp', 'account']
+const kinds: readonly Kind[] = ['sms', 'call', 'account', 'msgapp']
 
 type FormProps = {
   /** Of an endpoint that gets further events. */

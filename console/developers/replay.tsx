@@ -36,7 +36,6 @@ export const Replay = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () 
   const [state, setState] = useState<State>({ is: 'form' })
   const [isPending, setPending] = useState(false)
   const [error, setError] = useState<ApiError>()
-  const wasOff = endpoint.webhooks.some(({ disabled_at }) => disabled_at !== undefined)
 
   const attempt = async (act: () => Promise<void>) => {
     if (isPending) return
@@ -120,7 +119,7 @@ export const Replay = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () 
         label={words.replay.since}
         initial="day"
         options={[
-          ...(wasOff ? [{ value: 'pause', text: words.replay.times.pause }] : []),
+          { value: 'pause', text: words.replay.times.pause },
           ...times.map((value) => ({ value, text: words.replay.times[value] })),
         ]}
       />
