@@ -120,7 +120,7 @@ export const FactTimeline = ({ reply: { timeline, outcome, next_step: next }, ac
       title: `${words.timeline.outcomes[outcome.state]}: ${outcome.text}`,
       text: (
         <div class="stack stack-close">
-          {outcome.error_code && (
+          {outcome.error_code && !outcome.text.includes(outcome.error_code) && (
             <p class="soft">
               {words.timeline.code} <code>{outcome.error_code}</code>
             </p>
