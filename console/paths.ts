@@ -77,6 +77,22 @@ export const paths = {
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),
 
+  numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
+  shop: path(
+    '/console/:account/numbers/shop/:country?/:group?',
+    'q',
+    'type',
+    'region',
+    'place',
+    'can',
+    'asks',
+    'shown',
+    'contains',
+    'number',
+  ),
+  callerIds: path('/console/:account/numbers/caller-ids', 'add'),
+  number: path('/console/:account/numbers/:number', 'release'),
+  start: path('/console/:account/start'),
   logs: path('/console/:account/logs', 'channel', 'contact', 'direction', 'status', 'error', 'since', 'until'),
   logCalls: path('/console/:account/logs/calls', 'direction', 'from', 'to', 'status', 'since', 'until'),
   message: path('/console/:account/logs/messages/:message', 'session', 'raw', 'again'),
@@ -88,4 +104,18 @@ export const paths = {
 
   developers: path('/console/:account/developers'),
   keys: path('/console/:account/developers/keys', 'create'),
+  webhooks: path('/console/:account/developers/webhooks', 'create'),
+  webhook: path(
+    '/console/:account/developers/webhooks/:webhook',
+    ...(['tab', 'act', 'state', 'event_name', 'since', 'until', 'status_code', 'min_latency_ms', 'step'] as const),
+  ),
+  delivery: path('/console/:account/developers/webhooks/:webhook/:delivery'),
+  listen: path('/console/:account/developers/listen', 'name'),
+  events: path('/console/:account/developers/events', 'name', 'channel_uuid', 'since', 'until'),
+  event: path('/console/:account/developers/events/:event'),
+  eventTypes: path('/console/:account/developers/event-types', 'name'),
+  requests: path(
+    '/console/:account/developers/requests',
+    ...(['method', 'outcome', 'status', 'error_code', 'route', 'request_id', 'since', 'until'] as const),
+  ),
 }

@@ -1,8 +1,10 @@
 import { developers } from './developers/routes.ts'
 import { logs } from './logs/routes.ts'
 import { money } from './money/routes.ts'
+import { numbers } from './numbers/routes.ts'
 import type { Section } from './shell/section.ts'
+import { start } from './start/routes.ts'
 import { you } from './you/routes.ts'
 
 /** Every section, in the order of the navigation. A new one needs a line here. */
-export const sections: readonly Section[] = [developers, logs, money, you]
+export const sections: readonly Section[] = [start, numbers, logs, money, developers, you]

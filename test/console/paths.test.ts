@@ -11,6 +11,11 @@ const addresses = {
   invitation: '/console/invitation',
   profile: '/console/you',
   sessions: '/console/you/sessions',
+  numbers: '/console/:account/numbers',
+  shop: '/console/:account/numbers/shop/:country?/:group?',
+  callerIds: '/console/:account/numbers/caller-ids',
+  number: '/console/:account/numbers/:number',
+  start: '/console/:account/start',
   logs: '/console/:account/logs',
   logCalls: '/console/:account/logs/calls',
   message: '/console/:account/logs/messages/:message',
@@ -20,6 +25,14 @@ const addresses = {
   usage: '/console/:account/money/usage',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
+  webhooks: '/console/:account/developers/webhooks',
+  webhook: '/console/:account/developers/webhooks/:webhook',
+  delivery: '/console/:account/developers/webhooks/:webhook/:delivery',
+  listen: '/console/:account/developers/listen',
+  events: '/console/:account/developers/events',
+  event: '/console/:account/developers/events/:event',
+  eventTypes: '/console/:account/developers/event-types',
+  requests: '/console/:account/developers/requests',
 }
 
 test('addresses of pages do not change', () => {
