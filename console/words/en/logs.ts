@@ -138,6 +138,8 @@ export const words = section('logs', {
     next: 'What to do:',
     code: 'Code',
     ledger: 'Ledger entry',
+    delivery: 'Delivery',
+    shop: 'Find a number',
     redeliver: 'Deliver again',
     redelivered: 'The event is being delivered again',
     topUp: 'Open the balance',
