@@ -10,6 +10,7 @@ type Item = NonNullable<ReplyOf<'GET /open/ledger'>['transfers'][number]['item']
 export const hrefOfItem = (item: Item | undefined): string | undefined => {
   if (item?.uuid === undefined || !may('read_only')) return undefined
   if (item.kind === 'message' && item.uuid.startsWith('SM')) return paths.message({ message: item.uuid })
+  if (item.kind === 'number') return paths.number({ number: item.uuid })
   return item.kind === 'call' ? paths.call({ call: item.uuid }) : undefined
 }
 
@@ -24,7 +25,7 @@ export const PaidItem = ({ item }: { item: Item | undefined }) => {
   return (
     <span class="row">
       {item.number ? (
-        <PhoneNumber number={item.number} />
+        <PhoneNumber number={item.number} href={href} />
       ) : href ? (
         <a href={href}>
           {words.items[item.kind]} {id}

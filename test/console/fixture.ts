@@ -121,7 +121,7 @@ export const openConsole = async (
   settings: NodeJS.ProcessEnv = {},
   overrides: Parameters<typeof makeWorld>[2] = {},
 ): Promise<ConsoleFixture> => {
-  let url = 'http://127.0.0.1:8080'
+  const url = 'http://127.0.0.1:8080'
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { ...overrides, publicUrl: () => url })
   url = await world.app.listen({ host: '127.0.0.1', port: 0 })
   let requests: string[] = []
@@ -155,7 +155,7 @@ export const openPlatform = ({ url }: { readonly url: string }): Watched<string>
       headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
       body: JSON.stringify({ key }),
     })
-    const boot = await answer.json()
+    const boot: { accounts: { uuid: string }[] } = JSON.parse(await answer.text())
     assert.equal(answer.status, 201, JSON.stringify(boot))
     return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
   })

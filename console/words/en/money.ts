@@ -2,11 +2,6 @@ import { counted, section } from '../section.ts'
 
 /** Texts of the balance, the ledger and the usage. */
 export const words = section('money', {
-  title: 'Money',
-  tabs: 'Parts of money',
-  ledgerTab: 'Ledger',
-  holdsTab: 'Held money',
-  usageTab: 'Usage',
   ledger: {
     title: 'Balance and ledger',
     about: 'The balance is the sum of all entries. Each entry names what it paid for.',

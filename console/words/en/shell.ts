@@ -91,7 +91,7 @@ export const words = section('shell', {
     pages: 'Pages',
     acts: 'Actions',
     accounts: 'Accounts',
-    found: 'Found',
+    kinds: { contacts: 'People', numbers: 'Numbers', texts: 'Messages', calls: 'Calls', events: 'Events' },
     none: 'Nothing matches',
     results: (count: number) => (count === 1 ? '1 result' : `${count} results`),
   },
