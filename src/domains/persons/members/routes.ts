@@ -23,7 +23,9 @@ const presentMember = (row: store.MemberRow) => ({
   email: row.email,
   status: row.status,
   role: row.role,
-  ...(row.person_name === null ? {} : { person: { name: row.person_name, second_factor: false, passkeys: 0 } }),
+  ...(row.person_name === null
+    ? {}
+    : { person: { name: row.person_name, second_factor: row.has_second_factor, passkeys: 0 } }),
   ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
   created_at: iso(row.created_at),
 })
