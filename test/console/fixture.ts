@@ -121,7 +121,7 @@ export const openConsole = async (
   settings: NodeJS.ProcessEnv = {},
   overrides: Parameters<typeof makeWorld>[2] = {},
 ): Promise<ConsoleFixture> => {
-  const url = 'http://127.0.0.1:8080'
+  let url = 'http://127.0.0.1:8080'
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { ...overrides, publicUrl: () => url })
   url = await world.app.listen({ host: '127.0.0.1', port: 0 })
   let requests: string[] = []
