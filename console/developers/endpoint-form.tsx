@@ -18,7 +18,7 @@ type Kind = EventType['channel']
 const kinds: readonly Kind[] = ['sms', 'call', 'account', 'msgapp']
 
 type FormProps = {
-  /** Of an endpoint that gets further events. */
+  /** The address of an endpoint that gets further events. */
   readonly address?: string
   readonly onDone: (made: NewEndpoint) => void
   readonly onCancel: () => void

@@ -149,7 +149,8 @@ export const openPlatform = ({ url }: { readonly url: string }): Watched<string>
       headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
       body: JSON.stringify({ key }),
     })
-    const boot = await answer.json()
+    // As the contract of the sign-in says.
+    const boot = (await answer.json()) as { accounts: { uuid: string }[] }
     assert.equal(answer.status, 201, JSON.stringify(boot))
     return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
   })
