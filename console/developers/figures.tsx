@@ -5,7 +5,7 @@ import { RadioField } from '../parts/choice-fields.tsx'
 import { Figure } from '../parts/page.tsx'
 import { Empty, ErrorState, Skeleton } from '../parts/states.tsx'
 import { type PageOf, paths } from '../paths.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { duration, number, percent, shortDay, shortTime } from '../words/format.ts'
 import type { Endpoint } from './endpoint.ts'
 

@@ -20,14 +20,14 @@ import { words } from '../words/en/events.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { everyEvent, pretty } from './endpoint.ts'
 
-type Heard = { readonly id: string; readonly name: string; readonly at: string; readonly data: object }
+type EventRow = { readonly id: string; readonly name: string; readonly at: string; readonly data: object }
 
 /** Events that the page keeps. */
 const most = 200
 
 /** Events of the account's log as they arrive, newest first, while the page listens. */
-const useHeard = (isOn: boolean) => {
-  const [heard, setHeard] = useState<readonly Heard[]>([])
+const useLiveEvents = (isOn: boolean) => {
+  const [heard, setHeard] = useState<readonly EventRow[]>([])
   useTopics(everyEvent)
   useEffect(() => {
     if (!isOn) return
@@ -79,7 +79,7 @@ const Trigger = ({ names }: { names: readonly string[] }) => {
 export const ListenPage = ({ search }: PageOf<typeof paths.listen>) => {
   const { route: go } = useLocation()
   const [isOn, setOn] = useState(true)
-  const { heard, clear } = useHeard(isOn)
+  const { heard, clear } = useLiveEvents(isOn)
   const types = useQuery('GET /open/webhooks/event-types', {})
   const names = types.data?.event_types.map(({ event_name }) => event_name) ?? []
   const shown = heard.filter(({ name }) => search.name === undefined || name === search.name)

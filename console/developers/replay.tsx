@@ -7,7 +7,7 @@ import { Button } from '../parts/button.tsx'
 import { RadioField, SelectField } from '../parts/choice-fields.tsx'
 import { Form, FormActions } from '../parts/form.tsx'
 import { words as parts } from '../words/en/parts.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { type Endpoint, oneOf } from './endpoint.ts'
 
 const day = 86_400_000

@@ -26,7 +26,7 @@ export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
 type Visitor = Tenant | 'operator' | Pick<Person, 'cookie' | 'boot'>
 
 /** A browser, and a watch over its pages. */
-type Watched<V> = {
+type ConsoleBrowser<V> = {
   /** Opens a page in a browser context of its own, without a session. @param path after the origin */
   open(path: string, options?: BrowserContextOptions): Promise<Page>
   /** Signs in and opens a page. @param path after `/console/ACC…`, or a whole one that begins with `/console` */
@@ -35,7 +35,7 @@ type Watched<V> = {
   allow(...faults: RegExp[]): void
 }
 
-export type ConsoleFixture = Watched<Visitor> & {
+export type ConsoleFixture = ConsoleBrowser<Visitor> & {
   readonly world: World
   readonly url: string
   /** Requests that reached the server since the last call, as `GET /console`. */
@@ -46,7 +46,7 @@ export type ConsoleFixture = Watched<Visitor> & {
 const watchedBrowser = <V>(
   url: string,
   sessionOf: (visitor: V) => Promise<{ cookie: string; account: string }>,
-): Watched<V> => {
+): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
     started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
@@ -148,14 +148,15 @@ export const openConsole = async (
 }
 
 /** Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key. */
-export const openPlatform = ({ url }: { readonly url: string }): Watched<string> =>
+export const openPlatform = ({ url }: { readonly url: string }): ConsoleBrowser<string> =>
   watchedBrowser(url, async (key) => {
     const answer = await fetch(`${url}/console/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
       body: JSON.stringify({ key }),
     })
-    const boot: { accounts: { uuid: string }[] } = JSON.parse(await answer.text())
+    // As the contract of the sign-in says.
+    const boot = (await answer.json()) as { accounts: { uuid: string }[] }
     assert.equal(answer.status, 201, JSON.stringify(boot))
     return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
   })
