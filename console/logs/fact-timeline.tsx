@@ -40,7 +40,7 @@ const toneOf = (entry: Entry): TimelineTone => {
   return tones[entry.what] ?? 'plain'
 }
 
-/** What a fact adds to its sentence: a code, the event, how long a receiver took. */
+/** The additions of a fact to its sentence: a code, the event, how long a receiver took. */
 const Detail = ({ entry }: { entry: Entry }) => {
   const [code, event, latency] = ['error_code', 'event_name', 'latency_ms'].map((name) => detailText(entry, name))
   const segments = Number(entry.detail?.segments ?? 0)
@@ -116,7 +116,7 @@ const Redeliver = ({ entries }: { entries: readonly Entry[] }) => {
   )
 }
 
-/** What happened, how it ended, and what helps next with the act for it. */
+/** The facts in their order, the outcome, and the next step with the act for it. */
 export const FactTimeline = ({ reply: { timeline, outcome, next_step: next } }: { reply: TimelineReply }) => (
   <Timeline
     label={words.timeline.label}

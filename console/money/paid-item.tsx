@@ -17,7 +17,7 @@ export const hrefOfItem = (item: Item | undefined): string | undefined => {
 /** The end of an id, enough to tell two of a list apart. */
 const short = (uuid: string): string => `${uuid.slice(0, 3)}…${uuid.slice(-6)}`
 
-/** What an entry paid for, with a link to it. */
+/** The item that an entry paid for, with a link to it. */
 export const PaidItem = ({ item }: { item: Item | undefined }) => {
   if (item === undefined) return <NoValue />
   const href = hrefOfItem(item)

@@ -128,7 +128,9 @@ const Report = ({ report, search }: { report: UsageReport; search: Search }) => 
         <Figure name={words.usage.items} value={number(report.total.n)} />
         <Figure name={words.usage.units} value={number(report.total.units)} note={words.usage.unitsNote} />
       </div>
-      <UsageChart report={report} show={hasMoney || chosen !== 'amount' ? chosen : 'n'} nameOf={nameOf} />
+      <Section title={words.usage.overTime}>
+        <UsageChart report={report} show={hasMoney || chosen !== 'amount' ? chosen : 'n'} nameOf={nameOf} />
+      </Section>
       <Section title={words.usage.tableTitle}>
         <UsageTable report={report} title={words.usage.dimensions[report.by]} nameOf={nameOf} />
       </Section>

@@ -11,7 +11,7 @@ import { phoneNumber } from '../words/format.ts'
 
 type Group = ReplyOf<'GET /open/search'>['groups'][number]
 
-export type Found = {
+type FoundEntry = {
   readonly id: string
   readonly group: string
   readonly text: string
@@ -49,7 +49,7 @@ const readable = (title: string): string => title.replace(/\+\d{7,15}/g, phoneNu
 const delay = 150
 
 /** Searches the account once typing pauses. */
-export const useFound = (text: string): readonly Found[] => {
+export const useFound = (text: string): readonly FoundEntry[] => {
   const [asked, setAsked] = useState('')
   useEffect(() => {
     const timer = setTimeout(() => setAsked(text.trim()), delay)

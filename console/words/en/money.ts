@@ -109,6 +109,7 @@ export const words = section('money', {
     totalNote: 'Equal to the ledger, to the last micro-dollar',
     unitsNote: 'Segments of messages, seconds of calls, one for each fee',
     table: 'Usage by split',
+    overTime: 'Over time',
     tableTitle: 'Totals',
     adjustments: 'Credits and corrections in these days',
     adjustmentsHint: 'They change the balance, and are not usage.',
