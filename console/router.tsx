@@ -3,7 +3,9 @@ import { useEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Route, Router } from 'preact-iso/router'
 import { isOperator, may, session } from './api/session.ts'
+import { paths } from './paths.ts'
 import { sections } from './sections.ts'
+import { isStartHidden } from './shell/choices.ts'
 import { Forbidden, Missing, NotLoaded } from './shell/faults.tsx'
 import type { AnyPage, PageRoute } from './shell/section.ts'
 
@@ -73,10 +75,15 @@ export const Pages = () => {
 /** The account that the address names; null for addresses of none. */
 export const accountOfPath = (path: string): string | null => /^\/console\/(ACC[^/]+)/.exec(path)?.[1] ?? null
 
+/** A start page that the person needs no more. */
+const isPassedOver = ({ pattern }: PageRoute['path']): boolean => pattern === paths.start.pattern && isStartHidden()
+
 /** The first page that the session may open in an account. */
 export const startPage = (): string => {
   const place = session.value?.kind === 'operator-key' && session.value.accounts.length === 0 ? 'operator' : 'account'
   const pages = sections.filter((section) => section.place === place).flatMap(({ pages }) => pages)
-  const first = pages.find((route) => route.isListed && mayOpen(route))
+  const first =
+    pages.find((route) => route.isListed && mayOpen(route) && !isPassedOver(route.path)) ??
+    pages.find((route) => route.isListed && mayOpen(route))
   return first ? first.path() : '/console/you'
 }

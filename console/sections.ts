@@ -1,9 +1,13 @@
 import { channels } from './channels/routes.ts'
 import { developers } from './developers/routes.ts'
+import { logs } from './logs/routes.ts'
+import { money } from './money/routes.ts'
+import { numbers } from './numbers/routes.ts'
 import { people } from './people/routes.ts'
 import { settings } from './settings/routes.ts'
 import type { Section } from './shell/section.ts'
+import { start } from './start/routes.ts'
 import { you } from './you/routes.ts'
 
 /** Every section, in the order of the navigation. A new one needs a line here. */
-export const sections: readonly Section[] = [developers, channels, people, settings, you]
+export const sections: readonly Section[] = [start, numbers, channels, logs, money, developers, people, settings, you]

@@ -103,7 +103,9 @@ const status = payload('MsgappStatusEvent', {
 
 const number = payload('NumberEvent', {
   ...getVirtualNumber.reply.properties.number.properties,
-  reason: Type.Optional(Type.String({ description: 'Absent for number.purchased' })),
+  reason: Type.Optional(
+    Type.String({ description: 'Absent for number.purchased; in number.updated only after documents were refused' }),
+  ),
 })
 
 const contact = payload('ContactEvent', getContact.reply.properties.contact.properties)
@@ -149,6 +151,10 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'number.purchased': ['The account bought a number', number],
   'number.released': ['A number left the account', number],
   'number.suspended': ['A number was suspended', number],
+  'number.updated': [
+    'The state of a number changed otherwise: its documents were decided, or its suspension ended',
+    number,
+  ],
   'contact.created': ['A contact was created', contact],
   'contact.updated': ['A contact was changed', contact],
   'balance.low': ['The balance fell below the limit of the account', balance],

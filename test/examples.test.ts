@@ -18,7 +18,9 @@ const scene = await makeScene(world, 'example')
 const isOwn = (name: string, node: Node): boolean =>
   node.format === 'phone' ||
   node.format === 'email' ||
-  /^(?:group_id|number|numbers|hook_url|url|account_uuids|requirement_id|region|code|token|name|host|port)$/.test(name)
+  /^(?:group_id|number|numbers|hook_url|url|account_uuids|requirement_id|region|code|token|email|name|host|port)$/.test(
+    name,
+  )
 
 const replaced = (node: Node, name: string, example: unknown, existing: unknown): unknown => {
   if (Array.isArray(example)) {

@@ -50,7 +50,7 @@ const most = 2.5
  * time.
  */
 const enough = 1
-const turns = 2
+const turns = 3
 /** CPU time of a measurement, ms, for a case whose every measurement was disturbed. */
 const longEnough = 150
 

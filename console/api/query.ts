@@ -2,12 +2,14 @@ import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/que
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { useTopics } from '../live/topics.ts'
 import { type ActRoute, api, type ReadRoute, type ReplyOf, type RequestOf } from './client.ts'
-import { type ApiError, asApiError, isUncertain } from './errors.ts'
+import { ApiError, asApiError, isPassing, isUncertain } from './errors.ts'
 import { newIdempotencyKey, requestContext } from './send.ts'
 
 /** The cache of everything that pages read. `send` repeats requests, so the cache does not. */
 export const queryClient = new QueryClient({
-  defaultOptions: { queries: { retry: false, staleTime: 5_000, gcTime: 300_000, networkMode: 'always' } },
+  defaultOptions: {
+    queries: { retry: false, staleTime: 5_000, gcTime: 300_000, networkMode: 'always', refetchOnReconnect: true },
+  },
 })
 
 /** Marks queries as out of date after an event, by its name: `webhook` covers `webhook.delivery`. */
@@ -31,6 +33,15 @@ type ReadOptions = {
   /** Milliseconds between automatic repetitions while the page is visible. */
   readonly every?: number
 }
+
+/** Milliseconds between attempts while the server cannot be reached. */
+const retryEvery = 5_000
+
+/** Returns when an answer is asked for again by itself. */
+const intervalOf =
+  (every: number | undefined) =>
+  ({ state }: { state: { error: unknown } }): number | false =>
+    state.error instanceof ApiError && isPassing(state.error) ? retryEvery : (every ?? false)
 
 type Observer<O, R> = {
   setOptions(options: O): void
@@ -69,7 +80,7 @@ export const useQuery = <const R extends ReadRoute>(
     queryFn: ({ signal }: { signal: AbortSignal }) => api(route, parts as unknown as RequestOf<R>, { signal }),
     meta: { live },
     enabled,
-    ...(every ? { refetchInterval: every } : {}),
+    refetchInterval: intervalOf(every),
   }
   const result = useObserver(
     () => new QueryObserver<ReplyOf<R>>(queryClient, options) as never as Observer<typeof options, QueryResult>,
@@ -123,7 +134,7 @@ export const useList = <const R extends ReadRoute>(
     getNextPageParam: (last: unknown) => (last as Reply).next_cursor || null,
     meta: { live },
     enabled,
-    ...(every ? { refetchInterval: every } : {}),
+    refetchInterval: intervalOf(every),
   }
   const result = useObserver(
     () => new InfiniteQueryObserver(queryClient, options as never) as never as Observer<typeof options, PagesResult>,

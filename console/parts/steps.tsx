@@ -10,12 +10,14 @@ export type Step = {
   readonly summary?: ComponentChildren
   /** Shown for the current step, and for any other one that is opened. */
   readonly children?: ComponentChildren
+  /** Keeps a step open that is done, such as one whose answer is being read. */
+  readonly isOpen?: boolean
 }
 
 /** A list of steps, of which one is next: the start page. Steps that are done can be opened again. */
 export const Steps = ({ label, steps }: { label: string; steps: readonly Step[] }) => (
   <ol class="steps" aria-label={label}>
-    {steps.map(({ key, title, state, summary, children }, index) => {
+    {steps.map(({ key, title, state, summary, children, isOpen = false }, index) => {
       const head = (
         <>
           <span class="step-mark">
@@ -31,7 +33,7 @@ export const Steps = ({ label, steps }: { label: string; steps: readonly Step[] 
       return (
         <li key={key} class={`step is-${state}`} aria-current={state === 'current' ? 'step' : undefined}>
           {children ? (
-            <details open={state === 'current'}>
+            <details open={isOpen || state === 'current'}>
               <summary>
                 {head}
                 <Icon name="chevron-down" class="step-arrow" />

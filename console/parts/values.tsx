@@ -88,7 +88,7 @@ export const Country = ({ code }: { code: string }) => (
 const copiedFor = 1_800
 
 /** Copies by the clipboard of the browser. Pages over plain HTTP have none, so they copy a selection. */
-const copy = async (text: string): Promise<void> => {
+export const copyText = async (text: string): Promise<void> => {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')
   area.value = text
@@ -114,7 +114,7 @@ export const CopyButton = ({ text, what }: CopyButtonProps) => {
       class={`copy-button ${isCopied ? 'is-copied' : ''}`}
       title={words.copyOf(what)}
       onClick={async () => {
-        await copy(text)
+        await copyText(text)
         setCopied(true)
       }}
     >

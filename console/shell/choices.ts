@@ -97,3 +97,18 @@ export const lastAccount = (): string => {
 export const rememberAccount = (): void => {
   if (requestContext.account) store('account', requestContext.account)
 }
+
+const hiddenStart = (): string => `start.${requestContext.account}`
+
+/** True if the console no longer opens on the start page of the account. */
+export const isStartHidden = (): boolean => {
+  const stored = session.value?.person?.preferences[hiddenStart()]
+  if (stored === 'hidden') return true
+  try {
+    return localStorage.getItem(`trunkline.${hiddenStart()}`) === 'hidden'
+  } catch {
+    return false
+  }
+}
+
+export const hideStart = (): void => share(hiddenStart(), 'hidden')

@@ -1,20 +1,32 @@
 import type { words as channels } from './en/channels.ts'
 import type { words as developers } from './en/developers.ts'
+import type { words as events } from './en/events.ts'
+import type { words as logs } from './en/logs.ts'
+import type { words as money } from './en/money.ts'
+import type { words as numbers } from './en/numbers.ts'
 import type { words as parts } from './en/parts.ts'
 import type { words as people } from './en/people.ts'
 import type { words as settings } from './en/settings.ts'
 import type { words as shell } from './en/shell.ts'
 import type { words as signIn } from './en/sign-in.ts'
+import type { words as start } from './en/start.ts'
+import type { words as webhooks } from './en/webhooks.ts'
 import type { words as you } from './en/you.ts'
 
 /** The texts of a whole language: a translation is a value of this type. Every section adds one line. */
 export type Catalogue = {
   readonly channels: typeof channels
   readonly developers: typeof developers
+  readonly numbers: typeof numbers
+  readonly events: typeof events
+  readonly logs: typeof logs
+  readonly money: typeof money
   readonly parts: typeof parts
   readonly people: typeof people
   readonly settings: typeof settings
   readonly signIn: typeof signIn
   readonly shell: typeof shell
+  readonly start: typeof start
+  readonly webhooks: typeof webhooks
   readonly you: typeof you
 }

@@ -62,7 +62,7 @@ export const personRecipes: Recipes = {
     },
   },
   signIn: {
-    ok: ({ tenant }) => ({ body: { key: tenant.key } }),
+    ok: async (scene) => ({ body: { email: (await signedIn(scene)).email, password: goodPassword } }),
     unauthorized: () => ({ body: { email: newEmail(), password: 'a wrong password' } }),
     tooMany: async (scene) => {
       const email = newEmail()
@@ -74,7 +74,9 @@ export const personRecipes: Recipes = {
   signOut: {
     ok: async ({ world, tenant }) => ({ cookie: (await signIn(world, { key: tenant.key })).cookie }),
   },
-  proveSession: { ok: ({ tenant }) => ({ body: { key: tenant.key } }) },
+  proveSession: {
+    ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie, body: { password: goodPassword } }),
+  },
   listSessions: { ok: () => ({}) },
   endOtherSessions: { ok: () => ({}) },
   endSession: {

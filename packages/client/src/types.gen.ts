@@ -2781,7 +2781,7 @@ export type NumberEvent = {
   created_at: string
   updated_at: string
   expires_at: string
-  /** Absent for number.purchased */
+  /** Absent for number.purchased; in number.updated only after documents were refused */
   reason?: string
 }
 
@@ -2871,6 +2871,7 @@ export type EventPayloads = {
   'number.purchased': NumberEvent
   'number.released': NumberEvent
   'number.suspended': NumberEvent
+  'number.updated': NumberEvent
   'contact.created': ContactEvent
   'contact.updated': ContactEvent
   'balance.low': BalanceEvent
@@ -3443,7 +3444,7 @@ export type AccountOperations = {
      */
     list(args?: {
       /** Event name */
-      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | undefined
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
@@ -4147,6 +4148,8 @@ export type AccountOperations = {
       /** With or without accents; prefix with or without country code */
       city_name_or_prefix?: string | undefined
       did_type?: 'global' | 'local' | 'mobile' | 'national' | 'sharedcost' | 'tollfree' | 'all' | undefined
+      /** One group; replaces the region of the US */
+      group_id?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
@@ -4170,6 +4173,11 @@ export type AccountOperations = {
      * Released numbers are not listed. Filter and page by the query parameters.
      */
     list(args?: {
+      /** Digits of the number, or a part of its name; spaces and a leading + do not count in numbers */
+      q?: string | undefined
+      status?: 'ACTIVE' | 'AWAITING_REGISTRATION' | 'PENDING_ACTIVATION' | 'SUSPENDED' | undefined
+      /** ISO 3166-1 alpha-2 */
+      country?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */
       page_number?: number | undefined
       /** Default: 50 */
@@ -4923,13 +4931,13 @@ export type SandboxOperations = {
      */
     trigger(args: {
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
       /** The channel of the event. Default: the channel of the event’s newest webhook, else the account’s newest channel */
       channel_uuid?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
       /** Absent when the event concerns the whole account */
       channel_uuid?: string
       /** handset: a handset of the sandbox caused it. account: the account did, as with its own request; messages are charged. example: it cannot be triggered; the newest event or the present state was recorded with test: true */

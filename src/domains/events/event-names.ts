@@ -28,6 +28,7 @@ export const accountEvents = [
   'number.purchased',
   'number.released',
   'number.suspended',
+  'number.updated',
   'contact.created',
   'contact.updated',
   'balance.low',

@@ -157,6 +157,7 @@ export const listGroups = contract({
       Type.String({ maxLength: 100, description: 'With or without accents; prefix with or without country code' }),
     ),
     did_type: Type.Optional(Enum([...groupTypes, 'all'])),
+    group_id: Type.Optional(Type.String({ ...GroupId, description: 'One group; replaces the region of the US' })),
     ...pageNumberQuery,
   }),
   headers,
@@ -342,7 +343,14 @@ export const listVirtualNumbers = contract({
   url: '/open/voip/virtual-numbers',
   summary: 'The numbers of the account',
   description: 'Released numbers are not listed. Filter and page by the query parameters.',
-  query: Type.Object({ ...pagingQuery }),
+  query: Type.Object({
+    q: Type.Optional(
+      FreeText(100, 'Digits of the number, or a part of its name; spaces and a leading + do not count in numbers'),
+    ),
+    status: Type.Optional(Enum(['ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_ACTIVATION', 'SUSPENDED'])),
+    country: Type.Optional(Country),
+    ...pagingQuery,
+  }),
   status: 200,
   reply: Ok({
     ...pageFields,

@@ -142,10 +142,9 @@ export const numberRoutes = (parts: Services) => {
 
     route(c.listGroups, async ({ account, query, reply }) => {
       const country = await countryOf(query.country)
-      const { region_id, city_id, city_name_or_prefix, did_type } = query
+      const { region_id, city_id, city_name_or_prefix, did_type, group_id } = query
       const code = country.iso_country_code
-      if (code === 'US' && region_id === undefined && city_id === undefined && city_name_or_prefix === undefined)
-        throw refusals.regionRequired()
+      if (code === 'US' && !hasPlace(query) && group_id === undefined) throw refusals.regionRequired()
       const wanted = city_name_or_prefix === undefined ? null : parseCityQuery(city_name_or_prefix, country.prefix)
       if (city_name_or_prefix !== undefined && !wanted)
         return ok({ count: 0, page: pageOf(query).page, total: 0, data: { groups: [] } })
@@ -155,6 +154,7 @@ export const numberRoutes = (parts: Services) => {
         region: region_id ?? null,
         city: city_id ?? null,
         type: did_type === undefined || did_type === 'all' ? null : did_type,
+        id: group_id ?? null,
         wanted,
         limit: isPaged(query) ? limit : null,
         skip: isPaged(query) ? offset : 0,
@@ -255,8 +255,8 @@ export const numberRoutes = (parts: Services) => {
     route(c.listVirtualNumbers, async ({ account, query }) => {
       const asked = requestedPage(query, cursors.key(query.cursor))
       const [found, total] = await Promise.all([
-        virtualNumbers.page(db, account.id, asked.read),
-        virtualNumbers.total(db, account.id),
+        virtualNumbers.page(db, account.id, asked.read, query),
+        virtualNumbers.total(db, account.id, query),
       ])
       const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
       return ok({ ...fields, ...totalFields(total), numbers: rows.map(presentNumber) })

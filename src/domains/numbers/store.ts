@@ -99,6 +99,7 @@ export type Search = {
   region: number | null
   city: number | null
   type: GroupType | null
+  id: string | null
   wanted: CityQuery | null
   limit: number | null
   /** Groups before the page. */
@@ -110,7 +111,7 @@ export type Search = {
  * Returns matching groups, exact names first, and their total. The cost is that of the country's groups, however many
  * numbers there are.
  */
-export const groups = (db: Sql, { iso, region, city, type, wanted, limit, skip, offered }: Search) => {
+export const groups = (db: Sql, { iso, region, city, type, id, wanted, limit, skip, offered }: Search) => {
   const name = wanted && 'name' in wanted ? wanted.name : null
   const prefixes = wanted && 'prefixes' in wanted ? wanted.prefixes : null
   return db.many<GroupRow & { total: number }>`
@@ -125,6 +126,7 @@ export const groups = (db: Sql, { iso, region, city, type, wanted, limit, skip, 
     left join number_regions r on r.id = g.region_id
     where g.iso_country_code = ${iso} and g.offered and (g.supplier <> 'sandbox' or ${offered === 'sandbox'})
       and (${type}::text is null or g.type = ${type})
+      and (${id}::text is null or g.id = ${id})
       and (${region}::integer is null or g.region_id in (
         select p.id from number_regions p where p.id = ${region}::integer or p.parent_id = ${region}::integer))
       and (${city}::integer is null or g.city_id = ${city}::integer)

@@ -44,6 +44,9 @@ test('the cookie of a session is HttpOnly and SameSite=Strict, and over HTTPS Se
   assert.deepEqual([refused.status, refused.body.error_code], [403, 'https_required'])
   const used = await callAs(behindProxy, cookieOf(secure), 'GET', '/console/session', undefined, plain)
   assert.deepEqual([used.status, used.body.error_code], [403, 'https_required'])
+  const renamed = cookieOf(secure).replace('__Host-', '')
+  assert.equal((await callAs(behindProxy, cookieOf(secure), 'GET', '/console/session', undefined, headers)).status, 200)
+  assert.equal((await callAs(behindProxy, renamed, 'GET', '/console/session', undefined, headers)).status, 401)
 })
 
 test('a session of a key has the rights of the key, and ends when the key is revoked', async () => {

@@ -53,14 +53,15 @@ test('a change of the password ends the other sessions of the person, and the ol
 
 test('watchers learn in every process that a session ended or its rights changed', async () => {
   const browser = await member(world, ada, 'agent')
-  const request = { headers: { cookie: browser.cookie, origin: 'http://h', host: 'h' } } as never
+  const socket = { remoteAddress: '127.0.0.1' }
+  const request = { headers: { cookie: browser.cookie, origin: 'http://h', host: 'h' }, socket } as never
   const session = await second.parts.sessions.ofUpgrade(request, '127.0.0.1')
   const seen: string[] = []
   second.parts.sessions.watch(session, {
     onEnd: () => seen.push('end'),
     onChange: ({ accounts }) => seen.push(accounts.map(({ role }) => role).join()),
   })
-  const foreign = { headers: { cookie: browser.cookie, origin: 'http://other', host: 'h' } } as never
+  const foreign = { headers: { cookie: browser.cookie, origin: 'http://other', host: 'h' }, socket } as never
   await assert.rejects(second.parts.sessions.ofUpgrade(foreign, '127.0.0.1'), { code: 'csrf' })
   await call(ada, 'PATCH', `/open/members/${browser.user}`, { role: 'billing' })
   await until(async () => seen.length === 1)

@@ -10,6 +10,7 @@ export const listRequests = contract({
   shape: 'full',
   tag: 'Requests',
   id: 'listRequests',
+  csv: 'requests',
   client: 'requests.list',
   method: 'GET',
   url: '/open/requests',

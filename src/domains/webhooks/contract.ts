@@ -298,17 +298,20 @@ export const replayWebhook = contract({
     'By default only missed events are sent again. The receiver recognises repeated events by their webhook-ids. ' +
     'With dry_run, the events are counted and nothing is sent.',
   params,
-  body: Type.Object({
-    since: Type.Optional(
-      Type.Unsafe<string>({
-        ...Time,
-        description: 'Default: when the webhook was last disabled; required if it never was',
-      }),
-    ),
-    until: Type.Optional({ ...Time, description: 'Default: now' }),
-    only: Type.Optional(ReplayMode),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Default: false' })),
-  }),
+  body: Type.Object(
+    {
+      since: Type.Optional(
+        Type.Unsafe<string>({
+          ...Time,
+          description: 'Default: when the webhook was last disabled; required if it never was',
+        }),
+      ),
+      until: Type.Optional({ ...Time, description: 'Default: now' }),
+      only: Type.Optional(ReplayMode),
+      dry_run: Type.Optional(Type.Boolean({ description: 'Default: false' })),
+    },
+    { examples: [{ since: '2026-11-20T00:00:00Z' }] },
+  ),
   status: 202,
   reply: Ok({
     replay: Type.Optional(Replay),

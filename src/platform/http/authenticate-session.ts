@@ -19,7 +19,7 @@ export type SessionAuthDeps = {
  * @param header of the key @throws Problem 400 for both
  */
 export const sessionTokenUnlessKey = (request: FastifyRequest, header: string): string | null => {
-  const token = sessionTokenOf(request)
+  const token = sessionTokenOf(request.raw)
   if (token === null) return null
   if (request.headers[header.toLowerCase()] === undefined) return token
   throw refusals.twoCredentials(header)
@@ -87,7 +87,7 @@ export const requireSession = async (
   contract: Contract,
   request: FastifyRequest,
 ): Promise<void> => {
-  const token = sessionTokenOf(request)
+  const token = sessionTokenOf(request.raw)
   if (token === null) throw refusals.missingSession()
   const session = await findSession(parts, request, token)
   if (contract.proof) await checkProof(parts, session)

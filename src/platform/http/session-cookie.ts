@@ -23,14 +23,17 @@ const isSafeForSessions = (request: FastifyRequest): boolean =>
 export const transportRefusal = (request: FastifyRequest): Problem | null =>
   isSafeForSessions(request) ? null : refusals.signInNeedsHttps()
 
-/** Returns the token of the session cookie; null without one. */
-export const sessionTokenOf = ({ headers: { cookie } }: Pick<IncomingMessage, 'headers'>): string | null => {
+/** Returns the token of the session cookie; null without one. The name without __Host- counts from this machine only, as
+ *  other hosts of a domain can set it. */
+export const sessionTokenOf = (request: IncomingMessage): string | null => {
+  const { cookie } = request.headers
   if (cookie === undefined) return null
+  const values = new Map<string, string>()
   for (const pair of cookie.split(';')) {
-    const [name, value = ''] = pair.trim().split('=', 2)
-    if ((name === secureName || name === localName) && value !== '') return value
+    const [name = '', value = ''] = pair.trim().split('=', 2)
+    if ((name === secureName || name === localName) && value !== '') values.set(name, value)
   }
-  return null
+  return values.get(secureName) ?? (isFromThisMachine(request) ? (values.get(localName) ?? null) : null)
 }
 
 const cookieOf = (request: FastifyRequest, value: string, more: string): string => {

@@ -33,6 +33,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const listEvents = contract({
   ...events,
   id: 'listEvents',
+  csv: 'events',
   client: 'eventLog.list',
   method: 'GET',
   url: '/open/events',

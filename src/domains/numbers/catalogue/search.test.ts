@@ -273,3 +273,31 @@ test('prices name the sum of the purchase, and letters find numbers as on a keyp
         letters,
       )
 })
+
+test('one group is found by its id, in the US too, and a foreign country has it not', async () => {
+  const [first] = await groups('country=US&city_name_or_prefix=212')
+  const found = await groups(`country=US&group_id=${first?.id}`)
+  assert.deepEqual(found, [first])
+  assert.deepEqual(await groups(`country=GB&group_id=${first?.id}`), [])
+})
+
+test('numbers of an account are found by status, country, digits and name', async () => {
+  const owner = await shop.customer()
+  await owner.call('POST', '/open/numbers/purchase', { group_id: 'GB-mobile-74-united-kingdom', friendly_name: 'Desk' })
+  const [row] = (await owner.call('GET', '/open/voip/virtual-numbers')).body.numbers as Row[]
+  const number = String(row?.phone_number)
+  const count = async (query: string) =>
+    (await owner.call('GET', `/open/voip/virtual-numbers?${query}`)).body as { count: number; total: number }
+  for (const [query, matches] of [
+    [`q=${number.slice(4, 9)}`, 1],
+    [`q=${encodeURIComponent(`${number.slice(0, 3)} ${number.slice(3, 7)}`)}`, 1],
+    ['q=dES', 1],
+    ['q=nothing', 0],
+    [`status=${row?.status_text}&country=gb`, 1],
+    ['status=SUSPENDED', 0],
+    ['country=FR', 0],
+  ] as const) {
+    const { count: found, total } = await count(query)
+    assert.deepEqual([found, total], [matches, matches], query)
+  }
+})

@@ -3,7 +3,7 @@ import { record } from '../../events/ops.ts'
 import { presentNumber } from './number-presenter.ts'
 import type { NumberRow } from './virtual-number-store.ts'
 
-type NumberEvent = 'number.purchased' | 'number.released' | 'number.suspended'
+type NumberEvent = 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated'
 
 /**
  * Publishes an event about a number in the transaction of its cause: the present virtual number and, except for a

@@ -72,6 +72,7 @@ export const reinstate = async (
     )
     select status_text from ended`
   const reinstated = await virtualNumbers.setStatus(tx, account, id, status ?? status_text)
+  await publishNumberEvent(tx, 'number.updated', reinstated)
   await changes.invalidate(tx, 'numbers')
   return reinstated
 }

@@ -65,23 +65,37 @@ export const addCallerId = (tx: Tx, n: NewNumber, id: string) => tx.run`
   insert into caller_ids (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code, type, verified)
   values (${n.account_id}, ${id}, ${n.id}, ${n.number}, ${n.friendly_name}, ${n.iso_country_code}, 'VN', true)`
 
-const numbersOf = (account: string) => {
+export type NumberFilters = {
+  readonly q?: string | undefined
+  readonly status?: StatusText | undefined
+  readonly country?: string | undefined
+}
+
+const numbersOf = (account: string, { q, status, country }: NumberFilters = {}) => {
   const asked = makeConditions()
   asked.add('account_id = ?', account)
   asked.push('released_at is null')
+  asked.add('status_text = ?', status)
+  asked.add('iso_country_code = ?', country?.toUpperCase())
+  if (q !== undefined) {
+    const digits = /^[\d\s+()./-]+$/.test(q) ? q.replace(/\D/g, '') : ''
+    const name = `strpos(lower(friendly_name), lower(${asked.bind(q.trim())})) > 0`
+    asked.push(digits === '' ? name : `(${name} or strpos(number, ${asked.bind(digits)}) > 0)`)
+  }
   return makeListQuery({ table: 'virtual_numbers', key: byTimeAndId(), isNewestFirst: false }, asked)
 }
 
 /** Returns a page of the account's numbers, oldest first. */
-export const page = (db: Sql, account: string, at: ListPage) => {
-  const { text, values } = numbersOf(account).page(`*, ${exactTime('created_at')} as at`, at)
+export const page = (db: Sql, account: string, at: ListPage, filters?: NumberFilters) => {
+  const { text, values } = numbersOf(account, filters).page(`*, ${exactTime('created_at')} as at`, at)
   return db.raw<NumberRow & { at: string }>(text, values)
 }
 
 export const newest = (sql: Sql, account: string) => sql.maybe<NumberRow>`
   select * from virtual_numbers where account_id = ${account} and released_at is null order by id desc limit 1`
 
-export const total = (db: Sql, account: string) => countRows(db, numbersOf(account).total())
+export const total = (db: Sql, account: string, filters?: NumberFilters) =>
+  countRows(db, numbersOf(account, filters).total())
 
 export const idsOf = (tx: Tx, account: string) => tx.many<{ id: string }>`
   select id from virtual_numbers where account_id = ${account} and released_at is null order by id`

@@ -221,3 +221,22 @@ test('registrations that end together lock their numbers in the order of the ids
   })
   await settled.end
 })
+
+test('the account gets an event when its documents are decided, and when a suspension ends', async () => {
+  const number = await bought(await both())
+  await decide(number.uuid, 'refuse', { reason: 'Unreadable' })
+  await decide(number.uuid, 'approve')
+  await call('operator', 'POST', `/operator/numbers/${number.uuid}/suspend`, { reason: 'abuse' })
+  await call('operator', 'POST', `/operator/numbers/${number.uuid}/reinstate`)
+  const events = await db.many<{ name: string; payload: { status_text: string; reason?: string } }>`
+    select name, payload from events where account_id = ${tenant.id} and conversation = ${number.phone_number} order by id`
+  assert.deepEqual(
+    events.slice(1).map(({ name, payload }) => [name, payload.status_text, payload.reason]),
+    [
+      ['number.updated', 'AWAITING_REGISTRATION', 'Unreadable'],
+      ['number.updated', 'ACTIVE', undefined],
+      ['number.suspended', 'SUSPENDED', 'abuse'],
+      ['number.updated', 'ACTIVE', undefined],
+    ],
+  )
+})

@@ -4,6 +4,7 @@ import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { lockDocuments } from '../../documents/ops.ts'
+import { publishNumberEvent } from '../lifecycle/number-events.ts'
 import { causeOf, changePriorStatus, reinstate, suspend } from '../lifecycle/suspension.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
 import { refusals } from '../refusals.ts'
@@ -152,7 +153,8 @@ const lockDecision = async (tx: Tx, account: string, id: string) => {
 export const approve = async (tx: Tx, { changes }: Deps, account: string, id: string): Promise<void> => {
   const { number, row } = await lockDecision(tx, account, id)
   await registrations.setState(tx, row, 'approved', null)
-  if (number.status_text === 'AWAITING_REGISTRATION') await virtualNumbers.setStatus(tx, account, id, 'ACTIVE')
+  if (number.status_text === 'AWAITING_REGISTRATION')
+    await publishNumberEvent(tx, 'number.updated', await virtualNumbers.setStatus(tx, account, id, 'ACTIVE'))
   if (number.status_text === 'SUSPENDED') {
     await changePriorStatus(tx, account, id, 'AWAITING_REGISTRATION', 'ACTIVE')
     if ((await causeOf(tx, account, id)) === 'registration') await reinstate(tx, changes, account, id)
@@ -172,7 +174,7 @@ export const refuseRegistration = async (
   reason: string,
   isSuspended: boolean,
 ): Promise<void> => {
-  const { row } = await lockDecision(tx, account, id)
+  const { number, row } = await lockDecision(tx, account, id)
   const refused = await registrations.setState(tx, row, 'refused', reason)
   if (isSuspended) {
     await suspend(tx, changes, account, id, 'registration', reason)
@@ -180,6 +182,7 @@ export const refuseRegistration = async (
   }
   const { due_at } = await registrations.restartDeadline(tx, refused, config.registrationDays)
   await scheduleDeadline(tx, refused, due_at)
+  await publishNumberEvent(tx, 'number.updated', number, reason)
 }
 
 const day = 86_400_000

@@ -4,6 +4,8 @@
 export const makeAccount = (key) => {
   const ask = async (method, path, body) => {
     const answer = await fetch(path, {
+      // The key alone: with the cookie of a session, the request would be refused.
+      credentials: 'omit',
       method,
       headers: { 'x-user-api-key': key, ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { body: JSON.stringify(body) } : {}),

@@ -1,0 +1,127 @@
+import { useState } from 'preact/hooks'
+import type { ReplyOf } from '../api/client.ts'
+import { useAct, useQuery } from '../api/query.ts'
+import { Banner } from '../parts/banner.tsx'
+import { Button } from '../parts/button.tsx'
+import { CheckboxGroup, SelectField } from '../parts/choice-fields.tsx'
+import { Form, FormActions } from '../parts/form.tsx'
+import { ErrorState, Skeleton } from '../parts/states.tsx'
+import { TextField } from '../parts/text-fields.tsx'
+import { words as parts } from '../words/en/parts.ts'
+import { words } from '../words/en/webhooks.ts'
+import { phoneNumber } from '../words/format.ts'
+import type { EventType } from './endpoint.ts'
+
+type NewEndpoint = ReplyOf<'POST /open/webhooks'>
+type Kind = EventType['channel']
+
+const kinds: readonly Kind[] = ['sms', 'call', 'msgapp', 'account']
+
+type FormProps = {
+  /** Of an endpoint that gets further events. */
+  readonly address?: string
+  readonly onDone: (made: NewEndpoint) => void
+  readonly onCancel: () => void
+}
+
+/** Subscribes an address to events: those of texts and calls on a number, those of the messaging app on a channel. */
+export const EndpointForm = ({ address, onDone, onCancel }: FormProps) => {
+  const types = useQuery('GET /open/webhooks/event-types', {})
+  const numbers = useQuery('GET /open/sms/channels', {})
+  const apps = useQuery('GET /open/msgapp/get-numbers', {})
+  const [chosen, setChosen] = useState<readonly string[]>([])
+  const [isMissing, setMissing] = useState(false)
+  const create = useAct('POST /open/webhooks', { stale: ['GET /open/webhooks/endpoints'] })
+  if (types.error && !types.data) return <ErrorState refusal={types.error} onRetry={types.refresh} />
+  if (!types.data || !numbers.data || (!apps.data && !apps.error)) return <Skeleton rows={6} />
+
+  const events = types.data.event_types
+  const ownNumbers = numbers.data.channels
+    .filter(({ enabled }) => enabled)
+    .map(({ uuid, phone_number }) => ({ value: uuid, text: phoneNumber(phone_number) }))
+  const ownApps = (apps.data?.numbers ?? []).map(({ uuid, phone_number }) => ({
+    value: uuid,
+    text: phone_number ? phoneNumber(phone_number) : uuid,
+  }))
+  const namesOf = (kind: Kind) =>
+    events
+      .filter(({ channel, event_name }) => channel === kind && chosen.includes(event_name))
+      .map((one) => one.event_name)
+  const has = (kind: Kind) => namesOf(kind).length > 0
+  const lacks = { sms: ownNumbers.length === 0, call: false, msgapp: ownApps.length === 0, account: false }
+
+  const submit = async ({ hook_url = address ?? '', number = '', app = '' }: Readonly<Record<string, string>>) => {
+    if (create.isPending) return
+    setMissing(chosen.length === 0)
+    if (chosen.length === 0) return
+    const onNumber = [...namesOf('sms'), ...namesOf('call'), ...namesOf('account')]
+    const onApp = namesOf('msgapp')
+    const requests = [
+      ...(onNumber.length > 0
+        ? [{ hook_url, event_names: onNumber, ...(number ? { channel_uuid: number } : {}) }]
+        : []),
+      ...(onApp.length > 0 ? [{ hook_url, event_names: onApp, channel_uuid: app }] : []),
+    ]
+    let made: NewEndpoint | undefined
+    for (const body of requests) {
+      made = await create({ body })
+      if (!made) return
+    }
+    if (made) onDone(made)
+  }
+
+  return (
+    <Form
+      onSubmit={(values) => void submit(values)}
+      refusal={create.error ?? undefined}
+      label={address ? words.form.addEvents : words.form.title}
+    >
+      {address === undefined && (
+        <TextField
+          name="hook_url"
+          label={words.form.address}
+          hint={words.form.addressHint}
+          type="url"
+          maxLength={2_048}
+          required
+          autofocus
+        />
+      )}
+      {isMissing && chosen.length === 0 && <Banner tone="bad">{words.form.chooseOne}</Banner>}
+      {kinds.map((kind) => (
+        <div key={kind}>
+          {kind !== 'account' && kind !== 'call' && lacks[kind] ? (
+            <>
+              <p class="field-label">{words.form.kinds[kind]}</p>
+              <p class="soft">{words.form.noChannel[kind]}</p>
+            </>
+          ) : (
+            <CheckboxGroup
+              name={`events-${kind}`}
+              label={words.form.kinds[kind]}
+              values={chosen}
+              onChange={setChosen}
+              options={events
+                .filter(({ channel }) => channel === kind)
+                .map(({ event_name, description }) => ({ value: event_name, text: event_name, hint: description }))}
+            />
+          )}
+        </div>
+      ))}
+      {(has('sms') || has('call')) && ownNumbers.length > 0 && (
+        <SelectField
+          name="number"
+          label={has('sms') ? words.form.channel.sms : words.form.channel.call}
+          options={[...(has('sms') ? [] : [{ value: '', text: words.form.everyNumber }]), ...ownNumbers]}
+        />
+      )}
+      {has('msgapp') && <SelectField name="app" label={words.form.channel.msgapp} options={ownApps} />}
+      <FormActions>
+        <Button type="submit" kind="primary" busy={create.isPending}>
+          {address ? words.form.submitEvents : words.form.submit}
+        </Button>
+        <Button onClick={onCancel}>{parts.cancel}</Button>
+      </FormActions>
+    </Form>
+  )
+}

@@ -1,0 +1,39 @@
+import { paths } from '../paths.ts'
+import { page, type Section } from '../shell/section.ts'
+import { words } from '../words/en/shell.ts'
+
+export const logs: Section = {
+  name: 'logs',
+  title: () => words.sections.logs,
+  icon: 'scroll-text',
+  key: 'l',
+  place: 'account',
+  pages: [
+    page({
+      path: paths.logs,
+      title: () => words.pages.logs,
+      needs: 'inbox',
+      isListed: true,
+      load: () => import('./messages.tsx').then(({ MessagesPage }) => MessagesPage),
+    }),
+    page({
+      path: paths.logCalls,
+      title: () => words.pages.logCalls,
+      needs: 'read_only',
+      isListed: true,
+      load: () => import('./calls.tsx').then(({ CallsPage }) => CallsPage),
+    }),
+    page({
+      path: paths.message,
+      title: () => words.pages.message,
+      needs: 'read_only',
+      load: () => import('./message.tsx').then(({ MessagePage }) => MessagePage),
+    }),
+    page({
+      path: paths.call,
+      title: () => words.pages.call,
+      needs: 'read_only',
+      load: () => import('./call.tsx').then(({ CallPage }) => CallPage),
+    }),
+  ],
+}

@@ -1,0 +1,98 @@
+import { useState } from 'preact/hooks'
+import { useAct } from '../api/query.ts'
+import { Button } from '../parts/button.tsx'
+import { CheckboxField, SelectField } from '../parts/choice-fields.tsx'
+import { Combobox } from '../parts/combobox.tsx'
+import { Form, FormActions } from '../parts/form.tsx'
+import { Card } from '../parts/page.tsx'
+import { TextField } from '../parts/text-fields.tsx'
+import { showToast } from '../parts/toast.tsx'
+import { words } from '../words/en/numbers.ts'
+import * as format from '../words/format.ts'
+import type { Person, VirtualNumber } from './number-state.tsx'
+
+const zoneOption = (zone: string) => ({ value: zone, text: zone })
+
+const zonesWith = (zone: string) =>
+  [...new Set([zone, 'UTC', ...Intl.supportedValuesOf('timeZone')])].toSorted().map(zoneOption)
+
+/** Choices for who answers calls. A user who is not in the list stays a choice. */
+export const ringOptions = (users: readonly Person[] | undefined, current: string | null) => {
+  const known = users ?? []
+  const hidden = current !== null && !known.some(({ uuid }) => uuid === current)
+  return [
+    { value: '', text: words.ringsNoOne },
+    ...known.map(({ uuid, name }) => ({ value: uuid, text: name })),
+    ...(hidden ? [{ value: current, text: words.ringsUnknown }] : []),
+  ]
+}
+
+type Props = { readonly number: VirtualNumber; readonly users: readonly Person[] | undefined }
+
+/** Name, routing of calls, recording and time zone of a number. */
+export const NumberSettings = ({ number, users }: Props) => {
+  const [zone, setZone] = useState(number.timezone)
+  const change = useAct('PUT /open/voip/virtual-numbers/:virtual_number_uuid', {
+    stale: [
+      'GET /open/voip/virtual-numbers',
+      'GET /open/voip/virtual-numbers/:virtual_number_uuid',
+      'GET /open/voip/virtual-numbers/:virtual_number_uuid/timeline',
+    ],
+    after: () => showToast(words.one.saved),
+  })
+  const submit = (values: Readonly<Record<string, string>>) => {
+    if (change.isPending) return
+    void change({
+      params: { virtual_number_uuid: number.uuid },
+      body: {
+        friendly_name: values.friendly_name,
+        inbound_user_uuid: values.inbound_user_uuid || null,
+        record_inbound: values.record_inbound === 'true',
+        timezone: zone,
+      },
+    })
+  }
+  return (
+    <Card title={words.one.settings}>
+      <Form onSubmit={submit} refusal={change.error ?? undefined} label={words.one.settings}>
+        <TextField
+          name="friendly_name"
+          label={words.one.name}
+          hint={words.one.nameHint}
+          initial={number.friendly_name}
+          maxLength={100}
+          required
+        />
+        <SelectField
+          // The choices arrive after the number.
+          key={users ? 'users' : 'none'}
+          name="inbound_user_uuid"
+          label={words.rings}
+          hint={words.one.ringsHint}
+          initial={number.inbound_user_uuid ?? ''}
+          options={ringOptions(users, number.inbound_user_uuid)}
+        />
+        <CheckboxField
+          name="record_inbound"
+          label={words.one.record}
+          hint={words.one.recordHint}
+          initial={number.record_inbound}
+        />
+        <Combobox
+          name="timezone"
+          label={words.one.zone}
+          hint={words.one.localTime(format.clock(Date.now(), zone), zone)}
+          value={zoneOption(zone)}
+          options={zonesWith(number.timezone)}
+          onChange={(option) => option && setZone(option.value)}
+        />
+        <p class="soft">{words.one.messages}</p>
+        <FormActions>
+          <Button type="submit" kind="primary" busy={change.isPending}>
+            {words.one.save}
+          </Button>
+        </FormActions>
+      </Form>
+    </Card>
+  )
+}

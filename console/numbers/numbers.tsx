@@ -1,0 +1,164 @@
+import { useLocation } from 'preact-iso/router'
+import { download } from '../api/files.ts'
+import { useList } from '../api/query.ts'
+import { may } from '../api/session.ts'
+import { Button, ButtonLink } from '../parts/button.tsx'
+import { Filters } from '../parts/filters.tsx'
+import { Empty } from '../parts/states.tsx'
+import { showToast } from '../parts/toast.tsx'
+import { Flag, Moment, Money, NoValue, PhoneNumber } from '../parts/values.tsx'
+import { type PageOf, paths } from '../paths.ts'
+import { ListTable } from '../shell/list-table.tsx'
+import { Page } from '../shell/page.tsx'
+import { words } from '../words/en/numbers.ts'
+import * as format from '../words/format.ts'
+import {
+  NumberStatus,
+  numberEvents,
+  type Person,
+  type Texts,
+  useTexts,
+  useUsers,
+  type VirtualNumber,
+} from './number-state.tsx'
+
+const statuses = ['ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_ACTIVATION', 'SUSPENDED'] as const
+const isStatus = (text: string | undefined): text is (typeof statuses)[number] => statuses.some((one) => one === text)
+
+const featuresOf = (texts: Texts | undefined): string => {
+  if (!texts || (!texts.in && !texts.out)) return words.able.voice
+  const names = [
+    words.able.voice,
+    texts.in && texts.out ? words.able.sms : texts.in ? words.able.sms_in : words.able.sms_out,
+  ]
+  return names.join(', ')
+}
+
+const columnsOf = (users: readonly Person[] | undefined, texts: ReadonlyMap<string, Texts>) => [
+  {
+    key: 'number',
+    title: words.number,
+    cell: ({ phone_number, friendly_name, formatted_phone_number, iso_country_code }: VirtualNumber) => (
+      <span class="row">
+        <Flag country={iso_country_code} />
+        <PhoneNumber number={phone_number} />
+        {friendly_name !== formatted_phone_number && (
+          <span class="soft" dir="auto">
+            {friendly_name}
+          </span>
+        )}
+      </span>
+    ),
+  },
+  { key: 'status', title: words.status, cell: (number: VirtualNumber) => <NumberStatus number={number} /> },
+  { key: 'type', title: words.type, cell: ({ provider_type }: VirtualNumber) => words.types[provider_type] },
+  { key: 'features', title: words.features, cell: ({ uuid }: VirtualNumber) => featuresOf(texts.get(uuid)) },
+  {
+    key: 'rings',
+    title: words.rings,
+    cell: ({ inbound_user_uuid: user }: VirtualNumber) =>
+      user === null ? (
+        <span class="soft">{words.ringsNoOne}</span>
+      ) : (
+        <span dir="auto">{users?.find(({ uuid }) => uuid === user)?.name ?? words.ringsUnknown}</span>
+      ),
+  },
+  {
+    key: 'cost',
+    title: words.cost,
+    align: 'end' as const,
+    cell: ({ monthly_price }: VirtualNumber) => <Money amount={monthly_price} />,
+  },
+  {
+    key: 'renews',
+    title: words.renews,
+    align: 'end' as const,
+    cell: ({ expires_at, status_text }: VirtualNumber) =>
+      status_text === 'PENDING_ACTIVATION' ? <NoValue /> : <Moment time={expires_at} show="day" />,
+  },
+]
+
+/** The numbers of the account. */
+export const NumbersPage = ({ search }: PageOf<typeof paths.numbers>) => {
+  const { route: go } = useLocation()
+  const status = isStatus(search.status) ? search.status : undefined
+  const query = { q: search.q || undefined, status, country: search.country || undefined }
+  const numbers = useList('GET /open/voip/virtual-numbers', { query, live: numberEvents })
+  const columns = columnsOf(useUsers(), useTexts())
+  const isFiltered = Object.values(query).some((value) => value !== undefined)
+  const rows = numbers.rows ?? []
+  const countries = [
+    ...new Set([...rows.map(({ iso_country_code: code }) => code), ...(query.country ? [query.country] : [])]),
+  ]
+  const buy = may('numbers') && (
+    <ButtonLink kind="primary" icon="plus" href={paths.shop()}>
+      {words.buy}
+    </ButtonLink>
+  )
+  const save = () => {
+    const asked = { ...query, format: 'csv' }
+    download('GET /open/voip/virtual-numbers', { query: asked }, 'numbers.csv').catch((error: Error) =>
+      showToast(error.message, 'bad'),
+    )
+  }
+  const hasAny = isFiltered || rows.length > 0
+  return (
+    <Page
+      title={words.title}
+      lead={words.about}
+      actions={
+        <>
+          {hasAny && (
+            <Button icon="download" onClick={save}>
+              {words.exportCsv}
+            </Button>
+          )}
+          {hasAny && buy}
+        </>
+      }
+    >
+      {hasAny && (
+        <Filters
+          values={{ q: search.q, status: search.status, country: search.country }}
+          onChange={(values) => go(paths.numbers({}, values), true)}
+          filters={[
+            { kind: 'search', name: 'q', label: words.search },
+            {
+              kind: 'choice',
+              name: 'status',
+              label: words.status,
+              options: statuses.map((value) => ({ value, text: words.states[value] })),
+            },
+            {
+              kind: 'choice',
+              name: 'country',
+              label: words.country,
+              options: countries.map((value) => ({ value, text: format.country(value) })),
+            },
+          ]}
+        />
+      )}
+      <ListTable
+        of={numbers}
+        label={words.caption}
+        columns={columns}
+        rowKey={({ uuid }) => uuid}
+        rowName={({ formatted_phone_number }) => formatted_phone_number}
+        rowHref={({ uuid }) => paths.number({ number: uuid })}
+        empty={
+          isFiltered ? (
+            <Empty
+              icon="search"
+              title={words.noMatch}
+              act={<ButtonLink href={paths.numbers()}>{words.clearFilters}</ButtonLink>}
+            />
+          ) : (
+            <Empty icon="hash" title={words.empty} act={buy}>
+              {words.emptyHint}
+            </Empty>
+          )
+        }
+      />
+    </Page>
+  )
+}
