@@ -122,7 +122,16 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
     services.voice.upgrade,
   ])
   app.addHook('preClose', tunnel.close)
-  app.addHook('preClose', live.close)
+  // The feed runs where pages can connect.
+  const onError = (error: unknown) => services.log.error({ err: error }, 'live: periodic task failed')
+  let ticks: ReturnType<typeof tick>[] = []
+  app.addHook('onListen', async () => {
+    ticks = live.periodic.map(({ everyMs, run }) => tick(everyMs, run, onError))
+  })
+  app.addHook('preClose', async () => {
+    for (const one of ticks) await one.end()
+    live.close()
+  })
   await installSite(app, services)
   await installSupplierCallbacks(app, services)
   await installChatCallbacks(app, services)
@@ -132,7 +141,7 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   services.metrics.gauge('trunkline_live_sockets', 'Open sockets of the live feed of the console', [], () => [
     { labels: {}, value: live.openSockets() },
   ])
-  return { app, tunnel, live }
+  return { app, tunnel }
 }
 
 /** Builds the HTTP server alone. */
@@ -173,9 +182,8 @@ export const startRoles = async (
     tick(2_000, rateLimiter.flush, onError),
     tick(1_000, requestLog.flush, onError),
   ]
-  const { app, tunnel, live } = await buildServer(services, tls)
+  const { app, tunnel } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
-  timers.push(...live.periodic.map(({ everyMs, run }) => tick(everyMs, run, onError)))
   if (config.roles.includes('voice')) await voice.start()
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo // it listens on TCP

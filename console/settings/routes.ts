@@ -6,7 +6,7 @@ export const settings: Section = {
   name: 'settings',
   title: () => words.sections.settings,
   icon: 'settings',
-  key: 's',
+  key: 'e',
   place: 'account',
   pages: [
     page({

@@ -38,6 +38,11 @@ const addresses = {
   people: '/console/:account/people',
   settings: '/console/:account/settings',
   audit: '/console/:account/settings/audit',
+  channels: '/console/:account/channels',
+  channel: '/console/:account/channels/:channel',
+  people: '/console/:account/people',
+  settings: '/console/:account/settings',
+  audit: '/console/:account/settings/audit',
 }
 
 test('addresses of pages do not change', () => {
