@@ -7,6 +7,7 @@ import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { makePasswordLink } from './invitations/links.ts'
 import { invitationRoutes } from './invitations/routes.ts'
+import { deleteUnused } from './invitations/store.ts'
 import { meRoutes } from './me-routes.ts'
 import { memberRoutes } from './members/routes.ts'
 import { presentListed } from './present.ts'
@@ -41,6 +42,8 @@ const operatorRoutes = ({ db, changes, publicUrl }: Services) => [
     if (request.session?.person?.id === row.id) throw refusals.ownPerson()
     const before = (await store.findListed(tx, row.id)) ?? refuse(refusals.unknownPerson(params.person_uuid))
     if (body.operator !== undefined) await store.setOperator(tx, row.id, body.operator)
+    // A link that an administrator of an account made must not open the installation.
+    if (body.operator) await deleteUnused(tx, { user: null, person: row.id })
     if (body.suspended !== undefined) await store.setSuspended(tx, row.id, body.suspended)
     if (body.suspended === true) await sessions.revokeAll(tx, { person: row.id, key: null }, null)
     if (body.second_factor === false) await secondFactor.remove(tx, row.id)

@@ -97,6 +97,7 @@ export const claimWith = async (
     // One of several concurrent claims inserts this row, also if they have several links.
     if (!(await persons.markClaimed(tx, person.id))) throw refusals.alreadyClaimed()
     await store.use(tx, hash)
+    await store.deleteUnused(tx, { user: null, person: person.id })
     await persons.setOperator(tx, person.id, 'operator')
     const account = await firstAccount(tx)
     if (account) await makeOwner(tx, account, person)
@@ -151,6 +152,7 @@ const setNewPassword = async (
   }
   const passwordHash = await hashPassword(password, request.ip)
   return await db.begin(async (tx) => {
+    await persons.lock(tx, id)
     if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
     await persons.setPassword(tx, id, passwordHash)
     const ended = await sessions.revokeAll(tx, { person: id, key: null }, null)
@@ -176,8 +178,11 @@ export const acceptWith = async (
   const fullName = name ?? (subject.name || subject.email)
   const candidate = await candidateOf(services, gate, request, { email: subject.email, name: fullName, password, code })
   return await db.begin(async (tx) => {
+    if (candidate.person) await persons.lock(tx, candidate.person.id)
     if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
     const person = await ensurePerson(tx, candidate)
+    // An administrator of one account may hold a password link: it must not open what the person gains now.
+    await store.deleteUnused(tx, { user: null, person: person.id })
     const { account_id: account, user_id: user, operator } = invitation
     if (account && user) await store.joinUser(tx, account, user, person.id)
     if (operator && person.operator !== 'operator') await persons.setOperator(tx, person.id, operator)
