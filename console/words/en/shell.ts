@@ -38,11 +38,6 @@ export const words = section('shell', {
   },
   pages: {
     keys: 'API keys',
-    channels: 'Messaging app',
-    channel: 'Channel',
-    people: 'Members',
-    settings: 'Account',
-    audit: 'Audit log',
     numbers: 'Your numbers',
     shop: 'Buy a number',
     callerIds: 'Caller IDs',
