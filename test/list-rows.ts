@@ -18,6 +18,7 @@ export const listedTables: ReadonlySet<string> = new Set([
   'accounts',
   'api_requests',
   'audit',
+  'audit_targets',
   'caller_ids',
   'calls',
   'contacts',
@@ -47,7 +48,7 @@ const at = `timestamptz '2026-01-01' + make_interval(secs => n / 4)`
 /** SELECTs of the rows. `n` is the row's number, `id` an id that ascends with it. */
 const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner): readonly string[] => [
   `audit (account_id, id, at, actor_kind, actor_id, actor_label, action, targets, changes)
-    select '${account}', id, ${at}, 'api_key', '${account}', 'filler', 'createUser', array['USR' || n], '[]' from row`,
+    select '${account}', id, ${at}, 'api_key', '${account}', 'filler', 'createUser', array['USR' || n, 'USR7', '${account}'], '[]' from row`,
   `users (account_id, id, first_name, last_name, email, status, created_at)
     select '${account}', id, 'A', 'B', n || '@example.com', 'PENDING_INVITE', ${at} from row`,
   `transfers (account_id, id, debit, credit, amount, kind, created_at)

@@ -70,7 +70,7 @@ type Search = { name: string | null; part: string | null; state: State | null }
 const accountsOf = ({ name, part, state }: Search) => {
   const asked = makeConditions()
   asked.add('lower(name) = lower(?)', name)
-  asked.add('account_name_grams(name) @> account_name_grams(?)', part)
+  asked.add('account_name_grams(name) @> account_name_terms(?)', part)
   asked.add('position(lower(?) in lower(name)) > 0', part)
   asked.add("case when closed_at is not null then 'closed' when blocked then 'blocked' else 'open' end = ?", state)
   return makeListQuery({ table: 'accounts', key: byTimeAndId(), isNewestFirst: false }, asked)

@@ -184,11 +184,12 @@ test('rows of the audit trail can be neither changed nor deleted before the rete
 test('rows beyond the retention are deleted in small batches, and younger rows remain', async () => {
   const add = (days: number) => db.run`
     insert into audit (id, at, actor_kind, actor_label, action, targets, changes)
-    values (${uuid()}, now() - make_interval(days => ${days}), 'system', 'system', 'old', '{}', '[]')`
+    values (${uuid()}, now() - make_interval(days => ${days}), 'system', 'system', 'old', '{OLD,OLD}', '[]')`
   for (const days of [401, 500, 399, 40]) await add(days)
   await db.begin((tx) => auditRetention(400).run(tx, new Date()))
   const left = await db.many`select 1 from audit where action = 'old'`
   assert.equal(left.length, 2)
+  assert.equal((await db.many`select from audit_targets where target = 'OLD'`).length, 2)
 })
 
 test('a page reads an index, so that its cost does not grow with the trail', async () => {

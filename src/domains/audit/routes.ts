@@ -86,9 +86,9 @@ export const auditRoutes = ({ db }: Services) => {
   ) => {
     const asked = requestedPage(query, cursors.key(query.cursor), boundOf(query.until))
     await checkAction(query.action ?? '')
-    const found = await store.page(db, { ...filterOf(query), ...filter }, asked.read)
+    const { rows: found, examined } = await store.page(db, { ...filterOf(query), ...filter }, asked.read)
     const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
-    return { rows, next: nextOf(fields) }
+    return { rows, next: examined === null ? nextOf(fields) : { next_cursor: cursors.write(examined) } }
   }
 
   return [

@@ -40,23 +40,69 @@ const actsByTime = {
   isNewestFirst: true,
 } as const
 
-/** Returns a page of acts of one account or of all, newest first. */
-export const page = (db: Sql, f: Filter, start: ListPage) => {
+/** Acts of targets. The row of each act is found by its id, whatever the planner expects. */
+const actsOfTarget = {
+  table: 'audit_targets cross join lateral (select * from audit where id = act_id limit 1) act',
+  key: [
+    { name: 'acted_at', type: 'timestamptz' },
+    { name: 'act_id', type: 'uuid' },
+  ],
+  isNewestFirst: true,
+} as const
+
+/** Acts of a target. Further filters examine these acts, 10,000 for a page. */
+const byTarget = ({ account, kinds, actorId, actorLabel, action, target, since }: Filter) => {
   const asked = makeConditions()
-  asked.add('account_id = ?', f.account)
-  asked.add('actor_kind = any(?::text[])', f.kinds)
-  asked.add('actor_id = ?', f.actorId)
-  asked.add('actor_label = ?', f.actorLabel)
-  asked.add('action = ?', f.action)
-  asked.add('targets @> array[?::text]', f.target)
-  asked.add('at >= ?', f.since)
-  const { text, values } = makeListQuery(actsByTime, asked).page('*', start)
-  return db.raw<AuditRow>(
+  asked.add('target = ?', target)
+  asked.add('owner_id = ?', account)
+  asked.add('acted_at >= ?', since)
+  const filters = [
+    { text: 'actor_kind = any(?::text[])', value: kinds },
+    { text: 'actor_id = ?', value: actorId },
+    { text: 'actor_label = ?', value: actorLabel },
+    { text: 'action = ?', value: action },
+  ].flatMap(({ text, value }) => (value === null ? [] : [{ text, value }]))
+  return makeListQuery(actsOfTarget, asked, [], { filters })
+}
+
+const actsOf = (filter: Filter) => {
+  if (filter.target !== null) return byTarget(filter)
+  const { account, kinds, actorId, actorLabel, action, since } = filter
+  const asked = makeConditions()
+  asked.add('account_id = ?', account)
+  asked.add('actor_id = ?', actorId)
+  asked.add('actor_label = ?', actorLabel)
+  asked.add('action = ?', action)
+  asked.add('at >= ?', since)
+  if (kinds === null) return makeListQuery(actsByTime, asked)
+  // The actor has an index, which need not have acts of these kinds.
+  if (actorId !== null || actorLabel !== null)
+    return makeListQuery(actsByTime, asked, [], { filters: [{ text: 'actor_kind = any(?::text[])', value: kinds }] })
+  // An index has the acts of one kind in their order, not those of several.
+  return makeListQuery(
+    actsByTime,
+    asked,
+    kinds.map((kind) => `actor_kind = ${asked.bind(kind)}`),
+  )
+}
+
+/**
+ * Returns a page of acts of one account or of all, newest first, with the last act that was examined if the page is short
+ * and more may follow.
+ */
+export const page = async (db: Sql, filter: Filter, start: ListPage) => {
+  const list = actsOf(filter)
+  const { text, values } = list.page('*', start)
+  const rows = await db.raw<AuditRow>(
     `select account_id, id, ${exactTime('r.at')} as at, actor_kind, actor_id, actor_label, actor_last_four, address,
        user_agent, request_id, action, targets, changes, session_id
      from (${text}) r order by r.at desc, r.id desc`,
     values,
   )
+  const isShort = start.limit !== null && rows.length < start.limit
+  const last = isShort ? list.lastExamined(start.after) : null
+  const [examined = null] = last === null ? [] : await db.raw<{ time: string; id: string }>(last.text, last.values)
+  return { rows, examined }
 }
 
 export const hasAction = async (db: Sql, action: string): Promise<boolean> =>
@@ -67,5 +113,9 @@ export const hasAccount = async (db: Sql, id: string): Promise<boolean> =>
 
 /** Deletes at most `limit` of the acts that are older than `days`, oldest first. */
 export const deleteOlder = (tx: Tx, days: number, limit: number) => tx.run`
-  delete from audit where id in (
-    select id from audit where at < now() - make_interval(days => ${days}) order by at limit ${limit})`
+  with old as materialized (
+    select id, at, targets from audit where at < now() - make_interval(days => ${days}) order by at limit ${limit}),
+  unlinked as (
+    delete from audit_targets t using old o cross join lateral unnest(o.targets) named (target)
+    where t.target = named.target and t.acted_at = o.at and t.act_id = o.id)
+  delete from audit where id in (select id from old)`

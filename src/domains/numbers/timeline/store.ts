@@ -60,6 +60,7 @@ export type ActRow = { at: Date; action: string; actor_kind: 'operator' | 'api_k
 /** Recorded acts on a number, newest first. */
 export const acts = (sql: Sql, account: string, printed: string) => sql.many<ActRow>`
   select at, action, actor_kind from (
-    select at, action, actor_kind, account_id from audit
-    where targets @> array[${printed}::text] limit ${maxTimelineActs}::integer) a
-  where account_id = ${account} order by at desc`
+    select act_id from audit_targets where target = ${printed} and owner_id = ${account}
+    order by acted_at desc, act_id desc limit ${maxTimelineActs}::integer) t
+  cross join lateral (select at, action, actor_kind from audit where id = t.act_id limit 1) a
+  order by at desc`
