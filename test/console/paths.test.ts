@@ -38,11 +38,6 @@ const addresses = {
   people: '/console/:account/people',
   settings: '/console/:account/settings',
   audit: '/console/:account/settings/audit',
-  channels: '/console/:account/channels',
-  channel: '/console/:account/channels/:channel',
-  people: '/console/:account/people',
-  settings: '/console/:account/settings',
-  audit: '/console/:account/settings/audit',
 }
 
 test('addresses of pages do not change', () => {
