@@ -235,11 +235,11 @@ describe('walks of people', needs('chromium'), () => {
         await field.fill(title)
         const options = await page.getByRole('option', { name: title }).count()
         assert.equal(options > 0, isAllowed, `${role}: ${title} in the palette`)
-        // An administrator finds the audit log under the settings, and not the account.
-        if (path === '/settings') continue
-        const section = `/console/${tenant.uuid}/${path.split('/')[1]}`
-        const isLinked = addresses.some((address) => address.startsWith(section))
-        assert.equal(isLinked, isAllowed, `${role}: ${path} in the navigation`)
+        // A section leads to its first page that the role may open.
+        const base = `/console/${tenant.uuid}`
+        const isLinked = addresses.some((address) => address.startsWith(`${base}/${path.split('/')[1]}`))
+        if (isAllowed) assert.ok(isLinked, `${role}: ${path} in the navigation`)
+        else assert.ok(!addresses.includes(base + path), `${role}: ${path} in the navigation`)
       }
       await page.context().close()
     }
