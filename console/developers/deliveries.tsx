@@ -9,7 +9,7 @@ import { Moment, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { ListTable } from '../shell/list-table.tsx'
 import { words as parts } from '../words/en/parts.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { duration } from '../words/format.ts'
 import { type Delivery, dayStart, deliveryTones, type Endpoint, numberOf, oneOf } from './endpoint.ts'
 

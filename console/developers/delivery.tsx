@@ -10,19 +10,20 @@ import { showToast } from '../parts/toast.tsx'
 import { Copy, Moment } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { Page } from '../shell/page.tsx'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { duration, exactTime, relative } from '../words/format.ts'
 import { deliveryTones, prettyText } from './endpoint.ts'
 
 type Reply = ReplyOf<'GET /open/webhooks/deliveries/:delivery_id'>
-type Tried = Reply['delivery']['attempts'][number]
+type AttemptRow = Reply['delivery']['attempts'][number]
 
 const headerLines = (headers: Readonly<Record<string, string>>): string =>
   Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
     .join('\n')
 
-const isGood = ({ response_status: status }: Tried): boolean => status !== undefined && status >= 200 && status < 300
+const isGood = ({ response_status: status }: AttemptRow): boolean =>
+  status !== undefined && status >= 200 && status < 300
 
 /** One call of the receiver: when, how long, and what it answered. */
 const Attempt = ({
@@ -30,7 +31,7 @@ const Attempt = ({
   index,
   sent,
 }: {
-  attempt: Tried
+  attempt: AttemptRow
   index: number
   sent: Readonly<Record<string, string>>
 }) => {
@@ -61,7 +62,7 @@ const Attempt = ({
           samples={[{ language: words.delivery.answerHeaders, code: headerLines(attempt.response_headers) }]}
         />
       )}
-      <details>
+      <details class="fold">
         <summary>{words.delivery.headers}</summary>
         <CodeBlock
           label={words.delivery.headers}

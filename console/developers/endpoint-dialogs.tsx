@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import type { RequestOf } from '../api/client.ts'
 import { useAct, useQuery } from '../api/query.ts'
 import { Button } from '../parts/button.tsx'
 import { SelectField } from '../parts/choice-fields.tsx'
@@ -10,13 +11,15 @@ import { TextareaField, TextField } from '../parts/text-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { words as parts } from '../words/en/parts.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { type Endpoint, pretty } from './endpoint.ts'
 import { Replay } from './replay.tsx'
 import { NewSecret } from './secret.tsx'
 
 type Props = { readonly endpoint: Endpoint; readonly search: PageOf<typeof paths.webhook>['search'] }
 type ActProps = { readonly endpoint: Endpoint; readonly onClose: () => void }
+
+type LoggedName = NonNullable<NonNullable<RequestOf<'GET /open/events'>['query']>['name']>
 
 const asObject = (text: string): object | undefined => {
   try {
@@ -37,13 +40,19 @@ const TestForm = ({ endpoint, onClose }: ActProps) => {
   const [isWrong, setWrong] = useState(false)
   const test = useAct('POST /open/webhooks/:webhook_uuid/test', {
     stale: ['GET /open/webhooks/:webhook_uuid/deliveries'],
-    after: ({ delivery_id: delivery }) => go(paths.delivery({ webhook: endpoint.endpoint_uuid, delivery })),
+    after: ({ delivery_id: delivery }) => go(paths.delivery({ webhook: endpoint.endpoint_uuid, delivery }), true),
+  })
+  const name = webhooks.find(({ uuid }) => uuid === chosen)?.event_name
+  const log = useQuery('GET /open/events', {
+    query: { name: name as LoggedName | undefined, results_per_page: 1 }, // an alias is refused: the example stays
+    enabled: name !== undefined,
   })
   if (types.error && !types.data) return <ErrorState refusal={types.error} onRetry={types.refresh} />
-  if (!types.data) return <Skeleton rows={5} />
-  const name = webhooks.find(({ uuid }) => uuid === chosen)?.event_name
+  if (!types.data || (name && !log.data && !log.error)) return <Skeleton rows={5} />
+  // The newest event of the kind is a better example than the one of the catalogue.
+  const real = log.data?.events[0]?.payload
   const example = types.data.event_types.find(({ event_name }) => event_name === name)?.example
-  const text = edited ?? pretty(example ?? { event: name })
+  const text = edited ?? pretty(real ?? example ?? { event: name })
   const submit = () => {
     if (test.isPending) return
     const payload = asObject(text)

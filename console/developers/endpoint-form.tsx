@@ -8,17 +8,17 @@ import { Form, FormActions } from '../parts/form.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { TextField } from '../parts/text-fields.tsx'
 import { words as parts } from '../words/en/parts.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { phoneNumber } from '../words/format.ts'
 import type { EventType } from './endpoint.ts'
 
 type NewEndpoint = ReplyOf<'POST /open/webhooks'>
 type Kind = EventType['channel']
 
-const kinds: readonly Kind[] = ['sms', 'call', 'msgapp', 'account']
+const kinds: readonly Kind[] = ['sms', 'call', 'account', 'msgapp']
 
 type FormProps = {
-  /** Of an endpoint that gets further events. */
+  /** The address of an endpoint that gets further events. */
   readonly address?: string
   readonly onDone: (made: NewEndpoint) => void
   readonly onCancel: () => void

@@ -1,5 +1,7 @@
+import { useLocation } from 'preact-iso/router'
 import { useQuery } from '../api/query.ts'
 import { ButtonLink } from '../parts/button.tsx'
+import { SelectField } from '../parts/choice-fields.tsx'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { type PageOf, paths } from '../paths.ts'
@@ -16,7 +18,7 @@ const Shown = ({ type }: { type: EventType }) => (
       <p>{type.description}</p>
     </div>
     <CodeBlock label={words.types.example} samples={[{ language: words.types.example, code: pretty(type.example) }]} />
-    <details>
+    <details class="fold">
       <summary>{words.types.showSchema}</summary>
       <CodeBlock label={words.types.schema} samples={[{ language: words.types.schema, code: pretty(type.schema) }]} />
     </details>
@@ -30,6 +32,7 @@ const Shown = ({ type }: { type: EventType }) => (
 
 /** Every event that webhooks can receive. */
 export const EventTypesPage = ({ search }: PageOf<typeof paths.eventTypes>) => {
+  const { route: go } = useLocation()
   const types = useQuery('GET /open/webhooks/event-types', {})
   const all = types.data?.event_types ?? []
   const shown = search.name === undefined ? all[0] : all.find(({ event_name }) => event_name === search.name)
@@ -41,6 +44,15 @@ export const EventTypesPage = ({ search }: PageOf<typeof paths.eventTypes>) => {
         <Skeleton rows={8} />
       ) : (
         <div class="catalogue">
+          <div class="catalogue-choice">
+            <SelectField
+              name="event"
+              label={words.types.event}
+              value={shown?.event_name}
+              onChange={(name) => go(paths.eventTypes({}, { name }))}
+              options={all.map(({ event_name: value }) => ({ value, text: value }))}
+            />
+          </div>
           <nav class="catalogue-list" aria-label={words.types.list}>
             {kinds.map((kind) => (
               <div key={kind}>

@@ -5,7 +5,7 @@ import { RadioField } from '../parts/choice-fields.tsx'
 import { Figure } from '../parts/page.tsx'
 import { Empty, ErrorState, Skeleton } from '../parts/states.tsx'
 import { type PageOf, paths } from '../paths.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { duration, number, percent, shortDay, shortTime } from '../words/format.ts'
 import type { Endpoint } from './endpoint.ts'
 
@@ -25,7 +25,7 @@ export const Figures = ({
     params: { webhook_uuid: endpoint.webhooks[0]?.uuid ?? '' },
     query: { endpoint: 'true', step },
     live: ['webhook.delivery'],
-    every: 15_000,
+    every: 5_000,
   })
   if (stats.error && !stats.data) return <ErrorState refusal={stats.error} onRetry={stats.refresh} />
   if (!stats.data) return <Skeleton rows={4} shape="card" />
@@ -36,6 +36,7 @@ export const Figures = ({
   const formatTime = step === 'day' ? (time: number) => shortDay(time) : (time: number) => shortTime(time)
   return (
     <div class="stack">
+      <h2 class="for-readers">{words.endpoint.figures}</h2>
       <RadioField
         name="step"
         label={words.figures.step}

@@ -6,8 +6,10 @@ import { line, onEvent } from '../live/socket.ts'
 import { useTopics } from '../live/topics.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
+import { SelectField } from '../parts/choice-fields.tsx'
 import { CodeBlock } from '../parts/code-block.tsx'
 import { Filters } from '../parts/filters.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { Section } from '../parts/page.tsx'
 import { Empty } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
@@ -18,14 +20,14 @@ import { words } from '../words/en/events.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { everyEvent, pretty } from './endpoint.ts'
 
-type Heard = { readonly id: string; readonly name: string; readonly at: string; readonly data: object }
+type EventRow = { readonly id: string; readonly name: string; readonly at: string; readonly data: object }
 
 /** Events that the page keeps. */
 const most = 200
 
 /** Events of the account's log as they arrive, newest first, while the page listens. */
-const useHeard = (isOn: boolean) => {
-  const [heard, setHeard] = useState<readonly Heard[]>([])
+const useLiveEvents = (isOn: boolean) => {
+  const [heard, setHeard] = useState<readonly EventRow[]>([])
   useTopics(everyEvent)
   useEffect(() => {
     if (!isOn) return
@@ -51,19 +53,14 @@ const Trigger = ({ names }: { names: readonly string[] }) => {
   type Name = Parameters<typeof trigger>[0]['params']['event_name']
   return (
     <div class="stack">
+      <SelectField
+        name="event"
+        label={words.listen.triggerEvent}
+        value={name}
+        onChange={setName}
+        options={names.map((value) => ({ value, text: value }))}
+      />
       <div class="row">
-        <Filters
-          filters={[
-            {
-              kind: 'choice',
-              name: 'event',
-              label: words.listen.triggerEvent,
-              options: names.map((value) => ({ value, text: value })),
-            },
-          ]}
-          values={{ event: name }}
-          onChange={({ event }) => setName(event ?? 'contact.created')}
-        />
         <Button
           icon="zap"
           busy={trigger.isPending}
@@ -82,7 +79,7 @@ const Trigger = ({ names }: { names: readonly string[] }) => {
 export const ListenPage = ({ search }: PageOf<typeof paths.listen>) => {
   const { route: go } = useLocation()
   const [isOn, setOn] = useState(true)
-  const { heard, clear } = useHeard(isOn)
+  const { heard, clear } = useLiveEvents(isOn)
   const types = useQuery('GET /open/webhooks/event-types', {})
   const names = types.data?.event_types.map(({ event_name }) => event_name) ?? []
   const shown = heard.filter(({ name }) => search.name === undefined || name === search.name)
@@ -129,7 +126,10 @@ export const ListenPage = ({ search }: PageOf<typeof paths.listen>) => {
           <li key={id}>
             <details>
               <summary>
-                <code class="break">{name}</code>
+                <span class="row">
+                  <Icon name="chevron-down" />
+                  <code class="break">{name}</code>
+                </span>
                 <Moment time={at} show="relative" />
               </summary>
               <CodeBlock label={words.listen.body} samples={[{ language: words.listen.body, code: pretty(data) }]} />

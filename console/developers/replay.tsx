@@ -7,7 +7,7 @@ import { Button } from '../parts/button.tsx'
 import { RadioField, SelectField } from '../parts/choice-fields.tsx'
 import { Form, FormActions } from '../parts/form.tsx'
 import { words as parts } from '../words/en/parts.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { type Endpoint, oneOf } from './endpoint.ts'
 
 const day = 86_400_000
@@ -36,7 +36,6 @@ export const Replay = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () 
   const [state, setState] = useState<State>({ is: 'form' })
   const [isPending, setPending] = useState(false)
   const [error, setError] = useState<ApiError>()
-  const wasOff = endpoint.webhooks.some(({ disabled_at }) => disabled_at !== undefined)
 
   const attempt = async (act: () => Promise<void>) => {
     if (isPending) return
@@ -120,7 +119,7 @@ export const Replay = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () 
         label={words.replay.since}
         initial="day"
         options={[
-          ...(wasOff ? [{ value: 'pause', text: words.replay.times.pause }] : []),
+          { value: 'pause', text: words.replay.times.pause },
           ...times.map((value) => ({ value, text: words.replay.times[value] })),
         ]}
       />

@@ -4,7 +4,7 @@ import { CodeBlock } from '../parts/code-block.tsx'
 import { FormActions } from '../parts/form.tsx'
 import { Copy } from '../parts/values.tsx'
 import { words as parts } from '../words/en/parts.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { exactTime } from '../words/format.ts'
 
 const receiver = `import { createServer } from 'node:http'

@@ -8,7 +8,7 @@ import { Table } from '../parts/table.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { Moment, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
-import { words } from '../words/en/webhooks.ts'
+import { words } from '../words/en/webhook-portal.ts'
 import { type Endpoint, stateTones, type Webhook } from './endpoint.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 

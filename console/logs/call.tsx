@@ -39,7 +39,7 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
   ]
 }
 
-/** What was measured of each side: the facts `media` of the timeline. */
+/** Measurements of each side: the facts `media` of the timeline. */
 const Quality = ({ timeline: { timeline } }: { timeline: TimelineReply }) => {
   const measured = timeline.filter(({ what }) => what === 'media')
   if (measured.length === 0) return <p class="soft">{words.call.noQuality}</p>

@@ -13,7 +13,6 @@ import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/logs.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { stopwatch } from '../words/format.ts'
-import { LogTabs } from './log-tabs.tsx'
 import { type Call, CallStatus, Direction, partiesOf } from './states.tsx'
 
 type Search = PageOf<typeof paths.logCalls>['search']
@@ -49,7 +48,7 @@ const columns = () => [
     key: 'other',
     title: words.calls.other,
     cell: (call: Call) => (
-      <span class="row">
+      <span class="log-party">
         {call.direction === 'I' ? (
           <Direction icon={call.status === 'MISSED' ? 'phone-missed' : 'phone-incoming'} name={words.calls.inbound} />
         ) : (
@@ -65,12 +64,14 @@ const columns = () => [
     key: 'duration',
     title: words.calls.duration,
     align: 'end' as const,
+    narrow: true,
     cell: ({ duration }: Call) => (duration === 0 ? <NoValue /> : stopwatch(duration)),
   },
   {
     key: 'price',
     title: words.calls.price,
     align: 'end' as const,
+    narrow: true,
     cell: ({ call_cost: { call_price: price } }: Call) =>
       price === 0 ? <NoValue /> : <Money amount={String(price)} exact />,
   },
@@ -78,6 +79,7 @@ const columns = () => [
     key: 'time',
     title: words.calls.time,
     align: 'end' as const,
+    narrow: true,
     cell: ({ created_at: at }: Call) => <Moment time={at} />,
   },
 ]
@@ -112,7 +114,6 @@ export const CallsPage = ({ search }: PageOf<typeof paths.logCalls>) => {
       lead={words.calls.about}
       actions={<ExportButton route="GET /open/voip/call-history" request={{ query }} file="calls.csv" />}
     >
-      <LogTabs current="calls" />
       <Filters filters={filters} values={search} onChange={(values) => go(paths.logCalls({}, values))} />
       <ListTable
         of={calls}

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import type { ReplyOf } from '../api/client.ts'
 import { useAct } from '../api/query.ts'
 import { may } from '../api/session.ts'
@@ -41,7 +40,7 @@ const toneOf = (entry: Entry): TimelineTone => {
   return tones[entry.what] ?? 'plain'
 }
 
-/** What a fact adds to its sentence: a code, the event, how long a receiver took. */
+/** The additions of a fact to its sentence: a code, the event, how long a receiver took. */
 const Detail = ({ entry }: { entry: Entry }) => {
   const [code, event, latency] = ['error_code', 'event_name', 'latency_ms'].map((name) => detailText(entry, name))
   const segments = Number(entry.detail?.segments ?? 0)
@@ -66,11 +65,22 @@ const momentsOf = (entries: readonly Entry[]): readonly string[] => {
   })
 }
 
+/** The page behind a fact: the ledger entry of an amount, or the delivery of an event. */
+const linkOf = (entry: Entry): TimelineStep['link'] => {
+  const [transfer, webhook, delivery] = ['transfer_uuid', 'webhook_uuid', 'delivery_id'].map((name) =>
+    detailText(entry, name),
+  )
+  if (transfer && may('money'))
+    return { text: words.timeline.ledger, href: paths.money({}, { entry: transfer, at: entry.at }) }
+  if (webhook && delivery && may('develop'))
+    return { text: words.timeline.delivery, href: paths.delivery({ webhook, delivery }) }
+  return undefined
+}
+
 const stepsOf = (entries: readonly Entry[]): TimelineStep[] => {
   const moments = momentsOf(entries)
   return entries.map((entry, index) => {
     const [title = '', ...rest] = entry.text.split('\n')
-    const transfer = detailText(entry, 'transfer_uuid')
     const hasDetail = entry.leg || entry.detail
     return {
       key: `${index} ${entry.at}`,
@@ -78,9 +88,7 @@ const stepsOf = (entries: readonly Entry[]): TimelineStep[] => {
       title,
       tone: toneOf(entry),
       ...(hasDetail ? { text: <Detail entry={entry} /> } : {}),
-      ...(transfer && may('money')
-        ? { link: { text: words.timeline.ledger, href: paths.money({}, { entry: transfer, at: entry.at }) } }
-        : {}),
+      link: linkOf(entry),
       ...(rest.length > 0 ? { raw: entry.text } : {}),
     }
   })
@@ -108,10 +116,8 @@ const Redeliver = ({ entries }: { entries: readonly Entry[] }) => {
   )
 }
 
-type Props = { readonly reply: TimelineReply; readonly actions?: ComponentChildren }
-
-/** What happened, how it ended, and what helps next with the act for it. */
-export const FactTimeline = ({ reply: { timeline, outcome, next_step: next }, actions }: Props) => (
+/** The facts in their order, the outcome, and the next step with the act for it. */
+export const FactTimeline = ({ reply: { timeline, outcome, next_step: next } }: { reply: TimelineReply }) => (
   <Timeline
     label={words.timeline.label}
     steps={stepsOf(timeline)}
@@ -120,7 +126,7 @@ export const FactTimeline = ({ reply: { timeline, outcome, next_step: next }, ac
       title: `${words.timeline.outcomes[outcome.state]}: ${outcome.text}`,
       text: (
         <div class="stack stack-close">
-          {outcome.error_code && (
+          {outcome.error_code && !outcome.text.includes(outcome.error_code) && (
             <p class="soft">
               {words.timeline.code} <code>{outcome.error_code}</code>
             </p>
@@ -140,7 +146,11 @@ export const FactTimeline = ({ reply: { timeline, outcome, next_step: next }, ac
               {words.timeline.topUp}
             </ButtonLink>
           )}
-          {actions}
+          {next.kind === 'buy_number' && may('numbers') && (
+            <ButtonLink href={paths.shop()} icon="hash">
+              {words.timeline.shop}
+            </ButtonLink>
+          )}
         </>
       ),
     }}

@@ -12,7 +12,6 @@ import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/logs.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { phoneNumber } from '../words/format.ts'
-import { LogTabs } from './log-tabs.tsx'
 import { Direction, type Message, MessageStatus, sidesOf } from './states.tsx'
 
 type Search = PageOf<typeof paths.logs>['search']
@@ -50,7 +49,7 @@ const columns = () => [
     key: 'contact',
     title: words.messages.contact,
     cell: (message: Message) => (
-      <span class="row">
+      <span class="log-party">
         {message.direction === 'inbound' ? (
           <Direction icon="arrow-down" name={words.messages.inbound} />
         ) : (
@@ -88,12 +87,14 @@ const columns = () => [
     key: 'price',
     title: words.messages.price,
     align: 'end' as const,
+    narrow: true,
     cell: ({ price }: Message) => (price === 0 ? <NoValue /> : <Money amount={String(price)} exact />),
   },
   {
     key: 'time',
     title: words.messages.time,
     align: 'end' as const,
+    narrow: true,
     cell: ({ created_at: at }: Message) => <Moment time={at} />,
   },
 ]
@@ -139,7 +140,6 @@ export const MessagesPage = ({ search }: PageOf<typeof paths.logs>) => {
       lead={words.messages.about}
       actions={<ExportButton route="GET /open/sms/messages" request={{ query }} file="messages.csv" />}
     >
-      <LogTabs current="messages" />
       <Filters filters={filters} values={search} onChange={(values) => go(paths.logs({}, values))} />
       {isWaiting ? (
         <Empty icon="search" title={words.messages.wholeNumber}>

@@ -12,7 +12,7 @@ type RawProps = {
   readonly closed: string
 }
 
-/** What the API answers, for people who integrate. */
+/** The answer of the API, for people who integrate. */
 export const RawButton = ({ value, isOpen, opened, closed }: RawProps) => {
   const { route: go } = useLocation()
   return (

@@ -7,7 +7,6 @@ import { ExportButton } from '../shell/export-button.tsx'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/money.ts'
-import { MoneyTabs } from './money-tabs.tsx'
 import { PaidItem } from './paid-item.tsx'
 
 type Hold = ReplyOf<'GET /open/holds'>['holds'][number]
@@ -40,7 +39,6 @@ export const HoldsPage = (_: PageOf<typeof paths.holds>) => {
       lead={words.holds.about}
       actions={<ExportButton route="GET /open/holds" request={{ query: {} }} file="holds.csv" />}
     >
-      <MoneyTabs current="holds" />
       <ListTable
         of={holds}
         label={words.holds.caption}

@@ -20,7 +20,6 @@ import { words as parts } from '../words/en/parts.ts'
 import { exactTime, money } from '../words/format.ts'
 import { daysLeft, rateDays, rateSince } from './forecast.ts'
 import { LowBalance } from './low-balance.tsx'
-import { MoneyTabs } from './money-tabs.tsx'
 import { PaidItem } from './paid-item.tsx'
 
 type Transfer = ReplyOf<'GET /open/ledger'>['transfers'][number]
@@ -60,6 +59,9 @@ const Change = ({ transfer: { change, amount } }: { transfer: Transfer }) =>
     <Money amount={change} exact signed />
   )
 
+/** Kinds whose note a person wrote. Other notes repeat what the entry shows. */
+const hasNote = new Set<Transfer['kind']>(['credit', 'debit', 'correction', 'write_off', 'number_purchase'])
+
 const columns = () => [
   {
     key: 'kind',
@@ -67,7 +69,7 @@ const columns = () => [
     cell: ({ kind, note }: Transfer) => (
       <span>
         {words.kinds[kind]}
-        {note && (
+        {note && hasNote.has(kind) && (
           <span class="soft money-note" dir="auto">
             {note}
           </span>
@@ -103,6 +105,7 @@ const Balance = ({ search }: { search: Search }) => {
   const spent = week.data?.total.amount
   const days = spent === undefined || !isDecimal(spent) ? undefined : daysLeft(amount, spent)
   const rate = approximate(spent ?? '0') / rateDays
+  const exact = money(amount, { exact: true })
   const isLow = low !== undefined && compare(amount, low) < 0
   const lasts =
     days === undefined ? (
@@ -122,7 +125,11 @@ const Balance = ({ search }: { search: Search }) => {
         </Banner>
       )}
       <div class="money-figures">
-        <Figure name={words.ledger.balance} value={<Money amount={amount} />} note={money(amount, { exact: true })} />
+        <Figure
+          name={words.ledger.balance}
+          value={<Money amount={amount} />}
+          note={exact === money(amount) ? undefined : exact}
+        />
         <Figure
           name={words.ledger.held}
           value={<Money amount={held} />}
@@ -131,7 +138,7 @@ const Balance = ({ search }: { search: Search }) => {
         <Figure
           name={words.ledger.forecast}
           value={lasts}
-          note={days === null ? words.ledger.noSpending : words.ledger.rate(money(rate.toFixed(6)))}
+          note={days === null ? words.ledger.noSpending : words.ledger.rate(money(rate.toFixed(rate < 0.01 ? 6 : 2)))}
         />
         <Figure
           name={words.ledger.low}
@@ -176,7 +183,6 @@ export const LedgerPage = ({ search }: PageOf<typeof paths.money>) => {
       actions={<ExportButton route="GET /open/ledger" request={{ query }} file="ledger.csv" />}
     >
       <Balance search={search} />
-      <MoneyTabs current="ledger" />
       {second ? (
         <Banner
           tone="info"

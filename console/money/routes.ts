@@ -20,6 +20,7 @@ export const money: Section = {
       path: paths.holds,
       title: () => words.pages.holds,
       needs: 'money',
+      isListed: true,
       load: () => import('./holds.tsx').then(({ HoldsPage }) => HoldsPage),
     }),
     page({

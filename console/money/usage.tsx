@@ -3,6 +3,7 @@ import type { RequestOf } from '../api/client.ts'
 import { useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import { type Filter, Filters } from '../parts/filters.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { Figure, Section } from '../parts/page.tsx'
 import { Empty, ErrorState, Skeleton } from '../parts/states.tsx'
 import { Money } from '../parts/values.tsx'
@@ -12,7 +13,6 @@ import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/money.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { country, number, phoneNumber } from '../words/format.ts'
-import { MoneyTabs } from './money-tabs.tsx'
 import { type Show, shows, UsageChart } from './usage-chart.tsx'
 import { AdjustmentTable, type UsageReport, UsageTable } from './usage-table.tsx'
 
@@ -41,31 +41,43 @@ const queryOf = (search: Search): Query => ({
 const filters = (): Filter[] => [
   {
     kind: 'choice',
-    name: 'step',
-    label: words.usage.step,
-    options: steps.map((value) => ({ value, text: words.usage.steps[value] })),
-  },
-  {
-    kind: 'choice',
-    name: 'by',
-    label: words.usage.by,
-    options: dimensions.map((value) => ({ value, text: words.usage.dimensions[value] })),
-  },
-  {
-    kind: 'choice',
     name: 'kind',
     label: words.usage.kind,
     options: kinds.map((value) => ({ value, text: words.kinds[value] })),
   },
-  {
-    kind: 'choice',
-    name: 'show',
-    label: words.usage.show,
-    options: shows.map((value) => ({ value, text: words.usage.shows[value] })),
-  },
   { kind: 'date', name: 'since', label: parts.filters.since },
   { kind: 'date', name: 'until', label: parts.filters.until },
 ]
+
+/** Choices that always have a value: how the report is split, and what the chart shows. */
+const Views = ({ search }: { search: Search }) => {
+  const { route: go } = useLocation()
+  const views = [
+    { name: 'step', label: words.usage.step, values: steps, texts: words.usage.steps },
+    { name: 'by', label: words.usage.by, values: dimensions, texts: words.usage.dimensions },
+    { name: 'show', label: words.usage.show, values: may('money') ? shows : shows.slice(1), texts: words.usage.shows },
+  ] as const
+  return (
+    <div class="row">
+      {views.map(({ name, label, values, texts }) => (
+        <label key={name} class="filter">
+          <span class="filter-name">{label}</span>
+          <select
+            value={oneOf(search[name], values) ?? values[0] ?? ''}
+            onChange={({ currentTarget }) => go(paths.usage({}, { ...search, [name]: currentTarget.value }))}
+          >
+            {values.map((value) => (
+              <option key={value} value={value}>
+                {Object.entries(texts).find(([key]) => key === value)?.[1]}
+              </option>
+            ))}
+          </select>
+          <Icon name="chevron-down" />
+        </label>
+      ))}
+    </div>
+  )
+}
 
 /** Numbers of the channels, by the ids that a report uses: the SMS channel, and its number. */
 const useChannelNames = (isNeeded: boolean): ReadonlyMap<string, string> => {
@@ -116,7 +128,9 @@ const Report = ({ report, search }: { report: UsageReport; search: Search }) => 
         <Figure name={words.usage.items} value={number(report.total.n)} />
         <Figure name={words.usage.units} value={number(report.total.units)} note={words.usage.unitsNote} />
       </div>
-      <UsageChart report={report} show={hasMoney || chosen !== 'amount' ? chosen : 'n'} nameOf={nameOf} />
+      <Section title={words.usage.overTime}>
+        <UsageChart report={report} show={hasMoney || chosen !== 'amount' ? chosen : 'n'} nameOf={nameOf} />
+      </Section>
       <Section title={words.usage.tableTitle}>
         <UsageTable report={report} title={words.usage.dimensions[report.by]} nameOf={nameOf} />
       </Section>
@@ -155,8 +169,12 @@ export const UsagePage = ({ search }: PageOf<typeof paths.usage>) => {
       lead={words.usage.about}
       actions={<ExportButton route="GET /open/usage" request={{ query }} file="usage.csv" />}
     >
-      <MoneyTabs current="usage" />
-      <Filters filters={filters()} values={search} onChange={(values) => go(paths.usage({}, values))} />
+      <Views search={search} />
+      <Filters
+        filters={filters()}
+        values={search}
+        onChange={(values) => go(paths.usage({}, { ...search, ...values }))}
+      />
       {usage.data ? (
         <Report report={usage.data} search={search} />
       ) : usage.error ? (

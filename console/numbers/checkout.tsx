@@ -1,8 +1,9 @@
 import { useLocation } from 'preact-iso/router'
 import type { ApiError } from '../api/errors.ts'
 import { useAct, useQuery } from '../api/query.ts'
+import { may } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
-import { Button } from '../parts/button.tsx'
+import { Button, ButtonLink } from '../parts/button.tsx'
 import { SelectField } from '../parts/choice-fields.tsx'
 import { Form, FormActions } from '../parts/form.tsx'
 import { Card, KeyValue } from '../parts/page.tsx'
@@ -80,7 +81,12 @@ const Price = ({ group: { price, total_now: total }, balance }: { group: Group; 
         ]}
       />
       {isShort && (
-        <Banner tone="notice" live title={words.checkout.missing(format.money(multiply(rest, -1), { exact: true }))}>
+        <Banner
+          tone="notice"
+          live
+          title={words.checkout.missing(format.money(multiply(rest, -1), { exact: true }))}
+          actions={may('money') && <ButtonLink href={paths.money()}>{words.checkout.ledger}</ButtonLink>}
+        >
           {words.checkout.missingHint}
         </Banner>
       )}

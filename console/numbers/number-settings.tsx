@@ -7,6 +7,7 @@ import { Form, FormActions } from '../parts/form.tsx'
 import { Card } from '../parts/page.tsx'
 import { TextField } from '../parts/text-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
+import { paths } from '../paths.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
 import type { Person, VirtualNumber } from './number-state.tsx'
@@ -86,7 +87,9 @@ export const NumberSettings = ({ number, users }: Props) => {
           options={zonesWith(number.timezone)}
           onChange={(option) => option && setZone(option.value)}
         />
-        <p class="soft">{words.one.messages}</p>
+        <p class="soft">
+          {words.one.messages} <a href={paths.logs()}>{words.one.logs}</a>
+        </p>
         <FormActions>
           <Button type="submit" kind="primary" busy={change.isPending}>
             {words.one.save}

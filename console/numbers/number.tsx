@@ -148,7 +148,7 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
       lead={
         <span class="row">
           {hasName && <span dir="auto">{number.friendly_name}</span>}
-          <Status tone="neutral" icon={rings ? 'phone-incoming' : 'phone-off'}>
+          <Status tone="neutral" icon={rings ? 'phone-incoming' : 'phone'}>
             {words.rings}{' '}
             {rings ? (users?.find((one) => one.uuid === rings)?.name ?? words.ringsUnknown) : words.ringsNoOne}
           </Status>

@@ -1,13 +1,12 @@
 import { useLocation } from 'preact-iso/router'
-import { download } from '../api/files.ts'
 import { useList } from '../api/query.ts'
 import { may } from '../api/session.ts'
-import { Button, ButtonLink } from '../parts/button.tsx'
+import { ButtonLink } from '../parts/button.tsx'
 import { Filters } from '../parts/filters.tsx'
 import { Empty } from '../parts/states.tsx'
-import { showToast } from '../parts/toast.tsx'
-import { Flag, Moment, Money, NoValue, PhoneNumber } from '../parts/values.tsx'
+import { Flag, Moment, Money, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
+import { ExportButton } from '../shell/export-button.tsx'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/numbers.ts'
@@ -38,10 +37,12 @@ const columnsOf = (users: readonly Person[] | undefined, texts: ReadonlyMap<stri
   {
     key: 'number',
     title: words.number,
-    cell: ({ phone_number, friendly_name, formatted_phone_number, iso_country_code }: VirtualNumber) => (
+    cell: ({ friendly_name, formatted_phone_number, iso_country_code }: VirtualNumber) => (
       <span class="row">
         <Flag country={iso_country_code} />
-        <PhoneNumber number={phone_number} />
+        <bdi dir="ltr" class="tabular nowrap">
+          {formatted_phone_number}
+        </bdi>
         {friendly_name !== formatted_phone_number && (
           <span class="soft" dir="auto">
             {friendly_name}
@@ -95,12 +96,6 @@ export const NumbersPage = ({ search }: PageOf<typeof paths.numbers>) => {
       {words.buy}
     </ButtonLink>
   )
-  const save = () => {
-    const asked = { ...query, format: 'csv' }
-    download('GET /open/voip/virtual-numbers', { query: asked }, 'numbers.csv').catch((error: Error) =>
-      showToast(error.message, 'bad'),
-    )
-  }
   const hasAny = isFiltered || rows.length > 0
   return (
     <Page
@@ -108,11 +103,7 @@ export const NumbersPage = ({ search }: PageOf<typeof paths.numbers>) => {
       lead={words.about}
       actions={
         <>
-          {hasAny && (
-            <Button icon="download" onClick={save}>
-              {words.exportCsv}
-            </Button>
-          )}
+          {hasAny && <ExportButton route="GET /open/voip/virtual-numbers" request={{ query }} file="numbers.csv" />}
           {hasAny && buy}
         </>
       }

@@ -19,7 +19,7 @@ import { abilitiesOf } from './shop-places.tsx'
 
 type Search = PageOf<typeof paths.shop>['search']
 
-const firstShown = 24
+const firstShown = 12
 const mostShown = 200
 
 type PickProps = {
@@ -172,6 +172,7 @@ export const ShopGroup = ({ country, group: id, search }: { country: string; gro
       {taken && <TakenBanner taken={taken} country={country} />}
       <div class="shop-group">
         <div class="stack stack-wide">
+          <GroupFacts group={group} />
           {group.allow_number_selection ? (
             <PickNumber
               group={group}
@@ -187,7 +188,6 @@ export const ShopGroup = ({ country, group: id, search }: { country: string; gro
               <p>{words.group.anyHint}</p>
             </Section>
           )}
-          <GroupFacts group={group} />
         </div>
         <Checkout
           group={group}

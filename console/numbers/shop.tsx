@@ -1,8 +1,9 @@
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { ReplyOf } from '../api/client.ts'
 import { useQuery } from '../api/query.ts'
-import { Filters } from '../parts/filters.tsx'
 import { Empty, ErrorState, Skeleton } from '../parts/states.tsx'
+import { TextField } from '../parts/text-fields.tsx'
 import { Flag, Money } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { Page } from '../shell/page.tsx'
@@ -34,18 +35,30 @@ const CountryLink = ({ of: { iso_country_code: code, prefix, did_types: types } 
 
 const Countries = ({ search }: { search: Shop['search'] }) => {
   const { route: go } = useLocation()
+  const [wanted, setWanted] = useState(search.q ?? '')
   const { data, error, refresh } = useQuery('GET /open/numbers/countries', {})
   if (!data) return error ? <ErrorState refusal={error} onRetry={refresh} /> : <Skeleton rows={8} shape="table" />
   const countries = data.data.countries
   if (countries.length === 0) return <Empty title={words.shop.none}>{words.shop.noneHint}</Empty>
-  const found = countries.filter((country) => matches(country, search.q ?? ''))
+  const found = countries.filter((country) => matches(country, wanted))
   return (
     <>
-      <Filters
-        filters={[{ kind: 'search', name: 'q', label: words.shop.findCountry }]}
-        values={{ q: search.q }}
-        onChange={({ q }) => go(paths.shop({}, { q }), true)}
-      />
+      <div class="shop-find">
+        <TextField
+          name="q"
+          type="search"
+          icon="search"
+          label={words.shop.findCountry}
+          hideLabel
+          placeholder={words.shop.findCountry}
+          value={wanted}
+          // Without a delay: a list that changed when the field lost the focus would swallow the click on a country.
+          onInput={(text) => {
+            setWanted(text)
+            go(paths.shop({}, { q: text }), true)
+          }}
+        />
+      </div>
       {found.length === 0 ? (
         <Empty icon="search" title={words.shop.noCountry} />
       ) : (

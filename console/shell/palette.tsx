@@ -7,6 +7,7 @@ import { mayOpen } from '../router.tsx'
 import { sections } from '../sections.ts'
 import { words } from '../words/en/shell.ts'
 import { chooseDensity, chooseTheme, density, theme, themes } from './choices.ts'
+import { useFound } from './found-entries.ts'
 import { isHelpOpen, isPaletteOpen } from './open-palette.ts'
 
 // The command palette: pages, acts, accounts. It is a combobox with a list (ARIA APG), in a dialog.
@@ -98,7 +99,9 @@ export const Palette = () => {
   const { route: go } = useLocation()
   const [search, setSearch] = useState('')
   const [chosen, setChosen] = useState(0)
-  const entries = [...pageEntries(), ...actEntries(), ...accountEntries()].filter((entry) => fits(entry, search))
+  const found = useFound(search).map(({ href, ...entry }): Entry => ({ ...entry, act: () => go(href) }))
+  const known = [...pageEntries(), ...actEntries(), ...accountEntries()].filter((entry) => fits(entry, search))
+  const entries = [...known, ...found]
   const current = entries[Math.min(chosen, entries.length - 1)]
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => {

@@ -136,11 +136,11 @@ export const EventStep = ({ progress }: { progress: Progress }) => {
       ) : (
         <div class="row">{links}</div>
       )}
-      <h3>{words.events.list}</h3>
+      <h2 class="start-heading">{words.events.list}</h2>
       {events.data?.events.length === 0 && <p class="soft">{words.events.none}</p>}
       <ol class="start-events" aria-label={words.events.list} aria-live="polite">
         {events.data?.events.map(({ uuid, name, at }) => (
-          <li key={uuid} class="row-apart">
+          <li key={uuid} class="row row-apart">
             <a href={paths.event({ event: uuid })}>
               <code>{name}</code>
             </a>

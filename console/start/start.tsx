@@ -1,5 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useAct } from '../api/query.ts'
+import { may } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Handset } from '../parts/handset.tsx'
@@ -15,12 +16,17 @@ import { CallStep, EventStep, ReplyStep } from './other-steps.tsx'
 import { handsetNumber, type Progress, useProgress } from './progress.ts'
 import { TextStep } from './text-step.tsx'
 
+const isInLog = (handset: Progress['handset'], way: 'inbound' | 'outbound'): boolean =>
+  handset?.sms.some(({ direction }) => direction === way) === true
+
 /** Steps that are done, in the order of the page. */
-const doneSteps = ({ channel, sent, received, call, hasEvent, isSandbox }: Progress) => ({
+const doneSteps = ({ channel, sent, received, call, hasEvent, isSandbox, handset }: Progress) => ({
   number: channel !== undefined,
-  // A real carrier may send no receipt.
-  text: sent.some(({ status }) => status === 'delivered' || (!isSandbox && status === 'sent')),
-  reply: received !== undefined,
+  // A real carrier may send no receipt. Who may not read texts still sees those of the handset.
+  text:
+    sent.some(({ status }) => status === 'delivered' || (!isSandbox && status === 'sent')) ||
+    (!may('inbox') && isInLog(handset, 'inbound')),
+  reply: received !== undefined || (!may('inbox') && isInLog(handset, 'outbound')),
   call: call !== undefined,
   events: hasEvent,
 })
@@ -119,11 +125,9 @@ const Content = ({ progress }: { progress: Progress }) => {
   const done = doneSteps(progress)
   const names = Object.keys(done) as Name[] // of the object above
   const next = names.find((name) => !done[name])
-  // A step that was next on this page stays open when it is done: its answer is being read.
-  const seen = useRef(new Set<string>())
-  useEffect(() => {
-    if (next) seen.current.add(next)
-  }, [next])
+  // The step that was done last stays open: its answer is being read.
+  const steps = useRef<{ next: Name | undefined; last: Name | undefined }>({ next, last: undefined })
+  if (steps.current.next !== next) steps.current = { next, last: steps.current.next }
   const [isHidden, setHidden] = useState(isStartHidden)
   const hide = () => {
     hideStart()
@@ -155,7 +159,7 @@ const Content = ({ progress }: { progress: Progress }) => {
           steps={stepsOf(progress).map((step) => ({
             ...step,
             state: done[step.key as Name] ? 'done' : step.key === next ? 'current' : 'open',
-            isOpen: seen.current.has(step.key),
+            isOpen: step.key === steps.current.last,
           }))}
         />
       </div>

@@ -96,7 +96,7 @@ export const TextStep = ({ progress, from }: { progress: Progress; from: string 
       />
       {last && (
         <>
-          <h3>{words.text.last}</h3>
+          <h2 class="start-heading">{words.text.last}</h2>
           <p>
             {words.text.charged}: <Money amount={String(last.price)} />
           </p>

@@ -10,7 +10,7 @@ import type { words as settings } from './en/settings.ts'
 import type { words as shell } from './en/shell.ts'
 import type { words as signIn } from './en/sign-in.ts'
 import type { words as start } from './en/start.ts'
-import type { words as webhooks } from './en/webhooks.ts'
+import type { words as webhooks } from './en/webhook-portal.ts'
 import type { words as you } from './en/you.ts'
 
 /** The texts of a whole language: a translation is a value of this type. Every section adds one line. */

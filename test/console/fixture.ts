@@ -25,33 +25,28 @@ export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
 /** Who signs in: an account's key, the operator's key, or a browser of test/persons.ts. */
 type Visitor = Tenant | 'operator' | Pick<Person, 'cookie' | 'boot'>
 
-export type ConsoleFixture = {
-  readonly world: World
-  readonly url: string
+/** A browser, and a watch over its pages. */
+type ConsoleBrowser<V> = {
   /** Opens a page in a browser context of its own, without a session. @param path after the origin */
   open(path: string, options?: BrowserContextOptions): Promise<Page>
   /** Signs in and opens a page. @param path after `/console/ACC…`, or a whole one that begins with `/console` */
-  signIn(visitor: Visitor, path?: string, options?: BrowserContextOptions): Promise<Page>
+  signIn(visitor: V, path?: string, options?: BrowserContextOptions): Promise<Page>
   /** Permits faults that match, until the end of the test: for tests of refusals. */
   allow(...faults: RegExp[]): void
+}
+
+export type ConsoleFixture = ConsoleBrowser<Visitor> & {
+  readonly world: World
+  readonly url: string
   /** Requests that reached the server since the last call, as `GET /console`. */
   requests(): readonly string[]
 }
 
-/**
- * Makes an installation with a browser, which starts with the first page. Both end with the file.
- * @param overrides such as the sandbox's carriers: see `makeWorld`
- */
-export const openConsole = async (
-  settings: NodeJS.ProcessEnv = {},
-  overrides: Parameters<typeof makeWorld>[2] = {},
-): Promise<ConsoleFixture> => {
-  let url = 'http://127.0.0.1:8080'
-  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { ...overrides, publicUrl: () => url })
-  url = await world.app.listen({ host: '127.0.0.1', port: 0 })
-  let requests: string[] = []
-  world.app.server.on('request', ({ method, url = '' }) => requests.push(`${method} ${url}`))
-
+/** @param sessionOf signs a visitor in */
+const watchedBrowser = <V>(
+  url: string,
+  sessionOf: (visitor: V) => Promise<{ cookie: string; account: string }>,
+): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
     started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
@@ -97,17 +92,7 @@ export const openConsole = async (
     return context
   }
 
-  const cookieOf = async (visitor: Visitor): Promise<{ cookie: string; account: string }> => {
-    const { cookie, boot } =
-      typeof visitor === 'object' && 'cookie' in visitor
-        ? visitor
-        : await signInBy(world, { key: visitor === 'operator' ? world.operatorKey : visitor.key })
-    return { cookie, account: boot.accounts[0]?.uuid ?? '' }
-  }
-
   return {
-    world,
-    url,
     open: async (path, options) => {
       const page = await (await newContext(options)).newPage()
       await page.goto(url + path)
@@ -115,7 +100,7 @@ export const openConsole = async (
     },
     signIn: async (visitor, path = '', options = {}) => {
       const context = await newContext(options)
-      const { cookie, account } = await cookieOf(visitor)
+      const { cookie, account } = await sessionOf(visitor)
       const [name = '', value = ''] = cookie.split('=')
       await context.addCookies([{ name, value, url, httpOnly: true, sameSite: 'Strict' }])
       const page = await context.newPage()
@@ -125,6 +110,35 @@ export const openConsole = async (
     allow: (...patterns) => {
       allowed.push(...patterns)
     },
+  }
+}
+
+/**
+ * Makes an installation with a browser, which starts with the first page. Both end with the file.
+ * @param overrides such as the sandbox's carriers: see `makeWorld`
+ */
+export const openConsole = async (
+  settings: NodeJS.ProcessEnv = {},
+  overrides: Parameters<typeof makeWorld>[2] = {},
+): Promise<ConsoleFixture> => {
+  let url = 'http://127.0.0.1:8080'
+  const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { ...overrides, publicUrl: () => url })
+  url = await world.app.listen({ host: '127.0.0.1', port: 0 })
+  let requests: string[] = []
+  world.app.server.on('request', ({ method, url = '' }) => requests.push(`${method} ${url}`))
+
+  const sessionOf = async (visitor: Visitor): Promise<{ cookie: string; account: string }> => {
+    const { cookie, boot } =
+      typeof visitor === 'object' && 'cookie' in visitor
+        ? visitor
+        : await signInBy(world, { key: visitor === 'operator' ? world.operatorKey : visitor.key })
+    return { cookie, account: boot.accounts[0]?.uuid ?? '' }
+  }
+
+  return {
+    ...watchedBrowser(url, sessionOf),
+    world,
+    url,
     requests: () => {
       const seen = requests
       requests = []
@@ -132,6 +146,20 @@ export const openConsole = async (
     },
   }
 }
+
+/** Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key. */
+export const openPlatform = ({ url }: { readonly url: string }): ConsoleBrowser<string> =>
+  watchedBrowser(url, async (key) => {
+    const answer = await fetch(`${url}/console/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
+      body: JSON.stringify({ key }),
+    })
+    // As the contract of the sign-in says.
+    const boot = (await answer.json()) as { accounts: { uuid: string }[] }
+    assert.equal(answer.status, 201, JSON.stringify(boot))
+    return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
+  })
 
 /** Asserts that the page fits a width without scrolling sideways. */
 export const fitsWidth = async (page: Page, width: number): Promise<void> => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { codeAt, stepAt } from '../../src/domains/persons/second-factor/totp.ts'
+import { bytesOf } from '../authenticator-app.ts'
 import { callAs, claim, freshClaim, goodPassword, member, signIn, tokenOf } from '../persons.ts'
 import type { Recipes, Request } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
@@ -26,6 +28,15 @@ const signedIn = async ({ world, tenant }: Scene, role = 'agent') => {
 const exhaust = async ({ world }: Scene, email: string): Promise<void> => {
   for (let i = 0; i < 6; i++)
     await callAs(world, null, 'POST', '/console/session', { email, password: 'a wrong password' })
+}
+
+/** A person whose authenticator app waits for its first code, or has given it. */
+const withApp = async (scene: Scene, isActive: boolean) => {
+  const browser = await signedIn(scene)
+  const { body } = await browser.call('POST', '/console/totp')
+  const code = codeAt(bytesOf(body.secret), stepAt(Date.now()))
+  if (isActive) assert.equal((await browser.call('POST', '/console/totp/verify', { code })).status, 200)
+  return { ...browser, code }
 }
 
 const claimBody = (token: string): Request => ({
@@ -95,6 +106,23 @@ export const personRecipes: Recipes = {
       body: { current: goodPassword, password: 'nine yellow kites fly' },
     }),
     conflict: () => ({ body: { current: goodPassword, password: 'nine yellow kites fly' } }),
+  },
+  showSecondFactor: { ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie }), conflict: () => ({}) },
+  prepareSecondFactor: {
+    ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie }),
+    conflict: async (scene) => ({ cookie: (await withApp(scene, true)).cookie }),
+  },
+  activateSecondFactor: {
+    ok: async (scene) => {
+      const { cookie, code } = await withApp(scene, false)
+      return { cookie, body: { code } }
+    },
+    conflict: async (scene) => ({ cookie: (await signedIn(scene)).cookie, body: { code: '287082' } }),
+  },
+  removeSecondFactor: {
+    ok: async (scene) => ({ cookie: (await withApp(scene, true)).cookie }),
+    notFound: async (scene) => ({ cookie: (await signedIn(scene)).cookie }),
+    conflict: () => ({}),
   },
   listPersons: { ok: () => ({ query: { results_per_page: 2 } }) },
   changePerson: {

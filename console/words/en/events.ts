@@ -81,6 +81,7 @@ export const words = section('events', {
     title: 'Event catalogue',
     lead: 'Every event that a webhook can receive, with an example and its schema.',
     list: 'Events',
+    event: 'Event',
     kinds: { sms: 'Texts', call: 'Calls', msgapp: 'Messaging app', account: 'Account' },
     example: 'Example',
     schema: 'JSON Schema of the body',

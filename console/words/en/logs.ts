@@ -3,7 +3,6 @@ import { counted, section } from '../section.ts'
 /** Texts of the logs of messages and calls. */
 export const words = section('logs', {
   title: 'Logs',
-  tabs: 'Kinds of logs',
   messages: {
     title: 'Messages',
     about: 'Every text that the account sent or received, on all channels. Open one to see what happened to it.',
@@ -139,6 +138,8 @@ export const words = section('logs', {
     next: 'What to do:',
     code: 'Code',
     ledger: 'Ledger entry',
+    delivery: 'Delivery',
+    shop: 'Find a number',
     redeliver: 'Deliver again',
     redelivered: 'The event is being delivered again',
     topUp: 'Open the balance',

@@ -2,11 +2,6 @@ import { counted, section } from '../section.ts'
 
 /** Texts of the balance, the ledger and the usage. */
 export const words = section('money', {
-  title: 'Money',
-  tabs: 'Parts of money',
-  ledgerTab: 'Ledger',
-  holdsTab: 'Held money',
-  usageTab: 'Usage',
   ledger: {
     title: 'Balance and ledger',
     about: 'The balance is the sum of all entries. Each entry names what it paid for.',
@@ -114,6 +109,7 @@ export const words = section('money', {
     totalNote: 'Equal to the ledger, to the last micro-dollar',
     unitsNote: 'Segments of messages, seconds of calls, one for each fee',
     table: 'Usage by split',
+    overTime: 'Over time',
     tableTitle: 'Totals',
     adjustments: 'Credits and corrections in these days',
     adjustmentsHint: 'They change the balance, and are not usage.',

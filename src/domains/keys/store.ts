@@ -72,6 +72,7 @@ export const sealedColumns = {
   'idempotency.sealed_body': 'deleted',
   'msgapp_links.sealed_pairing': 'emptied',
   'msgapp_credentials.sealed_value': 'deleted',
+  'person_totp.sealed_secret': 'deleted: the password alone signs in',
   'registration_answers.sealed_value': 'deleted',
   'signing_keys.sealed_private': 'deleted: voice tokens end',
   'webhooks.sealed_previous_secret': 'emptied',
@@ -100,6 +101,7 @@ export const sealedColumnList: readonly SealedColumn[] = [
   at('idempotency', 'sealed_body'),
   at('msgapp_links', 'sealed_pairing', "'msgapp/' || channel_id || '/pairing'"),
   at('msgapp_credentials', 'sealed_value', "'msgapp/' || channel_id || '/' || type || '/' || id"),
+  at('person_totp', 'sealed_secret', "'second factor ' || person_id"),
   at('registration_answers', 'sealed_value'),
   at('signing_keys', 'sealed_private'),
   at('webhooks', 'sealed_previous_secret'),
@@ -190,6 +192,7 @@ export const forgetSecrets = async (tx: Tx, secretOf: () => Buffer): Promise<voi
   await tx.run`delete from idempotency`
   await tx.run`delete from msgapp_credentials`
   await tx.run`update msgapp_links set sealed_pairing = null where sealed_pairing is not null`
+  await tx.run`delete from person_totp`
   await tx.run`delete from registration_answers where sealed_value is not null`
   await tx.run`delete from documents`
   await tx.run`delete from installation_state where name = 'former-master-keys'`

@@ -65,6 +65,7 @@ const ListedPerson = Named(
     operator: Type.Optional(OperatorRole),
     suspended: Type.Boolean(),
     has_password: Type.Boolean(),
+    second_factor: Type.Boolean(),
     created_at: Time,
     last_seen_at: Type.Optional(Time),
   }),
@@ -99,13 +100,16 @@ export const changePerson = contract({
   proof: true,
   method: 'PATCH',
   url: '/operator/persons/:person_uuid',
-  summary: 'Suspend a person, or change the rights of a person in the installation',
+  summary: 'Suspend a person, remove the second factor, or change the rights of a person in the installation',
   description: 'Sessions of a suspended person end within half a second.',
   params: Type.Object({ person_uuid: Id('PRS') }),
   body: Type.Object(
     {
       operator: Type.Optional(Type.Union([OperatorRole, Type.Null()], { description: 'Null: no rights' })),
       suspended: Type.Optional(Type.Boolean()),
+      second_factor: Type.Optional(
+        Type.Literal(false, { description: 'Removes the second factor, for a person who lost app and codes' }),
+      ),
     },
     { examples: [{ suspended: false }] },
   ),

@@ -21,6 +21,16 @@ export const signInIntervalMs = 30_000
 /** Addresses and persons with wrong attempts. Bounds memory. */
 export const maxPacedNames = 20_000
 
+/** Bytes of the secret of an authenticator app (RFC 4226, section 4). */
+export const totpSecretBytes = 20
+
+/** Time steps of 30 s by which the clock of an app may differ. */
+export const totpSteps = 1
+
+/** Recovery codes of a person, and the random bytes of each. */
+export const recoveryCodes = 10
+export const recoveryCodeBytes = 10
+
 /** Days for which an invitation or claim link works. */
 export const invitationDays = 7
 

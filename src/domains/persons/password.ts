@@ -1,5 +1,6 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { peerKeyOf } from '../../platform/lib/address-list.ts'
 import { makeFairLimiter } from '../../platform/lib/fair-limiter.ts'
 import { hashLimits, minDifferentCharacters, minOwnCharacters, minPasswordLength } from './limits.ts'
 import { refusals } from './refusals.ts'
@@ -41,7 +42,7 @@ const messageOf = (password: string): Buffer => Buffer.from(password.normalize('
 
 /** Returns the PHC string of a password. @param address of the client, whose turn it is */
 export const hashPassword = (password: string, address: string): Promise<string> =>
-  limiter.run(address, async () => {
+  limiter.run(peerKeyOf(address), async () => {
     const salt = randomBytes(16)
     const { memory, passes, parallelism } = parameters
     const tag = await derive('argon2id', { ...parameters, message: messageOf(password), nonce: salt })
@@ -53,7 +54,7 @@ const dummy = `$argon2id$v=19$m=${parameters.memory},t=${parameters.passes},p=1$
 
 /** Whether a password is the one of a hash. Takes the same time for a person without one. */
 export const verifyPassword = (password: string, phc: string | null, address: string): Promise<boolean> =>
-  limiter.run(address, async () => {
+  limiter.run(peerKeyOf(address), async () => {
     const stored = parsed(phc ?? dummy)
     if (!stored) return false
     const { memory, passes, parallelism, salt, tag } = stored

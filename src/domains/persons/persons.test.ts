@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { accept, callAs, cookieOf, freshClaim, goodPassword, member, signIn, tokenOf } from '../../../test/persons.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { maxPacedNames, signInBurst } from './limits.ts'
+import { makeSignInGate } from './sign-in-gate.ts'
 
 const world = await makeWorld({ TRUNKLINE_WRONG_KEYS_PER_MINUTE: '300' })
 const { db, call, operatorKey } = world
@@ -142,6 +144,28 @@ test('weak passwords are refused: short, common, in a row, or of the person’s 
   await accept(world, body.invite_url, '8#k9Qz!2m$7w')
 })
 
+test('a password link that an account made ends when the person joins another account or operates the installation', async () => {
+  const other = await world.tenant()
+  const victim = await member(world, ada, 'agent', 'victim@example.com')
+  const link = async () => (await call(ada, 'POST', `/open/members/${victim.user}/invitation`)).body.invite_url
+  const take = (url: string) =>
+    callAs(world, null, 'POST', `/console/invitations/${tokenOf(url)}`, { password: 'eleven quiet owls hunt' })
+
+  const early = await link()
+  const person = victim.boot.person.uuid
+  const change = (operator: string | null) => call('operator', 'PATCH', `/operator/persons/${person}`, { operator })
+  assert.equal((await change('operator')).status, 200)
+  assert.equal((await take(early)).status, 404, 'the person operates the installation now')
+  assert.equal((await change(null)).status, 200)
+
+  const late = await link()
+  const body = { first_name: 'V', last_name: 'W', email: 'victim@example.com', role: 'owner' }
+  await accept(world, (await call(other, 'POST', '/open/members', body)).body.invite_url)
+  assert.equal((await take(late)).status, 404, 'the person belongs to another account now')
+  assert.equal((await call(ada, 'POST', `/open/members/${victim.user}/invitation`)).body.error_code, 'operator_needed')
+  await signIn(world, { email: 'victim@example.com', password: goodPassword })
+})
+
 test('wrong sign-ins are answered alike and in the same time whether the person exists or not, then paced', async () => {
   const known = await member(world, ada, 'billing')
   const wrong = async (email: string, i: number) => {
@@ -172,4 +196,12 @@ test('wrong sign-ins are answered alike and in the same time whether the person 
   const paced = rest.find(({ status }) => status === 429)
   assert.equal(paced?.body.error_code, 'sign_in_pace')
   assert.match(String(paced?.headers['retry-after']), /^(?:[1-9]|[12]\d|30)$/)
+})
+
+test('invented addresses do not restore the attempts of a person', async () => {
+  const gate = makeSignInGate(true, () => 0)
+  const wrong = (address: string, name: string) => gate.attempt(address, name, async () => false)
+  for (let i = 0; i < signInBurst; i++) await wrong('192.0.2.1', 'victim@example.com')
+  for (let i = 0; i < maxPacedNames; i++) await wrong('192.0.2.1', `${i}@example.com`).catch(() => {})
+  await assert.rejects(wrong('192.0.2.2', 'victim@example.com'), { code: 'sign_in_pace' })
 })

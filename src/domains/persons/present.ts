@@ -22,6 +22,7 @@ export const presentListed = (row: ListedPersonRow) => ({
   ...(row.operator ? { operator: row.operator } : {}),
   suspended: row.suspended_at !== null,
   has_password: row.password_hash !== null,
+  second_factor: row.has_second_factor,
   created_at: iso(row.created_at),
   ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
 })

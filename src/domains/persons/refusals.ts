@@ -21,6 +21,13 @@ export const refusals = {
       'The installation has its first person already: sign in, or ask an operator for an invitation',
       'already_claimed',
     ),
+  secondFactorRequired: () =>
+    forbidden('The person has a second factor: send code too, of the app or a recovery code', 'second_factor_required'),
+  wrongCode: () => unauthorized('The code is wrong, was used already, or has expired', 'wrong_code'),
+  secondFactorExists: () => conflict('The person has a second factor: remove it first', 'second_factor_exists'),
+  secondFactorState: () =>
+    conflict('There is no secret to activate: create one with POST /console/totp', 'second_factor_state'),
+  noSecondFactor: () => notFound('The person has no second factor'),
   signInFields: () => invalid('The body must have email and password, or key'),
   proofFields: (field: string) => invalid(`The body must have ${field}, with which the session was opened`),
   weakPassword: (why: string) => invalid(`password ${why}`, 'weak_password'),

@@ -7,10 +7,13 @@ import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { makePasswordLink } from './invitations/links.ts'
 import { invitationRoutes } from './invitations/routes.ts'
+import { deleteUnused } from './invitations/store.ts'
 import { meRoutes } from './me-routes.ts'
 import { memberRoutes } from './members/routes.ts'
 import { presentListed } from './present.ts'
 import { refusals } from './refusals.ts'
+import { secondFactorRoutes } from './second-factor/routes.ts'
+import * as secondFactor from './second-factor/store.ts'
 import { sessionRoutes } from './sessions/routes.ts'
 import * as sessions from './sessions/store.ts'
 import { makeSignInGate } from './sign-in-gate.ts'
@@ -18,9 +21,10 @@ import * as store from './store.ts'
 
 const cursors = cursorsOf(c.listPersons)
 
-const audited = ({ operator, suspended_at }: Pick<store.PersonRow, 'operator' | 'suspended_at'>) => ({
-  operator,
-  suspended: suspended_at !== null,
+const audited = (row: store.ListedPersonRow) => ({
+  operator: row.operator,
+  suspended: row.suspended_at !== null,
+  second_factor: row.has_second_factor,
 })
 
 /** Endpoints by which operators manage persons. */
@@ -36,11 +40,15 @@ const operatorRoutes = ({ db, changes, publicUrl }: Services) => [
     const id = parse('PRS', params.person_uuid)
     const row = (id && (await store.lock(tx, id))) || refuse(refusals.unknownPerson(params.person_uuid))
     if (request.session?.person?.id === row.id) throw refusals.ownPerson()
+    const before = (await store.findListed(tx, row.id)) ?? refuse(refusals.unknownPerson(params.person_uuid))
     if (body.operator !== undefined) await store.setOperator(tx, row.id, body.operator)
+    // A link that an administrator of an account made must not open the installation.
+    if (body.operator) await deleteUnused(tx, { user: null, person: row.id })
     if (body.suspended !== undefined) await store.setSuspended(tx, row.id, body.suspended)
     if (body.suspended === true) await sessions.revokeAll(tx, { person: row.id, key: null }, null)
+    if (body.second_factor === false) await secondFactor.remove(tx, row.id)
     const after = (await store.findListed(tx, row.id)) ?? refuse(refusals.unknownPerson(params.person_uuid))
-    await audit(tx, { before: audited(row), after: audited(after) })
+    await audit(tx, { before: audited(before), after: audited(after) })
     await changes.invalidate(tx, 'sessions')
     return ok({ person: presentListed(after) })
   }),
@@ -60,6 +68,7 @@ export const personRoutes = (services: Services): Endpoint[] => {
   return [
     ...sessionRoutes(services, gate),
     ...meRoutes(services, gate),
+    ...secondFactorRoutes(services, gate),
     ...invitationRoutes(services, gate),
     ...memberRoutes(services),
     ...operatorRoutes(services),

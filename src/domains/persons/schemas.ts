@@ -8,6 +8,13 @@ export const Email = Type.String({ format: 'email', maxLength: 254, examples: ['
 /** A password that a person enters. Its rules are checked where a new one is set. */
 export const Password = Type.String({ minLength: 1, maxLength: 200, examples: ['seven green boats sail'] })
 
+/** A code of an authenticator app, or a recovery code. */
+export const Code = Type.String({
+  maxLength: 40,
+  description: 'Six digits of the app, or a recovery code',
+  examples: ['287082'],
+})
+
 const OperatorRole = Enum(['operator', 'observer'], { description: 'Rights in the installation; absent for none' })
 
 export const Person = Named(

@@ -18,26 +18,27 @@ export type SignInGate = {
 export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () => performance.now()): SignInGate => {
   const buckets = new Map<string, Bucket>()
 
-  const bucketOf = (name: string): Bucket => {
-    const at = now()
+  const tokensOf = (name: string, at: number): number => {
     const known = buckets.get(name) ?? { tokens: signInBurst, at }
-    const tokens = Math.min(signInBurst, known.tokens + (at - known.at) / signInIntervalMs)
-    const bucket = { tokens, at }
-    // Reinserted at the end: the bucket with the oldest attempt is dropped first.
+    return Math.min(signInBurst, known.tokens + (at - known.at) / signInIntervalMs)
+  }
+
+  /** Stores a bucket at the end: the one with the oldest attempt is dropped first. */
+  const store = (name: string, bucket: Bucket) => {
     buckets.delete(name)
     buckets.set(name, bucket)
     if (buckets.size > maxPacedNames)
       for (const oldest of buckets.keys().take(maxPacedNames / 10)) buckets.delete(oldest)
-    return bucket
   }
 
   return {
     attempt: async (address, person, verify) => {
       const names = [...(pacesAddresses ? [`address ${peerKeyOf(address)}`] : []), `person ${person}`]
-      const wanted = names.map(bucketOf)
-      const least = Math.min(...wanted.map(({ tokens }) => tokens))
+      const at = now()
+      const least = Math.min(...names.map((name) => tokensOf(name, at)))
+      // A refused attempt stores nothing: invented names would push out the buckets of others.
       if (least < 1) throw refusals.signInPace(Math.max(1, Math.ceil(((1 - least) * signInIntervalMs) / 1_000)))
-      for (const bucket of wanted) bucket.tokens -= 1
+      for (const name of names) store(name, { tokens: tokensOf(name, at) - 1, at })
       const giveBack = () => {
         for (const name of names) {
           const bucket = buckets.get(name)

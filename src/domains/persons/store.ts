@@ -17,7 +17,7 @@ export type PersonRow = {
   suspended_at: Date | null
 }
 
-export type ListedPersonRow = PersonRow & { last_seen_at: Date | null }
+export type ListedPersonRow = PersonRow & { last_seen_at: Date | null; has_second_factor: boolean }
 
 export type NewPerson = {
   id: string
@@ -69,19 +69,20 @@ export const accountsOf = async (sql: Sql, person: string): Promise<string[]> =>
       select account_id from users where person_id = ${person} and status <> 'DELETED' order by created_at limit 200`
   ).map(({ account_id }) => account_id)
 
-const lastSeen = '(select max(s.seen_at) from sessions s where s.person_id = r.id) as last_seen_at'
+const listedColumns = `(select max(s.seen_at) from sessions s where s.person_id = r.id) as last_seen_at,
+  exists (select 1 from person_totp t where t.person_id = r.id and t.activated_at is not null) as has_second_factor`
 
 export const page = (db: Sql, at: ListPage) => {
   const list = makeListQuery({ table: 'persons', key: byTimeAndId(), isNewestFirst: false }, makeConditions())
   const { text, values } = list.page('*', at)
   return db.raw<ListedPersonRow & { at: string }>(
-    `select r.*, ${exactTime('r.created_at')} as at, ${lastSeen} from (${text}) r order by r.created_at, r.id`,
+    `select r.*, ${exactTime('r.created_at')} as at, ${listedColumns} from (${text}) r order by r.created_at, r.id`,
     values,
   )
 }
 
 export const findListed = async (db: Sql, id: string): Promise<ListedPersonRow | null> =>
-  (await db.raw<ListedPersonRow>(`select r.*, ${lastSeen} from persons r where r.id = $1`, [id]))[0] ?? null
+  (await db.raw<ListedPersonRow>(`select r.*, ${listedColumns} from persons r where r.id = $1`, [id]))[0] ?? null
 
 /** Records that the installation has its first person. @returns false if it had one */
 export const markClaimed = async (tx: Tx, person: string): Promise<boolean> =>

@@ -125,6 +125,7 @@ const batchJob = (
   leaseSeconds: 30,
   maxAttempts: maxBatchAttempts,
   fair: true,
+  startsAfter: [submitKind],
   capacity: () => batchesFor(claimable({ carriers, routing }, queue)),
   hasLocalRoom: (account) => (routing.connections().length === 0 || carriers.isAnyBound()) && queue.room(account) > 0,
   onStopping: queue.close,

@@ -3,7 +3,7 @@
 /** Open sockets of one session, and of this process. */
 export const socketLimits = { perKey: 10, total: 1_000 }
 
-/** Subscribed sockets of one account in this process. */
+/** Sockets of one account in this process, subscribed or not. */
 export const maxSocketsOfAccount = 200
 
 /** Concurrent reads of events that a page missed. Those of one account run one after the other. */
@@ -17,6 +17,9 @@ export const maxTopics = 50
 
 /** Bytes that may wait for a slow connection. */
 export const maxBufferedBytes = 1_048_576
+
+/** Bytes that wait for a connection at most: beyond, it is closed. An event may be 1 MiB itself. */
+export const maxUnreadBytes = 4 * maxBufferedBytes
 
 /** Subscriptions of a page that wait to be checked. */
 export const maxPendingChanges = 20

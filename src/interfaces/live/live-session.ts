@@ -8,6 +8,7 @@ import {
   maxQueuedEvents,
   maxResumedEvents,
   maxTopics,
+  maxUnreadBytes,
   resumePageSize,
 } from './limits.ts'
 import { topicsOf } from './topics.ts'
@@ -71,7 +72,10 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
 
   const isOpen = () => !isOver && socket.readyState === socket.OPEN
   const send = (frame: LiveServerFrame) => {
-    if (isOpen()) socket.send(frameText(frame))
+    if (!isOpen()) return
+    // Replies to a page that asks and does not read would fill the memory. Events wait long before: hasRoom.
+    if (socket.bufferedAmount > maxUnreadBytes) return socket.terminate()
+    socket.send(frameText(frame))
   }
   const follows = (topics: readonly LiveTopic[]) => topics.some((topic) => subscription?.topics.has(topic))
   const hasRoom = () => unanswered.length < maxUnansweredEvents && socket.bufferedAmount <= maxBufferedBytes

@@ -12,6 +12,7 @@ import { uuid } from '../../platform/lib/id.ts'
 import { keyHash } from '../../platform/lib/secret.ts'
 import { startRoles } from '../../start-roles.ts'
 import { type LiveServerFrame, liveProtocol, maxUnansweredEvents } from './contract.ts'
+import { maxSocketsOfAccount } from './limits.ts'
 
 // Two processes over one database: pages are connected to the first, and events are recorded in either.
 const { db, parts, tenant, call } = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
@@ -286,4 +287,24 @@ test('a session has at most ten sockets, and a frame that is no frame closes the
   assert.equal(await refusal(headers), 429)
   page.socket.send('{"type":"subscribe"}')
   await until(async () => page.closed() === 1003)
+})
+
+test('a page that asks without reading the replies is closed before they fill the memory', async () => {
+  const page = await open(await tenant())
+  page.socket.pause()
+  // 20 MB of replies: more than the system keeps for a connection.
+  for (let i = 0; i < 200_000; i++) page.socket.send('{"type":"ping"}')
+  await until(async () => page.socket.bufferedAmount === 0 || page.closed() !== null)
+  page.socket.resume()
+  await until(async () => page.closed() !== null)
+})
+
+test('many sessions of one account leave sockets for other accounts, also without a subscription', async () => {
+  const [greedy, modest] = [await tenant(), await tenant()]
+  const headersOf = async (who: Tenant) => ({ cookie: (await signIn(who)).cookie, origin: originOf(first) })
+  const all = await Promise.all(Array.from({ length: maxSocketsOfAccount / 10 }, () => headersOf(greedy)))
+  const answers = await Promise.all(all.flatMap((headers) => Array.from({ length: 10 }, () => refusal(headers))))
+  assert.deepEqual([...new Set(answers)], [101])
+  assert.equal(await refusal(await headersOf(greedy)), 429)
+  assert.equal(await refusal(await headersOf(modest)), 101)
 })

@@ -60,6 +60,7 @@ export const makeLive = (
   const feed = makeEventFeed(db, onError)
   const state = makeStateFeed(db, () => [...pages.keys()])
   const sockets = makeFairLimiter(socketLimits)
+  const shares = makeFairLimiter({ perKey: maxSocketsOfAccount, total: socketLimits.total })
   const resumes = makeFairLimiter(resumeLimits)
   const retentionMs = (config.deliveryDays + extraEventDays) * 86_400_000
 
@@ -144,6 +145,10 @@ export const makeLive = (
     const after = readQuery(request.url ?? '')
     if (!sockets.tryAcquire(session.id)) throw refusals.tooManySockets(sockets.used(session.id))
     socket.once('close', () => sockets.release(session.id))
+    // Many sessions of one account must not take the sockets of others before they subscribe.
+    const share = session.accounts[0]?.account.id ?? session.id
+    if (!shares.tryAcquire(share)) throw refusals.tooManySockets(shares.used(share))
+    socket.once('close', () => shares.release(share))
     server.handleUpgrade(request, socket, head, (browser) => {
       const page = startLiveSession({
         socket: browser,

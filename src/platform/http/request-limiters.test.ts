@@ -8,6 +8,7 @@ import { makeWorld, type Tenant } from '../../../test/world.ts'
 import { makeKey } from '../lib/secret.ts'
 import { lookUp } from './auth-throttle.ts'
 import { refusals } from './refusals.ts'
+import { limiterKeyOf } from './request-limiters.ts'
 import { limitConnections } from './socket.ts'
 
 // One tenant floods real sockets while another one is served. The tests compare order, never time.
@@ -196,4 +197,14 @@ test('connections beyond the share of an address are closed, and those of anothe
   own.find(({ closed }) => !closed)?.destroy()
   await until(async () => (await new Promise<number>((resolve) => server.getConnections((_, n) => resolve(n)))) === 3)
   assert.equal(other.closed, false)
+})
+
+test('sign-ins of one address and requests of one session take no share of operators or of others', async () => {
+  const request = (over: object) =>
+    Object.assign({ account: null, operator: null, session: null, ip: '192.0.2.1' }, over)
+  const session = { accounts: [{ account: { id: greedy.id } }] }
+  const keys = [{ operator: {} }, {}, { ip: '192.0.2.2' }, { ip: '2001:db8::1' }, { ip: '2001:db8::2' }, { session }]
+  const [operator, one, other, six, neighbour, own] = keys.map((over) => limiterKeyOf(request(over) as never))
+  assert.equal(new Set([operator, one, other, six, own]).size, 5)
+  assert.deepEqual([neighbour, own], [six, greedy.id])
 })

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { peerKeyOf } from '../lib/address-list.ts'
 import { type FairLimiter, makeFairLimiter } from '../lib/fair-limiter.ts'
 import { refusals } from './refusals.ts'
 
@@ -79,7 +80,11 @@ export const makeRequestLimiters = (connections: number, pace: Partial<UploadRat
 /** All operators share one limiter key: their requests are few. */
 const operators = 'operators'
 
-export const limiterKeyOf = ({ account }: Pick<FastifyRequest, 'account'>): string => account?.id ?? operators
+type Requester = Pick<FastifyRequest, 'account' | 'operator' | 'session' | 'ip'>
+
+/** Returns whose share a request takes: that of an account, the operators, or without either that of an address. */
+export const limiterKeyOf = ({ account, operator, session, ip }: Requester): string =>
+  account?.id ?? (operator ? operators : (session?.accounts[0]?.account.id ?? `address ${peerKeyOf(ip)}`))
 
 /** Acquires capacity; the wait ends when the client disconnects. */
 export const acquireWhileConnected = async (

@@ -51,6 +51,9 @@ export type JobKind<Payload = unknown, Result = unknown> = {
   capacity?(): number
   /** Whether a job of an account that is inserted leased to this worker may start (local-queue.ts). Default: always. */
   hasLocalRoom?(account: string): boolean
+  /** Kinds whose jobs may be older than one that is inserted leased to this worker: it starts after those of a claim in
+   *  progress. The own kind is always one. */
+  readonly startsAfter?: readonly string[]
   /** The external effect, outside any transaction. The signal aborts when the lease is lost or the worker stops.
    *  @param fence of the lease */
   run?(job: Job<Payload>, signal: AbortSignal, fence: number): Promise<Result | typeof jobEnded>

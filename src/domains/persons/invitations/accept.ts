@@ -8,6 +8,7 @@ import { firstAccount } from '../../accounts/ops.ts'
 import { makeOwner } from '../../users/ops.ts'
 import { assertStrong, hashPassword, verifyPassword } from '../password.ts'
 import { refusals } from '../refusals.ts'
+import { checkSecondFactor, type SecondFactor } from '../second-factor/check.ts'
 import * as sessions from '../sessions/store.ts'
 import type { SignInGate } from '../sign-in-gate.ts'
 import * as persons from '../store.ts'
@@ -28,7 +29,17 @@ const candidateOf = async (
   services: Services,
   gate: SignInGate,
   request: FastifyRequest,
-  { email, name, password }: { readonly email: string; readonly name: string; readonly password: string },
+  {
+    email,
+    name,
+    password,
+    code,
+  }: {
+    readonly email: string
+    readonly name: string
+    readonly password: string
+    readonly code: string | undefined
+  },
 ): Promise<Candidate> => {
   const { db } = services
   const person = await persons.findByEmail(db, emailKeyOf(email))
@@ -36,14 +47,17 @@ const candidateOf = async (
     assertStrong(password, { email, name })
     return { person: null, email, name, passwordHash: await hashPassword(password, request.ip) }
   }
-  const isRight = await gate.attempt(
-    request.ip,
-    emailKeyOf(email),
-    async () => (await verifyPassword(password, person.password_hash, request.ip)) && person.suspended_at === null,
-  )
+  let second: SecondFactor = 'passed'
+  const isRight = await gate.attempt(request.ip, emailKeyOf(email), async () => {
+    const isVerified = await verifyPassword(password, person.password_hash, request.ip)
+    if (!isVerified || person.suspended_at !== null) return false
+    second = await checkSecondFactor(services, person.id, code)
+    return second === 'passed'
+  })
   if (isRight) return { person }
   await recordRefusal(services, request, person)
-  throw refusals.wrongPassword()
+  // TypeScript does not see the assignment in the closure.
+  throw (second as SecondFactor) === 'wrong' ? refusals.wrongCode() : refusals.wrongPassword()
 }
 
 const ensurePerson = async (tx: Tx, candidate: Candidate): Promise<persons.PersonRow> => {
@@ -54,14 +68,20 @@ const ensurePerson = async (tx: Tx, candidate: Candidate): Promise<persons.Perso
   return (await persons.create(tx, row)) ?? refuse(refusals.wrongPassword())
 }
 
-type Claim = { readonly token: string; readonly name: string; readonly email: string; readonly password: string }
+type Claim = {
+  readonly token: string
+  readonly name: string
+  readonly email: string
+  readonly password: string
+  readonly code?: string | undefined
+}
 
 /** Makes the first person: operator of the installation, and owner of its first account. @returns a session's token */
 export const claimWith = async (
   services: Services,
   gate: SignInGate,
   request: FastifyRequest,
-  { token, name, email, password }: Claim,
+  { token, name, email, password, code }: Claim,
 ): Promise<string> => {
   const { db, changes } = services
   if (await persons.isClaimed(db)) throw refusals.alreadyClaimed()
@@ -71,12 +91,13 @@ export const claimWith = async (
     await recordRefusal(services, request, null)
     throw refusals.wrongClaimToken()
   }
-  const candidate = await candidateOf(services, gate, request, { email, name, password })
+  const candidate = await candidateOf(services, gate, request, { email, name, password, code })
   return await db.begin(async (tx) => {
     const person = await ensurePerson(tx, candidate)
     // One of several concurrent claims inserts this row, also if they have several links.
     if (!(await persons.markClaimed(tx, person.id))) throw refusals.alreadyClaimed()
     await store.use(tx, hash)
+    await store.deleteUnused(tx, { user: null, person: person.id })
     await persons.setOperator(tx, person.id, 'operator')
     const account = await firstAccount(tx)
     if (account) await makeOwner(tx, account, person)
@@ -110,20 +131,28 @@ export const subjectOf = async ({ db }: Pick<Services, 'db'>, invitation: store.
   return { account_name: found.account_name, email: found.email, name: found.name }
 }
 
-type Acceptance = { readonly name?: string; readonly password: string }
+type Acceptance = { readonly name?: string; readonly password: string; readonly code?: string | undefined }
 
 const setNewPassword = async (
   services: Services,
+  gate: SignInGate,
   request: FastifyRequest,
   hash: Buffer,
   id: string,
-  password: string,
+  { password, code }: Acceptance,
 ): Promise<string> => {
   const { db, changes } = services
   const person = (await persons.find(db, id)) ?? refuse(refusals.unknownInvitation())
   assertStrong(password, person)
+  // The link replaces the password, and not the second factor.
+  const check = async () => (await checkSecondFactor(services, id, code)) === 'passed'
+  if (!(await gate.attempt(request.ip, emailKeyOf(person.email), check))) {
+    await recordRefusal(services, request, person)
+    throw refusals.wrongCode()
+  }
   const passwordHash = await hashPassword(password, request.ip)
   return await db.begin(async (tx) => {
+    await persons.lock(tx, id)
     if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
     await persons.setPassword(tx, id, passwordHash)
     const ended = await sessions.revokeAll(tx, { person: id, key: null }, null)
@@ -139,17 +168,21 @@ export const acceptWith = async (
   gate: SignInGate,
   request: FastifyRequest,
   hash: Buffer,
-  { name, password }: Acceptance,
+  { name, password, code }: Acceptance,
 ): Promise<string> => {
   const { db, changes } = services
   const invitation = await unusedInvitation(services, hash)
   const subject = await subjectOf(services, invitation)
-  if (invitation.person_id) return await setNewPassword(services, request, hash, invitation.person_id, password)
+  if (invitation.person_id)
+    return await setNewPassword(services, gate, request, hash, invitation.person_id, { password, code })
   const fullName = name ?? (subject.name || subject.email)
-  const candidate = await candidateOf(services, gate, request, { email: subject.email, name: fullName, password })
+  const candidate = await candidateOf(services, gate, request, { email: subject.email, name: fullName, password, code })
   return await db.begin(async (tx) => {
+    if (candidate.person) await persons.lock(tx, candidate.person.id)
     if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
     const person = await ensurePerson(tx, candidate)
+    // An administrator of one account may hold a password link: it must not open what the person gains now.
+    await store.deleteUnused(tx, { user: null, person: person.id })
     const { account_id: account, user_id: user, operator } = invitation
     if (account && user) await store.joinUser(tx, account, user, person.id)
     if (operator && person.operator !== 'operator') await persons.setOperator(tx, person.id, operator)

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, FreeText, Ok, Time } from '../../../platform/http/schema.ts'
-import { bootReply, Email, Password } from '../schemas.ts'
+import { bootReply, Code, Email, Password } from '../schemas.ts'
 
 const console = { auth: 'none', shape: 'full', tag: 'Console' } as const
 
@@ -44,19 +44,19 @@ export const acceptInvitation = contract({
   url: '/console/invitations/:token',
   summary: 'Accept an invitation, or set a new password, and sign in',
   description:
-    'A person who exists already joins the account with the present password. A password link sets the new one, and all sessions of the person end.',
+    'A person who exists already joins the account with the present password. A password link sets the new one, and all sessions of the person end. A person with a second factor sends code too (second_factor_required).',
   params,
-  body: Type.Object({ name: Type.Optional(FreeText(100)), password: Password }),
+  body: Type.Object({ name: Type.Optional(FreeText(100)), password: Password, code: Type.Optional(Code) }),
   status: 201,
   reply: bootReply,
   headers: { 'Set-Cookie': 'The session' },
   errors: {
     ...refused,
-    unauthorized: 'The person exists already, and the password is wrong',
+    unauthorized: 'The person exists already, and the password is wrong, or the code (wrong_code)',
     tooMany: 'Too many unknown tokens from this address (too_many_failures), or too many wrong attempts (sign_in_pace)',
     unavailable: 'Too many sign-ins are under way (sign_in_busy)',
   },
-  codes: { invalid: ['weak_password'] },
+  codes: { invalid: ['weak_password'], unauthorized: ['unauthorized'], forbidden: ['second_factor_required'] },
 })
 
 export const inviteOperator = contract({

@@ -13,6 +13,7 @@ import { addMember } from '../../users/ops.ts'
 import { makePasswordLink, makeUserLink } from '../invitations/links.ts'
 import * as invitations from '../invitations/store.ts'
 import { refusals } from '../refusals.ts'
+import * as persons from '../store.ts'
 import * as c from './contract.ts'
 import * as store from './store.ts'
 
@@ -23,7 +24,9 @@ const presentMember = (row: store.MemberRow) => ({
   email: row.email,
   status: row.status,
   role: row.role,
-  ...(row.person_name === null ? {} : { person: { name: row.person_name, second_factor: false, passkeys: 0 } }),
+  ...(row.person_name === null
+    ? {}
+    : { person: { name: row.person_name, second_factor: row.has_second_factor, passkeys: 0 } }),
   ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
   created_at: iso(row.created_at),
 })
@@ -110,7 +113,9 @@ export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
       assertWithin(row.role, key)
       const { id: user, person_id: person } = row
       const invitedBy = inviter(request, account)
-      if (person && (row.person_operator !== null || (await store.hasOtherAccount(tx, account.id, person))))
+      // Locked: the person may be joining another account, which ends password links.
+      const locked = person && (await persons.lock(tx, person))
+      if (person && (locked?.operator || (await store.hasOtherAccount(tx, account.id, person))))
         throw refusals.operatorNeeded()
       const { url, expires_at } = person
         ? await makePasswordLink(tx, publicUrl(), person, invitedBy)

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
-import { bootReply, Email, Password } from '../schemas.ts'
+import { bootReply, Code, Email, Password } from '../schemas.ts'
 
 const console = { shape: 'full', tag: 'Console' } as const
 
@@ -37,6 +37,7 @@ export const claimInstallation = contract({
     name: FreeText(100),
     email: Email,
     password: Password,
+    code: Type.Optional(Code),
   }),
   status: 201,
   reply: bootReply,
@@ -47,7 +48,11 @@ export const claimInstallation = contract({
     tooMany: paced,
     unavailable: 'Too many sign-ins are under way (sign_in_busy)',
   },
-  codes: { invalid: ['weak_password'] },
+  codes: {
+    invalid: ['weak_password'],
+    unauthorized: ['unauthorized', 'wrong_code'],
+    forbidden: ['second_factor_required'],
+  },
 })
 
 export const signIn = contract({
@@ -61,12 +66,12 @@ export const signIn = contract({
   summary: 'Sign in with an e-mail address and password, or with a key',
   description:
     'The response sets the cookie of the session. A session of an API key or operator key has the rights of that key. ' +
-    'A refusal does not reveal whether the person exists.',
+    'A refusal does not reveal whether the person exists. A person with a second factor sends code too: a request without it gets 403 second_factor_required.',
   body: Type.Object(
     {
       email: Type.Optional(Type.String({ maxLength: 254, examples: ['ada@example.com'] })),
       password: Type.Optional(Password),
-      code: Type.Optional(Type.String({ maxLength: 40, description: 'Code of the second factor' })),
+      code: Type.Optional(Code),
       key: Type.Optional(Type.String({ maxLength: 200, description: 'API key or operator key, instead' })),
     },
     { examples: [{ email: 'ada@example.com', password: 'seven green boats sail' }] },
@@ -79,7 +84,10 @@ export const signIn = contract({
     tooMany: paced,
     unavailable: 'Too many sign-ins are under way (sign_in_busy)',
   },
-  codes: { unauthorized: ['unauthorized'], forbidden: ['address_not_allowed'] },
+  codes: {
+    unauthorized: ['unauthorized', 'wrong_code'],
+    forbidden: ['address_not_allowed', 'second_factor_required'],
+  },
 })
 
 export const showSession = contract({

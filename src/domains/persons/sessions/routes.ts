@@ -13,6 +13,7 @@ import { claimWith } from '../invitations/accept.ts'
 import { maxListedSessions } from '../limits.ts'
 import { hashPassword, isOutdated, verifyPassword } from '../password.ts'
 import { refusals } from '../refusals.ts'
+import { checkSecondFactor, type SecondFactor } from '../second-factor/check.ts'
 import type { SignInGate } from '../sign-in-gate.ts'
 import * as persons from '../store.ts'
 import {
@@ -51,19 +52,30 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
   // One claim at a time: the others then see that the installation is claimed, before they derive a hash.
   const claims = makeFairLimiter({ perKey: 1, total: 1 })
 
-  const openByPassword = async (request: FastifyRequest, email: string, password: string): Promise<Opener> => {
+  const openByPassword = async (
+    request: FastifyRequest,
+    {
+      email,
+      password,
+      code,
+    }: { readonly email: string; readonly password: string; readonly code?: string | undefined },
+  ): Promise<Opener> => {
     const name = emailKeyOf(email)
     let person: persons.PersonRow | null = null
+    let second: SecondFactor = 'passed'
     const isRight = await gate.attempt(request.ip, name, async () => {
       person = await persons.findByEmail(db, name)
       const isVerified = await verifyPassword(password, person?.password_hash ?? null, request.ip)
-      return isVerified && person?.suspended_at === null
+      if (!isVerified || person?.suspended_at !== null) return false
+      // A wrong code counts like a wrong password.
+      second = await checkSecondFactor(services, person.id, code)
+      return second === 'passed'
     })
     // TypeScript does not see the assignment in the closure.
     const found = person as persons.PersonRow | null
     if (!isRight || !found) {
       await recordRefusal(services, request, found)
-      throw refusals.wrongPassword()
+      throw (second as SecondFactor) === 'wrong' ? refusals.wrongCode() : refusals.wrongPassword()
     }
     if (found.password_hash && isOutdated(found.password_hash))
       await persons.setPassword(db, found.id, await hashPassword(password, request.ip))
@@ -117,12 +129,12 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
     ),
 
     routeWithoutTransaction(c.signIn, async ({ body, request, reply }) => {
-      const { email, password, key } = body
+      const { email, password, code, key } = body
       const opener =
         key !== undefined
           ? await openByKey(request, key)
           : email !== undefined && password !== undefined
-            ? await openByPassword(request, email, password)
+            ? await openByPassword(request, { email, password, code })
             : refuse(refusals.signInFields())
       const token = await db.begin((tx) => openSession(tx, services, request, opener, 'signIn'))
       return await enter(services, request, reply, token)

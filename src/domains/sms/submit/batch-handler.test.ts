@@ -2,12 +2,17 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
+import type { Job } from '../../../platform/jobs/job-kind.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { acceptBatches } from '../accept/batch-store.ts'
-import { type BatchPayload, batchKind, batchPayload, readBatchPayload } from '../batch.ts'
+import { type BatchJob, type BatchPayload, batchKind, batchPayload, readBatchPayload } from '../batch.ts'
 import { maxBatchAttempts } from '../limits.ts'
 import { giveNumber, makeSmsWorld, withSmscs } from '../sms-testing.ts'
+import { makeBatchHandler } from './batch-handler.ts'
 import { completeBatches, lockBatches, openMembers } from './batch-store.ts'
+import { makeFairQueue } from './fair-queue.ts'
+import { makePendingCommits } from './pending-commits.ts'
+import type { Submission } from './submit-handler.ts'
 
 const world = await makeSmsWorld()
 const { db, tenant, send, waitForStatus, connect } = world
@@ -103,6 +108,54 @@ test(
     assert.deepEqual([await eventsOf(who), await balanceOf(who)], [3, '9.880000'])
   }),
 )
+
+test('what an account submits later waits while an older batch of it, which was claimed, is read', async () => {
+  const who = await tenant({ balance: '10' })
+  const { number } = await giveNumber(world, who)
+  const [older, younger] = [await acceptAndDie(who, number, ['1']), await acceptAndDie(who, number, ['2'])]
+  const submitted: string[] = []
+  const handler = makeBatchHandler({
+    db,
+    queue: makeFairQueue(() => 100),
+    pendingCommits: makePendingCommits(() => {}),
+    submit: async ({ payload }) => {
+      submitted.push(payload.text)
+      return { outcome: 'sent', taken: [], mayBeStored: false }
+    },
+    storeOutcomes: async () => {},
+  })
+  const jobOf = ({ id, messages }: typeof older): BatchJob => {
+    const now = new Date()
+    const payload = batchPayload(messages)
+    return { id, account: who.id, kind: batchKind, key: null, payload, runAt: now, createdAt: now, attempt: 1 }
+  }
+  const members = younger.messages.map((one) => ({
+    id: one.id,
+    payload: { from: one.number, to: one.contact, text: '2' },
+  }))
+  const own: Job<Submission> = {
+    ...jobOf(older),
+    id: uuid(),
+    payload: { from: number, to: '+447911123499', text: '3' },
+  }
+  const { signal } = new AbortController()
+  const runs: Promise<unknown>[] = []
+  await db.begin(async (tx) => {
+    await tx.run`lock table sms_messages in access exclusive mode`
+    runs.push(handler.runBatch(jobOf(older), signal, 1))
+    const local = jobOf(younger)
+    runs.push(handler.runBatch({ ...local, payload: { ...local.payload, members } }, signal, 1))
+    runs.push(handler.runSingle(own, signal))
+    await until(
+      async () =>
+        (await db.maybe`select from pg_locks where not granted and relation = 'sms_messages'::regclass and database =
+          (select oid from pg_database where datname = current_database())`) !== null,
+    )
+    assert.deepEqual(submitted, [])
+  })
+  await Promise.all(runs)
+  assert.deepEqual(submitted, ['1', '2', '3'])
+})
 
 test(
   'a process that lost the lease of a batch changes nothing: neither a status, nor money, nor jobs',

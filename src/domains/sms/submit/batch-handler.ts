@@ -78,6 +78,9 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
   /** Average number of open messages in the claimed batches of late. */
   let averageSize = 1
 
+  /** Accounts of which claimed batches are being read, with the end of the last one's reading. */
+  const arrivals = new Map<string, Promise<void>>()
+
   const loads = makeBatcher<StoredBatch, BatchMember[]>((batches) => openMembers(db, batches))
 
   const sent = makeBatcher<SentInBatch, boolean>(
@@ -171,6 +174,7 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
     const entries = members.map((member): QueuedSubmission => {
       const job = { ...member, account, kind: submitKind, key: null, runAt: createdAt, createdAt, attempt: 1 }
       return {
+        id: member.id,
         account,
         isClaimed,
         drop,
@@ -192,32 +196,53 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
     await done.promise
   }
 
+  /** Reads the members of a claimed batch, and adds them to the queue. Whatever the account has to submit later waits for
+   *  that: otherwise, a message accepted in the meantime overtakes them. */
+  const enterQueue = async (job: BatchJob, account: string, signal: AbortSignal, fence: number) => {
+    const { id, createdAt, payload } = job
+    const local = payload.members
+    const earlier = arrivals.get(account)
+    const entered = Promise.withResolvers<void>()
+    if (!local) arrivals.set(account, entered.promise)
+    try {
+      const members = local ?? (await loads.add({ account, payload, createdAt }))
+      if (earlier) await earlier
+      if (!local) averageSize += (members.length - averageSize) / 8
+      if (members.length === 0) return null
+      const batch: RunningBatch = { id, fence, account, createdAt, signal, open: members.length, isEnded: false }
+      return { batch, done: submitAll(batch, members, !local) }
+    } finally {
+      entered.resolve()
+      if (arrivals.get(account) === entered.promise) arrivals.delete(account)
+    }
+  }
+
   /** Runs a batch. A batch of this process brings its members; those of another one are read. */
   const runBatch = async (
     job: BatchJob,
     signal: AbortSignal,
     fence: number,
   ): Promise<BatchOutcome | typeof jobEnded> => {
-    const { id, account, createdAt, attempt, payload } = job
-    if (account === null) throw new Discard('the batch has no account')
-    if (attempt >= maxBatchAttempts) return 'split'
-    const local = payload.members
-    const members = local ?? (await loads.add({ account, payload, createdAt }))
-    if (!local) averageSize += (members.length - averageSize) / 8
-    if (members.length === 0) return undefined
-    const batch: RunningBatch = { id, fence, account, createdAt, signal, open: members.length, isEnded: false }
-    await submitAll(batch, members, !local)
-    return batch.isEnded ? jobEnded : undefined
+    if (job.account === null) throw new Discard('the batch has no account')
+    if (job.attempt >= maxBatchAttempts) return 'split'
+    const running = await enterQueue(job, job.account, signal, fence)
+    if (running === null) return undefined
+    await running.done
+    return running.batch.isEnded ? jobEnded : undefined
   }
 
   /** Runs the own job of a message, in the turn of its account. */
   const runSingle = (job: Job<Submission>, signal: AbortSignal): Promise<SubmitOutcome> =>
     new Promise((resolve, reject) => {
+      const account = job.account ?? ''
       const drop = () => reject(new Snooze('the worker is stopping', 0))
       const start = () => submit(job, signal).then(resolve, reject)
-      const entry: QueuedSubmission = { account: job.account ?? '', isClaimed: true, start, drop }
+      const entry: QueuedSubmission = { id: job.id, account, isClaimed: true, start, drop }
+      const enter = () => (signal.aborted ? drop() : queue.add([entry]))
       signal.addEventListener('abort', () => queue.remove(new Set([entry])).length > 0 && drop(), { once: true })
-      queue.add([entry])
+      const earlier = arrivals.get(account)
+      if (earlier) void earlier.then(enter)
+      else enter()
     })
 
   return {

@@ -19,14 +19,17 @@ const makeQueue = () => {
     },
     () => time,
   )
-  const entry = (account: string, id: string, isClaimed = false): QueuedSubmission => ({
+  let accepted = 0
+  /** @param id default: the next one, in order of acceptance */
+  const entry = (account: string, name: string, isClaimed = false, id = ++accepted): QueuedSubmission => ({
+    id: String(id).padStart(6, '0'),
     account,
     isClaimed,
     start: async () => {
       free--
-      started.push(id)
+      started.push(name)
     },
-    drop: () => void dropped.push(id),
+    drop: () => void dropped.push(name),
   })
   return {
     queue,
@@ -61,13 +64,13 @@ test('a quiet account’s message is submitted next, whatever a greedy account h
   assert.deepEqual(started.slice(5), ['g5', 'q2', 'g6', 'g7'])
 })
 
-test('claimed messages take turns with those that this process accepted', async () => {
-  const { add, release, started, queue } = makeQueue()
+test('a message that is claimed late starts before younger ones that this process accepted', async () => {
+  const { add, entry, release, started, queue } = makeQueue()
   add('a', names('local', 100))
-  add('a', names('claimed', 2), true)
+  queue.add([entry('a', 'claimed2', true, 0.2), entry('a', 'claimed1', true, 0.1)])
   assert.equal(queue.claimed(), 2)
-  await release(5)
-  assert.deepEqual(started, ['local1', 'claimed1', 'local2', 'claimed2', 'local3'])
+  await release(3)
+  assert.deepEqual(started, ['claimed1', 'claimed2', 'local1'])
   assert.equal(queue.claimed(), 0)
 })
 
@@ -86,7 +89,7 @@ test('greedy accounts leave room in memory for a quiet one, however many they ar
 })
 
 test('a message that waits too long is started without capacity, so that its submit can defer it', async () => {
-  const { add, release, started, wait } = makeQueue()
+  const { add, entry, queue, release, started, wait } = makeQueue()
   add('a', ['old'])
   wait(maxMemoryWaitMs)
   add('a', ['young'])
@@ -95,6 +98,11 @@ test('a message that waits too long is started without capacity, so that its sub
   wait(1)
   await release(0)
   assert.deepEqual(started, ['old'])
+  wait(maxMemoryWaitMs)
+  queue.add([entry('a', 'retried', true, 0)])
+  wait(1)
+  await release(0)
+  assert.deepEqual(started, ['old', 'retried', 'young'], 'one that came late does not delay those behind it')
 })
 
 test('a closed queue drops what waits, and what is added later', async () => {

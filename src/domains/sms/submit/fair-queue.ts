@@ -2,8 +2,10 @@ import { maxMemoryWaitMs, maxSubmissions, maxWaitingInMemory } from '../limits.t
 
 /** A message that waits in this process for its turn. */
 export type QueuedSubmission = {
+  /** Ids ascend in order of acceptance. */
+  readonly id: string
   readonly account: string
-  /** Claimed from the database; otherwise accepted by this process. The two take turns, too. */
+  /** Claimed from the database; otherwise accepted by this process. */
   readonly isClaimed: boolean
   /** Submits the message; resolves once a carrier has answered. Must not reject. */
   start(): Promise<void>
@@ -11,8 +13,8 @@ export type QueuedSubmission = {
   drop(): void
 }
 
-/** Messages that wait in this process for capacity of a carrier. Accounts take turns, the messages of one stay in order
- *  (fair queuing, Nagle, RFC 970). */
+/** Messages that wait in this process for capacity of a carrier. Accounts take turns (fair queuing, Nagle, RFC 970). The
+ *  messages of one start in order of acceptance: a claimed message is not overtaken by one that this process accepts. */
 export type FairQueue = {
   add(entries: readonly QueuedSubmission[]): void
   /** Removes entries that wait. @returns the removed ones */
@@ -28,6 +30,9 @@ export type FairQueue = {
 
 type Waiting = { readonly entry: QueuedSubmission; readonly at: number }
 
+/** What waits for an account, by id. */
+type AccountQueue = { readonly waiting: Waiting[]; local: number }
+
 /** Milliseconds between checks of a queue that waits for capacity. */
 const checkIntervalMs = 1_000
 
@@ -40,26 +45,35 @@ export const makeFairQueue = (
   onCapacity: (schedule: () => void) => () => void = () => () => {},
   now: () => number = () => performance.now(),
 ): FairQueue => {
-  /** By account and origin, in the order of their turns. No queue is empty. */
-  const queues = new Map<string, Waiting[]>()
+  /** By account, in the order of their turns. No queue is empty. */
+  const queues = new Map<string, AccountQueue>()
   const counts = { local: 0, claimed: 0 }
   let running = 0
   let isScheduled = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
 
-  const keyOf = ({ account, isClaimed }: QueuedSubmission) => (isClaimed ? `${account} claimed` : account)
-  const count = ({ isClaimed }: QueuedSubmission, by: number) => {
+  const count = (queue: AccountQueue, { isClaimed }: QueuedSubmission, by: number) => {
     counts[isClaimed ? 'claimed' : 'local'] += by
+    if (!isClaimed) queue.local += by
   }
 
-  const run = (key: string, queue: Waiting[]) => {
-    const first = queue.shift()
+  const insert = (entry: QueuedSubmission) => {
+    const queue = queues.get(entry.account) ?? { waiting: [], local: 0 }
+    queues.set(entry.account, queue)
+    // Most messages are the newest of their account.
+    const before = queue.waiting.findLastIndex((other) => other.entry.id < entry.id)
+    queue.waiting.splice(before + 1, 0, { entry, at: now() })
+    count(queue, entry, 1)
+  }
+
+  const run = (account: string, queue: AccountQueue) => {
+    const first = queue.waiting.shift()
     // The next turn comes after those of all others.
-    queues.delete(key)
-    if (queue.length > 0) queues.set(key, queue)
+    queues.delete(account)
+    if (queue.waiting.length > 0) queues.set(account, queue)
     if (!first) return
-    count(first.entry, -1)
+    count(queue, first.entry, -1)
     running++
     void first.entry.start().then(() => {
       running--
@@ -77,8 +91,11 @@ export const makeFairQueue = (
     }
     if (queues.size === 0) return
     const before = now() - maxMemoryWaitMs
-    for (const [key, queue] of [...queues])
-      while (running < maxSubmissions && queue[0] && queue[0].at < before) run(key, queue)
+    for (const [account, queue] of [...queues]) {
+      // A message that came late may be the first one. Those behind it do not wait longer for that.
+      const overdue = queue.waiting.findLastIndex(({ at }) => at < before) + 1
+      for (let i = 0; i < overdue && running < maxSubmissions; i++) run(account, queue)
+    }
     timer ??= setTimeout(() => {
       timer = undefined
       pump()
@@ -103,36 +120,35 @@ export const makeFairQueue = (
           entry.drop()
           continue
         }
-        const key = keyOf(entry)
-        const queue = queues.get(key)
-        if (queue) queue.push({ entry, at: now() })
-        else queues.set(key, [{ entry, at: now() }])
-        count(entry, 1)
+        insert(entry)
       }
       schedule()
     },
     remove: (entries) => {
       const removed: QueuedSubmission[] = []
-      for (const [key, queue] of [...queues]) {
-        const left = queue.filter(({ entry }) => !entries.has(entry))
-        if (left.length === queue.length) continue
-        for (const { entry } of queue) if (entries.has(entry)) removed.push(entry)
-        if (left.length === 0) queues.delete(key)
-        else queues.set(key, left)
+      for (const [account, queue] of [...queues]) {
+        const out = queue.waiting.filter(({ entry }) => entries.has(entry))
+        if (out.length === 0) continue
+        const left = queue.waiting.filter(({ entry }) => !entries.has(entry))
+        queue.waiting.splice(0, queue.waiting.length, ...left)
+        if (left.length === 0) queues.delete(account)
+        for (const { entry } of out) {
+          count(queue, entry, -1)
+          removed.push(entry)
+        }
       }
-      for (const entry of removed) count(entry, -1)
       return removed
     },
     room: (account) => {
       const free = maxWaitingInMemory - counts.local
-      return isClosed ? 0 : Math.max(0, free - (queues.get(account)?.length ?? 0))
+      return isClosed ? 0 : Math.max(0, free - (queues.get(account)?.local ?? 0))
     },
     claimed: () => counts.claimed,
     close: () => {
       isClosed = true
       unsubscribe()
       clearTimeout(timer)
-      const left = [...queues.values()].flat()
+      const left = [...queues.values()].flatMap(({ waiting }) => waiting)
       queues.clear()
       counts.local = 0
       counts.claimed = 0

@@ -39,6 +39,8 @@ export class JobConsumer implements LocalQueue {
   #reserved = 0
   #activeStatements = 0
   #claiming = 0
+  /** Claims in progress of the kinds of this worker. Each resolves once its jobs have started. */
+  readonly #claims: Map<string, Promise<void>>
   #mayBeDue = true
   #accountCursor: string | null = null
   /** True after the response to a claim was lost: this worker may hold leases that it does not know of. */
@@ -52,7 +54,8 @@ export class JobConsumer implements LocalQueue {
   #state: 'open' | 'closing' | 'closed' = 'open'
   #onIdle: (() => void) | undefined
 
-  constructor(kind: JobKind, db: Db, log: Log, worker: string) {
+  constructor(kind: JobKind, db: Db, log: Log, worker: string, claims = new Map<string, Promise<void>>()) {
+    this.#claims = claims
     this.#kind = kind
     this.#db = db
     this.#log = log
@@ -82,7 +85,14 @@ export class JobConsumer implements LocalQueue {
     return { at: performance.now() }
   }
 
-  commit({ at }: SlotReservation, job: Job): void {
+  commit(slot: SlotReservation, job: Job): void {
+    // A claim whose response is on its way may have taken older jobs of the account: those start first.
+    const claims = [this.kind, ...(this.#kind.startsAfter ?? [])].flatMap((kind) => this.#claims.get(kind) ?? [])
+    if (claims.length === 0) this.#startLocal(slot, job)
+    else void Promise.all(claims).then(() => this.#startLocal(slot, job))
+  }
+
+  #startLocal({ at }: SlotReservation, job: Job): void {
     this.#reserved--
     const leased = { job, fence: 1 }
     // After half the lease time, another worker may hold the job soon: give it back.
@@ -214,6 +224,8 @@ export class JobConsumer implements LocalQueue {
     this.#claiming += wanted
     for (const { held } of outcomes) held.isCommitting = true
     if (wanted > 0) this.#mayBeDue = false
+    const started = Promise.withResolvers<void>()
+    if (wanted > 0) this.#claims.set(this.kind, started.promise)
     let done = false
     try {
       if (wanted > 0 && this.#hasUnknownLeases) await this.#recoverUnknownLeases()
@@ -231,6 +243,8 @@ export class JobConsumer implements LocalQueue {
       if (!done) this.#claiming -= wanted
       this.#handleError(error, outcomes, wanted)
     }
+    if (wanted > 0) this.#claims.delete(this.kind)
+    started.resolve()
     this.#activeStatements--
     this.scheduleStep()
   }

@@ -85,6 +85,39 @@ test('a slot is reserved beside jobs that wait for capacity, for each account wh
   await worker.stop()
 })
 
+test('a job inserted leased starts after the older ones of a claim in progress, of its kind and of those it names', async () => {
+  for (const claimed of ['follows', 'precedes']) {
+    const started: string[] = []
+    const run = async ({ kind, payload }: Job) => void started.push(`${kind} ${JSON.stringify(payload)}`)
+    const usual = { concurrency: 10, leaseSeconds: 30, maxAttempts: 3, run }
+    const kinds: JobKind[] = [
+      { kind: 'precedes', ...usual },
+      { kind: 'follows', startsAfter: ['precedes'], ...usual },
+    ]
+    const worker = startTestWorker({ db, kinds, log: silentLog })
+    const queue = localQueueOf(db, 'follows')
+    assert.ok(queue)
+    const slot = await reserve(queue)
+    const [id = ''] = await add('follows', queue.worker, 1)
+    await db.begin(async (tx) => {
+      await tx.run`insert into jobs (id, kind, payload, run_at, created_at)
+        values (${uuid()}, ${claimed}, '1', (select app_now()), (select app_now()))`
+      await tx.run`lock table jobs in access exclusive mode`
+      worker.notify(claimed)
+      await until(
+        'the claim waits',
+        async () =>
+          (await db.maybe`select from pg_locks where not granted and relation = 'jobs'::regclass and database =
+            (select oid from pg_database where datname = current_database())`) !== null,
+      )
+      queue.commit(slot, { ...jobOf('follows', id), payload: 2 })
+    })
+    await until('both ran', () => started.length === 2)
+    assert.deepEqual(started, [`${claimed} 1`, 'follows 2'])
+    await worker.stop()
+  }
+})
+
 test('a run that ended its job itself commits nothing more and keeps no lease', async () => {
   const kind: JobKind<unknown, never> = {
     kind: 'itself',

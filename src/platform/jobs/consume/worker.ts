@@ -38,7 +38,8 @@ export type Worker = {
  */
 export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): Worker => {
   const id = uuid()
-  const consumers = new Map(kinds.map((kind) => [kind.kind, new JobConsumer(kind, db, log, id)]))
+  const claims = new Map<string, Promise<void>>()
+  const consumers = new Map(kinds.map((kind) => [kind.kind, new JobConsumer(kind, db, log, id, claims)]))
   if (consumers.size !== kinds.length) throw new Error('Two handlers are registered for one kind of job')
   const unsubscribers = [...consumers.values()].flatMap((lane) => [
     onNotify(lane.kind, (isDue) => (isDue ? lane.notify() : lane.scheduleStep())),

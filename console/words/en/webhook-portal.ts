@@ -141,7 +141,7 @@ export const words = section('webhooks', {
     every: 'Every event of the endpoint',
     which: 'Which events?',
     missed: 'Missed ones',
-    missedHint: 'Deliveries that failed, and events of a pause.',
+    missedHint: 'Without a successful delivery: failed, during a pause, or before the endpoint was made.',
     all: 'All',
     allHint: 'Also those that were delivered. The receiver recognises them by webhook-id.',
     since: 'Since',

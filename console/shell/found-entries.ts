@@ -1,0 +1,80 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { ReplyOf } from '../api/client.ts'
+import { useQuery } from '../api/query.ts'
+import { may } from '../api/session.ts'
+import type { IconName } from '../icons/names.ts'
+import { paths } from '../paths.ts'
+import { words } from '../words/en/shell.ts'
+import { phoneNumber } from '../words/format.ts'
+
+// Results of the search of the API in the palette: people, numbers, messages, calls and events.
+
+type Group = ReplyOf<'GET /open/search'>['groups'][number]
+
+type FoundEntry = {
+  readonly id: string
+  readonly group: string
+  readonly text: string
+  readonly detail: string
+  readonly icon: IconName
+  readonly href: string
+}
+
+const icons: Readonly<Record<Group['in'], IconName>> = {
+  contacts: 'user',
+  numbers: 'hash',
+  texts: 'message-square',
+  calls: 'phone',
+  events: 'zap',
+}
+
+/** The page of a result; undefined while the console has none for it. */
+const pageOf = ({ in: kind }: Group, { uuid, href, title, text }: Group['results'][number]): string | undefined => {
+  if (kind === 'calls') return paths.call({ call: uuid })
+  if (kind === 'texts') {
+    // A message of the messaging app is found in its conversation: `/open/msgapp/message/<session>/<message>`.
+    const session = /^\/open\/msgapp\/message\/([^/]+)\//.exec(href)?.[1]
+    return paths.message({ message: uuid }, session === undefined ? {} : { session: decodeURIComponent(session) })
+  }
+  if (kind === 'numbers') return paths.number({ number: uuid })
+  if (kind === 'events') return paths.event({ event: uuid })
+  // People have no page yet: their messages are found by the number, which is the second line.
+  const number = /\+\d{7,15}/.exec(`${text} ${title}`)?.[0]
+  return number === undefined ? undefined : paths.logs({}, { contact: number })
+}
+
+/** A title with numbers as people read them. */
+const readable = (title: string): string => title.replace(/\+\d{7,15}/g, phoneNumber)
+
+const delay = 150
+
+/** Searches the account once typing pauses. */
+export const useFound = (text: string): readonly FoundEntry[] => {
+  const [asked, setAsked] = useState('')
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(text.trim()), delay)
+    return () => clearTimeout(timer)
+  }, [text])
+  const isLongEnough = asked.length >= 2 && asked.length <= 200
+  const found = useQuery('GET /open/search', {
+    query: { q: asked },
+    enabled: isLongEnough && may('read_only'),
+  })
+  if (!isLongEnough || text.trim().length < 2) return []
+  return (found.data?.groups ?? []).flatMap((group) =>
+    group.results.flatMap((result) => {
+      const href = pageOf(group, result)
+      if (href === undefined) return []
+      return [
+        {
+          id: `found-${result.uuid}`,
+          group: words.palette.kinds[group.in],
+          text: readable(result.title),
+          detail: readable(result.text),
+          icon: icons[group.in],
+          href,
+        },
+      ]
+    }),
+  )
+}

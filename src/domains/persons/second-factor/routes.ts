@@ -1,0 +1,74 @@
+import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import type { Session } from '../../../platform/http/session.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { keyHash } from '../../../platform/lib/secret.ts'
+import type { Services } from '../../../services.ts'
+import { refusals } from '../refusals.ts'
+import type { SignInGate } from '../sign-in-gate.ts'
+import { emailKeyOf, recordRefusal, recordVisit } from '../visit.ts'
+import { acceptAppCode, sealSecret } from './check.ts'
+import * as c from './contract.ts'
+import * as store from './store.ts'
+import { bareCode, base32, makeRecoveryCodes, makeSecret, otpauthUrl } from './totp.ts'
+
+const personOf = ({ person }: Session) => person ?? refuse(refusals.noPerson())
+
+/** Endpoints of a person's authenticator app. */
+export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
+  const { db, seal } = services
+  return [
+    route(c.showSecondFactor, async ({ session }) => {
+      const person = personOf(session)
+      const at = (await store.find(db, person.id))?.activated_at
+      return ok({
+        active: Boolean(at),
+        ...(at ? { activated_at: iso(at) } : {}),
+        recovery_codes_left: await store.countRecoveryCodes(db, person.id),
+      })
+    }),
+
+    route(c.prepareSecondFactor, async ({ session, request, tx }) => {
+      const person = personOf(session)
+      const secret = makeSecret()
+      if (!(await store.prepare(tx, person.id, sealSecret(seal, person.id, secret))))
+        throw refusals.secondFactorExists()
+      await recordVisit(tx, request, session, 'prepareSecondFactor', { target: print('PRS', person.id) })
+      return ok({ secret: base32(secret), otpauth_url: otpauthUrl(secret, person.email) })
+    }),
+
+    routeWithoutTransaction(c.activateSecondFactor, async ({ session, body, request }) => {
+      const person = personOf(session)
+      const row = await store.find(db, person.id)
+      if (!row || row.activated_at) throw refusals.secondFactorState()
+      const isRight = await gate.attempt(request.ip, emailKeyOf(person.email), () =>
+        acceptAppCode(services, row, body.code),
+      )
+      if (!isRight) {
+        await recordRefusal(services, request, person, 'proofRefused')
+        throw refusals.wrongCode()
+      }
+      const codes = makeRecoveryCodes()
+      return await db.begin(async (tx) => {
+        const hashes = codes.map((code) => keyHash(bareCode(code)))
+        if (!(await store.activate(tx, person.id, hashes))) throw refusals.secondFactorState()
+        const entry = { target: print('PRS', person.id), after: { second_factor: true } }
+        await recordVisit(tx, request, session, 'activateSecondFactor', entry)
+        return ok({ recovery_codes: codes })
+      })
+    }),
+
+    route(c.removeSecondFactor, async ({ session, request, tx }) => {
+      const person = personOf(session)
+      if (!(await store.remove(tx, person.id))) throw refusals.noSecondFactor()
+      const entry = {
+        target: print('PRS', person.id),
+        before: { second_factor: true },
+        after: { second_factor: false },
+      }
+      await recordVisit(tx, request, session, 'removeSecondFactor', entry)
+      return ok({})
+    }),
+  ]
+}
