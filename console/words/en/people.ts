@@ -45,8 +45,7 @@ export const words = section('people', {
   passwordLinkWhy: 'With the link the person sets a new password. Earlier links stop working.',
   suspend: 'Suspend',
   suspendTitle: (name: string) => `Suspend ${name}?`,
-  suspendWhy:
-    'Open browsers are signed out at once, and the person cannot sign in. You can reactivate the person later.',
+  suspendWhy: 'The person loses access to this account at once, in every browser. You can reactivate the person later.',
   suspended: (name: string) => `${name} is suspended`,
   reactivate: 'Reactivate',
   reactivateTitle: (name: string) => `Reactivate ${name}?`,

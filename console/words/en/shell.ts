@@ -59,11 +59,6 @@ export const words = section('shell', {
     money: 'Ledger',
     holds: 'Held money',
     usage: 'Usage',
-    channels: 'Messaging app',
-    channel: 'Channel',
-    people: 'Members',
-    settings: 'Account',
-    audit: 'Audit log',
   },
   line: {
     lost: (since: string) => `No connection since ${since}. What you see may be old.`,
