@@ -76,6 +76,7 @@ export const paths = {
 
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),
+  security: path('/console/you/security'),
 
   developers: path('/console/:account/developers'),
   keys: path('/console/:account/developers/keys', 'create'),

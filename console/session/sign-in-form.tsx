@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/errors.ts'
 import type { Session } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
@@ -11,10 +11,39 @@ import { useSubmit } from './use-submit.ts'
 export const inWords = (error: ApiError | undefined, wrong: string) => {
   if (!error) return undefined
   const { status, message, code, retryAfter } = error
+  // The form shows a field for the code instead.
+  if (code === 'second_factor_required') return undefined
+  if (code === 'wrong_code') return { message: words.wrongCode, code, fields: { code: words.wrongCode } }
   if (status === 401) return { message: wrong, code }
   if (status === 429) return { message: words.paced(retryAfter ?? 30), code }
   if (status === 0) return { message: words.noConnection, code }
   return { message, code, requestId: error.requestId, fields: error.fields }
+}
+
+/** True once a refusal said that the person has a second factor. */
+export const useCodeNeed = (error: ApiError | undefined): boolean => {
+  const [isNeeded, setNeeded] = useState(false)
+  if (!isNeeded && error?.code === 'second_factor_required') setNeeded(true)
+  return isNeeded
+}
+
+/** The code of the second factor. It takes the focus when it appears: what was typed before stays. */
+export const CodeField = () => {
+  const field = useRef<HTMLDivElement>(null)
+  useEffect(() => field.current?.querySelector('input')?.focus(), [])
+  return (
+    <div ref={field}>
+      <TextField
+        name="code"
+        label={words.code}
+        hint={words.codeHint}
+        autocomplete="one-time-code"
+        maxLength={40}
+        required
+        code
+      />
+    </div>
+  )
 }
 
 type SignInFormProps = {
@@ -31,6 +60,7 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
   const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
   // A refusal keeps its identity while it is shown: the form moves the focus to a new one only.
   if (refusal?.of !== error) setRefusal({ of: error, shown: inWords(error, withKey ? words.wrongKey : words.wrong) })
+  const needsCode = useCodeNeed(error)
   return (
     <div class="stack">
       <Form
@@ -55,6 +85,7 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
               autofocus={!email}
             />
             <PasswordField name="password" label={words.password} required autofocus={Boolean(email)} />
+            {needsCode && <CodeField />}
           </>
         )}
         <Button type="submit" kind="primary" wide busy={isPending}>

@@ -11,6 +11,7 @@ const addresses = {
   invitation: '/console/invitation',
   profile: '/console/you',
   sessions: '/console/you/sessions',
+  security: '/console/you/security',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
 }

@@ -16,6 +16,7 @@ export const words = section('shell', {
   operatorKeyPerson: 'Operator key',
   profile: 'Your profile',
   sessions: 'Your sessions',
+  security: 'Security',
   signOut: 'Sign out',
   help: 'Help',
   docs: 'Documentation',
