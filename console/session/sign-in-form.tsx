@@ -1,10 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/errors.ts'
+import { send } from '../api/send.ts'
 import type { Session } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { words } from '../words/en/sign-in.ts'
+import { PasskeyButton } from './passkey-button.tsx'
 import { useSubmit } from './use-submit.ts'
 
 /** Returns the refusal in words: the same ones whether the address or the password is wrong. */
@@ -92,6 +94,12 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
           {words.signIn.act}
         </Button>
       </Form>
+      <PasskeyButton
+        onAnswer={async (passkey) => {
+          // The contract of the route has this type.
+          onDone((await send('POST /console/session', { body: { passkey } }, { recover: false })) as Session)
+        }}
+      />
       <button type="button" class="link session-other" onClick={() => setWithKey(!withKey)}>
         {withKey ? words.signIn.withPassword : words.signIn.withKey}
       </button>

@@ -6,9 +6,9 @@ import { needs } from '../needs.ts'
 import { goodPassword, member } from '../persons.ts'
 import { isWellMade, openConsole } from './fixture.ts'
 
-// The second factor of a person, in a real browser.
+// The second factor and the passkeys of a person, in a real browser with a virtual authenticator.
 
-const { world, signIn, open, allow } = await openConsole()
+const { world, url, signIn, open, allow } = await openConsole({}, 'localhost')
 
 describe('the security of a person', needs('chromium'), () => {
   test('a person sets up a second factor, signs in with it and with a recovery code, and removes it', async () => {
@@ -31,7 +31,9 @@ describe('the security of a person', needs('chromium'), () => {
     const now = stepAt(Date.now())
     await page.getByRole('textbox', { name: 'Code of the app' }).fill(codeAt(secret, now - 1))
     await page.keyboard.press('Enter')
-    const codes = await dialog.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').allTextContents()
+    const items = dialog.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem')
+    await items.first().waitFor()
+    const codes = await items.allTextContents()
     assert.equal(codes.length, 10)
     await isWellMade(page, 'recovery codes')
     await page.getByRole('button', { name: 'I have stored them' }).click()
@@ -69,5 +71,42 @@ describe('the security of a person', needs('chromium'), () => {
     await page.getByRole('button', { name: 'Remove the second factor' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove the second factor' }).click()
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor()
+  })
+
+  test('a person adds a passkey, signs in with it, and removes it', async () => {
+    const person = await member(world, await world.tenant(), 'owner', 'pat@example.com')
+    const page = await signIn(person, '/console/you/security')
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('WebAuthn.enable')
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    })
+    await page.getByText('You have no passkeys yet.').waitFor()
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    const list = page.getByRole('list', { name: 'Passkeys' })
+    await list.getByRole('listitem').waitFor()
+    await isWellMade(page, 'passkeys')
+
+    await page.context().clearCookies()
+    await page.goto(`${url}/console/sign-in`)
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.waitForURL(/\/console\/ACC/)
+
+    await page.goto(`${url}/console/you/security`)
+    await list.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove the passkey' }).click()
+    await page.getByText('You have no passkeys yet.').waitFor()
+    await page.context().clearCookies()
+    await page.goto(`${url}/console/sign-in`)
+    allow(/401/)
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByText('This passkey is not known here.').waitFor()
   })
 })

@@ -5,6 +5,23 @@ export const words = section('security', {
   title: 'Security',
   about: 'How you prove that it is you.',
   asKey: 'You are signed in with a key. A key has no second factor and no passkeys.',
+  passkeys: {
+    title: 'Passkeys',
+    about: 'Sign in with your fingerprint, face or the PIN of your device, without a password or code.',
+    empty: 'You have no passkeys yet.',
+    add: 'Add a passkey',
+    added: 'Passkey added',
+    since: 'Since',
+    remove: 'Remove',
+    removeAct: 'Remove the passkey',
+    removeTitle: (name: string) => `Remove the passkey “${name}”?`,
+    removeWhy: 'It signs in no more. Delete it in the settings of your device too.',
+    removed: 'Passkey removed',
+    noName:
+      'Passkeys cannot work here: they need HTTPS and a host name, or localhost. Ask your operator to set TRUNKLINE_PUBLIC_URL.',
+    elsewhere: (origin: string) => `Passkeys work at ${origin}. Open the console there to add one.`,
+    noBrowser: 'This browser has no passkeys, or is too old for them.',
+  },
   factor: {
     title: 'Second factor',
     about: 'Sign-ins with your password then need a code of an app on your phone too.',

@@ -12,6 +12,8 @@ export const words = section('signIn', {
   code: 'Code of your second factor',
   codeHint: 'Six digits of your app, or a recovery code.',
   wrongCode: 'The code is wrong, or was used already. Wait for the next one.',
+  withPasskey: 'Use a passkey',
+  wrongPasskey: 'This passkey is not known here. Sign in in another way.',
   wrong: 'The email or password is wrong.',
   wrongKey: 'This key is not valid.',
   paced: (seconds: number) => `Too many attempts. Try again in ${seconds} s.`,

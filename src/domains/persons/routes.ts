@@ -9,6 +9,7 @@ import { makePasswordLink } from './invitations/links.ts'
 import { invitationRoutes } from './invitations/routes.ts'
 import { meRoutes } from './me-routes.ts'
 import { memberRoutes } from './members/routes.ts'
+import { passkeyRoutes } from './passkeys/routes.ts'
 import { presentListed } from './present.ts'
 import { refusals } from './refusals.ts'
 import { secondFactorRoutes } from './second-factor/routes.ts'
@@ -66,6 +67,7 @@ export const personRoutes = (services: Services): Endpoint[] => {
     ...sessionRoutes(services, gate),
     ...meRoutes(services, gate),
     ...secondFactorRoutes(services, gate),
+    ...passkeyRoutes(services),
     ...invitationRoutes(services, gate),
     ...memberRoutes(services),
     ...operatorRoutes(services),
