@@ -76,6 +76,7 @@ export const paths = {
 
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),
+  security: path('/console/you/security'),
 
   numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
   shop: path(

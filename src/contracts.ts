@@ -27,6 +27,7 @@ import * as operators from './domains/operators/contract.ts'
 import * as persons from './domains/persons/contract.ts'
 import * as invitations from './domains/persons/invitations/contract.ts'
 import * as members from './domains/persons/members/contract.ts'
+import * as passkeys from './domains/persons/passkeys/contract.ts'
 import * as secondFactor from './domains/persons/second-factor/contract.ts'
 import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
@@ -54,6 +55,7 @@ export const contracts: readonly Contract[] = [
   audit,
   sessions,
   persons,
+  passkeys,
   secondFactor,
   invitations,
   members,

@@ -31,6 +31,7 @@ export type Modules =
   | typeof import('../../src/domains/persons/contract.ts')
   | typeof import('../../src/domains/persons/invitations/contract.ts')
   | typeof import('../../src/domains/persons/members/contract.ts')
+  | typeof import('../../src/domains/persons/passkeys/contract.ts')
   | typeof import('../../src/domains/persons/second-factor/contract.ts')
   | typeof import('../../src/domains/persons/sessions/contract.ts')
   | typeof import('../../src/domains/possession/contract.ts')

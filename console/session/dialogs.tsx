@@ -1,3 +1,4 @@
+import { send } from '../api/send.ts'
 import { type Session, session } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -5,6 +6,7 @@ import { Form } from '../parts/form.tsx'
 import { PasswordField } from '../parts/text-fields.tsx'
 import { words as parts } from '../words/en/parts.ts'
 import { words } from '../words/en/sign-in.ts'
+import { PasskeyButton } from './passkey-button.tsx'
 import { inWords, SignInForm } from './sign-in-form.tsx'
 import { useSubmit } from './use-submit.ts'
 
@@ -50,6 +52,14 @@ export const Proof = ({ onEnd }: DialogProps) => {
           required
           autofocus
         />
+        {session.value?.person && (
+          <PasskeyButton
+            onAnswer={async (passkey) => {
+              await send('POST /console/session/proof', { body: { passkey } }, { recover: false })
+              onEnd(true)
+            }}
+          />
+        )}
         <div class="row dialog-acts">
           <Button onClick={() => onEnd(false)}>{parts.cancel}</Button>
           <Button type="submit" kind="primary" busy={isPending}>

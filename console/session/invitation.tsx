@@ -10,6 +10,7 @@ import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
+import { CodeField, useCodeNeed } from './sign-in-form.tsx'
 import { useSubmit } from './use-submit.ts'
 import { useToken } from './use-token.ts'
 
@@ -30,6 +31,8 @@ export const InvitationPage = () => {
     session.value = reply
     go('/console', true)
   })
+  const needsCode = useCodeNeed(error)
+  const refusal = error?.code === 'second_factor_required' ? undefined : error
   const isUsed = (error ?? fault)?.code === 'invitation_used'
   if (fault || isUsed)
     return (
@@ -56,10 +59,11 @@ export const InvitationPage = () => {
       lead={isNew ? words.invitation.from(invited_by, email) : words.invitation.toEmail(email)}
     >
       <Form
-        refusal={error}
+        refusal={refusal}
         label={words.invitation.plainTitle}
-        onSubmit={({ name = '', password = '' }) => {
-          if (!isPending) void submit(isNew ? { name, password } : { password }, { token })
+        onSubmit={({ name = '', password = '', code }) => {
+          const proof = code === undefined ? { password } : { password, code }
+          if (!isPending) void submit(isNew ? { name, ...proof } : proof, { token })
         }}
       >
         <input type="hidden" name="username" autocomplete="username" value={email} />
@@ -74,6 +78,7 @@ export const InvitationPage = () => {
           required
           autofocus
         />
+        {needsCode && <CodeField />}
         <Button type="submit" kind="primary" wide busy={isPending}>
           {isNew ? words.invitation.act : words.invitation.set}
         </Button>

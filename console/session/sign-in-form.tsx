@@ -1,20 +1,51 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/errors.ts'
+import { send } from '../api/send.ts'
 import type { Session } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { words } from '../words/en/sign-in.ts'
+import { PasskeyButton } from './passkey-button.tsx'
 import { useSubmit } from './use-submit.ts'
 
 /** Returns the refusal in words: the same ones whether the address or the password is wrong. */
 export const inWords = (error: ApiError | undefined, wrong: string) => {
   if (!error) return undefined
   const { status, message, code, retryAfter } = error
+  // The form shows a field for the code instead.
+  if (code === 'second_factor_required') return undefined
+  if (code === 'wrong_code') return { message: words.wrongCode, code, fields: { code: words.wrongCode } }
   if (status === 401) return { message: wrong, code }
   if (status === 429) return { message: words.paced(retryAfter ?? 30), code }
   if (status === 0) return { message: words.noConnection, code }
   return { message, code, requestId: error.requestId, fields: error.fields }
+}
+
+/** True once a refusal said that the person has a second factor. */
+export const useCodeNeed = (error: ApiError | undefined): boolean => {
+  const [isNeeded, setNeeded] = useState(false)
+  if (!isNeeded && error?.code === 'second_factor_required') setNeeded(true)
+  return isNeeded
+}
+
+/** The code of the second factor. It takes the focus when it appears: what was typed before stays. */
+export const CodeField = () => {
+  const field = useRef<HTMLDivElement>(null)
+  useEffect(() => field.current?.querySelector('input')?.focus(), [])
+  return (
+    <div ref={field}>
+      <TextField
+        name="code"
+        label={words.code}
+        hint={words.codeHint}
+        autocomplete="one-time-code"
+        maxLength={40}
+        required
+        code
+      />
+    </div>
+  )
 }
 
 type SignInFormProps = {
@@ -31,6 +62,7 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
   const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
   // A refusal keeps its identity while it is shown: the form moves the focus to a new one only.
   if (refusal?.of !== error) setRefusal({ of: error, shown: inWords(error, withKey ? words.wrongKey : words.wrong) })
+  const needsCode = useCodeNeed(error)
   return (
     <div class="stack">
       <Form
@@ -55,12 +87,19 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
               autofocus={!email}
             />
             <PasswordField name="password" label={words.password} required autofocus={Boolean(email)} />
+            {needsCode && <CodeField />}
           </>
         )}
         <Button type="submit" kind="primary" wide busy={isPending}>
           {words.signIn.act}
         </Button>
       </Form>
+      <PasskeyButton
+        onAnswer={async (passkey) => {
+          // The contract of the route has this type.
+          onDone((await send('POST /console/session', { body: { passkey } }, { recover: false })) as Session)
+        }}
+      />
       <button type="button" class="link session-other" onClick={() => setWithKey(!withKey)}>
         {withKey ? words.signIn.withPassword : words.signIn.withKey}
       </button>

@@ -20,5 +20,11 @@ export const you: Section = {
       isListed: true,
       load: () => import('./sessions.tsx').then(({ SessionsPage }) => SessionsPage),
     }),
+    page({
+      path: paths.security,
+      title: () => words.security,
+      isListed: true,
+      load: () => import('./security.tsx').then(({ SecurityPage }) => SecurityPage),
+    }),
   ],
 }

@@ -116,14 +116,16 @@ const watchedBrowser = <V>(
 /**
  * Makes an installation with a browser, which starts with the first page. Both end with the file.
  * @param overrides such as the sandbox's carriers: see `makeWorld`
+ * @param host by which browsers reach it: passkeys need the name localhost
  */
 export const openConsole = async (
   settings: NodeJS.ProcessEnv = {},
   overrides: Parameters<typeof makeWorld>[2] = {},
+  host: '127.0.0.1' | 'localhost' = '127.0.0.1',
 ): Promise<ConsoleFixture> => {
-  let url = 'http://127.0.0.1:8080'
+  let url = `http://${host}:8080`
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { ...overrides, publicUrl: () => url })
-  url = await world.app.listen({ host: '127.0.0.1', port: 0 })
+  url = (await world.app.listen({ host: '127.0.0.1', port: 0 })).replace('127.0.0.1', host)
   let requests: string[] = []
   world.app.server.on('request', ({ method, url = '' }) => requests.push(`${method} ${url}`))
 

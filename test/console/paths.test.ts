@@ -23,6 +23,7 @@ const addresses = {
   money: '/console/:account/money',
   holds: '/console/:account/money/holds',
   usage: '/console/:account/money/usage',
+  security: '/console/you/security',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
   webhooks: '/console/:account/developers/webhooks',

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { codeAt, stepAt } from '../../src/domains/persons/second-factor/totp.ts'
+import { makeAuthenticator } from '../authenticator.ts'
 import { bytesOf } from '../authenticator-app.ts'
 import { callAs, claim, freshClaim, goodPassword, member, signIn, tokenOf } from '../persons.ts'
 import type { Recipes, Request } from './recipe.ts'
@@ -37,6 +39,15 @@ const withApp = async (scene: Scene, isActive: boolean) => {
   const code = codeAt(bytesOf(body.secret), stepAt(Date.now()))
   if (isActive) assert.equal((await browser.call('POST', '/console/totp/verify', { code })).status, 200)
   return { ...browser, code }
+}
+
+/** A person, and the answer of a device to the options of a new passkey. */
+const newPasskey = async (scene: Scene) => {
+  const { cookie, call } = await signedIn(scene)
+  const { options } = (await call('POST', '/console/passkeys/options')).body
+  const { origin } = (await call('GET', '/console/passkeys')).body
+  const body = { name: scene.mark, credential: makeAuthenticator(origin).register(options) }
+  return { call, request: { cookie, body } }
 }
 
 const claimBody = (token: string): Request => ({
@@ -107,6 +118,28 @@ export const personRecipes: Recipes = {
     }),
     conflict: () => ({ body: { current: goodPassword, password: 'nine yellow kites fly' } }),
   },
+  listPasskeys: { ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie }), conflict: () => ({}) },
+  preparePasskey: { ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie }), conflict: () => ({}) },
+  createPasskey: {
+    ok: async (scene) => (await newPasskey(scene)).request,
+    conflict: async (scene) => {
+      const { request } = await newPasskey(scene)
+      return { body: request.body }
+    },
+  },
+  deletePasskey: {
+    ok: async (scene) => {
+      const { call, request } = await newPasskey(scene)
+      const added = await call('POST', '/console/passkeys', request.body)
+      return { cookie: request.cookie, params: { passkey_uuid: added.body.passkey.uuid } }
+    },
+    notFound: async (scene) => ({
+      cookie: (await signedIn(scene)).cookie,
+      params: { passkey_uuid: `PKY${randomUUID()}` },
+    }),
+    conflict: () => ({ params: { passkey_uuid: `PKY${randomUUID()}` } }),
+  },
+  preparePasskeySignIn: { ok: () => ({}) },
   showSecondFactor: { ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie }), conflict: () => ({}) },
   prepareSecondFactor: {
     ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie }),

@@ -65,7 +65,8 @@ export const makeRecipeWorld = async (
   const world = await makeWorld(
     { TRUNKLINE_SANDBOX: 'true' },
     {},
-    { simulator, pace: { graceMs: 1_000, windowMs: 500 }, ...options },
+    // Passkeys work at a name only.
+    { simulator, pace: { graceMs: 1_000, windowMs: 500 }, publicUrl: () => 'http://localhost:8080', ...options },
   )
   after(carrier.stop)
   await furnish(world)

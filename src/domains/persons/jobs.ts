@@ -1,6 +1,7 @@
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import * as invitations from './invitations/store.ts'
 import { endedSessionDays } from './limits.ts'
+import * as passkeys from './passkeys/store.ts'
 import * as sessions from './sessions/store.ts'
 
 /** Deletes sessions and links that ended long ago. */
@@ -10,5 +11,6 @@ export const deleteEndedSessions: Schedule = {
   run: async (tx) => {
     await sessions.deleteEnded(tx, endedSessionDays)
     await invitations.deleteExpired(tx, endedSessionDays)
+    await passkeys.deleteExpired(tx)
   },
 }

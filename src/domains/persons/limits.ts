@@ -27,9 +27,20 @@ export const totpSecretBytes = 20
 /** Time steps of 30 s by which the clock of an app may differ. */
 export const totpSteps = 1
 
-/** Recovery codes of a person, and the random bytes of each. */
+/** Seconds for which a code of an app is shown. */
+export const totpStepSeconds = 30
+
+/** Recovery codes of a person. */
 export const recoveryCodes = 10
+
+/** Random bytes of a recovery code. */
 export const recoveryCodeBytes = 10
+
+/** Milliseconds in which a browser answers the challenge of a passkey. */
+export const challengeMs = 5 * 60_000
+
+/** Passkeys of a person. */
+export const maxPasskeys = 20
 
 /** Days for which an invitation or claim link works. */
 export const invitationDays = 7

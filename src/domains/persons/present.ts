@@ -3,6 +3,7 @@ import type { Session } from '../../platform/http/session.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
+import { relyingPartyOf } from './passkeys/relying-party.ts'
 import type { ListedPersonRow, PersonRow } from './store.ts'
 
 export const presentPerson = (row: PersonRow) => ({
@@ -31,7 +32,7 @@ export const presentListed = (row: ListedPersonRow) => ({
 export const presentBoot = (
   session: Session,
   person: PersonRow | null,
-  { config, version }: Pick<Services, 'config' | 'version'>,
+  { config, version, publicUrl }: Pick<Services, 'config' | 'version' | 'publicUrl'>,
 ) => ({
   session_uuid: print('SES', session.id),
   kind: session.kind,
@@ -49,7 +50,7 @@ export const presentBoot = (
     version,
     sandbox: config.sandbox,
     ...(config.msgappName ? { msgapp_name: config.msgappName } : {}),
-    passkeys: false,
+    passkeys: relyingPartyOf(publicUrl()) !== null,
     oidc: [],
     smtp: false,
   },

@@ -28,7 +28,18 @@ export const refusals = {
   secondFactorState: () =>
     conflict('There is no secret to activate: create one with POST /console/totp', 'second_factor_state'),
   noSecondFactor: () => notFound('The person has no second factor'),
-  signInFields: () => invalid('The body must have email and password, or key'),
+  passkeysUnavailable: () =>
+    forbidden(
+      'Passkeys need HTTPS and a host name, or localhost: set TRUNKLINE_PUBLIC_URL to the address of the console',
+      'passkeys_unavailable',
+    ),
+  wrongPasskey: () => invalid('The answer of the passkey is not valid, or came too late: try again', 'wrong_passkey'),
+  refusedPasskey: () => unauthorized('The passkey is not known here, or its answer is not valid'),
+  passkeyExists: () => conflict('The device has a passkey here already', 'passkey_exists'),
+  tooManyPasskeys: (most: number) =>
+    conflict(`A person has at most ${most} passkeys: remove one first`, 'too_many_passkeys'),
+  unknownPasskey: (passkey: string) => notFound(`No passkey ${passkey} of yours`),
+  signInFields: () => invalid('The body must have email and password, or key, or passkey'),
   proofFields: (field: string) => invalid(`The body must have ${field}, with which the session was opened`),
   weakPassword: (why: string) => invalid(`password ${why}`, 'weak_password'),
   signInPace: (seconds: number) =>

@@ -10,6 +10,7 @@ import { invitationRoutes } from './invitations/routes.ts'
 import { deleteUnused } from './invitations/store.ts'
 import { meRoutes } from './me-routes.ts'
 import { memberRoutes } from './members/routes.ts'
+import { passkeyRoutes } from './passkeys/routes.ts'
 import { presentListed } from './present.ts'
 import { refusals } from './refusals.ts'
 import { secondFactorRoutes } from './second-factor/routes.ts'
@@ -69,6 +70,7 @@ export const personRoutes = (services: Services): Endpoint[] => {
     ...sessionRoutes(services, gate),
     ...meRoutes(services, gate),
     ...secondFactorRoutes(services, gate),
+    ...passkeyRoutes(services),
     ...invitationRoutes(services, gate),
     ...memberRoutes(services),
     ...operatorRoutes(services),

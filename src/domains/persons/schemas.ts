@@ -57,7 +57,7 @@ export const bootReply = Ok({
       version: Type.String(),
       sandbox: Type.Boolean(),
       msgapp_name: Type.Optional(Type.String()),
-      passkeys: Type.Boolean(),
+      passkeys: Type.Boolean({ description: 'Whether passkeys can work: HTTPS or localhost, and a host name' }),
       oidc: Type.Array(Type.Object({ name: Type.String(), title: Type.String() })),
       smtp: Type.Boolean(),
     }),

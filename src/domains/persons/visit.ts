@@ -121,14 +121,14 @@ export const ownerOfSession = ({ person, operator, accounts, kind }: Session): S
 }
 
 /** Returns the boot reply of a session. */
-export const bootOf = async (services: Pick<Services, 'db' | 'config' | 'version'>, session: Session) => {
+export const bootOf = async (services: Pick<Services, 'db' | 'config' | 'version' | 'publicUrl'>, session: Session) => {
   const person = session.person && (await store.find(services.db, session.person.id))
   return ok(presentBoot(session, person, services))
 }
 
 /** Answers a request that opened a session: sets the cookie. */
 export const enter = async (
-  services: Pick<Services, 'db' | 'config' | 'version' | 'sessions'>,
+  services: Pick<Services, 'db' | 'config' | 'version' | 'publicUrl' | 'sessions'>,
   request: FastifyRequest,
   reply: FastifyReply,
   token: string,

@@ -7,6 +7,7 @@ export type Prefix =
   | 'PRS' // a person
   | 'SES' // a session
   | 'INV' // an invitation
+  | 'PKY' // a passkey
   | 'DID'
   | 'SMS'
   | 'SMI'

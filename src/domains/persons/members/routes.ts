@@ -26,7 +26,7 @@ const presentMember = (row: store.MemberRow) => ({
   role: row.role,
   ...(row.person_name === null
     ? {}
-    : { person: { name: row.person_name, second_factor: row.has_second_factor, passkeys: 0 } }),
+    : { person: { name: row.person_name, second_factor: row.has_second_factor, passkeys: row.passkeys } }),
   ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
   created_at: iso(row.created_at),
 })

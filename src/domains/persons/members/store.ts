@@ -16,6 +16,7 @@ export type MemberRow = {
   person_name: string | null
   person_operator: string | null
   has_second_factor: boolean
+  passkeys: number
   last_seen_at: Date | null
   created_at: Date
 }
@@ -24,6 +25,7 @@ const columns = `r.id, r.first_name, r.last_name, r.email, r.status, r.role, r.p
   p.operator as person_operator, r.created_at,
   exists (select 1 from person_totp t where t.person_id = r.person_id and t.activated_at is not null)
     as has_second_factor,
+  (select count(*)::integer from passkeys k where k.person_id = r.person_id) as passkeys,
   (select max(s.seen_at) from sessions s where s.person_id = r.person_id) as last_seen_at`
 
 const membersOf = (account: string) => {

@@ -1,9 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { recoveryCodeBytes, recoveryCodes, totpSecretBytes, totpSteps } from '../limits.ts'
+import { recoveryCodeBytes, recoveryCodes, totpSecretBytes, totpStepSeconds, totpSteps } from '../limits.ts'
 
 // Codes of an authenticator app: TOTP (RFC 6238) with SHA-1, 6 digits and steps of 30 s, as every app supports.
-
-const stepSeconds = 30
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
@@ -17,7 +15,7 @@ export const base32 = (bytes: Uint8Array): string => {
 export const makeSecret = (): Buffer => randomBytes(totpSecretBytes)
 
 /** Returns the time step of a time. @param ms Unix milliseconds */
-export const stepAt = (ms: number): number => Math.floor(ms / 1_000 / stepSeconds)
+export const stepAt = (ms: number): number => Math.floor(ms / 1_000 / totpStepSeconds)
 
 /** Returns the code of a time step (RFC 4226, section 5.3). */
 export const codeAt = (secret: Uint8Array, step: number, digits = 6): string => {

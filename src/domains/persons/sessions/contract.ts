@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
+import { Assertion } from '../passkeys/schemas.ts'
 import { bootReply, Code, Email, Password } from '../schemas.ts'
 
 const console = { shape: 'full', tag: 'Console' } as const
@@ -63,7 +64,7 @@ export const signIn = contract({
   id: 'signIn',
   method: 'POST',
   url: '/console/session',
-  summary: 'Sign in with an e-mail address and password, or with a key',
+  summary: 'Sign in with an e-mail address and password, with a passkey, or with a key',
   description:
     'The response sets the cookie of the session. A session of an API key or operator key has the rights of that key. ' +
     'A refusal does not reveal whether the person exists. A person with a second factor sends code too: a request without it gets 403 second_factor_required.',
@@ -73,6 +74,7 @@ export const signIn = contract({
       password: Type.Optional(Password),
       code: Type.Optional(Code),
       key: Type.Optional(Type.String({ maxLength: 200, description: 'API key or operator key, instead' })),
+      passkey: Type.Optional(Assertion),
     },
     { examples: [{ email: 'ada@example.com', password: 'seven green boats sail' }] },
   ),
@@ -86,7 +88,7 @@ export const signIn = contract({
   },
   codes: {
     unauthorized: ['unauthorized', 'wrong_code'],
-    forbidden: ['address_not_allowed', 'second_factor_required'],
+    forbidden: ['address_not_allowed', 'second_factor_required', 'passkeys_unavailable'],
   },
 })
 
@@ -124,10 +126,14 @@ export const proveSession = contract({
   id: 'proveSession',
   method: 'POST',
   url: '/console/session/proof',
-  summary: 'Prove the session again with the password or key',
+  summary: 'Prove the session again with the password, a passkey, or the key',
   description: 'Operations with a risk need a proof that is at most 15 minutes old. Signing in counts as one.',
   body: Type.Object(
-    { password: Type.Optional(Password), key: Type.Optional(Type.String({ maxLength: 200 })) },
+    {
+      password: Type.Optional(Password),
+      key: Type.Optional(Type.String({ maxLength: 200 })),
+      passkey: Type.Optional(Assertion),
+    },
     { examples: [{ password: 'seven green boats sail' }] },
   ),
   status: 200,
@@ -137,7 +143,7 @@ export const proveSession = contract({
     tooMany: `${paced}, or too many wrong keys or tokens from this address (too_many_failures)`,
     unavailable: 'Too many sign-ins are under way (sign_in_busy), or the database cannot be reached',
   },
-  codes: { unauthorized: ['unauthorized'] },
+  codes: { unauthorized: ['unauthorized'], forbidden: ['passkeys_unavailable'] },
 })
 
 export const listSessions = contract({

@@ -11,6 +11,8 @@ import { isFalseKey, keyDigest, keyHash } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
 import { claimWith } from '../invitations/accept.ts'
 import { maxListedSessions } from '../limits.ts'
+import type { AssertionJson } from '../passkeys/schemas.ts'
+import { acceptAssertion } from '../passkeys/verify.ts'
 import { hashPassword, isOutdated, verifyPassword } from '../password.ts'
 import { refusals } from '../refusals.ts'
 import { checkSecondFactor, type SecondFactor } from '../second-factor/check.ts'
@@ -98,6 +100,23 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
     return found
   }
 
+  /** A passkey verified its user: it counts as password and second factor. */
+  const openByPasskey = async (request: FastifyRequest, response: AssertionJson): Promise<Opener> => {
+    let person: persons.PersonRow | null = null
+    const isRight = await gate.attempt(request.ip, `passkey ${keyDigest(response.id)}`, async () => {
+      const passkey = await acceptAssertion(services, response)
+      person = passkey && (await persons.find(db, passkey.person_id))
+      return person?.suspended_at === null
+    })
+    // TypeScript does not see the assignment in the closure.
+    const found = person as persons.PersonRow | null
+    if (!isRight || !found) {
+      await recordRefusal(services, request, found)
+      throw refusals.refusedPasskey()
+    }
+    return { kind: 'person', person: found }
+  }
+
   /** Whether a key is the one that opened the session. */
   const isKeyOf = async (session: Session, request: FastifyRequest, text: string): Promise<boolean> => {
     const found = await findKey(services, request, text)
@@ -109,9 +128,19 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
   const isProof = async (
     request: FastifyRequest,
     session: Session,
-    { password, key }: { readonly password?: string; readonly key?: string },
+    {
+      password,
+      key,
+      passkey,
+    }: { readonly password?: string; readonly key?: string; readonly passkey?: AssertionJson | undefined },
   ): Promise<boolean> => {
     const { person } = session
+    if (person && passkey)
+      return gate.attempt(
+        request.ip,
+        person.id,
+        async () => (await acceptAssertion(services, passkey))?.person_id === person.id,
+      )
     const given = person ? password : key
     if (given === undefined) throw refusals.proofFields(person ? 'password' : 'key')
     return gate.attempt(request.ip, person?.id ?? session.id, async () => {
@@ -129,9 +158,10 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
     ),
 
     routeWithoutTransaction(c.signIn, async ({ body, request, reply }) => {
-      const { email, password, code, key } = body
-      const opener =
-        key !== undefined
+      const { email, password, code, key, passkey } = body
+      const opener = passkey
+        ? await openByPasskey(request, passkey)
+        : key !== undefined
           ? await openByKey(request, key)
           : email !== undefined && password !== undefined
             ? await openByPassword(request, { email, password, code })

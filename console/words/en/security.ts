@@ -1,0 +1,48 @@
+import { section } from '../section.ts'
+
+/** Texts of the page on which a person sets up the second factor and passkeys. */
+export const words = section('security', {
+  title: 'Security',
+  about: 'How you prove that it is you.',
+  asKey: 'You are signed in with a key. A key has no second factor and no passkeys.',
+  passkeys: {
+    title: 'Passkeys',
+    about: 'Sign in with your fingerprint, face or the PIN of your device, without a password or code.',
+    empty: 'You have no passkeys yet.',
+    add: 'Add a passkey',
+    added: 'Passkey added',
+    since: 'Since',
+    remove: 'Remove',
+    removeAct: 'Remove the passkey',
+    removeTitle: (name: string) => `Remove the passkey “${name}”?`,
+    removeWhy: 'It signs in no more. Delete it in the settings of your device too.',
+    removed: 'Passkey removed',
+    noName:
+      'Passkeys cannot work here: they need HTTPS and a host name, or localhost. Ask your operator to set TRUNKLINE_PUBLIC_URL.',
+    elsewhere: (origin: string) => `Passkeys work at ${origin}. Open the console there to add one.`,
+    noBrowser: 'This browser has no passkeys, or is too old for them.',
+  },
+  factor: {
+    title: 'Second factor',
+    about: 'Sign-ins with your password then need a code of an app on your phone too.',
+    on: 'On',
+    off: 'Off',
+    left: (count: number) => `${count} of 10 recovery codes left`,
+    setUp: 'Set up an authenticator app',
+    scan: 'Scan this code with an authenticator app, such as Aegis, Google Authenticator or 1Password.',
+    qr: 'Code for the authenticator app',
+    byHand: 'Or enter this key by hand:',
+    secret: 'Key',
+    code: 'Code of the app',
+    codeHint: 'Six digits. They change every 30 seconds.',
+    activate: 'Turn on',
+    codes: 'Recovery codes',
+    once: 'Store these codes now: they are not shown again. Each signs you in once if your phone is lost.',
+    copyAll: 'Copy all',
+    stored: 'I have stored them',
+    remove: 'Remove the second factor',
+    removeTitle: 'Remove the second factor?',
+    removeWhy: 'Your password alone then signs in. The recovery codes end.',
+    removed: 'Second factor removed',
+  },
+})

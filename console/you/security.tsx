@@ -1,0 +1,20 @@
+import { session } from '../api/session.ts'
+import { Banner } from '../parts/banner.tsx'
+import { Page } from '../shell/page.tsx'
+import { words } from '../words/en/security.ts'
+import { Passkeys } from './passkeys.tsx'
+import { SecondFactor } from './second-factor.tsx'
+
+/** How the person of the session proves who they are. */
+export const SecurityPage = () => (
+  <Page title={words.title} lead={words.about} width="narrow">
+    {session.value?.person ? (
+      <>
+        <SecondFactor />
+        <Passkeys />
+      </>
+    ) : (
+      <Banner tone="info">{words.asKey}</Banner>
+    )}
+  </Page>
+)
