@@ -111,7 +111,7 @@ export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
       const { id: user, person_id: person } = row
       const invitedBy = inviter(request, account)
       // Locked: the person may be joining another account, which ends password links.
-      const locked = person && (await persons.lock(tx, person))
+      const locked = person ? await persons.lock(tx, person) : null
       if (person && (locked?.operator || (await store.hasOtherAccount(tx, account.id, person))))
         throw refusals.operatorNeeded()
       const { url, expires_at } = person
