@@ -127,11 +127,15 @@ test('the audit trail shows acts of persons with address, session and change, an
   await assert.rejects(signIn(world, { email: 'cora@example.com', password: 'a wrong password' }))
   const entered = await operator.call('GET', '/open/contacts', undefined, { 'x-account': cora.uuid })
   assert.equal(entered.status, 200)
+  for (const url of ['/open/events', '/open/search?q=Zed'])
+    assert.equal((await operator.call('GET', url, undefined, { 'x-account': cora.uuid })).status, 200)
   const { acts } = (await owner.call('GET', '/open/audit')).body
   type Act = { action: string; actor: object; session_uuid?: string; address?: string; changes: object[] }
   assert.deepEqual(
     acts.map(({ action, actor }: Act) => [action, actor]),
     [
+      ['search', { kind: 'operator' }],
+      ['listEvents', { kind: 'operator' }],
       ['listContacts', { kind: 'operator' }],
       ['signInRefused', { kind: 'visitor', label: 'cora@example.com' }],
       ['createContact', { kind: 'person', uuid: owner.boot.person.uuid, label: 'Mia owner' }],
@@ -139,7 +143,7 @@ test('the audit trail shows acts of persons with address, session and change, an
       ['createMember', acts.at(-1).actor],
     ],
   )
-  const made: Act = acts[2]
+  const made: Act = acts[4]
   assert.deepEqual([made.session_uuid, made.address], [owner.boot.session_uuid, '127.0.0.1'])
   assert.ok(made.changes.some((change) => JSON.stringify(change).includes('"after":"Zed"')))
   const shown = (await operator.call('GET', `/operator/audit?account_uuid=${cora.uuid}&action=listContacts`)).body.acts

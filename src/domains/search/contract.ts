@@ -10,6 +10,7 @@ export const search = contract({
   shape: 'full',
   tag: 'Search',
   id: 'search',
+  showsTexts: true,
   client: 'search.find',
   method: 'GET',
   url: '/open/search',

@@ -36,6 +36,8 @@ type ContractFields = {
   readonly audited?: true
   /** Does not record requests of sessions: they change nothing, or only what was read. Others are always recorded. */
   readonly unrecorded?: true
+  /** Shows contents of messages without the scope inbox: reads by an operator in an account are recorded. */
+  readonly showsTexts?: true
   /** Requires of a session that its password or key was given within 15 minutes. */
   readonly proof?: true
   /** The response opens a session: pages of other origins, and plain HTTP from other machines, are refused. */

@@ -36,9 +36,10 @@ const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
 const auditedForSessions = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
   const auditor = makeSessionAuditor(contract)
   const isRead = contract.method === 'GET'
+  const showsTexts = contract.needs === 'inbox' || contract.showsTexts === true
   return (call) => {
     const { session, sessionAccount } = call.request
-    if (!session || (isRead && !(sessionAccount?.isOperator && contract.needs === 'inbox'))) return run(call)
+    if (!session || (isRead && !(sessionAccount?.isOperator && showsTexts))) return run(call)
     return auditor(db, call, () => run(call))
   }
 }

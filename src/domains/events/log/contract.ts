@@ -33,6 +33,7 @@ const Moment = Type.Optional(Type.String({ format: 'date-time', maxLength: 40, e
 export const listEvents = contract({
   ...events,
   id: 'listEvents',
+  showsTexts: true,
   csv: 'events',
   client: 'eventLog.list',
   method: 'GET',
@@ -70,6 +71,7 @@ export const listEvents = contract({
 export const getEvent = contract({
   ...events,
   id: 'getEvent',
+  showsTexts: true,
   client: 'eventLog.get',
   method: 'GET',
   url: '/open/events/:event_uuid',

@@ -6,6 +6,7 @@ import { Delivery, Moment, params, unknown, webhooks } from '../schemas.ts'
 export const getDelivery = contract({
   ...webhooks,
   id: 'getDelivery',
+  showsTexts: true,
   client: 'webhooks.getDelivery',
   method: 'GET',
   url: '/open/webhooks/deliveries/:delivery_id',
