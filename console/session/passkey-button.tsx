@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import { asApiError } from '../api/errors.ts'
+import { askForPasskey, canUsePasskeys } from '../api/passkey.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
 import { words } from '../words/en/sign-in.ts'
-import { askForPasskey, canUsePasskeys } from './passkey.ts'
 
 type PasskeyButtonProps = {
   /** Sends the answer of the passkey. @throws ApiError for a refusal */

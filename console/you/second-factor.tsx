@@ -17,7 +17,7 @@ import { words } from '../words/en/security.ts'
 
 const { factor } = words
 
-type Prepared = ReplyOf<'POST /console/totp'>
+type NewSecret = ReplyOf<'POST /console/totp'>
 
 /** Shows the code to scan, and asks for the first code of the app. */
 const SetUp = ({ prepared, onCodes, onCancel }: SetUpProps) => {
@@ -60,7 +60,7 @@ const SetUp = ({ prepared, onCodes, onCancel }: SetUpProps) => {
 }
 
 type SetUpProps = {
-  readonly prepared: Prepared
+  readonly prepared: NewSecret
   readonly onCodes: (codes: readonly string[]) => void
   readonly onCancel: () => void
 }
@@ -90,7 +90,7 @@ const Codes = ({ codes, onDone }: { codes: readonly string[]; onDone: () => void
 /** The authenticator app of the person. */
 export const SecondFactor = () => {
   const state = useQuery('GET /console/totp', {})
-  const [prepared, setPrepared] = useState<Prepared>()
+  const [prepared, setPrepared] = useState<NewSecret>()
   const [codes, setCodes] = useState<readonly string[]>()
   const [isRemoving, setRemoving] = useState(false)
   const prepare = useAct('POST /console/totp', { after: setPrepared })

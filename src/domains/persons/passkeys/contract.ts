@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
-import { Options, Registration } from './schemas.ts'
+import { Options, Registration } from './passkey-credentials.ts'
 
 const console = { shape: 'full', tag: 'Console' } as const
 

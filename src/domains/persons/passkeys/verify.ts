@@ -3,8 +3,8 @@ import type { Services } from '../../../services.ts'
 import { challengeMs } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import { challengeDigest, isChallenge } from './challenge.ts'
+import type { AssertionJson, RegistrationJson } from './passkey-credentials.ts'
 import { algorithms, type RelyingParty, relyingPartyOf } from './relying-party.ts'
-import type { AssertionJson, RegistrationJson } from './schemas.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Services, 'db' | 'seal' | 'publicUrl'>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
-import { Assertion } from '../passkeys/schemas.ts'
+import { Assertion } from '../passkeys/passkey-credentials.ts'
 import { bootReply, Code, Email, Password } from '../schemas.ts'
 
 const console = { shape: 'full', tag: 'Console' } as const

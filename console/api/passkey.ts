@@ -1,4 +1,4 @@
-import { api } from '../api/client.ts'
+import { api } from './client.ts'
 
 // Passkeys by the browser's own functions for JSON (WebAuthn, level 3). The types of the DOM library name the options.
 
