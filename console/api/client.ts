@@ -22,10 +22,10 @@ type Loose<T> = T extends readonly unknown[]
     : T
 type OptionalFields<T> = { readonly [K in keyof T as object extends Pick<T, K> ? K : never]?: T[K] | undefined }
 
-/** What a request carries. */
+/** Fields of a request: path, query and body. */
 export type RequestOf<R extends Route> = Part<Table[R], 'params'> & Part<Table[R], 'query'> & Part<Table[R], 'body'>
 
-/** What a successful response carries. */
+/** Body of a successful response. */
 export type ReplyOf<R extends Route> = Table[R] extends { reply: infer S extends TSchema } ? Static<S> : never
 
 /** Routes that read. */

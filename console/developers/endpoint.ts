@@ -1,7 +1,7 @@
 import type { ReplyOf } from '../api/client.ts'
 import type { Tone } from '../parts/status.tsx'
 
-// What the pages of webhooks share.
+// Parts that the pages of webhooks share.
 
 export type Endpoint = ReplyOf<'GET /open/webhooks/endpoints'>['endpoints'][number]
 export type Webhook = Endpoint['webhooks'][number]

@@ -22,7 +22,7 @@ import { Subscriptions } from './subscriptions.tsx'
 
 type Props = PageOf<typeof paths.webhook>
 
-/** What the receiver answered last: shown while something is wrong. */
+/** The last answer of the receiver: shown while something is wrong. */
 const LastAnswer = ({ endpoint }: { endpoint: Endpoint }) => {
   const webhook = endpoint.webhooks[0]?.uuid ?? ''
   const { data } = useQuery('GET /open/webhooks/:webhook_uuid/deliveries', {
@@ -44,7 +44,7 @@ const LastAnswer = ({ endpoint }: { endpoint: Endpoint }) => {
   )
 }
 
-/** What is wrong with the endpoint, and what helps. */
+/** The fault of the endpoint, and what helps. */
 const Trouble = ({ endpoint }: { endpoint: Endpoint }) => {
   const { state, webhooks } = endpoint
   const failing = webhooks.find((webhook) => webhook.state === 'failing')

@@ -17,7 +17,7 @@ import * as format from '../words/format.ts'
 import { ringOptions } from './number-settings.tsx'
 import { type Group, useUsers } from './number-state.tsx'
 
-/** What another account took: a number, or the last one of the group. */
+/** The thing that another account took: a number, or the last one of the group. */
 export type TakenNumber = { readonly number: string | undefined }
 
 type Props = {
@@ -37,7 +37,7 @@ const inAMonth = (): Date => {
 
 const isTaken = ({ code }: ApiError): boolean => code === 'number_unavailable' || code === 'group_sold_out'
 
-/** What the purchase costs, and whether the balance covers it. */
+/** The price of the purchase, and whether the balance covers it. */
 const Price = ({ group: { price, total_now: total }, balance }: { group: Group; balance: string | undefined }) => {
   const { setup_price: setup, monthly_price: month } = price
   const rest = balance === undefined ? undefined : add(balance, multiply(total, -1))

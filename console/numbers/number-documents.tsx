@@ -224,7 +224,7 @@ const Explain = ({ registration, number }: { registration: Registration; number:
   return banner('notice', words.documents.missingTitle(missing.length), words.documents.dueMissing(day))
 }
 
-/** What the regulator requires for a number: what is missing, until when, and what the operator decided. */
+/** The documents that the regulator requires: what is missing, until when, and what the operator decided. */
 export const NumberDocuments = ({ number }: { number: VirtualNumber }) => {
   const { data, error, refresh } = useQuery('GET /open/voip/virtual-numbers/:virtual_number_uuid/requirements', {
     params: { virtual_number_uuid: number.uuid },

@@ -32,7 +32,7 @@ const linkOf = ({ at, detail = {} }: Entry) => {
 
 const ends = { succeeded: 'good', in_progress: 'waiting', failed: 'bad' } as const
 
-/** What happened to a number, its state, and what helps next. */
+/** The events of a number, its state, and what helps next. */
 export const NumberTimeline = ({ uuid }: { uuid: string }) => {
   const { data, error, refresh } = useQuery('GET /open/voip/virtual-numbers/:virtual_number_uuid/timeline', {
     params: { virtual_number_uuid: uuid },
