@@ -176,7 +176,7 @@ test('an account may have as many running imports as its quota, and a finished o
   const ada = await limited({ imports: 1 })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const { promise: rest, resolve: finish } = Promise.withResolvers<string>()
-  const upload: RequestInit & { duplex: 'half' } = {
+  const slow = fetch(`${address}/open/contacts/import`, {
     method: 'POST',
     headers: { 'x-user-api-key': ada.key, 'content-type': 'text/csv' },
     body: Readable.toWeb(
@@ -188,8 +188,7 @@ test('an account may have as many running imports as its quota, and a finished o
       ),
     ) as ReadableStream, // Node's stream type is the one that its fetch accepts
     duplex: 'half',
-  }
-  const slow = fetch(`${address}/open/contacts/import`, upload)
+  })
   await until(async () => db.maybe`select from contact_imports where account_id = ${ada.id}`)
   isRefusal(await importFile(ada, [1]), 'imports', 1)
   finish('Ada,+447700900001\n')

@@ -1,15 +1,12 @@
 import { signal } from '@preact/signals'
 import { followAccount } from '../live/socket.ts'
 import { setLinkAccount } from '../paths.ts'
-import { api, type ReplyOf } from './client.ts'
+import { api } from './client.ts'
 import { ApiError } from './errors.ts'
 import { requestContext } from './send.ts'
+import type { Capability, Session, SessionAccount } from './session-types.ts'
 
 // The session: who is signed in, and what the person may do in the account of the page.
-
-export type Session = ReplyOf<'GET /console/session'>
-export type SessionAccount = Session['accounts'][number]
-export type Capability = SessionAccount['capabilities'][number]
 
 /** Null: signed out. Undefined: not known yet. */
 export const session = signal<Session | null | undefined>(undefined)

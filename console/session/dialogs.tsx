@@ -1,5 +1,6 @@
 import { send } from '../api/send.ts'
-import { type Session, session } from '../api/session.ts'
+import { session } from '../api/session.ts'
+import type { Session } from '../api/session-types.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form } from '../parts/form.tsx'

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/errors.ts'
 import { send } from '../api/send.ts'
-import type { Session } from '../api/session.ts'
+import type { Session } from '../api/session-types.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'

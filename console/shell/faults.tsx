@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
-import { type Capability, loadSession } from '../api/session.ts'
+import { loadSession } from '../api/session.ts'
+import type { Capability } from '../api/session-types.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Empty } from '../parts/states.tsx'
 import { paths } from '../paths.ts'

@@ -1,4 +1,4 @@
-import type { Capability } from '../api/session.ts'
+import type { Capability } from '../api/session-types.ts'
 import type { words } from '../words/en/shell.ts'
 
 export type Role = keyof typeof words.roles

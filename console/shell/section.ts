@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import type { Capability } from '../api/session.ts'
+import type { Capability } from '../api/session-types.ts'
 import type { IconName } from '../icons/names.ts'
 import type { AnyPath, PageOf } from '../paths.ts'
 

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useAct } from '../api/query.ts'
-import { type Session, session } from '../api/session.ts'
+import { session } from '../api/session.ts'
+import type { Session } from '../api/session-types.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
 import { CheckboxField, RadioField, SelectField } from '../parts/choice-fields.tsx'
