@@ -173,6 +173,14 @@ const together = new Set([
   'changePerson',
   'createPasswordLink',
   'createClaimLink',
+  'listPasskeys',
+  'preparePasskey',
+  'createPasskey',
+  'deletePasskey',
+  'showSecondFactor',
+  'prepareSecondFactor',
+  'activateSecondFactor',
+  'removeSecondFactor',
   // Refused once any account is no longer a sandbox account.
   'moveClock',
 ])

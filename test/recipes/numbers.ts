@@ -17,6 +17,7 @@ export const numberRecipes: Recipes = {
   listNumberGroups: {
     ok: () => ({ query: { ...country, city_name_or_prefix: group.name } }),
     invalid: () => ({ query: { country: 'US' } }),
+    notFound: () => ({ query: { ...country, group_id: nowhere } }),
   },
   listAvailableNumbers: {
     ok: () => ({ query: { group_id: group.id, results_per_page: 3 } }),
@@ -44,7 +45,10 @@ export const numberRecipes: Recipes = {
     notFound: () => ({ body: { group_id: nowhere } }),
     conflict: () => ({ body: { number } }),
   },
-  listVirtualNumbers: { ok: async (scene) => scene.number().then(() => ({ query: { results_per_page: 5 } })) },
+  listVirtualNumbers: {
+    ok: async (scene) => scene.number().then(() => ({ query: { results_per_page: 5 } })),
+    invalid: () => ({ query: { country: 'QQ' } }),
+  },
   getVirtualNumber: { ok: async (scene) => ({ params: await owned(scene) }) },
   getNumberTimeline: { ok: async (scene) => ({ params: await owned(scene) }) },
   changeVirtualNumber: {

@@ -178,7 +178,10 @@ export const listGroups = contract({
     }),
   }),
   codes: { invalid: ['unknown_country', 'region_required'] },
-  errors: { invalid: 'country is missing or unknown; or it is the US, and neither region, city nor prefix is given' },
+  errors: {
+    invalid: 'country is missing or unknown; or it is the US, and neither region, city, prefix nor group_id is given',
+    notFound: unknownGroup,
+  },
 })
 
 export const listAvailable = contract({
@@ -356,7 +359,8 @@ export const listVirtualNumbers = contract({
     ...pageFields,
     numbers: Type.Array(VirtualNumber),
   }),
-  errors: {},
+  codes: { invalid: ['unknown_country'] },
+  errors: { invalid: 'country is unknown' },
   cli: 'numbers own',
 })
 

@@ -145,6 +145,7 @@ export const numberRoutes = (parts: Services) => {
       const { region_id, city_id, city_name_or_prefix, did_type, group_id } = query
       const code = country.iso_country_code
       if (code === 'US' && !hasPlace(query) && group_id === undefined) throw refusals.regionRequired()
+      if (group_id !== undefined) await groupOf(db, group_id, offeredTo(parts, account.id))
       const wanted = city_name_or_prefix === undefined ? null : parseCityQuery(city_name_or_prefix, country.prefix)
       if (city_name_or_prefix !== undefined && !wanted)
         return ok({ count: 0, page: pageOf(query).page, total: 0, data: { groups: [] } })
@@ -253,6 +254,7 @@ export const numberRoutes = (parts: Services) => {
     }),
 
     route(c.listVirtualNumbers, async ({ account, query }) => {
+      if (query.country !== undefined) await countryOf(query.country)
       const asked = requestedPage(query, cursors.key(query.cursor))
       const [found, total] = await Promise.all([
         virtualNumbers.page(db, account.id, asked.read, query),
