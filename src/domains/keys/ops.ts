@@ -164,7 +164,7 @@ export type SealedCount = { readonly column: string; readonly values: number; re
 export const checkSealedValues = async (sql: Sql, master: Buffer): Promise<SealedCount[]> => {
   const seal = makeSeal(master)
   const counts: SealedCount[] = []
-  for (const column of store.sealedColumnList) {
+  for (const column of await store.presentSealedColumns(sql)) {
     let [values, broken] = [0, 0]
     for await (const rows of store.sealedRows(sql, column))
       for (const { sealed, place } of rows) {

@@ -108,6 +108,13 @@ export const sealedColumnList: readonly SealedColumn[] = [
   at('webhooks', 'sealed_secret'),
 ]
 
+/** Returns the sealed columns that the schema has. That of an older backup lacks the tables of later migrations. */
+export const presentSealedColumns = async (sql: Sql): Promise<SealedColumn[]> => {
+  const tables = await sql.many<{ name: string }>`
+    select name from unnest(${sealedColumnList.map(({ table }) => table)}::text[]) name where to_regclass(name) is not null`
+  return sealedColumnList.filter(({ table }) => tables.some(({ name }) => name === table))
+}
+
 export type SealedRow = { row: string; sealed: Buffer; place: string }
 
 /** Yields the values of a column, 16 at a time (a part of a document has 1 MiB), in the caller's transaction. */
