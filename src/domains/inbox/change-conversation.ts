@@ -40,9 +40,9 @@ export const readChange = async (sql: Sql, account: string, now: number, body: C
   if (snoozedUntil && snoozedUntil.getTime() <= now) throw refusals.snoozeInThePast()
   let assignee: string | null | undefined = printed === undefined ? undefined : null
   if (printed !== undefined && printed !== null) {
-    assignee = parse('USR', printed) ?? refuse(refusals.assigneeNotActive(printed))
-    const user = await active(sql, account, assignee)
-    const may = user?.status === 'ACTIVE' && (maskOfRole(user.role) & bitOf('inbox')) !== 0
+    assignee = parse('USR', printed) ?? refuse(refusals.unknownUser(printed))
+    const user = (await active(sql, account, assignee)) ?? refuse(refusals.unknownUser(printed))
+    const may = user.status === 'ACTIVE' && (maskOfRole(user.role) & bitOf('inbox')) !== 0
     if (!may) throw refusals.assigneeNotActive(printed)
   }
   return {
