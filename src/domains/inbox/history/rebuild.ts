@@ -7,7 +7,7 @@ import * as store from './store.ts'
 import { takeInHistory } from './take-in-history.ts'
 
 /** Progress of a rebuild, and how to end it early. */
-type RunControl = { readonly signal: AbortSignal; readonly report: (line: string) => void }
+export type RunControl = { readonly signal: AbortSignal; readonly report: (line: string) => void }
 
 export type RebuildResult = { readonly accounts: number; readonly conversations: number }
 
@@ -29,7 +29,7 @@ export const rebuildAccount = async (db: Db, account: string, { signal, report }
  * @param printed `ACC…`; null: all accounts
  * @throws Error for an unknown account, and when it is stopped
  */
-export const rebuildInbox = async (
+export const rebuildAll = async (
   { home, databaseUrl }: Pick<Config, 'home' | 'databaseUrl'>,
   printed: string | null,
   control: RunControl,

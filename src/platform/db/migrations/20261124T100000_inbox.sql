@@ -117,7 +117,7 @@ create table conversation_counts (
   primary key (account_id, kind, subject, slot)
 ) with (fillfactor = 50);
 
--- What each conversation adds to the numbers.
+-- The numbers that a conversation is part of.
 create function conversation_count_kinds(
   status text, assignee uuid, waiting timestamptz, tags uuid[]
 ) returns table (kind text, subject uuid) language sql immutable
