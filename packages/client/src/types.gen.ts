@@ -1229,7 +1229,7 @@ export type InboxConversation = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -2975,7 +2975,7 @@ export type ConversationEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3011,7 +3011,7 @@ export type ConversationAssignedEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3049,7 +3049,7 @@ export type ConversationNoteEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3635,7 +3635,7 @@ export type AccountOperations = {
     }>
     /**
      * Numbers of conversations in the usual lists and in saved views.
-     * Numbers stop at 1000: more is then true. Of a closed list, and of a view, they are those of the moment.
+     * Numbers stop at 1000: more is then true.
      */
     counts(args?: {
       /** open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, or VIW…, separated by commas. Default: all but views */
