@@ -96,6 +96,7 @@ export const benches: readonly Bench[] = [
     flags: {
       conversations: { about: 'conversations of the account, a fifth of them open', default: 500_000 },
       requests: { about: 'requests of each kind in a round', default: 200 },
+      only: { about: 'measures only: lists, or accepting', default: '' },
     },
     figures: {
       first: { label: 'page 1 of the open conversations, p95', unit: 'ms', isHeadline: true },
