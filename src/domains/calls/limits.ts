@@ -68,3 +68,6 @@ export const maxUnpersistedMs = 60_000
 
 /** Seconds that a platform call may wait. A later call would surprise its callee. */
 export const maxQueuedSeconds = 60
+
+/** Contacts whose calls a search by name finds. */
+export const maxSearchedContacts = 50
