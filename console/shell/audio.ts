@@ -42,7 +42,8 @@ let context: AudioContext | undefined
 /** Returns the audio context of the page, on the loudspeaker of the choice. */
 export const audioContext = async (): Promise<AudioContext> => {
   context ??= new AudioContext()
-  const output: { setSinkId?: (id: string) => Promise<void> } = context
+  // Not in the types yet, and not in every browser.
+  const output = context as unknown as { readonly setSinkId?: (id: string) => Promise<void> }
   await output.setSinkId?.(audio.value.speaker).catch(() => {})
   // Browsers start it only after a click in the page.
   void context.resume()
