@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { words } from '../words/en/phone.ts'
 
 const letters: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ type Props = {
 /** The twelve keys of a telephone. */
 export const Keypad = ({ onKey, takesKeys = false }: Props) => {
   const first = useRef<HTMLButtonElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (takesKeys) first.current?.focus()
   }, [takesKeys])
   return (
