@@ -43,7 +43,7 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
   ]
 }
 
-/** What was measured, in the words of the timeline: for calls in progress, and calls of earlier versions. */
+/** Measurements in the words of the timeline: for calls in progress, and calls of earlier versions. */
 const Measured = ({ timeline: { timeline } }: { timeline: TimelineReply }) => {
   const measured = timeline.filter(({ what }) => what === 'media')
   if (measured.length === 0) return <p class="soft">{words.one.noQuality}</p>

@@ -83,7 +83,7 @@ const columns = (users: ReadonlyMap<string, string>) => [
     narrow: true,
     cell: ({ quality, recording_url: recording }: Call) =>
       quality || recording ? (
-        <span class="row">
+        <span class="call-sound">
           {quality && <QualityBadge quality={quality} />}
           {recording && <Icon name="mic" label={words.recorded} />}
         </span>

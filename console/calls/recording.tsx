@@ -24,11 +24,11 @@ const reasonOf = ({ active, duration, direction, is_sip_trunk_call: isTrunk }: C
   return isTrunk || direction === 'I' ? words.recording.whyOff : words.recording.whyColleagues
 }
 
-type Loaded = { readonly url: string; readonly peaks: Peaks | null }
+type RecordingFile = { readonly url: string; readonly peaks: Peaks | null }
 
 /** Loads the file once, for the player and for the picture. */
 const useRecording = (address: string) => {
-  const [loaded, setLoaded] = useState<Loaded | null>(null)
+  const [loaded, setLoaded] = useState<RecordingFile | null>(null)
   const [isFailed, setFailed] = useState(false)
   const [attempt, setAttempt] = useState(0)
   useEffect(() => {
@@ -86,7 +86,7 @@ const Marks = ({
   </ul>
 )
 
-type PlayerProps = { readonly call: Call; readonly loaded: Loaded; readonly search: Search }
+type PlayerProps = { readonly call: Call; readonly loaded: RecordingFile; readonly search: Search }
 
 const usePlayer = (audio: { readonly current: HTMLAudioElement | null }, start: number) => {
   const [isPlaying, setPlaying] = useState(false)

@@ -6,7 +6,6 @@ import { SelectField } from '../parts/choice-fields.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form } from '../parts/form.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { KeyValue } from '../parts/page.tsx'
 import { TextField } from '../parts/text-fields.tsx'
 import { Country } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
@@ -95,44 +94,22 @@ const Destination = ({ data, time }: Pick<ReturnType<typeof useDestination>, 'da
   const now = Date.now()
   const [first, last] = time ? [clock(now, time.first), clock(now, time.last)] : ['', '']
   return (
-    <div class="phone-destination" role="status">
-      <KeyValue
-        facts={[
-          ...(data.iso_country_code
-            ? [{ name: words.dial.place, value: <Country code={data.iso_country_code} /> }]
-            : []),
-          {
-            name: words.dial.priceLabel,
-            value:
-              data.price_per_minute === 0 ? (
-                words.dial.free
-              ) : (
-                <data value={data.price_per_minute}>
-                  {words.dial.price(money(String(data.price_per_minute), { exact: true }))}
-                </data>
-              ),
-          },
-          ...(time
-            ? [
-                {
-                  name: words.dial.time,
-                  value: (
-                    <span class={time.isNight ? 'phone-night' : ''}>
-                      {first === last ? first : words.dial.between(first, last)}
-                      {time.isNight && (
-                        <>
-                          {' '}
-                          <Icon name="moon" /> {words.dial.night}
-                        </>
-                      )}
-                    </span>
-                  ),
-                },
-              ]
-            : []),
-        ]}
-      />
-    </div>
+    <p class="phone-destination" role="status">
+      {data.iso_country_code && <Country code={data.iso_country_code} />}
+      {data.price_per_minute === 0 ? (
+        <span>{words.dial.free}</span>
+      ) : (
+        <data value={data.price_per_minute}>
+          {words.dial.price(money(String(data.price_per_minute), { exact: true }))}
+        </data>
+      )}
+      {time && (
+        <span class={time.isNight ? 'phone-night' : ''}>
+          {time.isNight && <Icon name="moon" />}
+          {words.dial.time(first === last ? first : words.dial.between(first, last))}
+        </span>
+      )}
+    </p>
   )
 }
 
@@ -198,6 +175,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
           autocomplete="off"
         />
       </div>
+      <Destination data={data} time={time} />
       <Matches text={typed} onChoose={(value) => change(phoneNumber(value))} />
       <Keypad onKey={(key) => change(typed === '' && key === '0' ? '+' : typed + key)} />
       {callerIds.length > 0 ? (
@@ -222,7 +200,6 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
           {words.dial.fromNone} {may('numbers') && <a href={paths.shop()}>{words.dial.buy}</a>}
         </p>
       )}
-      <Destination data={data} time={time} />
       <Button
         type="submit"
         kind="primary"
@@ -233,6 +210,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
       >
         {time?.isNight ? words.dial.callAnyway : words.dial.call}
       </Button>
+      {time?.isNight && <p class="soft">{words.dial.night}</p>}
     </Form>
   )
 }

@@ -80,7 +80,7 @@ const Outcome = ({ ended }: { ended: EndedCall }) => {
 
 const isGood = ({ outcome }: EndedCall): boolean => outcome === 'hangup' || outcome === 'canceled'
 
-/** What a call came to: its end, a note about it, and the next step. */
+/** The end of a call: its outcome, a note about it, and the next step. */
 export const Ended = ({ ended }: { ended: EndedCall }) => {
   const [isNoting, setNoting] = useState(ended.seconds !== undefined)
   const { outcome, detail, seconds, uuid, own } = ended

@@ -3,7 +3,7 @@ import type { CallFacts, PhoneCall } from '../shell/phone-state.ts'
 
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/
 
-type Known = { readonly account: string; readonly user: string; readonly sipId: string }
+type CallContext = { readonly account: string; readonly user: string; readonly sipId: string }
 type Subject = Pick<PhoneCall, 'direction' | 'number'>
 
 /** Milliseconds before the record of a call is looked for again. */
@@ -11,7 +11,7 @@ const pause = 400
 const attempts = 5
 
 /** The Call-ID of an incoming call begins with the id of its record; that of an outgoing call is in the record. */
-const readRecord = async ({ account, user, sipId }: Known, { direction }: Subject) => {
+const readRecord = async ({ account, user, sipId }: CallContext, { direction }: Subject) => {
   const id = uuidForm.exec(sipId)?.[0]
   if (direction === 'inbound' && id !== undefined) {
     const params = { call_uuid: `CDR${id}` }
@@ -29,7 +29,7 @@ const nameOfUser = async (uuid: string, account: string): Promise<string | undef
 }
 
 /** Finds what the account knows about a call: its record, our number, and the contact. */
-export const readFacts = async (known: Known, subject: Subject): Promise<CallFacts> => {
+export const readFacts = async (known: CallContext, subject: Subject): Promise<CallFacts> => {
   for (let attempt = 1; ; attempt += 1) {
     const record = await readRecord(known, subject).catch(() => undefined)
     if (!record && attempt < attempts) {

@@ -37,13 +37,7 @@ export const Keypad = ({ onKey, takesKeys = false }: Props) => {
     >
       <legend class="for-readers">{words.keypad}</legend>
       {[...'123456789*0#'].map((key) => (
-        <button
-          key={key}
-          type="button"
-          ref={key === '1' ? first : null}
-          class="keypad-key"
-          onClick={() => onKey(key)}
-        >
+        <button key={key} type="button" ref={key === '1' ? first : null} class="keypad-key" onClick={() => onKey(key)}>
           <span>{key}</span>
           <small aria-hidden="true">{letters[key] ?? ' '}</small>
         </button>

@@ -21,7 +21,7 @@ const retryAfter = [2_000, 5_000, 15_000] as const
 
 export type LineUser = { readonly account: string; readonly user: string }
 
-type Held = { readonly call: Call; shown: PhoneCall }
+type OpenCall = { readonly call: Call; shown: PhoneCall }
 
 export type Line = {
   act(command: PhoneCommand): void
@@ -42,7 +42,7 @@ const problemOf = (error: unknown): string => {
  * @param publish called with each state
  */
 export const openLine = (who: LineUser, isAway: boolean, publish: (state: PhoneState) => void): Line => {
-  const calls = new Map<string, Held>()
+  const calls = new Map<string, OpenCall>()
   const media: { inputDeviceId?: string; outputDeviceId?: string } = {}
   let device: Device | null = null
   let state: PhoneState = { line: 'connecting', problem: '', isAway, calls: [], ended: null }

@@ -1,12 +1,12 @@
 // The time at the other side of a call, by the country of the number.
 
-type Zoned = { getTimeZones?: () => string[] | undefined; readonly timeZones?: string[] }
+type ZoneList = { getTimeZones?: () => string[] | undefined; readonly timeZones?: string[] }
 
 /** Returns the time zones of a country; none where the browser does not know them. */
 const zonesOf = (country: string): readonly string[] => {
   try {
     // Not in the types yet.
-    const locale = new Intl.Locale('und', { region: country }) as unknown as Zoned
+    const locale = new Intl.Locale('und', { region: country }) as unknown as ZoneList
     return locale.getTimeZones?.() ?? locale.timeZones ?? []
   } catch {
     return []

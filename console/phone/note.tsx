@@ -3,7 +3,7 @@ import { api } from '../api/client.ts'
 import { asApiError } from '../api/errors.ts'
 import { newIdempotencyKey } from '../api/send.ts'
 import { Button } from '../parts/button.tsx'
-import { Form, FormActions, type Refusal } from '../parts/form.tsx'
+import { Form, type Refusal } from '../parts/form.tsx'
 import { TextareaField } from '../parts/text-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
 import type { EndedCall, PhoneCall } from '../shell/phone-state.ts'
@@ -12,8 +12,6 @@ import { conversationOf } from './conversation.ts'
 
 /** Notes that are not saved yet, by call: what was typed during a call is there after it. */
 const drafts = new Map<string, string>()
-
-const maxLength = 4_000
 
 /** A note about a call, which its conversation shows to colleagues. */
 export const NoteForm = ({ call, onSaved }: { call: PhoneCall | EndedCall; onSaved?: () => void }) => {
@@ -40,24 +38,22 @@ export const NoteForm = ({ call, onSaved }: { call: PhoneCall | EndedCall; onSav
   }
   return (
     <Form onSubmit={() => void save()} refusal={refusal}>
-      <TextareaField
-        name="text"
-        label={words.note.label}
-        hint={words.note.hint}
-        rows={2}
-        maxLength={maxLength}
-        required
-        value={text}
-        onInput={(next) => {
-          drafts.set(call.id, next)
-          setText(next)
-        }}
-      />
-      <FormActions>
+      <div class="phone-note">
+        <TextareaField
+          name="text"
+          label={words.note.label}
+          rows={2}
+          required
+          value={text}
+          onInput={(next) => {
+            drafts.set(call.id, next)
+            setText(next)
+          }}
+        />
         <Button type="submit" busy={isPending}>
           {words.note.save}
         </Button>
-      </FormActions>
+      </div>
     </Form>
   )
 }

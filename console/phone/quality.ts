@@ -6,7 +6,7 @@ const limits = [4, 3.6, 3] as const
 
 const causeOf = ({ lossPercent, jitterMs, roundTripMs }: Quality): CallQuality['cause'] => {
   if (lossPercent >= 100) return 'silence'
-  // What each of them takes from the score, roughly in its points.
+  // Points that each of them takes from the score, roughly.
   const costs = [
     ['loss', lossPercent * 0.12],
     ['jitter', jitterMs * 0.012],

@@ -10,7 +10,7 @@ export type CallQuality = {
   readonly cause: 'none' | 'loss' | 'jitter' | 'delay' | 'silence'
 }
 
-/** What is known about the other side of a call. */
+/** Facts about the other side of a call. */
 export type CallFacts = {
   /** `CDR…` */
   readonly uuid?: string

@@ -9,7 +9,7 @@ export const phone = signal<PhoneState>(noPhone)
 
 type DialRequest = { readonly number: string; readonly from?: string }
 
-/** What the dialog of the telephone begins with; null while it is closed. */
+/** The first contents of the dialog of the telephone; null while it is closed. */
 export const dialRequest = signal<DialRequest | null>(null)
 
 /**

@@ -110,7 +110,7 @@ export const words = section('calls', {
     unmark: (time: string) => `Remove the mark at ${time}`,
     save: 'Save the recording',
     us: 'You',
-    them: 'Other party',
+    them: 'They',
     waveform: (all: string) => `Loudness of both sides over ${all}`,
   },
 })

@@ -1,4 +1,5 @@
 import type { MediaLegStats } from '../../ports/media.ts'
+import { fixedDelayMs } from './limits.ts'
 
 /** Quality of one side of a call, measured where its sound arrives at the platform. */
 export type LegQuality = {
@@ -9,9 +10,6 @@ export type LegQuality = {
 }
 
 export type CallQuality = { readonly caller?: LegQuality; readonly callee?: LegQuality }
-
-/** Delay of buffers and packetisation, which no statistics contain, ms. The voice SDK uses the same figure. */
-const fixedDelayMs = 60
 
 /** Estimates the mean opinion score: G.107 with the defaults of its table 3, and G.711 with concealed loss (G.113). */
 export const estimateMos = (lossPercent: number, jitterMs: number, roundTripMs: number): number => {

@@ -71,3 +71,6 @@ export const maxQueuedSeconds = 60
 
 /** Contacts whose calls a search by name finds. */
 export const maxSearchedContacts = 50
+
+/** Delay of buffers and packetisation, which no statistics contain, in milliseconds. The voice SDK has the same figure. */
+export const fixedDelayMs = 60
