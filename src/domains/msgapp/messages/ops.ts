@@ -1,6 +1,7 @@
 import { uuid } from '../../../platform/lib/id.ts'
 import type { Channel } from '../channels/ops.ts'
 import type { Chat } from '../chat-service.ts'
+import * as outbound from './outbound/send-message.ts'
 import { peerOf } from './peer.ts'
 
 /**
@@ -20,3 +21,9 @@ export const sendText = (
     },
     null,
   )
+
+/** Checks what the schema of a request cannot express. @throws the 400 Problem */
+export const checkSendRequest = outbound.checkSendRequest
+
+/** Sends a message as POST /open/msgapp/send-message does. */
+export const sendMessage = outbound.sendMessage
