@@ -10,6 +10,7 @@ import * as documents from './domains/documents/contract.ts'
 import * as eventLog from './domains/events/log/contract.ts'
 import * as health from './domains/health/contract.ts'
 import * as bulkChanges from './domains/inbox/bulk/contract.ts'
+import * as inbox from './domains/inbox/contract.ts'
 import * as drafts from './domains/inbox/drafts/contract.ts'
 import * as conversationMessages from './domains/inbox/messages/contract.ts'
 import * as notes from './domains/inbox/notes/contract.ts'
@@ -86,6 +87,7 @@ export const contracts: readonly Contract[] = [
   messageTimelines,
   contacts,
   contactFiles,
+  inbox,
   conversationMessages,
   notes,
   tags,

@@ -14,6 +14,7 @@ import { draftRoutes } from './domains/inbox/drafts/routes.ts'
 import { conversationMessageRoutes } from './domains/inbox/messages/routes.ts'
 import { noteRoutes } from './domains/inbox/notes/routes.ts'
 import { replyRoutes } from './domains/inbox/replies/routes.ts'
+import { inboxRoutes } from './domains/inbox/routes.ts'
 import { tagRoutes } from './domains/inbox/tags/routes.ts'
 import { teamRoutes } from './domains/inbox/team/routes.ts'
 import { viewRoutes } from './domains/inbox/views/routes.ts'
@@ -79,6 +80,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...callRoutes(services),
   ...contactRoutes(services),
   ...contactFileRoutes(services),
+  ...inboxRoutes(services),
   ...messageRoutes(services),
   ...messageTimelineRoutes(services),
   ...conversationMessageRoutes(services),

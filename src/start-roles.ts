@@ -8,6 +8,7 @@ import { installRecordingDownloads } from './domains/calls/recordings/recording-
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
 import { bulkJob, purgeBulkChanges } from './domains/inbox/bulk/jobs.ts'
+import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
 import { endSnoozes } from './domains/inbox/snooze/jobs.ts'
 import { untagJob } from './domains/inbox/tags/jobs.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
@@ -193,6 +194,7 @@ export const startRoles = async (
   const { port } = app.server.address() as AddressInfo // it listens on TCP
   let worker: Worker | null = null
   let deliveries: DeliveryEngine | null = null
+  let projector: Projector | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
@@ -232,6 +234,7 @@ export const startRoles = async (
       ],
     })
     deliveries = startDeliveryEngine(services)
+    projector = startProjector(services)
   }
   if (config.roles.includes('worker') || config.roles.includes('voice')) await remoteConnections.start()
   return {
@@ -244,6 +247,7 @@ export const startRoles = async (
       await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
       await hangUp.end()
       // Last: the steps before may still have published events.
+      await projector?.stop()
       await deliveries?.stop()
       await remoteConnections.end()
       await carriers.close()

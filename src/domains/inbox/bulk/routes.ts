@@ -12,11 +12,11 @@ import { readFilter } from '../list-filters.ts'
 import { refusals as inboxRefusals } from '../refusals.ts'
 import { refusals as tagRefusals } from '../tags/refusals.ts'
 import * as c from './contract.ts'
+import { type BulkPayload, bulkKind } from './jobs.ts'
 import { undoSeconds } from './limits.ts'
 import { presentBulk } from './present-bulk.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
-import { type BulkPayload, bulkKind } from './jobs.ts'
 
 const start = (tx: Tx, account: string, job: string) =>
   enqueue(tx, bulkKind, { job } satisfies BulkPayload, { account, key: account })
@@ -31,11 +31,19 @@ const stored = (filter: ConversationFilter): store.StoredFilter => ({
 const readIds = async (tx: Tx, access: Access, printed: readonly string[]): Promise<string[]> => {
   const ids = new Map(printed.map((one) => [parse('CNV', one), one]))
   const known = new Set(
-    (await store.assigneesOf(tx, access.account, [...ids.keys()].flatMap((id) => id ?? [])))
+    (
+      await store.assigneesOf(
+        tx,
+        access.account,
+        [...ids.keys()].flatMap((id) => id ?? []),
+      )
+    )
       .filter((row) => maySee(access, row))
       .map(({ id }) => id),
   )
-  return [...ids].map(([id, one]) => (id !== null && known.has(id) ? id : refuse(inboxRefusals.unknownConversation(one).at('uuids'))))
+  return [...ids].map(([id, one]) =>
+    id !== null && known.has(id) ? id : refuse(inboxRefusals.unknownConversation(one).at('uuids')),
+  )
 }
 
 /** Returns the bare ids of tags. @throws Problem 404 */
@@ -48,7 +56,12 @@ const readTags = async (tx: Tx, account: string, printed: readonly string[]): Pr
 
 /** Routes of changes that concern many conversations. */
 export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
-  const requireJob = async (sql: Sql, account: string, printed: string, read: typeof store.find | typeof store.lock) => {
+  const requireJob = async (
+    sql: Sql,
+    account: string,
+    printed: string,
+    read: typeof store.find | typeof store.lock,
+  ) => {
     const id = parse('JOB', printed)
     // `lock` runs in a transaction only: its callers pass one.
     return (id && (await read(sql as Tx, account, id))) || refuse(refusals.unknownJob(printed))
@@ -74,7 +87,14 @@ export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
       }
       const id = uuid()
       const filter = query === undefined ? null : stored(await readFilter(tx, access, query))
-      const row = { account_id: account, id, user_id: access.userId, is_narrowed: access.isNarrowed, change: edit, filter }
+      const row = {
+        account_id: account,
+        id,
+        user_id: access.userId,
+        is_narrowed: access.isNarrowed,
+        change: edit,
+        filter,
+      }
       await store.create(tx, { ...row, undo_of: null })
       if (uuids) await store.addRows(tx, row, await readIds(tx, access, uuids))
       await start(tx, account, id)

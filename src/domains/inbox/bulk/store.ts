@@ -128,9 +128,10 @@ export const setState = (
   update bulk_changes set state = ${state} where account_id = ${account_id} and id = ${id} returning *`
 
 /** Which of these conversations exist, with their assignees. */
-export const assigneesOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<
-  Pick<ConversationRow, 'id' | 'assignee_id'>
->`select id, assignee_id from conversations where account_id = ${account} and id = any (${ids}::uuid[])`
+export const assigneesOf = (sql: Sql, account: string, ids: readonly string[]) =>
+  sql.many<
+    Pick<ConversationRow, 'id' | 'assignee_id'>
+  >`select id, assignee_id from conversations where account_id = ${account} and id = any (${ids}::uuid[])`
 
 /** Tags among these that exist; they are locked against deletion. */
 export const lockTags = async (tx: Tx, account: string, ids: readonly string[]): Promise<Set<string>> =>
@@ -157,5 +158,7 @@ export const purge = async (tx: Tx, hours: number): Promise<number> => {
 
 /** Seconds since a change was requested, by the platform's clock. */
 export const ageOf = async (sql: Sql, { created_at }: Pick<BulkRow, 'created_at'>): Promise<number> =>
-  (await sql.one<{ age: number }>`
-    select extract(epoch from (select app_now()) - ${created_at}::timestamptz)::double precision as age`).age
+  (
+    await sql.one<{ age: number }>`
+    select extract(epoch from (select app_now()) - ${created_at}::timestamptz)::double precision as age`
+  ).age

@@ -14,7 +14,8 @@ export const refusals = {
     unprocessable(`${counterpart} cannot be written to on this channel`, 'no_recipient').at('channel_uuid'),
   smsCannot: (what: string) =>
     notSupported(`SMS has no ${what}: send it on the messaging app`).at(what === 'media' ? 'media_uuid' : what),
-  cannotSchedule: () => notSupported('Messages of the messaging app cannot be scheduled: leave out send_at').at('send_at'),
+  cannotSchedule: () =>
+    notSupported('Messages of the messaging app cannot be scheduled: leave out send_at').at('send_at'),
   cannotQuote: () => notSupported('Messages cannot be quoted on this network: leave out reply_to').at('reply_to'),
   textTooLong: (length: number, limit: number) =>
     invalid(`text has ${length} UTF-16 units; at most ${limit} are allowed on this channel`).at('text'),

@@ -10,7 +10,13 @@ export type NoteRow = {
   created_at: Date
 }
 
-export type NewNote = { id: string; conversation: string; user: string | null; text: string; mentions: readonly string[] }
+export type NewNote = {
+  id: string
+  conversation: string
+  user: string | null
+  text: string
+  mentions: readonly string[]
+}
 
 /** Inserts a note and its item. */
 export const create = (tx: Tx, account: string, n: NewNote) => tx.run`
@@ -33,7 +39,11 @@ export const lock = (tx: Tx, account: string, id: string) => tx.maybe<NoteRow>`
   select id, conversation_id, user_id, text, mentions, created_at from conversation_notes
   where account_id = ${account} and id = ${id} and removed_at is null for update`
 
-export const change = (tx: Tx, account: string, { id, text, mentions }: Pick<NoteRow, 'id' | 'text' | 'mentions'>) => tx.run`
+export const change = (
+  tx: Tx,
+  account: string,
+  { id, text, mentions }: Pick<NoteRow, 'id' | 'text' | 'mentions'>,
+) => tx.run`
   update conversation_notes set text = ${text}, mentions = ${mentions}::uuid[], edited_at = (select app_now())
   where account_id = ${account} and id = ${id}`
 

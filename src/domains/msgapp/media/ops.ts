@@ -9,9 +9,9 @@ import { type Job, Retry } from '../../../platform/jobs/job-kind.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { type Encryption, mediaCipher } from '../../../platform/lib/encrypted-file.ts'
 import { type ByteRange, type FileStore, type LocalFile, makeFolderStore } from '../../../platform/lib/file-store.ts'
+import { uuid } from '../../../platform/lib/id.ts'
 import type { Outbound, OutboundPair } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
-import { uuid } from '../../../platform/lib/id.ts'
 import { makeS3Store } from '../../../platform/lib/s3-store.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSignedLinks, type SignedLinks } from '../../../platform/lib/signed-links.ts'
@@ -230,7 +230,12 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
       return true
     })
 
-  const storeUpload = async (account: string, { mime, name }: UploadFile, file: LocalFile, encryption: Encryption | null) => {
+  const storeUpload = async (
+    account: string,
+    { mime, name }: UploadFile,
+    file: LocalFile,
+    encryption: Encryption | null,
+  ) => {
     const { path, digest, size } = file
     if (size === 0) throw refusals.emptyFile()
     const id = uuid()

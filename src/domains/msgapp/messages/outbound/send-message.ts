@@ -96,7 +96,8 @@ export const sendMessage = async (
     if (!(await rows.hasWritten(sql, { account, id: channel.id }, peer, freeTextHours)))
       throw refusals.outsideWindow(channel.number, freeTextHours)
   const id = uuid()
-  const upload = request.media_uuid === undefined || !tx ? null : await useUpload(tx, account, request.media_uuid, channel.id)
+  const upload =
+    request.media_uuid === undefined || !tx ? null : await useUpload(tx, account, request.media_uuid, channel.id)
   const fetched = request.url === undefined ? null : { id: uuid(), url: request.url, name: nameOf(request.url) }
   await accept.message(
     {
