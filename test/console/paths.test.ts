@@ -24,6 +24,7 @@ const addresses = {
   holds: '/console/:account/money/holds',
   usage: '/console/:account/money/usage',
   security: '/console/you/security',
+  telephone: '/console/you/telephone',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
   webhooks: '/console/:account/developers/webhooks',

@@ -311,8 +311,12 @@ test('away: calls do not ring, in no tab and not by the server', needs('chromium
   }
   await dialog.getByLabel('Away').check()
   await until(() => isAway('away'))
+  const before = await newest()
   await ringFrom(bob)
-  const missed = await newest(`number=${encodeURIComponent(bob)}&direction=inbound`)
+  const missed = await until(async () => {
+    const cdr = await newest()
+    return cdr.uuid !== before.uuid && cdr
+  })
   assert.deepEqual([missed.from, missed.status], [bob, 'MISSED'])
   assert.equal(await sounds(page), 0)
   await dialog.getByLabel('Away').uncheck()
