@@ -7,7 +7,8 @@ import { adoptPreferences } from './shell/choices.ts'
 import { Unreachable } from './shell/faults.tsx'
 import { startKeys } from './shell/keys.ts'
 import { startWorker } from './shell/worker.ts'
-import { chooseLanguage } from './words/section.ts'
+import { pseudo } from './words/pseudo.ts'
+import { chooseLanguage, direction, locale } from './words/section.ts'
 
 const app = document.getElementById('app')
 
@@ -19,7 +20,11 @@ const languageOf = (): string => {
 
 const show = () => {
   adoptPreferences()
-  chooseLanguage(languageOf())
+  // The pseudo-locale takes the direction of the browser's language.
+  if (PSEUDO) chooseLanguage(navigator.language, {}, pseudo)
+  else chooseLanguage(languageOf())
+  document.documentElement.lang = locale()
+  document.documentElement.dir = direction()
   if (!app) return
   // The waiting frame of the page gives way at once to the real one, which has the same shape.
   app.replaceChildren()

@@ -18,6 +18,8 @@ export const serverVersion = signal('')
 
 /** Milliseconds of silence after which the line is taken for dead. The server sends a head every 15 s. */
 const silence = 25_000
+/** Milliseconds that the answer to a ping may take. */
+const answerTime = 1_500
 const attemptsBeforePolling = 3
 
 let socket: WebSocket | null = null
@@ -140,11 +142,25 @@ const connect = (): void => {
   })
 }
 
-/** Brings the line back at once, or asks whether it has all events. */
+/** Gives the line up for a new one, without waiting for the other side. */
+const renew = (): void => {
+  const old = socket
+  socket = null
+  old?.close()
+  setLine('lost')
+  connect()
+}
+
+/** Brings the line back at once, or asks whether it has all events. After sleep it may be dead without a word. */
 const hurry = (): void => {
   if (document.visibilityState !== 'visible' || !account) return
-  if (socket?.readyState === WebSocket.OPEN) sendFrame({ type: 'ping' })
-  else connect()
+  if (socket?.readyState !== WebSocket.OPEN) {
+    connect()
+    return
+  }
+  sendFrame({ type: 'ping' })
+  clearTimeout(watchdog)
+  watchdog = setTimeout(renew, answerTime)
 }
 
 /** Opens the line for an account; closes it for an empty one. */
@@ -182,3 +198,4 @@ export const reportPresence = (conversation: string, doing: 'viewing' | 'typing'
 effect(subscribe)
 addEventListener('online', hurry)
 document.addEventListener('visibilitychange', hurry)
+document.addEventListener('resume', hurry)

@@ -22,6 +22,30 @@ const patience = 30_000
 
 export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
 
+/** How far the content of a page may jump without a cause by the person (Cumulative Layout Shift). */
+const maxShift = 0.02
+
+/** A page's report: the sum of the jumps in its worst five seconds, and what moved. */
+type Shift = { readonly sum: number; readonly moved: string }
+
+/** Runs in every page before its own scripts: sums up jumps as web.dev/cls says, and reports each new maximum. */
+const watchShifts = `(() => {
+  let [sum, first, last, most, moved] = [0, 0, 0, 0, '']
+  const nameOf = ({ node, previousRect: from, currentRect: to }) =>
+    (node?.nodeType === 1 ? node.tagName.toLowerCase() + '.' + node.className : node?.parentNode?.className ?? 'gone') +
+    ' ' + [from.x, from.y, from.width, from.height].map(Math.round) + ' to ' + [to.x, to.y, to.width, to.height].map(Math.round)
+  new PerformanceObserver((list) => {
+    for (const { value, startTime, hadRecentInput, sources } of list.getEntries()) {
+      if (hadRecentInput) continue
+      if (startTime - last > 1000 || startTime - first > 5000) [sum, first, moved] = [0, startTime, '']
+      last = startTime
+      sum += value
+      moved += sources.map(nameOf).join('; ') + ' | '
+      if (sum > most) globalThis.reportShift?.({ sum: (most = sum), moved })
+    }
+  }).observe({ type: 'layout-shift', buffered: true })
+})()`
+
 /** Who signs in: an account's key, the operator's key, or a browser of test/persons.ts. */
 type Visitor = Tenant | 'operator' | Pick<Person, 'cookie' | 'boot'>
 
@@ -89,6 +113,10 @@ const watchedBrowser = <V>(
       ...options,
     })
     context.on('page', watch)
+    await context.exposeBinding('reportShift', ({ page }, { sum, moved }: Shift) => {
+      if (sum > maxShift) faults.push(`layout shift ${sum.toFixed(3)} at ${page.url()}: ${moved}`)
+    })
+    await context.addInitScript(watchShifts)
     return context
   }
 

@@ -13,7 +13,7 @@ export type Error = {
   /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
   field?: string
   /** The exhausted quota; on limit_exceeded */
-  limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
+  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
   request_id: string
   /** The message again; on 401 */
@@ -28,7 +28,7 @@ export type BriefError = {
   /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
   field?: string
   /** The exhausted quota; on limit_exceeded */
-  limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
+  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
   request_id: string
 }
@@ -37,6 +37,8 @@ export type BriefError = {
 export type QuotaChanges = {
   /** Enabled webhooks; ten disabled ones count as one. Enough for one webhook on each of 1,000 channels. null: the default */
   webhooks?: number | null
+  /** Members and pending invitations. Enough for a large call centre. null: the default */
+  members?: number | null
   /** Channels of the messaging app. A thousand sessions with networks take 200 MB of memory. null: the default */
   channels?: number | null
   /** Contacts. Searches are measured with a million contacts of one account. null: the default */
@@ -55,6 +57,8 @@ export type QuotaChanges = {
 export type Quotas = {
   /** Enabled webhooks; ten disabled ones count as one. Enough for one webhook on each of 1,000 channels. */
   webhooks: number
+  /** Members and pending invitations. Enough for a large call centre. */
+  members: number
   /** Channels of the messaging app. A thousand sessions with networks take 200 MB of memory. */
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
@@ -100,6 +104,8 @@ export type OwnAccount = {
   name: string
   /** Absent: never */
   low_balance?: string
+  /** Agents have the right read_only too */
+  agents_see_log: boolean
   updated_at: string
 }
 
@@ -141,6 +147,8 @@ export type AccountProfile = {
   on_trial: boolean
   blocked: boolean
   block_reason?: string
+  /** Agents have the right read_only too */
+  agents_see_log: boolean
   created_at: string
   expires_at?: string
 }
@@ -149,6 +157,8 @@ export type AccountLimits = {
   requests_per_minute: number
   /** Enabled webhooks; ten disabled ones count as one. Enough for one webhook on each of 1,000 channels. */
   webhooks: number
+  /** Members and pending invitations. Enough for a large call centre. */
+  members: number
   /** Channels of the messaging app. A thousand sessions with networks take 200 MB of memory. */
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
@@ -166,6 +176,8 @@ export type AccountLimits = {
 export type AccountUsage = {
   /** Enabled, and a tenth of the disabled */
   webhooks: number
+  /** Not deleted, also those who are invited */
+  members: number
   channels: number
   contacts: number
   reservations: number
@@ -192,6 +204,12 @@ export type ApiKey = {
     /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
     allowed_addresses?: readonly (string)[]
     created_at: string
+    /** The member who made the key in the console; absent: a key or an operator made it */
+    created_by?: {
+      /** Starts with USR */
+      user_uuid: string
+      name: string
+    }
     last_used_at?: string
   })[]
 }
@@ -208,6 +226,12 @@ export type OwnApiKey = {
   /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
   allowed_addresses?: readonly (string)[]
   created_at: string
+  /** The member who made the key in the console; absent: a key or an operator made it */
+  created_by?: {
+    /** Starts with USR */
+    user_uuid: string
+    name: string
+  }
   last_used_at?: string
   /** True for the key of this request */
   current: boolean
@@ -2832,6 +2856,21 @@ export type BalanceEvent = {
   created_at: string
 }
 
+export type MemberEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Starts with USR */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  first_name: string
+  last_name: string
+  role: 'owner' | 'admin' | 'agent' | 'developer' | 'billing'
+  status: 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED'
+}
+
 export type CheckEvent = {
   /** Name of the subscription */
   event: string
@@ -2885,6 +2924,8 @@ export type EventPayloads = {
   'contact.created': ContactEvent
   'contact.updated': ContactEvent
   'balance.low': BalanceEvent
+  'member.joined': MemberEvent
+  'member.changed': MemberEvent
   'msgapp.check.completed': CheckEvent
 }
 
@@ -2909,13 +2950,15 @@ export type AccountOperations = {
       }
     }>
     /**
-     * Change the name of the account, and the balance below which balance.low is published.
+     * Change the account: its name, the balance below which balance.low is published, what agents see.
      * Absent fields stay unchanged. Limits and flags of the account are changed by the operator.
      */
     update(args?: {
       name?: string | undefined
       /** USD, above 0: balance.low is published when the balance falls below; null: never */
       low_balance?: string | null | undefined
+      /** Agents also get the right read_only: numbers, channels, logs and timelines */
+      agents_see_log?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       account: OwnAccount
@@ -3191,7 +3234,7 @@ export type AccountOperations = {
     }>
     /**
      * Status of a channel, its reason, and its latest events.
-     * Use it to find out why a channel is not connected.
+     * Use it to find out why a channel is not connected. The codes for pairing are shown with the scope numbers only.
      */
     status(args: {
       /** Starts with WPN */
@@ -3454,7 +3497,7 @@ export type AccountOperations = {
      */
     list(args?: {
       /** Event name */
-      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | undefined
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
@@ -3716,9 +3759,13 @@ export type AccountOperations = {
       status?: 'ACTIVE' | 'SUSPENDED' | 'DELETED' | undefined
       first_name?: string | undefined
       last_name?: string | undefined
+      /** With the status SUSPENDED or DELETED: also revokes the API keys that the member made in the console. Default: false, as programs use them */
+      revoke_keys?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       member: Member
+      /** Present with revoke_keys */
+      revoked_keys?: readonly (string)[]
     }>
   }
   readonly money: {
@@ -4775,7 +4822,7 @@ export type AccountOperations = {
       since?: string | undefined
       /** Default: now */
       until?: string | undefined
-      /** missed: events whose delivery failed, or that occurred while the webhook was disabled. Default: missed */
+      /** missed: events whose delivery failed, or that occurred while the webhook was disabled. all: also delivered ones, and those from before the webhook. Default: missed */
       only?: 'missed' | 'all' | undefined
       /** Default: false */
       dry_run?: boolean | undefined
@@ -4941,13 +4988,13 @@ export type SandboxOperations = {
      */
     trigger(args: {
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed'
       /** The channel of the event. Default: the channel of the event’s newest webhook, else the account’s newest channel */
       channel_uuid?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed'
       /** Absent when the event concerns the whole account */
       channel_uuid?: string
       /** handset: a handset of the sandbox caused it. account: the account did, as with its own request; messages are charged. example: it cannot be triggered; the newest event or the present state was recorded with test: true */

@@ -191,12 +191,22 @@ const idempotencyKey = {
   schema: { type: 'string', maxLength: 255 },
 }
 
+const accountHeader = {
+  name: 'X-Account',
+  in: 'header',
+  required: false,
+  description:
+    'The account that a session acts for, as ACC…. Needed if the session has several; an operator may name any. Keys ignore it.',
+  schema: { type: 'string' },
+}
+
 const operation = (contract: Contract, components: Components): Json => {
   const { id, tag, summary, body, media } = contract
   const key = securitySchemeNames[contract.auth]
   const inputs = [
     ...parameters(contract.params, 'path'),
     ...parameters(querySchemaOf(contract), 'query'),
+    ...(contract.auth === 'account' ? [{ $ref: '#/components/parameters/Account' }] : []),
     ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
   return {
@@ -253,7 +263,7 @@ export const openapi = (contracts: readonly Contract[], version: string, events:
         session: { type: 'apiKey', in: 'cookie', name: '__Host-trunkline' },
         voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
-      parameters: { IdempotencyKey: idempotencyKey, ...webhookHeaders },
+      parameters: { IdempotencyKey: idempotencyKey, Account: accountHeader, ...webhookHeaders },
       responses: components.responses,
       schemas: components.schemas,
     },
