@@ -4,6 +4,7 @@ import * as callers from './domains/callers/contract.ts'
 import * as calls from './domains/calls/contract.ts'
 import * as connections from './domains/connections/contract.ts'
 import * as contacts from './domains/contacts/contract.ts'
+import * as contactDuplicates from './domains/contacts/duplicates/contract.ts'
 import * as contactFiles from './domains/contacts/files/contract.ts'
 import * as devices from './domains/devices/contract.ts'
 import * as documents from './domains/documents/contract.ts'
@@ -77,6 +78,7 @@ export const contracts: readonly Contract[] = [
   messages,
   messageTimelines,
   contacts,
+  contactDuplicates,
   contactFiles,
   inbox,
   chatChecks,

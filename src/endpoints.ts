@@ -3,7 +3,9 @@ import { auditRoutes } from './domains/audit/routes.ts'
 import { callerRoutes } from './domains/callers/routes.ts'
 import { callRoutes } from './domains/calls/routes.ts'
 import { connectionRoutes } from './domains/connections/routes.ts'
+import { duplicateRoutes } from './domains/contacts/duplicates/routes.ts'
 import { contactFileRoutes } from './domains/contacts/files/routes.ts'
+import { contactPictureRoutes } from './domains/contacts/pictures/routes.ts'
 import { contactRoutes } from './domains/contacts/routes.ts'
 import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
@@ -70,6 +72,8 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...callerRoutes(services),
   ...callRoutes(services),
   ...contactRoutes(services),
+  ...duplicateRoutes(services),
+  ...contactPictureRoutes(services),
   ...contactFileRoutes(services),
   ...inboxRoutes(services),
   ...messageRoutes(services),

@@ -178,6 +178,7 @@ const valuesOf: Record<string, readonly string[]> = {
   phone_number: ['+447900000001', '+15550001111'],
   kind: ['sms'],
   q: ['Ada', 'zzzz'],
+  blocked: ['true', 'false'],
   query: ['Ada'],
   role: ['api'],
   event_name: ['contact.created', 'number.purchased'],

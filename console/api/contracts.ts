@@ -8,6 +8,7 @@ export type Modules =
   | typeof import('../../src/domains/calls/contract.ts')
   | typeof import('../../src/domains/connections/contract.ts')
   | typeof import('../../src/domains/contacts/contract.ts')
+  | typeof import('../../src/domains/contacts/duplicates/contract.ts')
   | typeof import('../../src/domains/contacts/files/contract.ts')
   | typeof import('../../src/domains/devices/contract.ts')
   | typeof import('../../src/domains/documents/contract.ts')

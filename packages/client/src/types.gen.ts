@@ -834,7 +834,7 @@ export type TimelineOutcome = {
 
 export type TimelineNextStep = {
   /** none: nothing to do */
-  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'check_webhook' | 'connect_channel' | 'ask_operator'
+  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'unblock' | 'check_webhook' | 'connect_channel' | 'ask_operator'
   text: string
   /** What the step concerns, such as a webhook or a number of the account */
   target_uuid?: string
@@ -1006,7 +1006,7 @@ export type Call = {
   to_number: string
   iso_country_code: string
   status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, balance, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -1165,14 +1165,6 @@ export type Conversation = {
   last_message?: MsgappMessage
 }
 
-export type NewContactDetail = {
-  /** E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app */
-  type: 'E' | 'A' | 'PH' | 'WAPH'
-  value: string
-}
-
-export type NoContactDetails = Record<string, unknown>
-
 /** State of the contact in the address book of its channel */
 export type ContactSync = {
   state: 'queued' | 'synced' | 'failed' | 'not_supported'
@@ -1202,8 +1194,39 @@ export type Contact = {
   channel_uuid?: string
   sync?: ContactSync
   details: readonly (ContactDetail)[]
+  /** Texts and calls of its numbers reach no one */
+  blocked: boolean
+  blocked_at?: string
   created_at: string
   last_updated: string
+}
+
+export type NewContactDetail = {
+  /** E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app */
+  type: 'E' | 'A' | 'PH' | 'WAPH'
+  value: string
+}
+
+export type NoContactDetails = Record<string, unknown>
+
+export type DuplicateContacts = {
+  by: 'number' | 'email' | 'name'
+  /** The number, address or name that they have in common */
+  key: string
+  /** Contacts with it */
+  count: number
+  /** The oldest 10 of them */
+  contacts: readonly (Contact)[]
+}
+
+/** Values of the contact that remains. A list of details replaces the details of all */
+export type MergedContactFields = {
+  first_name?: string
+  last_name?: string | null
+  profile_pic_url?: string | null
+  channel_uuid?: string | null
+  contact_details?: readonly (NewContactDetail)[] | NoContactDetails
+  blocked?: boolean
 }
 
 export type ContactImportError = {
@@ -2460,7 +2483,7 @@ export type CallEvent = {
   to_number: string
   iso_country_code: string
   status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, balance, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -2835,6 +2858,9 @@ export type ContactEvent = {
   channel_uuid?: string
   sync?: ContactSync
   details: readonly (ContactDetail)[]
+  /** Texts and calls of its numbers reach no one */
+  blocked: boolean
+  blocked_at?: string
   created_at: string
   last_updated: string
 }
@@ -2889,7 +2915,7 @@ export type CheckEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_picture' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -3260,6 +3286,17 @@ export type AccountOperations = {
   }
   readonly contacts: {
     /**
+     * Block a contact: texts and calls of its numbers reach no one.
+     * Texts are stored with the sub_status blocked and make no event. Calls are refused, and stored with the end_reason caller_blocked. The account may still write to it and call it. The event is contact.updated.
+     */
+    block(args: {
+      /** Starts with CON */
+      contact_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      contact: Contact
+    }>
+    /**
      * Create a contact: a first name and at least one detail, in contact_details (or contact_detail).
      * The event is contact.created. With channel_uuid the contact is also added to the address book of that channel.
      */
@@ -3282,6 +3319,25 @@ export type AccountOperations = {
       /** Starts with CON */
       contact_uuid: string
     }, options?: CallOptions): Promise<Success>
+    /**
+     * Contacts that may be one person: with one number, one e-mail address, or one name without case and accents.
+     * Each reply examines at most 10,000 numbers, addresses or names, so a short page, even an empty one, may have a next_cursor.
+     */
+    duplicates(args?: {
+      /** Default: number */
+      by?: 'number' | 'email' | 'name' | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      duplicates: readonly (DuplicateContacts)[]
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+    }, 'duplicates'>
     /**
      * All contacts as CSV or vCard 4.0; the import accepts the file.
      * The file contains every contact of the account.
@@ -3331,8 +3387,8 @@ export type AccountOperations = {
       lines: readonly (ContactImportError)[]
     }>
     /**
-     * The contacts of the account in the order of their creation.
-     * Follow next_cursor to read every contact once, even while contacts are added.
+     * The contacts of the account: in the order of their creation or of their names, or those that a text finds.
+     * Follow next_cursor to read every contact once, even while contacts are added. With q, the best 200 matches are listed, as by searchContacts.
      */
     list(args?: {
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -3341,8 +3397,14 @@ export type AccountOperations = {
       results_per_page?: number | undefined
       /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
+      /** Finds contacts as searchContacts does, best first; sort has no effect then */
+      q?: string | undefined
       /** Only contacts of this channel of the messaging app */
       channel_uuid?: string | undefined
+      /** true: only blocked contacts; false: all */
+      blocked?: boolean | undefined
+      /** Default: created_at, the oldest first. By name, pages are read by cursor alone */
+      sort?: 'created_at' | '-created_at' | 'name' | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
@@ -3357,6 +3419,30 @@ export type AccountOperations = {
       next_cursor?: string
       contacts: readonly (Contact)[]
     }, 'contacts'>
+    /**
+     * Merge contacts into one: it gets their details, and they are deleted.
+     * Messages, calls and conversations follow by their numbers. The own values of the contact stay, and empty ones are filled; fields sets others. It is blocked if one of them is, unless fields.blocked is false. The event is contact.updated.
+     */
+    merge(args: {
+      /** The contact that remains */
+      contact_uuid: string
+      /** The contacts that are merged into it, and deleted */
+      from: readonly (string)[]
+      fields?: MergedContactFields | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      contact: Contact
+      /** Contacts that were merged into it */
+      merged: number
+    }>
+    /**
+     * The picture of a contact: JPEG, PNG, GIF or WebP of at most 512 pixels a side.
+     * The platform downloads the profile_pic_url, and caches the picture for an hour. Clients may keep it for a day.
+     */
+    picture(args: {
+      /** Starts with CON */
+      contact_uuid: string
+    }, options?: CallOptions): Promise<FileResponse>
     /**
      * Find contacts, best first: by words of the name or of an e-mail address, by their beginnings or parts, without regard to accents or one wrong letter; and by three or more digits anywhere in a number.
      * The best matches come first. Use listContacts to read all contacts.
@@ -3384,6 +3470,17 @@ export type AccountOperations = {
       total_capped?: true
       contacts: readonly (Contact)[]
     }, 'contacts'>
+    /**
+     * Unblock a contact: its next texts and calls arrive again.
+     * Earlier ones stay in the logs. The event is contact.updated.
+     */
+    unblock(args: {
+      /** Starts with CON */
+      contact_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      contact: Contact
+    }>
     /**
      * Change a contact: absent fields stay. A list of details replaces the previous one; matching details keep their ids.
      * Absent fields stay unchanged. The event is contact.updated.

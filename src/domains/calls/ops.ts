@@ -18,7 +18,7 @@ import * as dialogs from './control/dialog-store.ts'
 import { isVoiceRunning } from './lease/voice-lease.ts'
 import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
-import { refusals } from './refusals.ts'
+import { blockedReason, refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 // Records of calls. Each step is one transaction with its money and its events, and is idempotent. Every minute is held
@@ -262,6 +262,22 @@ export const refuseCall = async (tx: Tx, call: store.NewCall, reason: string): P
   await store.add(tx, call)
   const row = await store.lock(tx, call.account_id, call.id)
   if (row) await end(tx, row, row.now, { status: 'FAILED', reason })
+}
+
+/** Stores a call of a blocked contact, which ends as it starts, without an event. */
+export const storeBlockedCall = async (tx: Tx, call: store.NewCall): Promise<void> => {
+  await store.add(tx, call)
+  const row = await store.lock(tx, call.account_id, call.id)
+  if (!row) return
+  const ended = {
+    at: row.now,
+    status: 'FAILED',
+    end_reason: blockedReason,
+    duration: 0,
+    billed: 0,
+    price: '0',
+  } as const
+  await store.end(tx, call.account_id, call.id, ended)
 }
 
 const closeAll = async (tx: Tx, found: readonly store.CallKey[]): Promise<number> => {
