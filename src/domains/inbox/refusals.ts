@@ -1,5 +1,4 @@
 import { conflict, invalid, notFound, unprocessable } from '../../platform/http/problem.ts'
-import type { PresentedConversation } from './presenter.ts'
 
 export const refusals = {
   unknownConversation: (conversation: string) => notFound(`No conversation ${conversation}`).at('conversation_uuid'),
@@ -22,11 +21,6 @@ export const refusals = {
     unprocessable(`${user} is not an active user who may answer conversations`, 'assignee_not_active').at(
       'assignee_uuid',
     ),
-  versionConflict: (conversation: PresentedConversation) =>
-    conflict(
-      `The conversation has version ${conversation.version}: apply your change to it, and try again`,
-      'version_conflict',
-      {},
-      { conversation },
-    ).at('version'),
+  versionConflict: (version: number) =>
+    conflict(`The conversation has version ${version}: read it, and try again`, 'version_conflict').at('version'),
 }

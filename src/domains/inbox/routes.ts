@@ -105,8 +105,7 @@ export const inboxRoutes = (services: Services) => {
       const before = await conversationOf(tx, access, params.conversation_uuid, (_, account, id) =>
         store.lock(tx, account, id),
       )
-      if (body.version !== undefined && body.version !== before.version)
-        throw refusals.versionConflict(await presentOne(tx, access, before))
+      if (body.version !== undefined && body.version !== before.version) throw refusals.versionConflict(before.version)
       const wanted = await readChange(tx, access.account, clock.now(), body)
       const [row = before] = await changeConversations(tx, [before], wanted, access.userId)
       const fields = fieldsChanged(before, row)

@@ -37,7 +37,7 @@ export const ChannelId = (description = 'SMS channel or channel of the messaging
 const Direction = Enum(['inbound', 'outbound'])
 
 export const Conversation = Named(
-  'Conversation',
+  'InboxConversation',
   Type.Object({
     uuid: Id('CNV'),
     counterpart: Type.String({

@@ -76,7 +76,7 @@ create table conversation_items (
   user_id uuid,
   channel_id uuid,
   at timestamptz not null,
-  -- Of a change: {"field", "from", "to"}.
+  -- A changed field: {"field", "from", "to"}.
   change jsonb,
   primary key (account_id, conversation_id, id)
 );
