@@ -57,11 +57,11 @@ export const announcePresence = (conversation: string, state: PresenceState | nu
     own = { conversation, state, typedAt: Date.now() }
     endTopic = followTopic(`conversation:${conversation}` as `conversation:CNV${string}`)
     repeat = setInterval(report, repeatEvery)
-    return report()
+  } else {
+    own.typedAt = Date.now()
+    if (own.state === state) return
+    own.state = state
   }
-  own.typedAt = Date.now()
-  if (own.state === state) return
-  own.state = state
   report()
 }
 
