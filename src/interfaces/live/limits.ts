@@ -51,8 +51,15 @@ export const statePollMs = 500
 /** Deliveries of a webhook that are compared: the newest, and the retries that are due next. */
 export const comparedDeliveries = 50
 
-/** Webhooks whose deliveries one page follows by the topic `webhooks`. */
+/** Webhooks of one account whose deliveries are followed. */
 export const maxFollowedWebhooks = 50
+
+/** Webhooks whose deliveries one look reads, of all accounts. */
+export const maxReadWebhooks = 10
+
+/** Topics of single webhooks, and of single conversations, of one page. */
+export const maxWebhookTopics = 5
+export const maxConversationTopics = 5
 
 /** Days for which events outlive their deliveries: see deleteOldEvents of the webhooks. */
 export const extraEventDays = 7
@@ -62,3 +69,15 @@ export const headMs = 15_000
 
 /** Milliseconds within which a page must subscribe. */
 export const subscribeWithinMs = 30_000
+
+/** Seconds after which a presence ends that the page does not repeat. */
+export const presenceSeconds = 12
+
+/** Milliseconds between writes of presences: bounds what pages that report without end cost. */
+export const presenceFlushMs = 100
+
+/** People of one presence frame. */
+export const maxPeople = 50
+
+/** Minutes after which unused rows of presences are deleted. */
+export const presenceRowMinutes = 5
