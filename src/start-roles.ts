@@ -130,7 +130,7 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   })
   app.addHook('preClose', async () => {
     for (const one of ticks) await one.end()
-    live.close()
+    await live.close()
   })
   await installSite(app, services)
   await installSupplierCallbacks(app, services)

@@ -52,8 +52,7 @@ export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[
 
   const notify = (watching: readonly LiveSession[], row: store.DeliveryRow) => {
     const topics: LiveTopic[] = ['webhooks', `webhook:WHK${row.webhook_id}`]
-    for (const session of watching)
-      session.notify('webhook.delivery', topics, print('EVT', row.event_id), present(row))
+    for (const session of watching) session.notify('webhook.delivery', topics, print('EVT', row.event_id), present(row))
   }
 
   /** Reads the deliveries of changed webhooks. A page of many webhooks needs the newest of each alone. */

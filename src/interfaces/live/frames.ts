@@ -42,8 +42,9 @@ export const parsePageFrame = (text: string): PageFrame | null => {
 export type FeedEvent = { readonly id: string; readonly name: string; readonly payload: string }
 
 /** Returns the frame of an event of the log. The payload is JSON already, and is not parsed. */
-export const eventFrame = ({ id, name, payload }: FeedEvent): string => {
-  const head = { type: 'event', id: print('EVT', id), name, at: iso(timeOf(id)), topics: topicsOf(name), logged: true }
+export const eventFrame = (event: FeedEvent): string => {
+  const { id, name, payload } = event
+  const head = { type: 'event', id: print('EVT', id), name, at: iso(timeOf(id)), topics: topicsOf(event), logged: true }
   return `${JSON.stringify(head).slice(0, -1)},"data":${payload}}`
 }
 

@@ -57,9 +57,8 @@ export const maxFollowedWebhooks = 50
 /** Webhooks whose deliveries one look reads, of all accounts. */
 export const maxReadWebhooks = 10
 
-/** Topics of single webhooks, and of single conversations, of one page. */
-export const maxWebhookTopics = 5
-export const maxConversationTopics = 5
+/** Topics of one page by kind: a page shows one webhook or conversation, and two while it changes. */
+export const maxTopicsOfKind = { plain: 20, webhook: 5, conversation: 5 }
 
 /** Days for which events outlive their deliveries: see deleteOldEvents of the webhooks. */
 export const extraEventDays = 7
@@ -81,3 +80,9 @@ export const maxPeople = 50
 
 /** Minutes after which unused rows of presences are deleted. */
 export const presenceRowMinutes = 5
+
+/** Milliseconds between looks for changed numbers of the sidebar. */
+export const countPollMs = 1_000
+
+/** Highest number of the sidebar. */
+export const maxCounted = 1_000

@@ -43,6 +43,47 @@ export const hasWebhook = async (sql: Sql, account: string, webhook: string): Pr
   (await sql.maybe`
     select 1 from webhooks where account_id = ${account} and id = ${webhook} and deleted_at is null`) !== null
 
+/** Whether an account has a conversation that a user may see. */
+export const hasConversation = async (
+  sql: Sql,
+  account: string,
+  conversation: string,
+  { isNarrowed, user }: { readonly isNarrowed: boolean; readonly user: string | null },
+): Promise<boolean> =>
+  (await sql.maybe`
+    select 1 from conversations
+    where account_id = ${account} and id = ${conversation}
+      and (not ${isNarrowed}::boolean or assignee_id is null or assignee_id = ${user}::uuid)`) !== null
+
+/** Returns those of the counterparts whose conversation belongs to another user. */
+export const hiddenCounterparts = async (
+  sql: Sql,
+  account: string,
+  user: string | null,
+  counterparts: readonly string[],
+): Promise<string[]> =>
+  (
+    await sql.many<{ counterpart: string }>`
+      select counterpart from conversations
+      where account_id = ${account} and counterpart = any (${counterparts}::text[])
+        and assignee_id is not null and assignee_id is distinct from ${user}::uuid`
+  ).map(({ counterpart }) => counterpart)
+
+/** Returns those of the accounts whose agents see only own conversations and those without an assignee. */
+export const narrowedAccounts = async (sql: Sql, accounts: readonly string[]): Promise<string[]> =>
+  (
+    await sql.many<{ id: string }>`
+      select id from accounts where id = any (${accounts}::uuid[]) and not agents_see_all`
+  ).map(({ id }) => id)
+
+/** Numbers of conversations by kind and subject: see the table. */
+export const conversationCounts = (sql: Sql, accounts: readonly string[]) =>
+  sql.many<{ account_id: string; kind: string; subject: string; n: number }>`
+    select account_id, kind, subject, sum(n)::bigint as n from conversation_counts
+    where account_id = any (${accounts}::uuid[])
+      and kind in ('open', 'snoozed', 'closed', 'waiting', 'open-of', 'waiting-of')
+    group by account_id, kind, subject`
+
 /** The webhooks of an account, the oldest first. */
 export const webhooksOf = async (sql: Sql, account: string): Promise<string[]> =>
   (
