@@ -22,6 +22,7 @@ import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-c
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { deleteEndedSessions } from './domains/persons/jobs.ts'
+import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
@@ -201,6 +202,7 @@ export const startRoles = async (
         ...webhookJobs(services),
         mediaGc(services.chat.media),
         mediaRetention(config),
+        ...pushJobs(services),
       ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
@@ -220,6 +222,7 @@ export const startRoles = async (
         auditRetention(config.auditDays),
         deleteRevokedTokens,
         deleteEndedSessions,
+        purgePush,
       ],
     })
     deliveries = startDeliveryEngine(services)

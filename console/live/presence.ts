@@ -20,7 +20,7 @@ const nobody: readonly LivePerson[] = []
 const people = signal<ReadonlyMap<string, readonly LivePerson[]>>(new Map())
 const counts = signal<LiveCounts | null>(null)
 
-/** What the person does on this page. A page has one conversation at a time. */
+/** The conversation of this page, and what the person does there. A page has one conversation at a time. */
 let own: { readonly conversation: string; state: PresenceState; typedAt: number } | null = null
 let repeat: ReturnType<typeof setInterval> | undefined
 let endTopic: (() => void) | undefined

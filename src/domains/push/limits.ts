@@ -41,3 +41,6 @@ export const paddedBytes = 1_024
 
 /** Days after which a notification is no longer withdrawn. */
 export const shownDays = 2
+
+/** Characters of a browser's name that are stored. */
+export const maxUserAgentLength = 300

@@ -30,7 +30,11 @@ export const choicesOf = (preferences: unknown, timezone: string | null): Notice
   const { on, from, until } = fieldsOf(quiet)
   const [begin, end] = [minutesOf(from), minutesOf(until)]
   return {
-    isOn: { messages: switches.messages !== false, mentions: switches.mentions !== false, calls: switches.calls !== false },
+    isOn: {
+      messages: switches.messages !== false,
+      mentions: switches.mentions !== false,
+      calls: switches.calls !== false,
+    },
     quiet: on === true && begin !== null && end !== null && begin !== end ? { from: begin, until: end } : null,
     timezone: timezone ?? (typeof stored === 'string' ? stored : null),
   }

@@ -14,6 +14,8 @@ create table push_subscriptions (
   person_id uuid not null references persons on delete cascade,
   -- The account in which the browser subscribed: its rules for outbound addresses apply.
   account_id uuid not null references accounts,
+  -- The session that subscribed: once it is signed out, no more is sent.
+  session_id uuid not null,
   sealed_target bytea not null,
   endpoint_hash bytea not null unique,
   user_agent text not null,
