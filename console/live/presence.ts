@@ -7,8 +7,6 @@ import { followTopic } from './topics.ts'
 // People who view and write in the same conversation, and the counts of the sidebar. Both come over the line, and are
 // never in the event log.
 
-export type { LiveCounts, LivePerson } from '../../src/interfaces/live/contract.ts'
-
 export type PresenceState = 'viewing' | 'typing'
 
 /** Milliseconds between reports. The server forgets a presence after 12 s. */

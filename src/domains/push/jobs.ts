@@ -116,7 +116,7 @@ export const pushJobs = (services: Services): JobKind[] => {
     },
     onComplete: async (tx, done) => {
       const outcomes = new Map<string, string | null>()
-      const shown: store.Shown[] = []
+      const shown: store.ShownNotice[] = []
       const gone: string[] = []
       for (const { job, result } of done) {
         const { subscription, kind, conversation, item } = job.payload

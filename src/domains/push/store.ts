@@ -156,9 +156,9 @@ export const countShown = async (sql: Sql, subscription: string, conversation: s
       where subscription_id = ${subscription} and conversation_id <> ${conversation}`
   ).n
 
-export type Shown = { subscription: string; account: string; conversation: string; item: string }
+export type ShownNotice = { subscription: string; account: string; conversation: string; item: string }
 
-export const addShown = (tx: Tx, shown: readonly Shown[]) => tx.run`
+export const addShown = (tx: Tx, shown: readonly ShownNotice[]) => tx.run`
   insert into push_shown (subscription_id, account_id, conversation_id, item_id)
   select s.id, n.account_id, n.conversation_id, max(n.item_id::text)::uuid
   from unnest(${shown.map((one) => one.subscription)}::uuid[], ${shown.map((one) => one.account)}::uuid[],

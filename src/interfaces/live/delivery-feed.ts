@@ -15,10 +15,14 @@ const present = (row: store.DeliveryRow) => ({
   ...(row.attempt ? { attempt: row.attempt } : {}),
 })
 
-type Followed = { readonly account: string; readonly webhook: string; readonly isNamed: boolean }
+type WebhookTarget = { readonly account: string; readonly webhook: string; readonly isNamed: boolean }
 
 /** What was last seen of a webhook. `deliveries`: versions by event. */
-type Seen = { readonly version: string; readonly deliveries: ReadonlyMap<string, string>; readonly isNamed: boolean }
+type WebhookState = {
+  readonly version: string
+  readonly deliveries: ReadonlyMap<string, string>
+  readonly isNamed: boolean
+}
 
 const webhookTopic = /^webhook(?:s$|:)/
 
@@ -38,10 +42,10 @@ const watchersOf = (sessions: readonly LiveSession[]): Map<string, LiveSession[]
  * read of the webhooks with another row than before, and of at most ten in one look: the others wait for the next.
  */
 export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[]) => {
-  let seen = new Map<string, Seen>()
+  let seen = new Map<string, WebhookState>()
 
   /** Returns the webhooks that pages of an account follow, those with a topic of their own first. */
-  const followedOf = async (account: string, watching: readonly LiveSession[]): Promise<Followed[]> => {
+  const followedOf = async (account: string, watching: readonly LiveSession[]): Promise<WebhookTarget[]> => {
     const topics = new Set(watching.flatMap((session) => [...(session.subscription()?.topics ?? [])]))
     const named = [...topics].flatMap((topic) => (topic.startsWith('webhook:WHK') ? [topic.slice(11)] : []))
     const all = topics.has('webhooks') ? await store.webhooksOf(sql, account) : []
@@ -56,7 +60,7 @@ export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[
   }
 
   /** Reads the deliveries of changed webhooks. A page of many webhooks needs the newest of each alone. */
-  const rowsOf = async (changed: readonly Followed[]): Promise<Map<string, store.DeliveryRow[]>> => {
+  const rowsOf = async (changed: readonly WebhookTarget[]): Promise<Map<string, store.DeliveryRow[]>> => {
     const found = new Map<string, store.DeliveryRow[]>(changed.map(({ webhook }) => [webhook, []]))
     const rows = await store.deliveriesOf(
       sql,

@@ -1,7 +1,7 @@
 import { iso } from '../../platform/lib/clock.ts'
 import { print, timeOf } from '../../platform/lib/id.ts'
 import type { LivePageFrame, LiveServerFrame } from './contract.ts'
-import { topicsOf } from './topics.ts'
+import { type FeedEvent, topicsOf } from './topics.ts'
 
 /** A frame of a page, parsed. Its topics are not checked yet. */
 type PageFrame =
@@ -37,9 +37,6 @@ export const parsePageFrame = (text: string): PageFrame | null => {
     return null
   }
 }
-
-/** An event of the log, as a feed hands it to sockets. */
-export type FeedEvent = { readonly id: string; readonly name: string; readonly payload: string }
 
 /** Returns the frame of an event of the log. The payload is JSON already, and is not parsed. */
 export const eventFrame = (event: FeedEvent): string => {

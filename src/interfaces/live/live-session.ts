@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { type LiveServerFrame, type LiveTopic, maxUnansweredEvents } from './contract.ts'
-import { eventFrame, type FeedEvent, frameText, parsePageFrame } from './frames.ts'
+import { eventFrame, frameText, parsePageFrame } from './frames.ts'
 import {
   maxBufferedBytes,
   maxPendingChanges,
@@ -11,7 +11,7 @@ import {
   maxUnreadBytes,
   resumePageSize,
 } from './limits.ts'
-import { topicsOf } from './topics.ts'
+import { type FeedEvent, topicsOf } from './topics.ts'
 
 /** The member whose page a socket is. Ids have no prefix. */
 export type LiveMember = { readonly user: string; readonly person: string }

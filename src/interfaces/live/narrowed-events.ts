@@ -1,8 +1,7 @@
 import type { Sql } from '../../platform/db/sql.ts'
 import { print } from '../../platform/lib/id.ts'
-import type { FeedEvent } from './frames.ts'
 import * as store from './store.ts'
-import { topicsOf } from './topics.ts'
+import { type FeedEvent, topicsOf } from './topics.ts'
 
 // An account may let agents see only conversations that are theirs, or that have no assignee. Pages of such agents get
 // the events of these alone.

@@ -1,7 +1,6 @@
 import { bitOf, type Capability } from '../../platform/http/capability.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { LiveTopic } from './contract.ts'
-import type { FeedEvent } from './frames.ts'
 
 /** A topic that a page follows. `id`: bare id of the webhook or conversation, for a topic of one of them. */
 export type Topic = {
@@ -40,6 +39,9 @@ export const parseTopic = (text: string): Topic | null => {
 /** True if a key or session with these scopes may follow the topic. */
 export const mayFollow = ({ name, kind }: Topic, scopes: number): boolean =>
   (needs.get(kind === 'plain' ? name : kind) ?? []).some((one) => (scopes & bitOf(one)) !== 0)
+
+/** An event of the log, as a feed hands it to sockets. */
+export type FeedEvent = { readonly id: string; readonly name: string; readonly payload: string }
 
 /** Topics of an event by the beginning of its name. The first match counts. */
 const topicsByName: readonly (readonly [string, readonly LiveTopic[]])[] = [
