@@ -43,6 +43,7 @@ import * as secondFactor from './domains/persons/second-factor/contract.ts'
 import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
+import * as push from './domains/push/contract.ts'
 import * as requests from './domains/requests/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
 import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
@@ -111,6 +112,7 @@ export const contracts: readonly Contract[] = [
   usage,
   webhookEndpoints,
   webhookHistory,
+  push,
   requests,
   prices,
   connections,

@@ -40,6 +40,7 @@ import { operatorRoutes } from './domains/operators/routes.ts'
 import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
+import { pushRoutes } from './domains/push/routes.ts'
 import { requestRoutes } from './domains/requests/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
 import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
@@ -66,6 +67,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...operatorRoutes(services),
   ...auditRoutes(services),
   ...personRoutes(services),
+  ...pushRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),
