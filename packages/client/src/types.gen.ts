@@ -1250,7 +1250,7 @@ export type ConversationLastItem = {
   /** At most 160 characters */
   text: string
   at: string
-  /** Of an SMS or a call as there; of the messaging app: queued, sent, received, read, failed */
+  /** As in the SMS or call; on the messaging app queued, sent, received, read or failed */
   status?: string
   /** SMS channel or channel of the messaging app; of a call its number */
   channel_uuid?: string

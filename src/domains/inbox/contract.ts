@@ -149,7 +149,7 @@ export const changeConversation = contract({
   reply: ConversationReply,
   codes: { invalid: ['snooze_in_the_past', 'snooze_without_end'], unprocessable: ['assignee_not_active'] },
   errors: {
-    notFound: unknown,
+    notFound: `${unknown}; or the account has no such user`,
     conflict: 'The conversation has another version (version_conflict)',
     unprocessable: 'The assignee is not an active user with the capability inbox (assignee_not_active)',
   },
