@@ -157,7 +157,7 @@ const changeSome = async (tx: Tx, row: store.BulkRow): Promise<store.BulkRow | n
 /** One transaction of a change. @returns true while there is more */
 const step = async (tx: Tx, account: string, job: string): Promise<boolean> => {
   const row = await store.lock(tx, account, job)
-  if (!row || row.state !== 'running') return false
+  if (row?.state !== 'running') return false
   if (!row.is_found) {
     await findSome(tx, row)
     return true
