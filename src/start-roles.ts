@@ -7,6 +7,7 @@ import { installVoiceMetrics } from './domains/calls/metrics.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
+import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
 import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
@@ -190,6 +191,7 @@ export const startRoles = async (
   const { port } = app.server.address() as AddressInfo // it listens on TCP
   let worker: Worker | null = null
   let deliveries: DeliveryEngine | null = null
+  let projector: Projector | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
@@ -226,6 +228,7 @@ export const startRoles = async (
       ],
     })
     deliveries = startDeliveryEngine(services)
+    projector = startProjector(services)
   }
   if (config.roles.includes('worker') || config.roles.includes('voice')) await remoteConnections.start()
   return {
@@ -238,6 +241,7 @@ export const startRoles = async (
       await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
       await hangUp.end()
       // Last: the steps before may still have published events.
+      await projector?.stop()
       await deliveries?.stop()
       await remoteConnections.end()
       await carriers.close()
