@@ -53,6 +53,8 @@ export const pushRoutes = ({ db, seal, outbound, publicUrl, config }: Services) 
           auth: Buffer.from(body.keys.auth, 'base64url'),
         }
         if (!areBrowserKeys(browser)) throw refusals.badKeys()
+        // Messages are signed with it.
+        await keys.publicKey(tx)
         const id = uuid()
         const row = await store.add(tx, {
           ...{ id, person, session, account: account.id },
