@@ -12,6 +12,7 @@ import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
 import { personRecipes } from './persons.ts'
+import { pushRecipes } from './push.ts'
 import type { Recipes } from './recipe.ts'
 import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
@@ -31,6 +32,7 @@ export const recipes: Recipes = {
   ...messageRecipes,
   ...numberRecipes,
   ...personRecipes,
+  ...pushRecipes,
   ...channelRecipes,
   ...handsetRecipes,
   ...requestRecipes,

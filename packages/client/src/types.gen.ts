@@ -106,6 +106,8 @@ export type OwnAccount = {
   low_balance?: string
   /** Agents have the right read_only too */
   agents_see_log: boolean
+  /** Notifications of browsers name the sender */
+  notification_names: boolean
   updated_at: string
 }
 
@@ -150,6 +152,8 @@ export type AccountProfile = {
   /** Agents have the right read_only too */
   agents_see_log: boolean
   created_at: string
+  /** Notifications of browsers name the sender */
+  notification_names: boolean
   expires_at?: string
 }
 
@@ -3318,7 +3322,7 @@ export type AccountOperations = {
       }
     }>
     /**
-     * Change the account: its name, the balance below which balance.low is published, what agents see.
+     * Change the account: its name, its balance warning, what agents see, and what notifications show.
      * Absent fields stay unchanged. Limits and flags of the account are changed by the operator.
      */
     update(args?: {
@@ -3327,6 +3331,8 @@ export type AccountOperations = {
       low_balance?: string | null | undefined
       /** Agents also get the right read_only: numbers, channels, logs and timelines */
       agents_see_log?: boolean | undefined
+      /** Notifications of browsers name the sender. Default: false, a count only */
+      notification_names?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       account: OwnAccount

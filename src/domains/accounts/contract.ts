@@ -58,6 +58,7 @@ export const getInfo = contract({
         block_reason: Type.Optional(Type.String()),
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
         created_at: Time,
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         expires_at: Type.Optional(Time),
       }),
     ),
@@ -95,6 +96,10 @@ const LowBalance = Type.Optional(
   }),
 )
 
+const NotificationNames = Type.Optional(
+  Type.Boolean({ description: 'Notifications of browsers name the sender. Default: false, a count only' }),
+)
+
 export const changeOwnAccount = contract({
   id: 'changeOwnAccount',
   client: 'account.update',
@@ -103,7 +108,7 @@ export const changeOwnAccount = contract({
   method: 'PATCH',
   url: '/open/account',
   tag: 'Account',
-  summary: 'Change the account: its name, the balance below which balance.low is published, what agents see',
+  summary: 'Change the account: its name, its balance warning, what agents see, and what notifications show',
   description: 'Absent fields stay unchanged. Limits and flags of the account are changed by the operator.',
   auth: 'account',
   shape: 'full',
@@ -114,6 +119,7 @@ export const changeOwnAccount = contract({
       agents_see_log: Type.Optional(
         Type.Boolean({ description: 'Agents also get the right read_only: numbers, channels, logs and timelines' }),
       ),
+      notification_names: NotificationNames,
     },
     { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
   ),
@@ -126,6 +132,7 @@ export const changeOwnAccount = contract({
         name: Type.String(),
         low_balance: Type.Optional(Type.String({ description: 'Absent: never', examples: ['5.00'] })),
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         updated_at: Time,
       }),
     ),

@@ -30,6 +30,7 @@ const presentOwn = (row: store.AccountRow) => ({
   name: row.name,
   ...lowBalanceOf(row),
   agents_see_log: row.agents_see_log,
+  notification_names: row.push_names,
   updated_at: iso(row.updated_at),
 })
 
@@ -97,6 +98,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           ...(row.block_reason ? { block_reason: row.block_reason } : {}),
           agents_see_log: row.agents_see_log,
           created_at: iso(row.created_at),
+          notification_names: row.push_names,
           ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
         },
         limits: { requests_per_minute: row.requests_per_minute, ...quotas.all(account) },
@@ -122,6 +124,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
       await assertOpen(tx, id)
       await setLowBalance(tx, id, body.low_balance)
+      if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
       await store.change(tx, id, {
         ...row,
         name: body.name ?? row.name,

@@ -11,6 +11,7 @@ import { enabledConnections } from '../connections/ops.ts'
 import { type Event, record } from '../events/ops.ts'
 import { capture, extend, hold } from '../ledger/ops.ts'
 import type { Prices } from '../prices/ops.ts'
+import { requestNotices, withdrawNotices } from '../push/ops.ts'
 import { presentCall, type RecordingLink } from './call-presenter.ts'
 import { addSpending, checkCallLimits, checkDestination, countAttempt, limitsOf } from './control/call-limits.ts'
 import { findDestination } from './control/destination.ts'
@@ -67,6 +68,8 @@ export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> =
     await store.setHold(tx, row.account_id, row.id, await hold(tx, row.account_id, rate, 'calls', what))
   }
   await publishCallEvent(tx, row, 'call.status.update')
+  if (row.direction === 'I' && row.virtual_number_id !== null)
+    await requestNotices(tx, row.account_id, [{ kind: 'call', subject: row.id, item: row.id, users: null }])
   return true
 }
 
@@ -129,6 +132,7 @@ export const callAnswered = async (
   if (!row || row.answered_at) return false
   if (kept.length > 0) await dialogs.saveDialogs(tx, account, id, kept)
   await publishCallEvent(tx, await store.answer(tx, account, id, user), 'call.status.update')
+  await withdrawNotices(tx, account, [id])
   return true
 }
 
@@ -220,6 +224,7 @@ const end = async (
     ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed',
     linkOf,
   )
+  if (ended.direction === 'I') await withdrawNotices(tx, ended.account_id, [ended.id])
 }
 
 /** Returns the time of the end by the platform's clock: not before the answer, and not in the future. */

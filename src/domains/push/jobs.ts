@@ -17,22 +17,25 @@ const choiceOf: { readonly [kind in Notice['kind']]: NoticeKind } = {
 }
 
 /** Returns the members that a notice is for; empty if it has no reason any more. */
-const membersOf = async (db: Db, account: string, { kind, conversation, users }: Notice) => {
-  const state = await store.conversationState(db, account, conversation)
-  if (!state) return []
+const membersOf = async (db: Db, account: string, { kind, subject, users }: Notice) => {
   if (users !== null) return users
+  if (kind === 'call') {
+    const user = (await store.ringingCall(db, account, subject))?.inbound_user_id
+    return user ? [user] : []
+  }
+  const state = await store.conversationState(db, account, subject)
   // A person has answered meanwhile.
-  if (kind !== 'call' && state.waiting_since === null) return []
+  if (!state || state.waiting_since === null) return []
   return state.assignee_id === null ? null : [state.assignee_id]
 }
 
 /** Returns the browsers to notify now. */
 const browsersOf = async (db: Db, account: string, notice: Notice, now: Date): Promise<string[]> => {
-  if (notice.users === null) await store.unmarkPending(db, account, notice.conversation, notice.kind)
+  if (notice.users === null) await store.unmarkPending(db, account, notice.subject, notice.kind)
   const users = await membersOf(db, account, notice)
   if (users?.length === 0) return []
-  const { conversation, item } = notice
-  const found = await store.recipients(db, { account, conversation, item, users })
+  const { subject, item } = notice
+  const found = await store.recipients(db, { account, subject, item, users })
   return found
     .filter(({ preferences, timezone }) => {
       const choices = choicesOf(preferences, timezone)
@@ -50,18 +53,22 @@ const messageOf = async (
   subscription: store.SubscriptionRow,
   now: number,
 ): Promise<PushMessage | null> => {
-  const { kind, conversation, item } = payload
+  const { kind, subject, item } = payload
   const ttl = ttlSeconds[kind] - Math.floor((now - createdAt.getTime()) / 1_000)
   if (ttl <= 0) return null
   if (kind === 'test') return { kind, ttl }
-  if (account === null || conversation === null) return null
-  if (kind === 'close') return { kind, ttl, account, conversation }
+  if (account === null || subject === null) return null
+  if (kind === 'close') return { kind, ttl, account, subject }
   const { person_id: person, id } = subscription
-  if (item !== null && (await store.hasRead(db, { account, conversation, item, person }))) return null
-  const state = await store.conversationState(db, account, conversation)
-  if (!state) return null
-  const count = (await store.countShown(db, id, conversation)) + 1
-  return { kind, ttl, account, conversation, count, ...(state.push_names ? { name: state.name } : {}) }
+  const count = (await store.countShown(db, id, subject)) + 1
+  if (kind === 'call') {
+    const call = await store.ringingCall(db, account, subject)
+    const name = call?.push_names ? (call.name ?? call.from_number) : null
+    return call && { kind, ttl, account, subject, count, ...(name ? { name } : {}) }
+  }
+  if (item !== null && (await store.hasRead(db, { account, conversation: subject, item, person }))) return null
+  const state = await store.conversationState(db, account, subject)
+  return state && { kind, ttl, account, subject, count, ...(state.push_names ? { name: state.name } : {}) }
 }
 
 type Result = PushOutcome | { readonly outcome: 'dropped' }
@@ -84,7 +91,7 @@ export const pushJobs = (services: Services): JobKind[] => {
       const jobs = done.flatMap(({ job: { account, payload }, result }) =>
         result.map((subscription) => ({
           payload: {
-            ...{ subscription, kind: payload.kind, conversation: payload.conversation, item: payload.item },
+            ...{ subscription, kind: payload.kind, subject: payload.subject, item: payload.item },
           } satisfies DeliverPayload,
           account,
         })),
@@ -119,12 +126,12 @@ export const pushJobs = (services: Services): JobKind[] => {
       const shown: store.ShownNotice[] = []
       const gone: string[] = []
       for (const { job, result } of done) {
-        const { subscription, kind, conversation, item } = job.payload
+        const { subscription, kind, subject, item } = job.payload
         if (result.outcome === 'gone') gone.push(subscription)
         if (result.outcome === 'failed') outcomes.set(subscription, result.reason)
         if (result.outcome === 'delivered') outcomes.set(subscription, null)
-        if (result.outcome === 'delivered' && kind !== 'close' && conversation && item && job.account)
-          shown.push({ subscription, account: job.account, conversation, item })
+        if (result.outcome === 'delivered' && kind !== 'close' && subject && item && job.account)
+          shown.push({ subscription, account: job.account, subject, item })
       }
       if (shown.length > 0) await store.addShown(tx, shown)
       if (outcomes.size > 0) await store.noteOutcomes(tx, outcomes)

@@ -10,10 +10,11 @@ export const deliverKind = 'push.deliver'
 /** A reason to notify members. Ids have no prefix. */
 export type Notice = {
   readonly kind: 'message' | 'missed_call' | 'mention' | 'call'
-  readonly conversation: string
+  /** The conversation; of `call` the call that rings. */
+  readonly subject: string
   /** The message, call or note. */
   readonly item: string
-  /** Members to notify; null: the assignee, or else all who answer. */
+  /** Members to notify. Null: the assignee, or else all who answer; the user whom a call rings. */
   readonly users: readonly string[] | null
 }
 
@@ -25,7 +26,7 @@ export type DeliverPayload = {
   readonly subscription: string
   readonly kind: Notice['kind'] | 'test' | 'close'
   /** Null for a test. */
-  readonly conversation: string | null
+  readonly subject: string | null
   readonly item: string | null
 }
 
@@ -36,7 +37,7 @@ export type DeliverPayload = {
  */
 export const requestNotices = async (tx: Tx, account: string, notices: readonly Notice[]): Promise<void> => {
   const shared = new Map(
-    notices.filter(({ users }) => users === null).map((one) => [`${one.conversation} ${one.kind}`, one]),
+    notices.filter(({ users }) => users === null).map((one) => [`${one.subject} ${one.kind}`, one]),
   )
   const marked =
     shared.size === 0
@@ -44,10 +45,10 @@ export const requestNotices = async (tx: Tx, account: string, notices: readonly 
       : await store.markPending(
           tx,
           account,
-          [...shared.values()].map(({ conversation, kind }) => ({ id: conversation, kind })),
+          [...shared.values()].map(({ subject, kind }) => ({ id: subject, kind })),
         )
   const due = [
-    ...marked.flatMap(({ conversation_id, kind }) => shared.get(`${conversation_id} ${kind}`) ?? []),
+    ...marked.flatMap(({ subject_id, kind }) => shared.get(`${subject_id} ${kind}`) ?? []),
     ...notices.filter(({ users }) => users !== null && users.length > 0),
   ]
   if (due.length === 0) return
@@ -64,22 +65,23 @@ export const requestNotices = async (tx: Tx, account: string, notices: readonly 
 }
 
 /**
- * Withdraws the notifications of a conversation: it was read, answered or closed.
+ * Withdraws the notifications of conversations and calls: they were read, answered or closed.
  * @param user null: those of all members @param until the item up to which the user has read; null: all
  */
 export const withdrawNotices = async (
   tx: Tx,
   account: string,
-  conversation: string,
-  { user, until }: { readonly user: string | null; readonly until: string | null },
+  subjects: readonly string[],
+  { user, until }: { readonly user: string | null; readonly until: string | null } = { user: null, until: null },
 ): Promise<void> => {
-  const subscriptions = await store.takeShown(tx, { account, conversation, user, until })
-  if (subscriptions.length === 0) return
+  if (subjects.length === 0) return
+  const rows = await store.takeShown(tx, { account, subjects, user, until })
+  if (rows.length === 0) return
   await enqueueAll(
     tx,
     deliverKind,
-    subscriptions.map((subscription) => ({
-      payload: { subscription, kind: 'close', conversation, item: null } satisfies DeliverPayload,
+    rows.map(({ subscription_id: subscription, subject_id: subject }) => ({
+      payload: { subscription, kind: 'close', subject, item: null } satisfies DeliverPayload,
       account,
     })),
   )

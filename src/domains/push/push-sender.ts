@@ -10,11 +10,12 @@ import type { SubscriptionRow } from './store.ts'
 /** A message to one browser. `ttl`: seconds for which the push service keeps it. Ids have no prefix. */
 export type PushMessage = { readonly ttl: number } & (
   | { readonly kind: 'test' }
-  | { readonly kind: 'close'; readonly account: string; readonly conversation: string }
+  | { readonly kind: 'close'; readonly account: string; readonly subject: string }
   | {
       readonly kind: 'message' | 'missed_call' | 'mention' | 'call'
       readonly account: string
-      readonly conversation: string
+      /** The conversation; of `call` the call. */
+      readonly subject: string
       /** Conversations with a notification in this browser. */
       readonly count: number
       /** Absent unless the account allows names in notifications. */
@@ -33,8 +34,10 @@ type SendResult = PushOutcome | { readonly outcome: 'retry'; readonly reason: st
 /** Returns the JSON that the service worker reads: console/push/messages.ts. */
 const bodyOf = (message: PushMessage): Buffer => {
   if (message.kind === 'test') return Buffer.from(JSON.stringify({ kind: 'test' }))
-  const { kind, account, conversation } = message
-  const ids = { kind, account: print('ACC', account), conversation: print('CNV', conversation) }
+  const { kind, account, subject } = message
+  // `close` ends a notification of either kind: its tag is the id alone.
+  const place = kind === 'call' ? { call: print('CDR', subject) } : { conversation: print('CNV', subject) }
+  const ids = { kind, tag: subject, account: print('ACC', account), ...(kind === 'close' ? {} : place) }
   const shown =
     message.kind === 'close' ? {} : { count: message.count, ...(message.name ? { name: message.name } : {}) }
   return Buffer.from(JSON.stringify({ ...ids, ...shown }))
@@ -42,7 +45,7 @@ const bodyOf = (message: PushMessage): Buffer => {
 
 /** A later message of the conversation replaces one that the browser has not got yet: RFC 8030, 5.4. */
 const topicOf = (message: PushMessage): string | null =>
-  message.kind === 'test' ? null : Buffer.from(message.conversation.replaceAll('-', ''), 'hex').toString('base64url')
+  message.kind === 'test' ? null : Buffer.from(message.subject.replaceAll('-', ''), 'hex').toString('base64url')
 
 /** Apple ends subscriptions whose messages show nothing. Pages close such notifications themselves. */
 const needsNotification = (endpoint: string): boolean => new URL(endpoint).hostname.endsWith('.push.apple.com')

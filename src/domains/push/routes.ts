@@ -53,6 +53,8 @@ export const pushRoutes = ({ db, seal, outbound, publicUrl, config }: Services) 
           auth: Buffer.from(body.keys.auth, 'base64url'),
         }
         if (!areBrowserKeys(browser)) throw refusals.badKeys()
+        // Messages are signed with it.
+        await keys.publicKey(tx)
         const id = uuid()
         const row = await store.add(tx, {
           ...{ id, person, session, account: account.id },
@@ -77,7 +79,7 @@ export const pushRoutes = ({ db, seal, outbound, publicUrl, config }: Services) 
       const id = parse('PSH', params.push_subscription_uuid)
       const found = id && (await store.find(tx, id))
       if (!found || found.person_id !== person) throw refusals.unknownSubscription(params.push_subscription_uuid)
-      const payload: DeliverPayload = { subscription: found.id, kind: 'test', conversation: null, item: null }
+      const payload: DeliverPayload = { subscription: found.id, kind: 'test', subject: null, item: null }
       await enqueue(tx, deliverKind, { ...payload }, { account: account.id })
       return ok({})
     }),

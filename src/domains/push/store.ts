@@ -72,25 +72,24 @@ export const purge = async (tx: Tx, days: number): Promise<void> => {
   await tx.run`delete from push_shown where shown_at < clock_timestamp() - make_interval(days => ${days})`
 }
 
-/** Marks conversations whose notification is on its way, in accounts where a member has a browser for it.
+/** Marks conversations and calls whose notification is on its way, in accounts where a member has a browser for it.
  *  @returns those that had no mark */
 export const markPending = (
   tx: Tx,
   account: string,
-  conversations: readonly { readonly id: string; readonly kind: string }[],
-) => tx.many<{ conversation_id: string; kind: string }>`
-  insert into push_pending (account_id, conversation_id, kind)
+  subjects: readonly { readonly id: string; readonly kind: string }[],
+) => tx.many<{ subject_id: string; kind: string }>`
+  insert into push_pending (account_id, subject_id, kind)
   select ${account}::uuid, c.id, c.kind
-  from unnest(${conversations.map(({ id }) => id)}::uuid[], ${conversations.map(({ kind }) => kind)}::text[]) c (id, kind)
+  from unnest(${subjects.map(({ id }) => id)}::uuid[], ${subjects.map(({ kind }) => kind)}::text[]) c (id, kind)
   where exists (
     select from users u join push_subscriptions s on s.person_id = u.person_id where u.account_id = ${account})
   order by c.id, c.kind
-  on conflict (account_id, conversation_id, kind) do nothing
-  returning conversation_id, kind`
+  on conflict (account_id, subject_id, kind) do nothing
+  returning subject_id, kind`
 
-export const unmarkPending = (sql: Sql, account: string, conversation: string, kind: string) => sql.run`
-  delete from push_pending
-  where account_id = ${account} and conversation_id = ${conversation} and kind = ${kind}`
+export const unmarkPending = (sql: Sql, account: string, subject: string, kind: string) => sql.run`
+  delete from push_pending where account_id = ${account} and subject_id = ${subject} and kind = ${kind}`
 
 export type ConversationState = {
   name: string
@@ -107,6 +106,22 @@ export const conversationState = (sql: Sql, account: string, conversation: strin
     from conversations c join accounts a on a.id = c.account_id
     where c.account_id = ${account} and c.id = ${conversation}`
 
+/** A call that rings, with the user whose number is called. */
+export type RingingRow = {
+  from_number: string | null
+  inbound_user_id: string | null
+  name: string | null
+  push_names: boolean
+}
+
+export const ringingCall = (sql: Sql, account: string, call: string) => sql.maybe<RingingRow>`
+  select l.caller_id_used as from_number, n.inbound_user_id, c.name, a.push_names
+  from calls l
+  join accounts a on a.id = l.account_id
+  left join virtual_numbers n on n.account_id = l.account_id and n.id = l.virtual_number_id
+  left join conversations c on c.account_id = l.account_id and c.counterpart = l.caller_id_used
+  where l.account_id = ${account} and l.id = ${call} and l.answered_at is null and l.ended_at is null`
+
 export type RecipientRow = { id: string; preferences: unknown; timezone: string | null }
 
 /**
@@ -116,7 +131,7 @@ export type RecipientRow = { id: string; preferences: unknown; timezone: string 
  */
 export const recipients = (
   sql: Sql,
-  n: { account: string; conversation: string; item: string; users: readonly string[] | null },
+  n: { account: string; subject: string; item: string; users: readonly string[] | null },
 ) => sql.many<RecipientRow>`
   select s.id, p.preferences, p.timezone
   from users u
@@ -126,14 +141,14 @@ export const recipients = (
     and case when ${n.users}::uuid[] is null then u.availability = 'available' else u.id = any (${n.users}::uuid[]) end
     and not exists (
       select from conversation_reads r
-      where r.account_id = u.account_id and r.user_id = u.id and r.conversation_id = ${n.conversation}
+      where r.account_id = u.account_id and r.user_id = u.id and r.conversation_id = ${n.subject}
         and r.read_until >= ${n.item}::uuid)
     and not exists (
       select from presences v
       where v.person_id = p.id and v.visible_at > clock_timestamp() - make_interval(secs => ${visibleSeconds}))
     and not exists (
       select from push_shown h
-      where h.subscription_id = s.id and h.conversation_id = ${n.conversation}
+      where h.subscription_id = s.id and h.subject_id = ${n.subject}
         and h.shown_at > clock_timestamp() - make_interval(secs => ${repeatSeconds}))
     and not exists (select from sessions x where x.id = s.session_id and x.revoked_at is not null)
   order by s.id limit ${maxRecipients}::integer`
@@ -148,41 +163,42 @@ export const hasRead = async (
     where r.account_id = ${n.account} and r.conversation_id = ${n.conversation} and u.person_id = ${n.person}
       and r.read_until >= ${n.item}::uuid`) !== null
 
-/** Number of conversations with a notification in a browser. */
-export const countShown = async (sql: Sql, subscription: string, conversation: string): Promise<number> =>
+/** Number of other conversations with a notification in a browser. */
+export const countShown = async (sql: Sql, subscription: string, subject: string): Promise<number> =>
   (
     await sql.one<{ n: number }>`
       select count(*)::integer as n from push_shown
-      where subscription_id = ${subscription} and conversation_id <> ${conversation}`
+      where subscription_id = ${subscription} and subject_id <> ${subject}`
   ).n
 
-export type ShownNotice = { subscription: string; account: string; conversation: string; item: string }
+export type ShownNotice = { subscription: string; account: string; subject: string; item: string }
 
 export const addShown = (tx: Tx, shown: readonly ShownNotice[]) => tx.run`
-  insert into push_shown (subscription_id, account_id, conversation_id, item_id)
-  select s.id, n.account_id, n.conversation_id, max(n.item_id::text)::uuid
+  insert into push_shown (subscription_id, account_id, subject_id, item_id)
+  select s.id, n.account_id, n.subject_id, max(n.item_id::text)::uuid
   from unnest(${shown.map((one) => one.subscription)}::uuid[], ${shown.map((one) => one.account)}::uuid[],
-    ${shown.map((one) => one.conversation)}::uuid[], ${shown.map((one) => one.item)}::uuid[])
-    n (subscription_id, account_id, conversation_id, item_id)
+    ${shown.map((one) => one.subject)}::uuid[], ${shown.map((one) => one.item)}::uuid[])
+    n (subscription_id, account_id, subject_id, item_id)
   join push_subscriptions s on s.id = n.subscription_id
-  group by s.id, n.account_id, n.conversation_id
-  on conflict (subscription_id, conversation_id) do update set item_id = excluded.item_id,
+  group by s.id, n.account_id, n.subject_id
+  order by s.id, n.subject_id
+  on conflict (subscription_id, subject_id) do update set item_id = excluded.item_id,
     shown_at = excluded.shown_at`
 
-/** Takes back notifications of a conversation. @param user null: of all @returns the browsers that show one */
-export const takeShown = async (
+/** Takes back notifications. @param user null: of all @returns the browsers that show one, with what it is about */
+export const takeShown = (
   tx: Tx,
-  n: { account: string; conversation: string; user: string | null; until: string | null },
-): Promise<string[]> =>
-  (
-    await tx.many<{ subscription_id: string }>`
-      delete from push_shown h using push_subscriptions s
-      where h.subscription_id = s.id and h.account_id = ${n.account} and h.conversation_id = ${n.conversation}
-        and (${n.until}::uuid is null or h.item_id <= ${n.until}::uuid)
-        and (${n.user}::uuid is null or s.person_id = (
-          select person_id from users where account_id = ${n.account} and id = ${n.user}::uuid))
-      returning h.subscription_id`
-  ).map(({ subscription_id }) => subscription_id)
+  n: { account: string; subjects: readonly string[]; user: string | null; until: string | null },
+) => tx.many<{ subscription_id: string; subject_id: string }>`
+  with taken as materialized (
+    select h.ctid as row from push_shown h join push_subscriptions s on s.id = h.subscription_id
+    where h.account_id = ${n.account} and h.subject_id = any (${n.subjects}::uuid[])
+      and (${n.until}::uuid is null or h.item_id <= ${n.until}::uuid)
+      and (${n.user}::uuid is null or s.person_id = (
+        select person_id from users where account_id = ${n.account} and id = ${n.user}::uuid))
+    order by h.subscription_id, h.subject_id for update of h)
+  delete from push_shown where ctid = any (array(select row from taken))
+  returning subscription_id, subject_id`
 
 /** Stores the outcome of deliveries. @param failures by subscription; null for a delivery */
 export const noteOutcomes = (tx: Tx, outcomes: ReadonlyMap<string, string | null>) => tx.run`

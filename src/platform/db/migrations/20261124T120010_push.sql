@@ -26,25 +26,26 @@ create table push_subscriptions (
 );
 create index push_subscriptions_by_person on push_subscriptions (person_id);
 
--- Conversations whose notification is on its way: those of a burst share one.
+-- Conversations and calls whose notification is on its way: the messages of a burst share one.
 create table push_pending (
   account_id uuid not null,
-  conversation_id uuid not null,
+  subject_id uuid not null,
   kind text not null,
-  primary key (account_id, conversation_id, kind)
+  primary key (account_id, subject_id, kind)
 );
 
 -- Notifications that browsers show, until they are withdrawn.
 create table push_shown (
   subscription_id uuid not null references push_subscriptions on delete cascade,
   account_id uuid not null,
-  conversation_id uuid not null,
+  -- A conversation, or a call that rings.
+  subject_id uuid not null,
   -- The item that was notified: it is withdrawn once the person has read so far.
   item_id uuid not null,
   shown_at timestamptz not null default clock_timestamp(),
-  primary key (subscription_id, conversation_id)
+  primary key (subscription_id, subject_id)
 );
-create index push_shown_by_conversation on push_shown (account_id, conversation_id);
+create index push_shown_by_subject on push_shown (account_id, subject_id);
 create index push_shown_by_time on push_shown (shown_at);
 
 -- Whether notifications may name the sender. False: they have a count only.
