@@ -115,23 +115,22 @@ export type List<Row> = {
 type Reply = Readonly<Record<string, unknown>> & { readonly next_cursor?: string }
 const rowsOf = (reply: Reply): readonly unknown[] => Object.values(reply).find((value) => Array.isArray(value)) ?? []
 
-/** Reads a list page by page, by `cursor` and `next_cursor`. */
-export const useList = <const R extends ReadRoute>(
-  route: R,
-  request: RequestOf<R> & ReadOptions,
-): List<RowOf<ReplyOf<R>>> => {
-  type Row = RowOf<ReplyOf<R>>
-  const { live = [], enabled = true, every, ...parts } = request
+type PagesOptions<Row> = ReadOptions & {
+  /** Names the list in the cache, after the account. */
+  readonly key: readonly unknown[]
+  /** Reads a page. @param position `next` of the page before; undefined for the first one */
+  readonly load: (position: unknown, signal: AbortSignal) => Promise<{ rows: readonly Row[]; next: unknown }>
+}
+
+/** Reads a list page by page, from wherever its rows come. The last page has no `next`. */
+export const usePages = <Row>({ key, load, live = [], enabled = true, every }: PagesOptions<Row>): List<Row> => {
   useTopics(live)
-  const asked = parts as { query?: object }
   const options = {
-    queryKey: [requestContext.account, route, parts, 'pages'],
-    queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: unknown }) => {
-      const paged = pageParam ? { ...asked, query: { ...asked.query, cursor: pageParam } } : asked
-      return api(route, paged as unknown as RequestOf<R>, { signal })
-    },
+    queryKey: [requestContext.account, ...key],
+    queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: unknown }) =>
+      load(pageParam === '' ? undefined : pageParam, signal),
     initialPageParam: '',
-    getNextPageParam: (last: unknown) => (last as Reply).next_cursor || null,
+    getNextPageParam: (last: unknown) => (last as { next: unknown }).next || null,
     meta: { live },
     enabled,
     refetchInterval: intervalOf(every),
@@ -140,9 +139,9 @@ export const useList = <const R extends ReadRoute>(
     () => new InfiniteQueryObserver(queryClient, options as never) as never as Observer<typeof options, PagesResult>,
     options,
   )
-  const pages = (result.data as { pages: Reply[] } | undefined)?.pages
+  const pages = (result.data as { pages: { rows: readonly Row[] }[] } | undefined)?.pages
   return {
-    rows: pages?.flatMap((page) => rowsOf(page) as Row[]),
+    rows: pages?.flatMap(({ rows }) => rows),
     error: result.error ? asApiError(result.error) : null,
     isLoading: result.isFetching && result.data === undefined,
     hasMore: result.hasNextPage,
@@ -150,6 +149,28 @@ export const useList = <const R extends ReadRoute>(
     more: () => void result.fetchNextPage(),
     refresh: () => void result.refetch(),
   }
+}
+
+/** Reads a list page by page, by `cursor` and `next_cursor`. */
+export const useList = <const R extends ReadRoute>(
+  route: R,
+  request: RequestOf<R> & ReadOptions,
+): List<RowOf<ReplyOf<R>>> => {
+  type Row = RowOf<ReplyOf<R>>
+  const { live, enabled, every, ...parts } = request
+  const asked = parts as { query?: object }
+  return usePages<Row>({
+    key: [route, parts, 'pages'],
+    load: async (cursor, signal) => {
+      const paged = cursor ? { ...asked, query: { ...asked.query, cursor } } : asked
+      // Every reply is an object; lists by cursor have `next_cursor`.
+      const reply = (await api(route, paged as unknown as RequestOf<R>, { signal })) as Reply
+      return { rows: rowsOf(reply) as Row[], next: reply.next_cursor }
+    },
+    ...(live === undefined ? {} : { live }),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(every === undefined ? {} : { every }),
+  })
 }
 
 /** An act of a person: a request that changes something. */

@@ -6,6 +6,7 @@ import { type Fact, KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { Copy, Moment, Money, NoValue, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
+import { ContactLink } from '../shell/contact-link.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/logs.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
@@ -84,6 +85,7 @@ export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths
     <Page
       key={title}
       title={title}
+      lead={other && <ContactLink number={other} />}
       crumbs={[{ text: words.calls.title, href: paths.logCalls() }]}
       status={call && <CallStatus status={call.status} />}
       actions={

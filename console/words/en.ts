@@ -1,4 +1,5 @@
 import type { words as channels } from './en/channels.ts'
+import type { words as contacts } from './en/contacts.ts'
 import type { words as developers } from './en/developers.ts'
 import type { words as events } from './en/events.ts'
 import type { words as logs } from './en/logs.ts'
@@ -16,6 +17,7 @@ import type { words as you } from './en/you.ts'
 /** The texts of a whole language: a translation is a value of this type. Every section adds one line. */
 export type Catalogue = {
   readonly channels: typeof channels
+  readonly contacts: typeof contacts
   readonly developers: typeof developers
   readonly numbers: typeof numbers
   readonly events: typeof events

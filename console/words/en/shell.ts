@@ -26,6 +26,7 @@ export const words = section('shell', {
   searchKey: 'Ctrl K',
   sections: {
     start: 'Start',
+    contacts: 'Contacts',
     developers: 'Developers',
     numbers: 'Numbers',
     logs: 'Logs',
@@ -39,6 +40,10 @@ export const words = section('shell', {
   },
   pages: {
     keys: 'API keys',
+    contacts: 'All contacts',
+    contact: 'Contact',
+    duplicates: 'Duplicates',
+    importContacts: 'Import',
     numbers: 'Your numbers',
     shop: 'Buy a number',
     callerIds: 'Caller IDs',

@@ -227,9 +227,9 @@ export const getContactPicture = contract({
   status: 200,
   reply: FileBody('image/jpeg', 'JFIF…'),
   headers: { 'cache-control': 'private, for a day' },
-  codes: { notFound: ['no_picture'] },
+  codes: { notFound: ['not_found', 'no_picture'] },
   errors: {
     notFound:
-      'The account has no such contact, or it has no picture that can be shown (no_picture: the message says why)',
+      'The account has no such contact, or it has no picture that can be shown (no_picture); the message says why',
   },
 })

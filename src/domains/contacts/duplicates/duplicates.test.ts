@@ -55,10 +55,10 @@ test('candidates are read page by page, each once, also among more keys than a p
       values (${who.id}, ${id}, 'A', 'B', '{}', now())`
   await db.run`
     insert into contact_details (account_id, contact_id, type, value, match_key, created_at)
-    select ${who.id}, ${first}::uuid, 'PH', '+4477' || n, '+4477' || n, now()
+    select ${who.id}::uuid, ${first}::uuid, 'PH', '+4477' || n, '+4477' || n, now()
     from generate_series(${from}::integer, ${from + many}::integer) n
     union all
-    select ${who.id}, ${second}::uuid, 'PH', '+4477' || n, '+4477' || n, now()
+    select ${who.id}::uuid, ${second}::uuid, 'PH', '+4477' || n, '+4477' || n, now()
     from generate_series(${from + 9_990}::integer, ${from + many}::integer, 2) n`
   const seen: string[] = []
   let cursor = ''
