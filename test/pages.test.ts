@@ -40,7 +40,7 @@ describe('pages', needs('chromium'), () => {
   before(async () => {
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
     // Operations are drawn when scrolled into view; the test draws all of them.
-    docs = await open('/docs/try', 16_000)
+    docs = await open('/docs/try', 40_000)
     await docs.locator('.opblock[id$="-ping"]').waitFor()
   })
   after(() => browser?.close())
