@@ -46,7 +46,10 @@ const Acts = ({ channel, onDone }: { channel: Channel; onDone: () => void }) => 
   }
   const connect = useAct('POST /open/msgapp/channel/:channel_uuid/connect', {
     stale,
-    after: done(words.connecting(number)),
+    after: () => {
+      showToast(words.connecting(number))
+      onDone()
+    },
     onError: ({ message }) => showToast(message, 'bad'),
   })
   const disconnect = useAct('POST /open/msgapp/channel/:channel_uuid/disconnect', {

@@ -10,7 +10,7 @@ import { ContactLink } from '../shell/contact-link.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/logs.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
-import { FactTimeline, type TimelineReply } from './fact-timeline.tsx'
+import { FactTimeline, isSilent, type TimelineReply } from './fact-timeline.tsx'
 import { RawButton } from './raw.tsx'
 import { type Call, CallStatus, partiesOf } from './states.tsx'
 
@@ -42,7 +42,7 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
 
 /** Measurements of each side: the facts `media` of the timeline. */
 const Quality = ({ timeline: { timeline } }: { timeline: TimelineReply }) => {
-  const measured = timeline.filter(({ what }) => what === 'media')
+  const measured = timeline.filter(({ what, text }) => what === 'media' && !isSilent(text))
   if (measured.length === 0) return <p class="soft">{words.call.noQuality}</p>
   return (
     <KeyValue

@@ -72,7 +72,7 @@ const makeCalls = async (call: Call, number: string): Promise<string> => {
 
 const makePeople = async (call: Call, url: string): Promise<void> => {
   for (const [first_name, last_name, role] of people) {
-    const email = `${first_name.toLowerCase()}@example.com`
+    const email = `${last_name.toLowerCase()}@example.com`
     const { invite_url } = (await call('POST', '/open/members', { first_name, last_name, email, role })).body
     if (role === 'agent') continue
     await fetch(`${url}/console/invitations/${invite_url.split('#')[1]}`, {
@@ -83,25 +83,30 @@ const makePeople = async (call: Call, url: string): Promise<void> => {
   }
 }
 
-const makeWebhooks = async (call: Call, url: string): Promise<string> => {
+const makeWebhooks = async (call: Call, url: string, channel_uuid: string): Promise<string> => {
   const event_names = ['contact.created', 'sms.message.received', 'sms.message.delivered']
-  await call('POST', '/open/webhooks', { hook_url: `${url}/crm`, event_names })
+  await call('POST', '/open/webhooks', { hook_url: `${url}/crm`, event_names, channel_uuid })
   const made = await call('POST', '/open/webhooks', { hook_url: `${url}/warehouse`, event_names: ['contact.created'] })
   return made.body.webhooks[0].uuid
 }
 
 /** Fills the account. @returns the pages that need ids, and what ends the receiver of its webhooks */
-export const makeExampleData = async ({
-  call,
-  url,
-}: Platform): Promise<{ readonly pages: ExamplePages; stop(): void }> => {
+export const makeExampleData = async (platform: Platform): Promise<{ readonly pages: ExamplePages; stop(): void }> => {
+  const { url } = platform
+  const call: Call = async (method, path, body) => {
+    const answer = await platform.call(method, path, body)
+    // One refusal is part of the example.
+    if (answer.status >= 300 && answer.body.error_code !== 'not_found')
+      throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
+    return answer
+  }
   const receiver = await startReceiver()
-  const { number } = await buyNumber({ call })
+  const { number, channel: sms } = await buyNumber({ call })
   await buyNumber({ call })
   const { numbers } = (await call('GET', '/open/voip/virtual-numbers')).body
   const bought: { uuid: string } = numbers.find((one: { phone_number: string }) => one.phone_number === number)
-  await call('PATCH', `/open/voip/virtual-numbers/${bought.uuid}`, { friendly_name: 'Front desk' })
-  const webhook = await makeWebhooks(call, receiver.url)
+  await call('PUT', `/open/voip/virtual-numbers/${bought.uuid}`, { friendly_name: 'Front desk' })
+  const webhook = await makeWebhooks(call, receiver.url, sms)
   for (const [first_name, last_name, value] of [
     ['Ada', 'Byron', '+447700900123'],
     ['Mary', 'Somerville', '+447700900124'],

@@ -173,7 +173,7 @@ export const words = section('webhooks', {
     made: 'Made',
     request: 'Request',
     body: 'Body',
-    headers: 'Headers',
+    headers: 'Headers of the request',
     attempts: 'Attempts',
     attempt: (index: number) => `Attempt ${number(index)}`,
     none: 'Not tried yet',
