@@ -77,6 +77,7 @@ export const paths = {
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),
   security: path('/console/you/security'),
+  telephone: path('/console/you/telephone'),
 
   numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
   shop: path(
@@ -99,9 +100,12 @@ export const paths = {
   contact: path('/console/:account/contacts/:contact', 'edit'),
   start: path('/console/:account/start'),
   logs: path('/console/:account/logs', 'channel', 'contact', 'direction', 'status', 'error', 'since', 'until'),
-  logCalls: path('/console/:account/logs/calls', 'direction', 'from', 'to', 'status', 'since', 'until'),
   message: path('/console/:account/logs/messages/:message', 'session', 'raw', 'again'),
-  call: path('/console/:account/logs/calls/:call', 'raw'),
+  calls: path(
+    '/console/:account/calls',
+    ...(['q', 'status', 'direction', 'number', 'user', 'recorded', 'longer', 'since', 'until'] as const),
+  ),
+  call: path('/console/:account/calls/:call', 'raw', 'marks', 'at'),
 
   money: path('/console/:account/money', 'kind', 'since', 'until', 'entry', 'at', 'low'),
   holds: path('/console/:account/money/holds'),

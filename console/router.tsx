@@ -12,7 +12,8 @@ import type { AnyPage, PageRoute } from './shell/section.ts'
 type RouterProps = AnyPage & { readonly query?: Readonly<Record<string, string>> }
 
 /** True if the session may open a page. */
-export const mayOpen = ({ needs }: PageRoute): boolean => (needs === 'operator' ? isOperator() : may(needs))
+export const mayOpen = ({ needs, orNeeds }: PageRoute): boolean =>
+  needs === 'operator' ? isOperator() : may(needs) || (orNeeds !== undefined && may(orNeeds))
 
 /** Returns the component of a route: loaded on first use, with its rights checked. */
 const component = (route: PageRoute): ComponentType<RouterProps> => {

@@ -1,3 +1,4 @@
+import { calls } from './calls/routes.ts'
 import { channels } from './channels/routes.ts'
 import { contacts } from './contacts/routes.ts'
 import { developers } from './developers/routes.ts'
@@ -13,6 +14,7 @@ import { you } from './you/routes.ts'
 /** Every section, in the order of the navigation. A new one needs a line here. */
 export const sections: readonly Section[] = [
   start,
+  calls,
   contacts,
   numbers,
   channels,

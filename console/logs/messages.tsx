@@ -7,13 +7,14 @@ import { Empty } from '../parts/states.tsx'
 import { Moment, Money, NoValue, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { endOfDay, startOfDay } from '../shell/days.ts'
+import { Direction } from '../shell/direction.tsx'
 import { ExportButton } from '../shell/export-button.tsx'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/logs.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { phoneNumber } from '../words/format.ts'
-import { Direction, type Message, MessageStatus, sidesOf } from './states.tsx'
+import { type Message, MessageStatus, sidesOf } from './states.tsx'
 
 type Search = PageOf<typeof paths.logs>['search']
 type Query = NonNullable<RequestOf<'GET /open/sms/messages'>['query']>

@@ -26,5 +26,11 @@ export const you: Section = {
       isListed: true,
       load: () => import('./security.tsx').then(({ SecurityPage }) => SecurityPage),
     }),
+    page({
+      path: paths.telephone,
+      title: () => words.phone,
+      isListed: true,
+      load: () => import('./telephone.tsx').then(({ TelephonePage }) => TelephonePage),
+    }),
   ],
 }

@@ -71,10 +71,11 @@ const watchedBrowser = <V>(
   url: string,
   always: readonly RegExp[],
   sessionOf: (visitor: V) => Promise<{ cookie: string; account: string }>,
+  moreFlags: readonly string[] = [],
 ): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
-    started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
+    started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet, ...moreFlags] })
     return started
   }
   after(async () => (await started)?.close())
@@ -179,19 +180,37 @@ export const openConsole = async (
   }
 }
 
-/** Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key. */
-export const openPlatform = ({ url }: { readonly url: string }): ConsoleBrowser<string> =>
-  watchedBrowser(url, [], async (key) => {
-    const answer = await fetch(`${url}/console/session`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
-      body: JSON.stringify({ key }),
-    })
-    // As the contract of the sign-in says.
-    const boot = (await answer.json()) as { accounts: { uuid: string }[] }
-    assert.equal(answer.status, 201, JSON.stringify(boot))
-    return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
-  })
+/** Chromium with a microphone that is allowed and beeps. */
+export const mediaFlags = [
+  ...['--allow-loopback-in-peer-connection', '--autoplay-policy=no-user-gesture-required'],
+  ...['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
+]
+
+/**
+ * Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key, or the cookie of a
+ * person and the account.
+ */
+export const openPlatform = (
+  { url }: { readonly url: string },
+  moreFlags: readonly string[] = [],
+): ConsoleBrowser<string | { readonly cookie: string; readonly account: string }> =>
+  watchedBrowser(
+    url,
+    [],
+    async (key) => {
+      if (typeof key !== 'string') return key
+      const answer = await fetch(`${url}/console/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
+        body: JSON.stringify({ key }),
+      })
+      // As the contract of the sign-in says.
+      const boot = (await answer.json()) as { accounts: { uuid: string }[] }
+      assert.equal(answer.status, 201, JSON.stringify(boot))
+      return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
+    },
+    moreFlags,
+  )
 
 /** Asserts that the page fits a width without scrolling sideways. */
 export const fitsWidth = async (page: Page, width: number): Promise<void> => {

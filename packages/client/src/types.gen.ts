@@ -982,6 +982,14 @@ export type TrunkFinding = {
   mend?: string
 }
 
+export type CallLegQuality = {
+  /** Estimated mean opinion score (ITU-T G.107), 1 to 4.5 */
+  mos: number
+  loss_percent: number
+  jitter_ms: number
+  round_trip_ms?: number
+}
+
 export type CallCost = {
   callid: string
   forwarded: boolean
@@ -1027,6 +1035,13 @@ export type Call = {
   rn?: string
   /** Seconds from the answer to the end */
   duration: number
+  /** Sound that arrived from each side, of answered calls that have ended */
+  quality?: {
+    caller?: CallLegQuality
+    callee?: CallLegQuality
+  }
+  /** Name of the contact at the other side, in lists and single calls; needs inbox */
+  contact_name?: string
   /** A WAV file: agent left, remote side right. The link expires after eight days */
   recording_url?: string
   start_time?: string
@@ -2703,6 +2718,13 @@ export type CallEvent = {
   rn?: string
   /** Seconds from the answer to the end */
   duration: number
+  /** Sound that arrived from each side, of answered calls that have ended */
+  quality?: {
+    caller?: CallLegQuality
+    callee?: CallLegQuality
+  }
+  /** Name of the contact at the other side, in lists and single calls; needs inbox */
+  contact_name?: string
   /** A WAV file: agent left, remote side right. The link expires after eight days */
   recording_url?: string
   start_time?: string
@@ -3464,7 +3486,7 @@ export type AccountOperations = {
     }>
     /**
      * Calls of the account, newest first.
-     * Filter by direction, number and time. Follow next_cursor for older calls.
+     * Filter by direction, number, user and time. Follow next_cursor for older calls. With q, min_duration or recorded=false a page examines 10,000 calls, so it may be short or empty although older calls match.
      */
     list(args?: {
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -3479,6 +3501,16 @@ export type AccountOperations = {
       /** Inbound calls from this number; ignored if direction is outbound */
       from_number?: string | undefined
       status?: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED' | undefined
+      /** Calls that this user placed or answered */
+      user_uuid?: string | undefined
+      /** Calls with this number on either side */
+      number?: string | undefined
+      /** Seconds talked, at least */
+      min_duration?: number | undefined
+      /** true: calls with a recording */
+      recorded?: 'true' | 'false' | undefined
+      /** Name of a contact, or digits of a number of either side */
+      q?: string | undefined
       since?: string | undefined
       until?: string | undefined
     }, options?: CallOptions): List<{

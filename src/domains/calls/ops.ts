@@ -13,6 +13,7 @@ import { capture, extend, hold } from '../ledger/ops.ts'
 import type { Prices } from '../prices/ops.ts'
 import { requestNotices, withdrawNotices } from '../push/ops.ts'
 import { presentCall, type RecordingLink } from './call-presenter.ts'
+import type { CallQuality } from './call-quality.ts'
 import { addSpending, checkCallLimits, checkDestination, countAttempt, limitsOf } from './control/call-limits.ts'
 import { findDestination } from './control/destination.ts'
 import * as dialogs from './control/dialog-store.ts'
@@ -51,7 +52,12 @@ const publishCallEvent = async (
 const rateOf = ({ rate }: store.CallRow): Micros => micros(rate) ?? 0
 
 /** End of a call in terms of the API. `agoMs`: milliseconds since the end. Default: 0. */
-export type CallEnd = { status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>; reason: string; agoMs?: number }
+export type CallEnd = {
+  status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>
+  reason: string
+  agoMs?: number
+  quality?: CallQuality | null
+}
 
 /**
  * Stores an attempt and holds its first minute at the current rate.
@@ -195,7 +201,7 @@ const end = async (
   tx: Tx,
   row: store.CallRow,
   at: Date,
-  { status, reason }: CallEnd,
+  { status, reason, quality = null }: CallEnd,
   linkOf?: RecordingLink,
 ): Promise<void> => {
   const talked = row.answered_at ? Math.max(0, at.getTime() - row.answered_at.getTime()) / 1_000 : 0
@@ -216,6 +222,7 @@ const end = async (
     duration,
     billed: minutes * 60,
     price: decimal(price),
+    quality,
   })
   await publishCallEvent(tx, ended, 'call.status.update', linkOf)
   await publishCallEvent(

@@ -15,9 +15,20 @@ export type Contract = ContractFields & ContractAuth
 /** Kind of credential of the request, and the scope that it needs. `account` and `operator`: a key, or a session with
  *  its rights. `session`: the cookie of a session. `voice`: token of a user's voice client. `client`: name of the method in @trunkline/client, such as `sms.send`. */
 type ContractAuth =
-  | { readonly auth: 'account'; readonly needs: Capability; readonly client: string }
-  | { readonly auth: 'operator'; readonly needs?: never; readonly client: string }
-  | { readonly auth: 'voice' | 'session' | 'none'; readonly needs?: never; readonly client?: never }
+  | {
+      readonly auth: 'account'
+      readonly needs: Capability
+      /** Another scope that suffices. */
+      readonly orNeeds?: Capability
+      readonly client: string
+    }
+  | { readonly auth: 'operator'; readonly needs?: never; readonly orNeeds?: never; readonly client: string }
+  | {
+      readonly auth: 'voice' | 'session' | 'none'
+      readonly needs?: never
+      readonly orNeeds?: never
+      readonly client?: never
+    }
 
 type ContractFields = {
   /** Name of the operation: a verb and a noun. */
@@ -214,7 +225,7 @@ const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>
       return {
         invalid: invalidText(made),
         unauthorized: 'The key or session is missing or not valid, or has expired (key_expired, session_expired)',
-        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), the role of the session lacks it (role), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
+        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs}${made.orNeeds ? ` or ${made.orNeeds}` : ''} (scope_missing), the role of the session lacks it (role), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
       }
     case 'operator':
       return {

@@ -111,7 +111,7 @@ const pascalCase = (text: string): string => text.replace(/(?:^|_)([a-z])/g, (_,
 
 /** Name of a refusal that many operations share. */
 const sharedName = (contract: Contract, problem: ProblemName): string => {
-  const { auth, needs = '', shape, url } = contract
+  const { auth, needs = '', orNeeds = '', shape, url } = contract
   const brief = shape === 'brief' && problem !== 'unauthorized' ? 'Brief' : ''
   const takesKey = auth === 'account' || auth === 'operator'
   const ofKey =
@@ -121,7 +121,7 @@ const sharedName = (contract: Contract, problem: ProblemName): string => {
     (problem === 'invalid' && takesKey)
   const ofSandbox = problem === 'tooMany' || problem === 'forbidden' || problem === 'unavailable'
   const sandbox = ofSandbox && url.startsWith('/sandbox/') ? 'Sandbox' : ''
-  const rights = `${pascalCase(needs)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
+  const rights = `${pascalCase(needs)}${pascalCase(orNeeds)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
   const scope = problem === 'forbidden' ? `${rights}${contract.proof ? 'Proof' : ''}` : ''
   const transfer = transferOf(contract)
   const file = problem === 'unavailable' && transfer !== 'none' ? pascalCase(transfer) : ''
@@ -214,9 +214,10 @@ const operation = (contract: Contract, components: Components): Json => {
     tags: [tag],
     summary,
     description: contract.needs
-      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`.`
+      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`${contract.orNeeds ? ` or \`${contract.orNeeds}\`` : ''}.`
       : contract.description,
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
+    ...(contract.orNeeds ? { 'x-or-needs': contract.orNeeds } : {}),
     security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],
     ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
