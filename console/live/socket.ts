@@ -45,7 +45,8 @@ const mark = (name: string): void => {
   }, 100)
 }
 
-const sendFrame = (frame: LivePageFrame): void => {
+/** Sends a frame, if the line is open. */
+export const sendLiveFrame = (frame: LivePageFrame): void => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame))
 }
 
@@ -56,11 +57,11 @@ const acknowledge = (): void => {
   isAcknowledging = true
   setTimeout(() => {
     isAcknowledging = false
-    if (position.last) sendFrame({ type: 'ack', id: position.last })
+    if (position.last) sendLiveFrame({ type: 'ack', id: position.last })
   }, 100)
 }
 
-const subscribe = (): void => sendFrame({ type: 'subscribe', account: account, topics: followed.value })
+const subscribe = (): void => sendLiveFrame({ type: 'subscribe', account: account, topics: followed.value })
 
 /** Over the page, so that what was typed stays. The line comes back with the session. */
 const signInAgain = async (): Promise<void> => {
@@ -143,7 +144,7 @@ const connect = (): void => {
 /** Brings the line back at once, or asks whether it has all events. */
 const hurry = (): void => {
   if (document.visibilityState !== 'visible' || !account) return
-  if (socket?.readyState === WebSocket.OPEN) sendFrame({ type: 'ping' })
+  if (socket?.readyState === WebSocket.OPEN) sendLiveFrame({ type: 'ping' })
   else connect()
 }
 
@@ -174,10 +175,6 @@ export const onLiveFrame = (listener: (frame: LiveServerFrame) => void): (() => 
   frameListeners.add(listener)
   return () => frameListeners.delete(listener)
 }
-
-/** Reports what the person does in a conversation. */
-export const reportPresence = (conversation: string, doing: 'viewing' | 'typing' | null): void =>
-  sendFrame({ type: 'presence', conversation, doing })
 
 effect(subscribe)
 addEventListener('online', hurry)
