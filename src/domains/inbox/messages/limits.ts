@@ -1,0 +1,7 @@
+// Limits of messages within conversations.
+
+/** UTF-16 units of a text. SMS and networks have lower limits of their own. */
+export const maxMessageLength = 10_000
+
+/** Items that a refusal shows. */
+export const maxShownItems = 20
