@@ -9,6 +9,7 @@ import * as devices from './domains/devices/contract.ts'
 import * as documents from './domains/documents/contract.ts'
 import * as eventLog from './domains/events/log/contract.ts'
 import * as health from './domains/health/contract.ts'
+import * as inbox from './domains/inbox/contract.ts'
 import * as ledger from './domains/ledger/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
 import * as chatChecks from './domains/msgapp/checks/contract.ts'
@@ -32,6 +33,7 @@ import * as secondFactor from './domains/persons/second-factor/contract.ts'
 import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
+import * as push from './domains/push/contract.ts'
 import * as requests from './domains/requests/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
 import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
@@ -77,6 +79,7 @@ export const contracts: readonly Contract[] = [
   messageTimelines,
   contacts,
   contactFiles,
+  inbox,
   chatChecks,
   chatGroups,
   chatProfiles,
@@ -89,6 +92,7 @@ export const contracts: readonly Contract[] = [
   usage,
   webhookEndpoints,
   webhookHistory,
+  push,
   requests,
   prices,
   connections,

@@ -9,6 +9,7 @@ import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
 import { eventLogRoutes } from './domains/events/log/routes.ts'
 import { healthRoutes } from './domains/health/routes.ts'
+import { inboxRoutes } from './domains/inbox/routes.ts'
 import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
@@ -28,6 +29,7 @@ import { operatorRoutes } from './domains/operators/routes.ts'
 import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
+import { pushRoutes } from './domains/push/routes.ts'
 import { requestRoutes } from './domains/requests/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
 import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
@@ -54,6 +56,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...operatorRoutes(services),
   ...auditRoutes(services),
   ...personRoutes(services),
+  ...pushRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),
@@ -70,6 +73,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...callRoutes(services),
   ...contactRoutes(services),
   ...contactFileRoutes(services),
+  ...inboxRoutes(services),
   ...messageRoutes(services),
   ...messageTimelineRoutes(services),
   ...checkRoutes(services),

@@ -7,6 +7,7 @@ import { installVoiceMetrics } from './domains/calls/metrics.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
+import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
 import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
@@ -22,6 +23,7 @@ import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-c
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { deleteEndedSessions } from './domains/persons/jobs.ts'
+import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
@@ -130,7 +132,7 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   })
   app.addHook('preClose', async () => {
     for (const one of ticks) await one.end()
-    live.close()
+    await live.close()
   })
   await installSite(app, services)
   await installSupplierCallbacks(app, services)
@@ -189,6 +191,7 @@ export const startRoles = async (
   const { port } = app.server.address() as AddressInfo // it listens on TCP
   let worker: Worker | null = null
   let deliveries: DeliveryEngine | null = null
+  let projector: Projector | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
@@ -201,6 +204,7 @@ export const startRoles = async (
         ...webhookJobs(services),
         mediaGc(services.chat.media),
         mediaRetention(config),
+        ...pushJobs(services),
       ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
@@ -220,9 +224,11 @@ export const startRoles = async (
         auditRetention(config.auditDays),
         deleteRevokedTokens,
         deleteEndedSessions,
+        purgePush,
       ],
     })
     deliveries = startDeliveryEngine(services)
+    projector = startProjector(services)
   }
   if (config.roles.includes('worker') || config.roles.includes('voice')) await remoteConnections.start()
   return {
@@ -235,6 +241,7 @@ export const startRoles = async (
       await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
       await hangUp.end()
       // Last: the steps before may still have published events.
+      await projector?.stop()
       await deliveries?.stop()
       await remoteConnections.end()
       await carriers.close()

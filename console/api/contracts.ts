@@ -46,6 +46,7 @@ export type Modules =
   | typeof import('../../src/domains/persons/sessions/contract.ts')
   | typeof import('../../src/domains/possession/contract.ts')
   | typeof import('../../src/domains/prices/contract.ts')
+  | typeof import('../../src/domains/push/contract.ts')
   | typeof import('../../src/domains/requests/contract.ts')
   | typeof import('../../src/domains/sandbox/contract.ts')
   | typeof import('../../src/domains/sandbox/handsets/chat-contract.ts')

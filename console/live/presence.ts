@@ -7,8 +7,6 @@ import { followTopic } from './topics.ts'
 // People who view and write in the same conversation, and the counts of the sidebar. Both come over the line, and are
 // never in the event log.
 
-export type { LiveCounts, LivePerson } from '../../src/interfaces/live/contract.ts'
-
 export type PresenceState = 'viewing' | 'typing'
 
 /** Milliseconds between reports. The server forgets a presence after 12 s. */
@@ -20,7 +18,7 @@ const nobody: readonly LivePerson[] = []
 const people = signal<ReadonlyMap<string, readonly LivePerson[]>>(new Map())
 const counts = signal<LiveCounts | null>(null)
 
-/** What the person does on this page. A page has one conversation at a time. */
+/** The conversation of this page, and what the person does there. A page has one conversation at a time. */
 let own: { readonly conversation: string; state: PresenceState; typedAt: number } | null = null
 let repeat: ReturnType<typeof setInterval> | undefined
 let endTopic: (() => void) | undefined

@@ -57,6 +57,7 @@ export const getInfo = contract({
         blocked: Type.Boolean(),
         block_reason: Type.Optional(Type.String()),
         created_at: Time,
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         expires_at: Type.Optional(Time),
       }),
     ),
@@ -93,6 +94,10 @@ const LowBalance = Type.Optional(
   }),
 )
 
+const NotificationNames = Type.Optional(
+  Type.Boolean({ description: 'Notifications of browsers name the sender. Default: false, a count only' }),
+)
+
 export const changeOwnAccount = contract({
   id: 'changeOwnAccount',
   client: 'account.update',
@@ -101,12 +106,12 @@ export const changeOwnAccount = contract({
   method: 'PATCH',
   url: '/open/account',
   tag: 'Account',
-  summary: 'Change the name of the account, and the balance below which balance.low is published',
+  summary: 'Change the name of the account, its balance warning, and what notifications show',
   description: 'Absent fields stay unchanged. Limits and flags of the account are changed by the operator.',
   auth: 'account',
   shape: 'full',
   body: Type.Object(
-    { name: Type.Optional(FreeText(200)), low_balance: LowBalance },
+    { name: Type.Optional(FreeText(200)), low_balance: LowBalance, notification_names: NotificationNames },
     { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
   ),
   status: 200,
@@ -117,6 +122,7 @@ export const changeOwnAccount = contract({
         uuid: Id('ACC'),
         name: Type.String(),
         low_balance: Type.Optional(Type.String({ description: 'Absent: never', examples: ['5.00'] })),
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         updated_at: Time,
       }),
     ),

@@ -29,6 +29,7 @@ const presentOwn = (row: store.AccountRow) => ({
   uuid: print('ACC', row.id),
   name: row.name,
   ...lowBalanceOf(row),
+  notification_names: row.push_names,
   updated_at: iso(row.updated_at),
 })
 
@@ -94,6 +95,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           blocked: row.blocked,
           ...(row.block_reason ? { block_reason: row.block_reason } : {}),
           created_at: iso(row.created_at),
+          notification_names: row.push_names,
           ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
         },
         limits: { requests_per_minute: row.requests_per_minute, ...quotas.all(account) },
@@ -119,6 +121,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
       await assertOpen(tx, id)
       await setLowBalance(tx, id, body.low_balance)
+      if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
       await store.change(tx, id, { ...row, name: body.name ?? row.name })
       await changes.invalidate(tx, 'accounts')
       const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))

@@ -23,6 +23,7 @@ export type AccountRow = {
   close_reason: string | null
   balance: string
   low_balance: string | null
+  push_names: boolean
   api_requests: number
   number_checks: number
 }
@@ -134,6 +135,10 @@ export const outsideSandbox = (db: Sql, most: number) => db.many<{ id: string }>
 /** @param limit null: no event for a low balance */
 export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`
   update balances set low_balance = ${limit}::numeric where account_id = ${id}`
+
+/** @param isOn notifications of browsers name the sender */
+export const setPushNames = (tx: Tx, id: string, isOn: boolean) => tx.run`
+  update accounts set push_names = ${isOn} where id = ${id}`
 
 export type KeyRow = KeyLimits & {
   id: string

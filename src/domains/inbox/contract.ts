@@ -150,10 +150,9 @@ export const changeConversation = contract({
   codes: { invalid: ['snooze_in_the_past', 'snooze_without_end'], unprocessable: ['assignee_not_active'] },
   errors: {
     notFound: unknown,
-    conflict: 'The conversation changed since (version_conflict); `conversation` has its current state',
+    conflict: 'The conversation has another version (version_conflict)',
     unprocessable: 'The assignee is not an active user with the capability inbox (assignee_not_active)',
   },
-  faults: Type.Object({ conversation: Type.Optional(Conversation) }),
 })
 
 export const listItems = contract({

@@ -37,7 +37,7 @@ export const ChannelId = (description = 'SMS channel or channel of the messaging
 const Direction = Enum(['inbound', 'outbound'])
 
 export const Conversation = Named(
-  'Conversation',
+  'InboxConversation',
   Type.Object({
     uuid: Id('CNV'),
     counterpart: Type.String({
@@ -78,7 +78,7 @@ export const Conversation = Named(
       'ConversationLastItem',
       Type.Object({
         item_uuid: ItemId(),
-        kind: Enum([...contactKinds]),
+        kind: Enum([...itemKinds]),
         direction: Type.Optional(Direction),
         text: Confidential(Type.String({ description: `At most ${lastTextLength} characters` })),
         at: Time,
@@ -150,22 +150,6 @@ const Change = Named(
   }),
 )
 
-const AppCall = Named(
-  'MsgappCall',
-  Type.Object({
-    uuid: Id('ITM'),
-    channel_uuid: Id('WPN'),
-    channel_phone_number: Type.String(),
-    remote_phone_number: Type.Optional(Type.String()),
-    remote_id: Type.Optional(Type.String()),
-    wa_call_id: Type.String(),
-    direction: Enum(['O', 'I']),
-    is_video: Type.Boolean(),
-    timestamp: Time,
-    ended_at: Type.Optional(Time),
-  }),
-)
-
 export const ConversationItem = Named(
   'ConversationItem',
   Type.Object({
@@ -178,10 +162,9 @@ export const ConversationItem = Named(
     sms: Type.Optional(getSmsMessage.reply.properties.message),
     message: Type.Optional(getMessage.reply.properties.message),
     removed: Type.Optional(
-      Enum(['everyone', 'us'], { description: 'The message of the messaging app was deleted; it has no content' }),
+      Type.Literal(true, { description: 'The message of the messaging app was deleted; it has no content' }),
     ),
     call: Type.Optional(getCall.reply.properties.cdr),
-    msgapp_call: Type.Optional(AppCall),
     note: Type.Optional(Note),
     change: Type.Optional(Change),
   }),

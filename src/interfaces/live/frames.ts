@@ -1,7 +1,7 @@
 import { iso } from '../../platform/lib/clock.ts'
 import { print, timeOf } from '../../platform/lib/id.ts'
 import type { LivePageFrame, LiveServerFrame } from './contract.ts'
-import { topicsOf } from './topics.ts'
+import { type FeedEvent, topicsOf } from './topics.ts'
 
 /** A frame of a page, parsed. Its topics are not checked yet. */
 type PageFrame =
@@ -38,12 +38,10 @@ export const parsePageFrame = (text: string): PageFrame | null => {
   }
 }
 
-/** An event of the log, as a feed hands it to sockets. */
-export type FeedEvent = { readonly id: string; readonly name: string; readonly payload: string }
-
 /** Returns the frame of an event of the log. The payload is JSON already, and is not parsed. */
-export const eventFrame = ({ id, name, payload }: FeedEvent): string => {
-  const head = { type: 'event', id: print('EVT', id), name, at: iso(timeOf(id)), topics: topicsOf(name), logged: true }
+export const eventFrame = (event: FeedEvent): string => {
+  const { id, name, payload } = event
+  const head = { type: 'event', id: print('EVT', id), name, at: iso(timeOf(id)), topics: topicsOf(event), logged: true }
   return `${JSON.stringify(head).slice(0, -1)},"data":${payload}}`
 }
 

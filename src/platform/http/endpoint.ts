@@ -207,8 +207,8 @@ const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>
       return { unauthorized: 'The token is missing or not valid', forbidden: 'The account is blocked' }
     case 'session':
       return {
-        unauthorized: 'There is no session, or it ended (session_expired)',
-        forbidden: `Refused: ${session}`,
+        unauthorized: 'There is no session, it ended (session_expired), or its key has expired (key_expired)',
+        forbidden: `Refused: ${session}, or its key may not be used from this address (address_not_allowed)`,
       }
     case 'account':
       return {

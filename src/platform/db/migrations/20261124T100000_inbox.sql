@@ -39,6 +39,8 @@ create table conversations (
   waiting_since timestamptz,
   first_reply_at timestamptz,
   closed_at timestamptz,
+  -- Older items than this one were not taken in yet; null: none is missing.
+  items_before uuid,
   version bigint not null default 1,
   created_at timestamptz not null,
   primary key (account_id, id),
@@ -58,6 +60,8 @@ create index conversations_by_contact on conversations (account_id, contact_id, 
   where contact_id is not null;
 create index conversations_snoozed on conversations (snoozed_until, account_id, id)
   where status = 'snoozed' and snoozed_until is not null;
+create index conversations_incomplete on conversations (account_id, last_at desc, id desc)
+  where items_before is not null;
 -- A tag of few conversations is looked up here; one of many is met while walking by time.
 create index conversations_by_tag on conversations using gin (tags) with (fastupdate = off);
 
@@ -72,7 +76,7 @@ create table conversation_items (
   user_id uuid,
   channel_id uuid,
   at timestamptz not null,
-  -- Of a change: {"field", "from", "to"}.
+  -- A changed field: {"field", "from", "to"}.
   change jsonb,
   primary key (account_id, conversation_id, id)
 );
@@ -250,9 +254,10 @@ create table inbox_positions (
   floor uuid not null,
   -- Items before this id are not unread for a user who never read them.
   unread_after uuid not null,
-  -- History is taken in down to this time, the newest first; null once it is complete.
+  -- History is taken in down to the message or call of this time and id, the newest first; null once it is complete.
   history_until timestamptz,
-  -- Until when it is taken in before the history of other accounts: `npx trunkline inbox rebuild`.
+  history_id uuid,
+  -- When `npx trunkline inbox rebuild` asked for it: such history comes before that of other accounts.
   rebuild_requested_at timestamptz,
   updated_at timestamptz not null default clock_timestamp()
 ) with (fillfactor = 50);
@@ -260,8 +265,8 @@ create index inbox_positions_with_history on inbox_positions (rebuild_requested_
   where history_until is not null;
 
 -- The events of accounts that exist already are history. Later accounts begin with their first event.
-insert into inbox_positions (account_id, floor, unread_after, history_until)
-select id, now_id, now_id, clock_timestamp() from accounts
+insert into inbox_positions (account_id, floor, unread_after, history_until, history_id)
+select id, now_id, now_id, app_now(), 'ffffffff-ffff-ffff-ffff-ffffffffffff' from accounts
 cross join (
   select (lpad(to_hex((extract(epoch from clock_timestamp() - interval '10 seconds') * 1000)::bigint), 12, '0')
     || '70008000000000000000')::uuid as now_id) n;
