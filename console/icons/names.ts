@@ -31,6 +31,7 @@ export const iconNames = [
     'settings',
   ],
   ...['shield', 'signal', 'smartphone', 'star', 'sun', 'tag', 'terminal', 'trash-2', 'triangle-alert', 'unlink'],
+  ...['alarm-clock', 'check-check', 'flag', 'mail', 'panel-right', 'reply', 'smile', 'sticky-note', 'user-check'],
   ...['upload', 'user', 'user-plus', 'users', 'wallet', 'webhook', 'x', 'zap'],
 ] as const
 

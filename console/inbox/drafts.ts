@@ -118,19 +118,20 @@ export const clearDraft = (conversation: string, kind: DraftKind): void => {
 }
 
 /** Takes over what the server has, unless this browser has something newer. */
-export const loadDrafts = async (conversation: string): Promise<void> => {
-  for (const kind of ['message', 'note'] as const) if (!draftOf(conversation, kind).value.isSaved) void save(conversation, kind)
+export const loadDraft = async (conversation: string, kind: DraftKind): Promise<void> => {
+  if (!draftOf(conversation, kind).peek().isSaved) return save(conversation, kind)
+  const { at: before } = draftOf(conversation, kind).peek()
   try {
-    const { drafts: stored } = await api('GET /open/conversations/:conversation_uuid/draft', {
+    const { draft: found } = await api('GET /open/conversations/:conversation_uuid/draft', {
       params: { conversation_uuid: conversation },
+      query: { kind },
     })
-    for (const kind of ['message', 'note'] as const) {
-      const current = draftOf(conversation, kind).value
-      if (!current.isSaved) continue
-      const found = stored.find((each) => each.kind === kind)
-      const at = found ? Date.parse(found.updated_at) : 0
-      set(conversation, kind, found ? { text: found.text, channel: found.channel_uuid, replyTo: found.reply_to, at, isSaved: true } : emptyDraft)
-    }
+    const current = draftOf(conversation, kind).peek()
+    // Something was typed meanwhile.
+    if (!current.isSaved || current.at !== before) return
+    const at = found ? Date.parse(found.updated_at) : 0
+    const { text = '', channel_uuid: channel, reply_to: replyTo } = found ?? {}
+    set(conversation, kind, { text, channel, replyTo, at, isSaved: true })
   } catch {
     // Without a connection, this browser's draft is what there is.
   }

@@ -3,7 +3,7 @@ import { api, type RequestOf } from '../api/client.ts'
 import { type ApiError, asApiError } from '../api/errors.ts'
 import type { ListQuery } from './match.ts'
 import { mergeItems } from './order.ts'
-import { keyOfQuery, listOf, loaded, open, putConversations, putItems, readers, threadOf, viewer } from './store.ts'
+import { keyOfQuery, listOf, loaded, open, putConversations, putItems, readers, threadOf } from './store.ts'
 import type { Conversation } from './types.ts'
 
 // Reads lists, threads and conversations into the store.
@@ -39,6 +39,12 @@ const once = (key: string, place: string, act: () => Promise<void>): Promise<voi
     })
   under.set(key, done)
   return done
+}
+
+/** Waits for a reading that is under way: it may have begun before what is to be read was there. */
+const anew = async (key: string, act: () => Promise<void>): Promise<void> => {
+  await under.get(key)
+  return act()
 }
 
 const listPage = (query: ListQuery, cursor?: string) =>
@@ -156,12 +162,12 @@ const readNow = async (): Promise<void> => {
   waiting.lists = false
   // Many new ones are on the first pages of the lists.
   if (conversations.length > 10 || lists) await Promise.all(loaded.lists().map((list) => reloadList(list.peek()?.query)))
-  else await Promise.all(conversations.map(loadConversation))
-  await Promise.all(threads.map(catchUp))
+  else await Promise.all(conversations.map((uuid) => anew(`conversation ${uuid}`, () => loadConversation(uuid))))
+  await Promise.all(threads.map((uuid) => anew(`newest ${uuid}`, () => catchUp(uuid))))
 }
 
 const reloadList = async (query: ListQuery | undefined): Promise<void> => {
-  if (query) await loadList(query)
+  if (query) await anew(`list ${keyOfQuery(query)}`, () => loadList(query))
 }
 
 const soon = (): void => {
@@ -202,4 +208,3 @@ export const markRead = async (uuid: string, until: string): Promise<void> => {
   }
 }
 
-export { viewer }

@@ -56,6 +56,12 @@ export const outcomeOf = ({ status, code }: SendRefusal): 'wait' | 'moved' | 're
   return status === 0 || status === 401 || status === 408 || status === 429 || status >= 500 ? 'wait' : 'refused'
 }
 
+/** True if a colleague, or a program, has answered the person. */
+export const isAnswerOfAnother = (
+  { direction, user_uuid }: { readonly direction?: string; readonly user_uuid?: string },
+  own: string,
+): boolean => direction === 'outbound' && (user_uuid === undefined || user_uuid !== own)
+
 /** Milliseconds before the next attempt. */
 export const pauseAfter = (failures: number): number => Math.min(15_000, 1_000 * 2 ** failures)
 

@@ -3,7 +3,7 @@ import { api, type ReplyOf } from '../api/client.ts'
 import { asApiError } from '../api/errors.ts'
 import { newIdempotencyKey, requestContext } from '../api/send.ts'
 import { line } from '../live/socket.ts'
-import { type MessageBody, nextToSend, type Outgoing, outcomeOf, outgoingOf, pauseAfter } from './outbox-rules.ts'
+import { isAnswerOfAnother, type MessageBody, nextToSend, type Outgoing, outcomeOf, outgoingOf, pauseAfter } from './outbox-rules.ts'
 import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
 import type { Item } from './types.ts'
 
@@ -17,9 +17,11 @@ type Listeners = {
   readonly onSent: (conversation: string, item: Item) => void
   /** A colleague answered meanwhile: the text goes back into the box. */
   readonly onMoved: (entry: Outgoing, items: readonly Item[]) => void
+  /** Items that the page may not have. */
+  readonly onNews: (conversation: string, items: readonly Item[]) => void
 }
 
-let listeners: Listeners = { onSent: () => {}, onMoved: () => {} }
+let listeners: Listeners = { onSent: () => {}, onMoved: () => {}, onNews: () => {} }
 let owner = { account: '', user: '' }
 let lastPlace = 0
 const busy = new Set<string>()
@@ -71,9 +73,16 @@ const sendOne = async (entry: Outgoing): Promise<boolean> => {
     const refusal = { status: error.status, code: error.code, message: error.message }
     const outcome = outcomeOf(refusal)
     if (outcome === 'moved') {
-      held.add(entry.conversation)
       const { items = [] } = (error.body.faults ?? {}) as { items?: readonly Item[] } // as the contract says
+      listeners.onNews(entry.conversation, items)
       remove(entry.id)
+      const [newest] = items
+      if (newest && !items.some((item) => isAnswerOfAnother(item, owner.user))) {
+        // The person wrote again meanwhile: no colleague has answered, so the text goes, behind what came.
+        put({ ...entry, id: newIdempotencyKey(), state: 'waiting', body: { ...entry.body, seen: newest.uuid } })
+        return true
+      }
+      held.add(entry.conversation)
       listeners.onMoved(entry, items)
     } else if (outcome === 'refused') put({ ...entry, state: 'refused', refusal })
     else {

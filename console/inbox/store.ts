@@ -57,7 +57,15 @@ export const keyOfQuery = (query: ListQuery): string =>
 export const listOf = (query: ListQuery): Signal<ListState | undefined> =>
   used(lists, keyOfQuery(query), undefined, most.lists)
 
-export const conversationOf = (uuid: string): Conversation | undefined => conversations.get(uuid)?.value
+/** Rises with each conversation that is new here: what waits for one draws again. */
+const arrivals = signal(0)
+
+export const conversationOf = (uuid: string): Conversation | undefined => {
+  const found = conversations.get(uuid)
+  // Reading subscribes.
+  if (!found) void arrivals.value
+  return found?.value
+}
 
 /** The conversation, for what must not draw again when it changes. */
 export const peekConversation = (uuid: string): Conversation | undefined => conversations.get(uuid)?.peek()
@@ -99,20 +107,27 @@ export const putConversations = (added: readonly Conversation[], isWhole = true)
       if (isOlder || (!isWhole && newerOf(current, conversation) === undefined)) continue
       const next = { ...conversation, channels }
       if (found) found.value = next
-      else conversations.set(conversation.uuid, signal(next))
+      else {
+        conversations.set(conversation.uuid, signal(next))
+        arrivals.value = arrivals.peek() + 1
+      }
       byCounterpart.set(conversation.counterpart, conversation.uuid)
       for (const list of lists.values()) placeIn(list, next)
     }
     trim()
   })
 
+/** Fields of a conversation that are shown before the server has confirmed them; undefined: absent. */
+export type Shown = { readonly [K in keyof Conversation]?: Conversation[K] | undefined }
+
 /** Changes fields of a conversation at once, before the server has answered. Returns the function that undoes it. */
-export const changeAtOnce = (uuid: string, change: Partial<Conversation>): (() => void) => {
+export const changeAtOnce = (uuid: string, change: Shown): (() => void) => {
   const found = conversations.get(uuid)
   if (!found) return () => {}
   const before = found.peek()
   batch(() => {
-    found.value = { ...before, ...change }
+    // An absent field and one that is undefined mean the same.
+    found.value = { ...before, ...change } as Conversation
     for (const list of lists.values()) placeIn(list, found.peek())
   })
   return () => {
@@ -153,6 +168,14 @@ export const applyChanges = ({ conversations: changed, items, missing, behind }:
   })
 
 export const applyEvent = (event: LiveEvent): void => applyChanges(changesOf(event, known))
+
+/** Channels of the conversations that are loaded. */
+export const knownChannels = (): readonly { readonly uuid: string; readonly number: string }[] => {
+  const found = new Map<string, string>()
+  for (const { value } of conversations.values())
+    for (const { channel_uuid, phone_number } of value.channels) found.set(channel_uuid, phone_number)
+  return [...found].map(([uuid, number]) => ({ uuid, number }))
+}
 
 /** Forgets everything: another account. */
 export const forgetAll = (): void => {

@@ -25,6 +25,7 @@ export const words = section('shell', {
   search: 'Search or jump to',
   searchKey: 'Ctrl K',
   sections: {
+    inbox: 'Inbox',
     start: 'Start',
     developers: 'Developers',
     numbers: 'Numbers',
@@ -38,6 +39,7 @@ export const words = section('shell', {
     home: 'Start',
   },
   pages: {
+    inbox: 'Inbox',
     keys: 'API keys',
     numbers: 'Your numbers',
     shop: 'Buy a number',

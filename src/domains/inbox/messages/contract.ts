@@ -42,7 +42,15 @@ export const sendConversationMessage = contract({
           description: 'Only by SMS: sent at this time, at most a year ahead',
         }),
       ),
-      seen: Type.Optional(ItemId('The newest item that the sender has seen')),
+      seen: Type.Optional(
+        Type.String({
+          // Compared by its time: the item may be one that the inbox is about to take in.
+          pattern: '^[A-Z]{3}[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$',
+          maxLength: 64,
+          description: 'Id of the newest item that the sender has seen',
+          examples: ['SMI01a1fcca-93ab-7cbc-9f10-be702f775479'],
+        }),
+      ),
       anyway: Type.Optional(Type.Boolean({ description: 'Send even if something newer than seen exists' })),
       close: Type.Optional(Type.Boolean({ description: 'Close the conversation with the message' })),
       assign_me: Type.Optional(

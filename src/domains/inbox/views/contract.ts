@@ -59,6 +59,7 @@ export const createView = contract({
   errors: {
     forbidden: notYours,
     conflict: 'There are too many views (too_many_views), or the Idempotency-Key was used with another body',
+    unprocessable: 'The query of the page inbox has no such filter or value (bad_filter)',
   },
 })
 
@@ -82,7 +83,11 @@ export const changeView = contract({
   ),
   status: 200,
   reply: Ok({ view: SavedView }),
-  errors: { forbidden: notYours, notFound: unknown },
+  errors: {
+    forbidden: notYours,
+    notFound: unknown,
+    unprocessable: 'The query of the page inbox has no such filter or value (bad_filter)',
+  },
 })
 
 export const deleteView = contract({
