@@ -26,20 +26,17 @@ const titleOf = ({ direction, status, active }: Call): { text: string; icon: Ico
   return plain(status === 'FAILED' ? words.item.failedCall : words.item.noAnswer, 'phone-off')
 }
 
-const seconds = (from: string, to: string | undefined): number =>
-  to === undefined ? 0 : (Date.parse(to) - Date.parse(from)) / 1000
-
 /** A call in a thread: what became of it, how long it was, and its recording. */
 export const CallItem = ({ item, conversation }: { item: Item; conversation: Conversation }) => {
-  const { call, msgapp_call: app } = item
+  const { call } = item
   const title = call
     ? titleOf(call)
     : {
-        text: app?.is_video ? words.item.video : words.item.appCall,
-        icon: app?.direction === 'I' ? ('phone-incoming' as const) : ('phone-outgoing' as const),
+        text: words.item.appCall,
+        icon: item.direction === 'inbound' ? ('phone-incoming' as const) : ('phone-outgoing' as const),
         isMissed: false,
       }
-  const length = call ? call.duration : app ? seconds(app.timestamp, app.ended_at) : 0
+  const length = call?.duration ?? 0
   const agent = memberName(call?.agent_id)
   return (
     <div class={classes('call', title.isMissed && 'is-missed')}>

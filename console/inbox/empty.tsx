@@ -22,7 +22,7 @@ const FirstSteps = ({ query }: { query: ListQuery }) => {
     onError: ({ message }) => showToast(message, 'bad'),
   })
   const channel = channels.data?.channels.find(({ enabled, supports_sms_in }) => enabled && supports_sms_in)
-  const hasNone = channels.data !== undefined && channel === undefined && (apps.data?.channels.length ?? 0) === 0
+  const hasNone = channels.data !== undefined && channel === undefined && (apps.data?.numbers.length ?? 0) === 0
   const isSandbox = session.value?.installation.sandbox === true
   if (may('read_only') && channels.data === undefined && !channels.error) return null
   if (hasNone)

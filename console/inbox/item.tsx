@@ -88,7 +88,7 @@ const Content = ({ item }: { item: Item }) => {
   if (item.removed)
     return (
       <p class="bubble-removed">
-        <Icon name="ban" /> {item.removed === 'us' ? words.thread.removedHere : words.thread.removed}
+        <Icon name="ban" /> {words.thread.removed}
       </p>
     )
   return (

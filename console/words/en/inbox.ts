@@ -137,7 +137,6 @@ export const words = section('inbox', {
     closed: 'This conversation is closed.',
     snoozed: (when: string) => `Snoozed ${when}.`,
     removed: 'This message was deleted',
-    removedHere: 'This message was deleted here only',
   },
   acts: {
     close: 'Close',
@@ -186,7 +185,6 @@ export const words = section('inbox', {
     save: 'Save',
     recording: 'Recording',
     callDetails: 'Call details',
-    video: 'Video call',
     appCall: 'Call on the app',
     callBack: 'Call back',
     to: (name: string) => `to ${name}`,
