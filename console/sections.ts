@@ -11,4 +11,15 @@ import { start } from './start/routes.ts'
 import { you } from './you/routes.ts'
 
 /** Every section, in the order of the navigation. A new one needs a line here. */
-export const sections: readonly Section[] = [inbox, start, numbers, channels, logs, money, developers, people, settings, you]
+export const sections: readonly Section[] = [
+  inbox,
+  start,
+  numbers,
+  channels,
+  logs,
+  money,
+  developers,
+  people,
+  settings,
+  you,
+]

@@ -44,11 +44,11 @@ export const closeConversation = async (uuid: string): Promise<void> => {
 
 /** @param until ISO 8601, or null: until they reply */
 export const snoozeConversation = async (uuid: string, until: string | null): Promise<void> => {
-  const isDone = await change(
-    uuid,
-    until === null ? { snoozed_till_reply: true } : { snoozed_until: until },
-    { status: 'snoozed', snoozed_until: until ?? undefined, snoozed_till_reply: until === null },
-  )
+  const isDone = await change(uuid, until === null ? { snoozed_till_reply: true } : { snoozed_until: until }, {
+    status: 'snoozed',
+    snoozed_until: until ?? undefined,
+    snoozed_till_reply: until === null,
+  })
   const when = until === null ? words.list.snoozedReply : words.list.snoozedUntil(shortTime(until))
   if (isDone)
     showToast(words.acts.snoozed(when), 'good', {
@@ -120,7 +120,10 @@ export const beginConversation = async (number: string): Promise<string> => {
 export const writeNote = async (uuid: string, text: string, mentions: readonly string[], key: string) => {
   const { item } = await api(
     'POST /open/conversations/:conversation_uuid/notes',
-    { params: { conversation_uuid: uuid }, body: { text, ...(mentions.length > 0 ? { mentions: [...mentions] } : {}) } },
+    {
+      params: { conversation_uuid: uuid },
+      body: { text, ...(mentions.length > 0 ? { mentions: [...mentions] } : {}) },
+    },
     { idempotencyKey: key },
   )
   return item

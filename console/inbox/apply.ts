@@ -50,7 +50,8 @@ const conversationChange = (data: Data, known: Known): Changes => {
   const last = (data.last as Conversation['last']).item_uuid
   const isChanged = next !== undefined && item === undefined
   // A change of the state is an item of its own, and so is a message whose event has not come yet.
-  const isBehind = shown !== undefined && isChanged && (!shown.some((each) => each.uuid === last) || hasNewState(current, next))
+  const isBehind =
+    shown !== undefined && isChanged && (!shown.some((each) => each.uuid === last) || hasNewState(current, next))
   return { ...nothing, conversations: next ? [next] : [], items: added, behind: isBehind ? [uuid] : [] }
 }
 

@@ -5,8 +5,8 @@ import { newIdempotencyKey } from '../api/send.ts'
 import { Button } from '../parts/button.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { words } from '../words/en/inbox.ts'
-import type { Place } from './context.ts'
 import { type BulkWork, bulkWork, dismissBulk, followBulk, undoBulk } from './bulk.ts'
+import type { Place } from './context.ts'
 import type { ListQuery } from './match.ts'
 import { clearSelection, isAllSelected, selectAll, selection } from './selection.ts'
 import { listOf } from './store.ts'
@@ -33,7 +33,10 @@ export const BulkBar = ({ place, query }: { place: Place; query: ListQuery }) =>
         'POST /open/conversations/bulk',
         {
           // The contract has the same filters as the list.
-          body: { ...(isAll ? { query: filters } : { uuids: [...selection.peek()] }), change } as RequestOf<'POST /open/conversations/bulk'>['body'],
+          body: {
+            ...(isAll ? { query: filters } : { uuids: [...selection.peek()] }),
+            change,
+          } as RequestOf<'POST /open/conversations/bulk'>['body'],
         },
         { idempotencyKey: newIdempotencyKey() },
       )
@@ -104,7 +107,8 @@ export const BulkBar = ({ place, query }: { place: Place; query: ListQuery }) =>
 }
 
 const workText = ({ job, isUndo }: BulkWork): string => {
-  if (!job || job.state === 'running') return isUndo ? words.select.undoing : words.select.working(job?.done ?? 0, job?.total ?? 0)
+  if (!job || job.state === 'running')
+    return isUndo ? words.select.undoing : words.select.working(job?.done ?? 0, job?.total ?? 0)
   return isUndo ? words.select.undone : words.select.changed(job.changed)
 }
 
@@ -116,7 +120,9 @@ export const BulkProgress = () => {
   const isRunning = !job || job.state === 'running'
   return (
     <section class="bulk-progress" aria-label={words.select.progress}>
-      {isRunning && <progress max={Math.max(1, job?.total ?? 1)} value={job?.done ?? 0} aria-label={words.select.progress} />}
+      {isRunning && (
+        <progress max={Math.max(1, job?.total ?? 1)} value={job?.done ?? 0} aria-label={words.select.progress} />
+      )}
       <p role="status">{fault ?? workText(work)}</p>
       {!isRunning && !isUndo && !fault && (
         <Button size="small" onClick={() => void undoBulk()}>

@@ -1,14 +1,14 @@
-import type { IconName } from '../icons/names.ts'
 import { may } from '../api/session.ts'
+import type { IconName } from '../icons/names.ts'
+import { Button } from '../parts/button.tsx'
 import { classes } from '../parts/classes.ts'
 import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
+import { requestCall } from '../shell/call.ts'
 import { words } from '../words/en/inbox.ts'
 import { clock, exactTime, stopwatch } from '../words/format.ts'
 import { memberName } from './team.ts'
 import type { Conversation, Item } from './types.ts'
-import { Button } from '../parts/button.tsx'
-import { requestCall } from '../shell/call.ts'
 
 type Call = NonNullable<Item['call']>
 
@@ -44,9 +44,7 @@ export const CallItem = ({ item, conversation }: { item: Item; conversation: Con
         <Icon name={title.icon} />
         <strong>{title.text}</strong>
         {length > 0 && <span class="tabular">{stopwatch(length)}</span>}
-        {agent && (
-          <span dir="auto">{call?.direction === 'I' ? words.item.to(agent) : words.item.from(agent)}</span>
-        )}
+        {agent && <span dir="auto">{call?.direction === 'I' ? words.item.to(agent) : words.item.from(agent)}</span>}
         <time class="tabular soft" dateTime={item.at} title={exactTime(item.at)}>
           {clock(item.at)}
         </time>

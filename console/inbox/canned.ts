@@ -36,7 +36,11 @@ export const fillVariables = (text: string, facts: Facts): string =>
 const fold = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
 
 /** Choices whose names begin with what was typed, then those that contain it. */
-export const ranked = <T>(choices: readonly T[], typed: string, namesOf: (choice: T) => readonly string[]): readonly T[] => {
+export const ranked = <T>(
+  choices: readonly T[],
+  typed: string,
+  namesOf: (choice: T) => readonly string[],
+): readonly T[] => {
   const wanted = fold(typed)
   const rank = (choice: T): number => {
     const names = namesOf(choice).map(fold)

@@ -69,7 +69,10 @@ const FirstSteps = ({ query }: { query: ListQuery }) => {
 /** What a list without rows says: why, and what to do. */
 export const EmptyList = ({ place, query }: { place: Place; query: ListQuery }) => {
   const isFiltered = filtersIn(place.search).length > 0
-  const all = useQuery('GET /open/conversations', { query: { results_per_page: 1 }, enabled: !place.search.q && !isFiltered })
+  const all = useQuery('GET /open/conversations', {
+    query: { results_per_page: 1 },
+    enabled: !place.search.q && !isFiltered,
+  })
   useEffect(() => all.refresh(), [place.view])
   if (place.search.q)
     return (
@@ -85,7 +88,9 @@ export const EmptyList = ({ place, query }: { place: Place; query: ListQuery }) 
         act={
           <Button
             icon="x"
-            onClick={() => place.setSearch(Object.fromEntries(filtersIn(place.search).map((name) => [name, undefined])))}
+            onClick={() =>
+              place.setSearch(Object.fromEntries(filtersIn(place.search).map((name) => [name, undefined])))
+            }
           >
             {words.list.clear}
           </Button>

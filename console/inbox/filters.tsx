@@ -95,7 +95,15 @@ const SaveView = ({ place, onClose }: { place: Place; onClose: () => void }) => 
       }
     >
       <Form id="save-view" onSubmit={save} refusal={create.error ?? undefined}>
-        <TextField name="name" label={words.views.name} required autofocus maxLength={60} value={name} onInput={setName} />
+        <TextField
+          name="name"
+          label={words.views.name}
+          required
+          autofocus
+          maxLength={60}
+          value={name}
+          onInput={setName}
+        />
         {may('team_settings') && (
           <CheckboxField name="shared" label={words.views.share} checked={isShared} onChange={setShared} />
         )}

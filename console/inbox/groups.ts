@@ -4,7 +4,13 @@ import type { Item } from './types.ts'
 
 export type Row =
   | { readonly kind: 'day'; readonly key: string; readonly at: string }
-  | { readonly kind: 'item'; readonly key: string; readonly item: Item; readonly isFirst: boolean; readonly isLast: boolean }
+  | {
+      readonly kind: 'item'
+      readonly key: string
+      readonly item: Item
+      readonly isFirst: boolean
+      readonly isLast: boolean
+    }
 
 /** Messages of one author within this time are one run. Milliseconds. */
 const runLength = 5 * 60_000

@@ -1,5 +1,5 @@
-import lazy from 'preact-iso/lazy'
 import { useEffect } from 'preact/hooks'
+import lazy from 'preact-iso/lazy'
 import { useLocation } from 'preact-iso/router'
 import { account } from '../api/session.ts'
 import { line, onEvent, onLiveFrame } from '../live/socket.ts'

@@ -5,9 +5,9 @@ import { Button, ButtonLink } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/inbox.ts'
-import { readers, threadOf } from './store.ts'
 import { sendMessage } from './outbox.ts'
 import { textOf } from './states.ts'
+import { readers, threadOf } from './store.ts'
 import type { Conversation, Item } from './types.ts'
 
 /** Acts on items that ask first. */
@@ -45,10 +45,7 @@ export const FailedActs = ({
         <ButtonLink
           size="small"
           kind="quiet"
-          href={paths.message(
-            { message: item.uuid },
-            item.message ? { session: item.message.session_key } : {},
-          )}
+          href={paths.message({ message: item.uuid }, item.message ? { session: item.message.session_key } : {})}
         >
           {words.item.details}
         </ButtonLink>

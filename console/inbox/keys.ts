@@ -1,5 +1,5 @@
-import { isField, type Shortcut, useShortcuts } from '../shell/keys.ts'
 import { requestCall } from '../shell/call.ts'
+import { isField, type Shortcut, useShortcuts } from '../shell/keys.ts'
 import { words } from '../words/en/inbox.ts'
 import { assignConversation, markUnread, reopenConversation } from './acts.ts'
 import type { Place } from './context.ts'
@@ -18,7 +18,9 @@ const currentRow = (place: Place): string => {
 }
 
 const press = (act: string): void => {
-  document.querySelector<HTMLElement>(`.inbox-thread [data-act="${act}"] button, .inbox-list [data-act="${act}"] button`)?.click()
+  document
+    .querySelector<HTMLElement>(`.inbox-thread [data-act="${act}"] button, .inbox-list [data-act="${act}"] button`)
+    ?.click()
 }
 
 const move = (place: Place, step: 1 | -1, isRange = false): void => {
@@ -56,11 +58,34 @@ export const useInboxKeys = (place: Place): void => {
     { keys: 'j', text: () => words.keys.next, act: () => move(place, 1) },
     { keys: 'k', text: () => words.keys.previous, act: () => move(place, -1) },
     { keys: 'ArrowDown', text: () => words.keys.next, act: () => move(place, 1), isHidden: true, when: isListActive },
-    { keys: 'ArrowUp', text: () => words.keys.previous, act: () => move(place, -1), isHidden: true, when: isListActive },
+    {
+      keys: 'ArrowUp',
+      text: () => words.keys.previous,
+      act: () => move(place, -1),
+      isHidden: true,
+      when: isListActive,
+    },
     { keys: 'Shift ArrowDown', text: () => words.keys.extend, act: () => move(place, 1, true), when: isListActive },
-    { keys: 'Shift ArrowUp', text: () => words.keys.extend, act: () => move(place, -1, true), isHidden: true, when: isListActive },
-    { keys: 'ArrowRight', text: () => words.keys.open, act: () => place.openConversation(currentRow(place)), when: isListActive },
-    { keys: 'ArrowLeft', text: () => words.keys.back, act: () => place.openConversation(''), isHidden: true, when: isListActive },
+    {
+      keys: 'Shift ArrowUp',
+      text: () => words.keys.extend,
+      act: () => move(place, -1, true),
+      isHidden: true,
+      when: isListActive,
+    },
+    {
+      keys: 'ArrowRight',
+      text: () => words.keys.open,
+      act: () => place.openConversation(currentRow(place)),
+      when: isListActive,
+    },
+    {
+      keys: 'ArrowLeft',
+      text: () => words.keys.back,
+      act: () => place.openConversation(''),
+      isHidden: true,
+      when: isListActive,
+    },
     {
       keys: 'Escape',
       text: () => words.keys.back,

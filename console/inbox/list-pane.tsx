@@ -1,5 +1,5 @@
-import lazy from 'preact-iso/lazy'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import lazy from 'preact-iso/lazy'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { List } from '../parts/list.tsx'
@@ -8,7 +8,6 @@ import { density } from '../shell/choices.ts'
 import { words } from '../words/en/inbox.ts'
 import { words as parts } from '../words/en/parts.ts'
 import type { Place } from './context.ts'
-import { countText } from './views.ts'
 import { counts } from './counts.ts'
 import { EmptyList } from './empty.tsx'
 import { busyWith, faults, loadList, loadMore } from './load.ts'
@@ -17,7 +16,7 @@ import { Row } from './row.tsx'
 import { clearSelection, cursor, isAllSelected, rows, selection } from './selection.ts'
 import { keyOfQuery, listOf } from './store.ts'
 import { ViewSwitch } from './view-switch.tsx'
-import { filtersIn } from './views.ts'
+import { countText, filtersIn } from './views.ts'
 
 const BulkBar = lazy(() => import('./bulk-bar.tsx').then(({ BulkBar }) => BulkBar))
 const FilterBox = lazy(() => import('./filters.tsx').then(({ FilterBox }) => FilterBox))
@@ -117,7 +116,8 @@ const Foot = ({ place, query }: { place: Place; query: ListQuery }) => {
   const list = listOf(query).value
   const total = filtersIn(place.search).length > 0 || place.search.q ? '' : countText(place.view, counts.value)
   if (!list || list.ids.length === 0) return null
-  const text = list.cursor === undefined || !total
+  const text =
+    list.cursor === undefined || !total
       ? words.list.count(list.ids.length, list.cursor !== undefined)
       : words.list.of(String(list.ids.length), total)
   return (
@@ -184,4 +184,3 @@ export const ListPane = ({ place, query }: { place: Place; query: ListQuery | un
     {query && <Foot place={place} query={query} />}
   </section>
 )
-

@@ -161,7 +161,8 @@ const readNow = async (): Promise<void> => {
   waiting.threads.clear()
   waiting.lists = false
   // Many new ones are on the first pages of the lists.
-  if (conversations.length > 10 || lists) await Promise.all(loaded.lists().map((list) => reloadList(list.peek()?.query)))
+  if (conversations.length > 10 || lists)
+    await Promise.all(loaded.lists().map((list) => reloadList(list.peek()?.query)))
   else await Promise.all(conversations.map((uuid) => anew(`conversation ${uuid}`, () => loadConversation(uuid))))
   await Promise.all(threads.map((uuid) => anew(`newest ${uuid}`, () => catchUp(uuid))))
 }
@@ -207,4 +208,3 @@ export const markRead = async (uuid: string, until: string): Promise<void> => {
     // The next item, or the next opening, marks it again.
   }
 }
-

@@ -71,15 +71,7 @@ const EditNote = ({ item, conversation, onClose }: { item: Item; conversation: s
 }
 
 /** A note: for colleagues only, so it looks different from every message. */
-export const NoteItem = ({
-  item,
-  conversation,
-  acts,
-}: {
-  item: Item
-  conversation: Conversation
-  acts: ItemActs
-}) => {
+export const NoteItem = ({ item, conversation, acts }: { item: Item; conversation: Conversation; acts: ItemActs }) => {
   const [isEdited, setEdited] = useState(false)
   const { note } = item
   if (!note) return null

@@ -46,7 +46,8 @@ export const placeInWindow = (
     const other = keyOf(each)
     return other !== undefined && compareKeys(key, other) < 0
   })
-  if (index < 0 && window.cursor !== undefined) return rest.length === window.ids.length ? window : { ...window, ids: rest }
+  if (index < 0 && window.cursor !== undefined)
+    return rest.length === window.ids.length ? window : { ...window, ids: rest }
   const place = index < 0 ? rest.length : index
   if (window.ids[place] === id) return window
   return { ...window, ids: [...rest.slice(0, place), id, ...rest.slice(place)] }

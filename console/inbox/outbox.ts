@@ -3,7 +3,15 @@ import { api, type ReplyOf } from '../api/client.ts'
 import { asApiError } from '../api/errors.ts'
 import { newIdempotencyKey, requestContext } from '../api/send.ts'
 import { line } from '../live/socket.ts'
-import { isAnswerOfAnother, type MessageBody, nextToSend, type Outgoing, outcomeOf, outgoingOf, pauseAfter } from './outbox-rules.ts'
+import {
+  isAnswerOfAnother,
+  type MessageBody,
+  nextToSend,
+  type Outgoing,
+  outcomeOf,
+  outgoingOf,
+  pauseAfter,
+} from './outbox-rules.ts'
 import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
 import type { Item } from './types.ts'
 

@@ -168,7 +168,10 @@ const Others = ({ conversation, place }: { conversation: Conversation; place: Pl
 
 /** Calls of the thread that is loaded, newest first. */
 const Calls = ({ uuid }: { uuid: string }) => {
-  const calls = (threadOf(uuid).value?.items ?? []).filter(({ call }) => call !== undefined).slice(-4).reverse()
+  const calls = (threadOf(uuid).value?.items ?? [])
+    .filter(({ call }) => call !== undefined)
+    .slice(-4)
+    .reverse()
   if (calls.length === 0) return null
   return (
     <section>
@@ -176,7 +179,11 @@ const Calls = ({ uuid }: { uuid: string }) => {
       <ul class="person-list">
         {calls.map(({ uuid: id, call, at }) => (
           <li key={id} class="person-call">
-            <Icon name={call?.direction === 'I' ? (call.duration > 0 ? 'phone-incoming' : 'phone-missed') : 'phone-outgoing'} />
+            <Icon
+              name={
+                call?.direction === 'I' ? (call.duration > 0 ? 'phone-incoming' : 'phone-missed') : 'phone-outgoing'
+              }
+            />
             <span>
               {call && call.duration > 0
                 ? stopwatch(call.duration)

@@ -30,5 +30,6 @@ export const chooseEnterSends = (isOn: boolean): void => {
     // The browser forbids storage: the choice lasts until the page is closed.
   }
   const preferences = session.peek()?.person?.preferences
-  if (preferences) void api('PATCH /console/me', { body: { preferences: { ...preferences, [name]: value } } }).catch(() => {})
+  if (preferences)
+    void api('PATCH /console/me', { body: { preferences: { ...preferences, [name]: value } } }).catch(() => {})
 }

@@ -19,7 +19,13 @@ const delay = 250
 
 /** The parts and the price of an SMS while it is typed: what is shown is what is charged. */
 export const useCost = (number: string | undefined, text: string): Cost | null => {
-  const [known, setKnown] = useState<{ text: string; parts: number; price?: string; forcedBy?: string; fault?: string }>()
+  const [known, setKnown] = useState<{
+    text: string
+    parts: number
+    price?: string
+    forcedBy?: string
+    fault?: string
+  }>()
   useEffect(() => {
     if (number === undefined || text.trim() === '') return
     const controller = new AbortController()

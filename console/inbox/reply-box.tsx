@@ -1,5 +1,5 @@
-import lazy from 'preact-iso/lazy'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import lazy from 'preact-iso/lazy'
 import { asApiError } from '../api/errors.ts'
 import { useQuery } from '../api/query.ts'
 import { newIdempotencyKey } from '../api/send.ts'
@@ -17,19 +17,19 @@ import { attach, attachments, detach } from './attach.ts'
 import { replaceTrigger, triggerAt } from './canned.ts'
 import type { Place } from './context.ts'
 import { changeDraft, clearDraft, type DraftKind, draftOf, loadDraft } from './drafts.ts'
-import { MovedNotice } from './moved-notice.tsx'
 import { moved, setMoved } from './moved.ts'
+import { MovedNotice } from './moved-notice.tsx'
 import { closeAndNext } from './next.ts'
 import { sendMessage } from './outbox.ts'
+import { chooseEnterSends, enterSends } from './preferences.ts'
 import { type Cost, useCost } from './preview.ts'
 import { focusBox, replyTo } from './reply-target.ts'
 import { shownName } from './row.tsx'
-import { chooseEnterSends, enterSends } from './preferences.ts'
 import { channelFor, reasonOf, SimSwitch } from './sim-switch.tsx'
 import { textOf } from './states.ts'
 import { putItems, threadOf } from './store.ts'
-import { mentionsIn, suggestionsFor } from './suggestions.ts'
 import { type Suggestion, SuggestionList, suggestionsLabel, useSuggestions } from './suggest.tsx'
+import { mentionsIn, suggestionsFor } from './suggestions.ts'
 import type { Conversation } from './types.ts'
 
 const AskTime = lazy(() => import('./snooze-until.tsx').then(({ AskTime }) => AskTime))
@@ -389,4 +389,3 @@ export const ReplyBox = ({ conversation, place }: Props) => {
     </div>
   )
 }
-

@@ -48,7 +48,8 @@ const Preview = ({ conversation }: { conversation: Conversation }) => {
       </span>
     )
   const isCall = last.kind === 'call' || last.kind === 'msgapp-call'
-  const isMissed = isCall && last.direction === 'inbound' && ['MISSED', 'NO_ANSWER', 'CANCELED'].includes(last.status ?? '')
+  const isMissed =
+    isCall && last.direction === 'inbound' && ['MISSED', 'NO_ANSWER', 'CANCELED'].includes(last.status ?? '')
   const icon = isMissed ? 'phone-missed' : kindIcons[`${last.kind} ${last.direction}`]
   const state = last.direction === 'outbound' && !isCall ? stateIcon(last.status) : undefined
   return (

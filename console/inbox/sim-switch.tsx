@@ -1,5 +1,5 @@
-import { Menu } from '../parts/menu.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { Menu } from '../parts/menu.tsx'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber } from '../words/format.ts'
 import type { Channel, Conversation } from './types.ts'

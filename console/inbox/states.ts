@@ -13,7 +13,12 @@ export type ItemState = {
   readonly reason?: string | undefined
 }
 
-const failed = (reason: string): ItemState => ({ text: words.states.failed, icon: 'circle-alert', isFailed: true, reason })
+const failed = (reason: string): ItemState => ({
+  text: words.states.failed,
+  icon: 'circle-alert',
+  isFailed: true,
+  reason,
+})
 
 const reasons: Readonly<Record<string, string | undefined>> = words.failed.reasons
 

@@ -52,7 +52,11 @@ export const threadOf = (conversation: string): Signal<Thread | undefined> =>
   used(threads, conversation, undefined, most.threads)
 
 export const keyOfQuery = (query: ListQuery): string =>
-  JSON.stringify(Object.entries(query).filter(([, value]) => value !== undefined).sort(([a], [b]) => (a < b ? -1 : 1)))
+  JSON.stringify(
+    Object.entries(query)
+      .filter(([, value]) => value !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  )
 
 export const listOf = (query: ListQuery): Signal<ListState | undefined> =>
   used(lists, keyOfQuery(query), undefined, most.lists)

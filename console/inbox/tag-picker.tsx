@@ -19,7 +19,15 @@ export const TagName = ({ tag }: { tag: Tag }) => (
 )
 
 /** A button with the tags of the account: each can be set and taken. */
-export const TagPicker = ({ conversation, id, isText }: { conversation: Conversation; id: string; isText?: boolean }) => (
+export const TagPicker = ({
+  conversation,
+  id,
+  isText,
+}: {
+  conversation: Conversation
+  id: string
+  isText?: boolean
+}) => (
   <Popup
     id={id}
     place="end"

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact'
-import lazy from 'preact-iso/lazy'
 import { useState } from 'preact/hooks'
+import lazy from 'preact-iso/lazy'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Menu, type MenuItem } from '../parts/menu.tsx'
@@ -10,13 +10,7 @@ import { paths } from '../paths.ts'
 import { requestCall } from '../shell/call.ts'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber, shortTime } from '../words/format.ts'
-import {
-  assignConversation,
-  markUnread,
-  reopenConversation,
-  setPriority,
-  snoozeConversation,
-} from './acts.ts'
+import { assignConversation, markUnread, reopenConversation, setPriority, snoozeConversation } from './acts.ts'
 import type { Place } from './context.ts'
 import { closeAndNext } from './next.ts'
 import { shownName } from './row.tsx'
@@ -71,7 +65,14 @@ const snoozeItems = (uuid: string, askTime: () => void): readonly MenuItem[] => 
 
 const moreItems = (place: Place, { uuid, number, priority }: Conversation): readonly MenuItem[] => [
   ...(number
-    ? [{ text: words.acts.call, icon: 'phone' as const, hint: phoneNumber(number), onSelect: () => requestCall(number) }]
+    ? [
+        {
+          text: words.acts.call,
+          icon: 'phone' as const,
+          hint: phoneNumber(number),
+          onSelect: () => requestCall(number),
+        },
+      ]
     : []),
   {
     text: words.acts.unread,
@@ -115,7 +116,9 @@ const StateLine = ({ conversation }: { conversation: Conversation }) => {
       {status === 'snoozed' && (
         <span class="thread-status">
           <Icon name="alarm-clock" />{' '}
-          {words.thread.snoozed(until ? words.list.snoozedUntil(shortTime(until)) : tillReply ? words.list.snoozedReply : '')}
+          {words.thread.snoozed(
+            until ? words.list.snoozedUntil(shortTime(until)) : tillReply ? words.list.snoozedReply : '',
+          )}
         </span>
       )}
     </p>
@@ -153,11 +156,7 @@ export const ThreadHead = ({ place, conversation, heading }: Props) => {
           <TagPicker conversation={conversation} id="thread-tags" />
         </span>
         <span data-act="snooze">
-          <Menu
-            label={words.acts.snooze}
-            icon="alarm-clock"
-            items={snoozeItems(uuid, () => setAsking(true))}
-          />
+          <Menu label={words.acts.snooze} icon="alarm-clock" items={snoozeItems(uuid, () => setAsking(true))} />
         </span>
         {status === 'open' ? (
           <Button icon="check" shortcut="e" onClick={() => void closeAndNext(place, uuid)}>
@@ -183,4 +182,3 @@ export const ThreadHead = ({ place, conversation, heading }: Props) => {
     </header>
   )
 }
-

@@ -9,11 +9,11 @@ import { keptUnread, markShownRead } from './acts.ts'
 import type { Place } from './context.ts'
 import { loadDraft } from './drafts.ts'
 import { faults, loadConversation, loadThread } from './load.ts'
+import { Messages } from './messages.tsx'
 import { ReplyBox } from './reply-box.tsx'
 import { shownName } from './row.tsx'
 import { conversationOf, open, readers, threadOf } from './store.ts'
 import { ThreadHead } from './thread-head.tsx'
-import { Messages } from './messages.tsx'
 
 /** Reads a conversation when it is opened, and marks it as read while its end is in view. */
 const useOpened = (uuid: string, item: string | undefined): void => {
@@ -22,7 +22,8 @@ const useOpened = (uuid: string, item: string | undefined): void => {
     open.value = { uuid, isAtEnd: true }
     keptUnread.delete(uuid)
     void loadConversation(uuid)
-    if (item !== undefined || thread.peek() === undefined || thread.peek()?.newer !== undefined) void loadThread(uuid, item)
+    if (item !== undefined || thread.peek() === undefined || thread.peek()?.newer !== undefined)
+      void loadThread(uuid, item)
     else readers.threads([uuid])
     void loadDraft(uuid, 'message')
     announcePresence(uuid, 'viewing')
@@ -133,4 +134,3 @@ export const ThreadPane = ({ place }: { place: Place }) => {
     </section>
   )
 }
-

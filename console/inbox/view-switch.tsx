@@ -10,11 +10,7 @@ import type { SavedView } from './types.ts'
 import { countText, houseViewsFor, viewName } from './views.ts'
 
 const ViewLink = ({ view, place, name }: { view: string; place: Place; name: string }) => (
-  <a
-    class="popup-item view-link"
-    href={paths.inbox({ view })}
-    aria-current={view === place.view ? 'true' : undefined}
-  >
+  <a class="popup-item view-link" href={paths.inbox({ view })} aria-current={view === place.view ? 'true' : undefined}>
     <span class="cut" dir="auto">
       {name}
     </span>

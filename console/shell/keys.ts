@@ -43,9 +43,7 @@ const nameOf = (event: KeyboardEvent): string => {
   // The shift of a sign such as `?` is part of the sign, that of a letter is a key of its own.
   const isLetter = event.key.toLowerCase() !== event.key.toUpperCase()
   const isShift = event.shiftKey && (isChord || key.length > 1 || isLetter)
-  return [isChord && 'Ctrl', event.altKey && 'Alt', isShift && 'Shift', key]
-    .filter(Boolean)
-    .join(' ')
+  return [isChord && 'Ctrl', event.altKey && 'Alt', isShift && 'Shift', key].filter(Boolean).join(' ')
 }
 
 const onKey = (event: KeyboardEvent): void => {

@@ -16,7 +16,9 @@ export const listTime = (at: string, now: number): string => {
   return Math.abs(now - time.getTime()) < 6 * 86_400_000 ? weekday(time) : shortDay(time, now)
 }
 
-let days: { readonly tag: string; readonly near: Intl.RelativeTimeFormat; readonly far: Intl.DateTimeFormat } | undefined
+let days:
+  | { readonly tag: string; readonly near: Intl.RelativeTimeFormat; readonly far: Intl.DateTimeFormat }
+  | undefined
 
 const midnight = (time: Date): number => new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime()
 

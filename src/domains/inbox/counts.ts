@@ -19,7 +19,8 @@ const capped = (n: number): Counted => ({ n: Math.min(Math.max(n, 0), countCap.v
 const everything: ConversationFilter = {
   ...{
     status: null,
-    assignee: null,
+    assignees: null,
+    mentioned: null,
     tag: null,
     channel: null,
     kind: null,
