@@ -79,6 +79,12 @@ export const paths = {
   security: path('/console/you/security'),
   telephone: path('/console/you/telephone'),
 
+  inbox: path(
+    '/console/:account/inbox/:view?/:conversation?',
+    ...(['q', 'status', 'assignee', 'tag', 'channel_uuid', 'kind', 'unread', 'waiting'] as const),
+    ...(['priority', 'since', 'until', 'filter', 'pane', 'item'] as const),
+  ),
+
   numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
   shop: path(
     '/console/:account/numbers/shop/:country?/:group?',
@@ -134,5 +140,8 @@ export const paths = {
   people: path('/console/:account/people', 'invite', 'role'),
 
   settings: path('/console/:account/settings'),
+  inboxTags: path('/console/:account/settings/tags', 'edit'),
+  cannedReplies: path('/console/:account/settings/replies', 'edit'),
+  inboxViews: path('/console/:account/settings/views', 'edit'),
   audit: path('/console/:account/settings/audit', 'actor', 'action', 'target', 'since', 'until', 'act'),
 }

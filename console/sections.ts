@@ -2,6 +2,7 @@ import { calls } from './calls/routes.ts'
 import { channels } from './channels/routes.ts'
 import { contacts } from './contacts/routes.ts'
 import { developers } from './developers/routes.ts'
+import { inbox } from './inbox/routes.ts'
 import { logs } from './logs/routes.ts'
 import { money } from './money/routes.ts'
 import { numbers } from './numbers/routes.ts'
@@ -16,6 +17,8 @@ export const sections: readonly Section[] = [
   start,
   calls,
   contacts,
+  inbox,
+  start,
   numbers,
   channels,
   logs,

@@ -9,6 +9,7 @@ import { Empty, ErrorState, Skeleton } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { Moment } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
+import { words as calls } from '../words/en/calls.ts'
 import { words } from '../words/en/contacts.ts'
 import { words as logs } from '../words/en/logs.ts'
 import { words as shell } from '../words/en/shell.ts'
@@ -59,7 +60,7 @@ const ofCall = (call: Call): Happening => {
     icon: isInbound ? (isMissed ? 'phone-missed' : 'phone-incoming') : 'phone-outgoing',
     title: isInbound ? words.history.callIn : words.history.callOut,
     text: call.duration > 0 ? stopwatch(call.duration) : '',
-    state: logs.callStatuses[call.status],
+    state: calls.statuses[call.status],
     isBlocked: call.end_reason === 'caller_blocked',
     number: isInbound ? call.from : call.to_number,
     href: paths.call({ call: call.uuid }),

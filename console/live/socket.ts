@@ -159,11 +159,9 @@ const hurry = (): void => {
     connect()
     return
   }
-  sendFrame({ type: 'ping' })
+  sendLiveFrame({ type: 'ping' })
   clearTimeout(watchdog)
   watchdog = setTimeout(renew, answerTime)
-  if (socket?.readyState === WebSocket.OPEN) sendLiveFrame({ type: 'ping' })
-  else connect()
 }
 
 /** Opens the line for an account; closes it for an empty one. */

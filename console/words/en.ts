@@ -3,6 +3,7 @@ import type { words as channels } from './en/channels.ts'
 import type { words as contacts } from './en/contacts.ts'
 import type { words as developers } from './en/developers.ts'
 import type { words as events } from './en/events.ts'
+import type { words as inbox } from './en/inbox.ts'
 import type { words as logs } from './en/logs.ts'
 import type { words as money } from './en/money.ts'
 import type { words as numbers } from './en/numbers.ts'
@@ -24,6 +25,7 @@ export type Catalogue = {
   readonly developers: typeof developers
   readonly numbers: typeof numbers
   readonly events: typeof events
+  readonly inbox: typeof inbox
   readonly logs: typeof logs
   readonly money: typeof money
   readonly parts: typeof parts

@@ -25,6 +25,7 @@ export const words = section('shell', {
   search: 'Search or jump to',
   searchKey: 'Ctrl K',
   sections: {
+    inbox: 'Inbox',
     start: 'Start',
     contacts: 'Contacts',
     developers: 'Developers',
@@ -40,6 +41,7 @@ export const words = section('shell', {
     home: 'Start',
   },
   pages: {
+    inbox: 'Inbox',
     keys: 'API keys',
     contacts: 'All contacts',
     contact: 'Contact',

@@ -3929,8 +3929,10 @@ export type AccountOperations = {
       /** All that match, as in GET /open/conversations */
       query?: {
         status?: 'open' | 'snoozed' | 'closed'
-        /** me, none, or USR…. A key has no conversations of its own */
+        /** me, none, USR…, or several separated by commas. A key has no conversations of its own */
         assignee?: string
+        /** Has a note that mentions you */
+        mentioned?: 'me'
         /** Starts with TAG */
         tag?: string
         /** Channel of the last message or call */
@@ -4042,8 +4044,10 @@ export type AccountOperations = {
      */
     list(args?: {
       status?: 'open' | 'snoozed' | 'closed' | undefined
-      /** me, none, or USR…. A key has no conversations of its own */
+      /** me, none, USR…, or several separated by commas. A key has no conversations of its own */
       assignee?: string | undefined
+      /** Has a note that mentions you */
+      mentioned?: 'me' | undefined
       /** Starts with TAG */
       tag?: string | undefined
       /** Channel of the last message or call */

@@ -1,0 +1,105 @@
+import { useState } from 'preact/hooks'
+import { api } from '../api/client.ts'
+import { asApiError } from '../api/errors.ts'
+import { Button, ButtonLink } from '../parts/button.tsx'
+import { ConfirmDialog } from '../parts/dialog.tsx'
+import { paths } from '../paths.ts'
+import { words } from '../words/en/inbox.ts'
+import { sendMessage } from './outbox.ts'
+import { textOf } from './states.ts'
+import { readers, threadOf } from './store.ts'
+import type { Conversation, Item } from './types.ts'
+
+/** Acts on items that ask first. */
+export type ItemActs = {
+  readonly remove: (item: Item) => void
+}
+
+/** What can be done about a message that failed. */
+export const FailedActs = ({
+  item,
+  conversation,
+  reason,
+}: {
+  item: Item
+  conversation: Conversation
+  reason: string | undefined
+}) => {
+  const [isSent, setSent] = useState(false)
+  const text = textOf(item)
+  const again = () => {
+    if (isSent || !item.channel_uuid) return
+    setSent(true)
+    const seen = threadOf(conversation.uuid).peek()?.items.at(-1)?.uuid
+    sendMessage(conversation.uuid, { channel_uuid: item.channel_uuid, text, ...(seen ? { seen } : {}) })
+  }
+  return (
+    <div class="message-fault" role="group" aria-label={words.states.failed}>
+      <p>{reason}</p>
+      <p class="row">
+        {text !== '' && (
+          <Button size="small" icon="refresh-cw" reason={isSent ? words.states.sending : undefined} onClick={again}>
+            {words.failed.again} <span class="soft">({words.failed.againHint})</span>
+          </Button>
+        )}
+        <ButtonLink
+          size="small"
+          kind="quiet"
+          href={paths.message({ message: item.uuid }, item.message ? { session: item.message.session_key } : {})}
+        >
+          {words.item.details}
+        </ButtonLink>
+      </p>
+    </div>
+  )
+}
+
+/** The question before a note or message is deleted. */
+export const RemoveItem = ({
+  item,
+  conversation,
+  onClose,
+}: {
+  item: Item | undefined
+  conversation: string
+  onClose: () => void
+}) => {
+  const [error, setError] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const isNote = item?.kind === 'note'
+  const close = () => {
+    setError(undefined)
+    onClose()
+  }
+  const remove = async () => {
+    if (!item) return
+    setBusy(true)
+    try {
+      if (isNote) await api('DELETE /open/notes/:note_uuid', { params: { note_uuid: item.uuid } })
+      else
+        await api('DELETE /open/msgapp/message/:session_key/:message_uuid', {
+          params: { session_key: item.message?.session_key ?? '', message_uuid: item.uuid },
+        })
+      readers.threads([conversation])
+      close()
+    } catch (thrown) {
+      setError(asApiError(thrown).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <ConfirmDialog
+      open={item !== undefined}
+      danger
+      title={isNote ? words.item.deleteNote : words.item.deleteTitle}
+      act={isNote ? words.item.deleteNote : words.item.deleteMessage}
+      busy={isBusy}
+      error={error}
+      onClose={close}
+      onConfirm={() => void remove()}
+    >
+      <p>{isNote ? words.item.deleteNoteWhy : words.item.deleteWhy}</p>
+    </ConfirmDialog>
+  )
+}
