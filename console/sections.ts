@@ -15,10 +15,9 @@ import { you } from './you/routes.ts'
 /** Every section, in the order of the navigation. A new one needs a line here. */
 export const sections: readonly Section[] = [
   start,
+  inbox,
   calls,
   contacts,
-  inbox,
-  start,
   numbers,
   channels,
   logs,

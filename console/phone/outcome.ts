@@ -1,4 +1,4 @@
-import type { CallEnd } from '../../packages/voice-sdk/src/index.ts'
+import type { CallEnd } from '../../packages/voice-sdk/src/call-end.ts'
 import type { CallOutcome, PhoneCall } from '../shell/phone-state.ts'
 
 /** Returns how a call ended, from the view of the person. */

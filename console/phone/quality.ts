@@ -1,4 +1,4 @@
-import type { Quality } from '../../packages/voice-sdk/src/index.ts'
+import type { Quality } from '../../packages/voice-sdk/src/call-quality.ts'
 import type { CallQuality } from '../shell/phone-state.ts'
 
 /** Limits of the mean opinion score for four, three and two bars. */

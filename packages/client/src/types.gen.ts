@@ -1295,7 +1295,7 @@ export type InboxConversation = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3155,7 +3155,7 @@ export type ConversationEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3191,7 +3191,7 @@ export type ConversationAssignedEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3229,7 +3229,7 @@ export type ConversationNoteEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3993,7 +3993,7 @@ export type AccountOperations = {
     }>
     /**
      * Numbers of conversations in the usual lists and in saved views.
-     * Numbers stop at 1000: more is then true. Of a closed list, and of a view, they are those of the moment.
+     * Numbers stop at 1000: more is then true.
      */
     counts(args?: {
       /** open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, or VIW…, separated by commas. Default: all but views */

@@ -288,6 +288,7 @@ export const storeBlockedCall = async (tx: Tx, call: store.NewCall): Promise<voi
     duration: 0,
     billed: 0,
     price: '0',
+    quality: null,
   } as const
   await store.end(tx, call.account_id, call.id, ended)
 }

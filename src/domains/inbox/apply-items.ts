@@ -205,7 +205,7 @@ const changeKnown = async (
     (late.length > 0 ? await store.lastReplies(tx, account, late) : []).map((row) => [row.conversation_id, row.id]),
   )
   const folded = rows.map((before) => {
-    // What was long ago neither opens a conversation nor waits.
+    // History neither opens a conversation nor waits for an answer.
     const items = itemsOf(before.id).map((item) => (mode === 'live' ? item : { ...item, opens: false, answers: false }))
     const { row, isOpened } = foldItems(before, items, replies.get(before.id) ?? null)
     return { before, after: { ...row, version: before.version + 1 }, isOpened }

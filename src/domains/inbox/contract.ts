@@ -50,7 +50,7 @@ export const countConversations = contract({
   method: 'GET',
   url: '/open/conversations/counts',
   summary: 'Numbers of conversations in the usual lists and in saved views',
-  description: `Numbers stop at ${countCap.view}: more is then true. Of a closed list, and of a view, they are those of the moment.`,
+  description: `Numbers stop at ${countCap.view}: more is then true.`,
   query: Type.Object({
     views: Type.Optional(
       Type.String({

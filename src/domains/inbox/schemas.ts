@@ -58,7 +58,7 @@ export const Conversation = Named(
       ),
     ),
     name: Type.String({
-      description: 'Of the contact, of the network, or the number',
+      description: 'The name of the contact or by the network, or the number',
       examples: ['Ada Lovelace'],
     }),
     status: Status,

@@ -25,7 +25,7 @@ export const rebuildAccount = async (db: Db, account: string, { signal, report }
 }
 
 /**
- * Takes in all messages and calls again, while the platform runs or not. What is there already stays as it is.
+ * Takes in all messages and calls again, while the platform runs or not. Conversations keep their state.
  * @param printed `ACC…`; null: all accounts
  * @throws Error for an unknown account, and when it is stopped
  */
