@@ -5301,7 +5301,7 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<Success>
     /**
      * List canned replies: the shared ones and one’s own, by shortcut.
-     * At most 500 shared and 100 own ones. With conversation_uuid, each is filled for its person.
+     * At most 500 shared and 200 own ones. With conversation_uuid, each is filled for its person.
      */
     list(args?: {
       /** The conversation to fill the texts for */
@@ -5616,7 +5616,7 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<Success>
     /**
      * List the tags of the account, by name.
-     * An account has at most 200 tags.
+     * An account has at most 500 tags.
      */
     list(args?: Record<string, never>, options?: CallOptions): Promise<{
       success: true
@@ -5712,7 +5712,7 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<Success>
     /**
      * List saved views in their order: the shared ones, then one’s own.
-     * At most 100 shared and 100 own ones.
+     * At most 100 shared and 200 own ones.
      */
     list(args?: Record<string, never>, options?: CallOptions): Promise<{
       success: true
