@@ -77,6 +77,7 @@ export const paths = {
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),
   security: path('/console/you/security'),
+  notifications: path('/console/you/notifications'),
 
   numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
   shop: path(

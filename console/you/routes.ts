@@ -26,5 +26,11 @@ export const you: Section = {
       isListed: true,
       load: () => import('./security.tsx').then(({ SecurityPage }) => SecurityPage),
     }),
+    page({
+      path: paths.notifications,
+      title: () => words.notifications,
+      isListed: true,
+      load: () => import('./notifications.tsx').then(({ NotificationsPage }) => NotificationsPage),
+    }),
   ],
 }
