@@ -1207,7 +1207,7 @@ export type ConversationLastItem = {
   /** At most 160 characters */
   text: string
   at: string
-  /** Of an SMS or a call as there; of the messaging app: queued, sent, received, read, failed */
+  /** As in the SMS or call; on the messaging app queued, sent, received, read or failed */
   status?: string
   /** SMS channel or channel of the messaging app; of a call its number */
   channel_uuid?: string
@@ -1233,7 +1233,7 @@ export type InboxConversation = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -2992,7 +2992,7 @@ export type ConversationEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3028,7 +3028,7 @@ export type ConversationAssignedEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3066,7 +3066,7 @@ export type ConversationNoteEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3654,7 +3654,7 @@ export type AccountOperations = {
     }>
     /**
      * Numbers of conversations in the usual lists and in saved views.
-     * Numbers stop at 1000: more is then true. Of a closed list, and of a view, they are those of the moment.
+     * Numbers stop at 1000: more is then true.
      */
     counts(args?: {
       /** open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, or VIW…, separated by commas. Default: all but views */
