@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
 import { account, enterAccount, entered, isOperator, selectAccount, session } from './api/session.ts'
+import { onNotificationClick } from './live/attention.ts'
 import { followAccount } from './live/socket.ts'
 import { ToastHost } from './parts/toast.tsx'
 import { paths } from './paths.ts'
@@ -90,6 +91,7 @@ const Inside = () => {
     return [{ keys: `g ${key}`, text: () => words.keys.goTo(title()), act, scope: 'everywhere' as const }]
   })
   useShortcuts([...everywhere, ...jumps], [account.value?.uuid])
+  useEffect(() => onNotificationClick((url) => go(url)), [])
   const isLost = found === 'unknown' || (isStart && !hasStart)
   return (
     <Frame>

@@ -3,6 +3,7 @@ import { render } from 'preact'
 import { ErrorBoundary } from 'preact-iso/lazy'
 import { loadSession, session } from './api/session.ts'
 import { App } from './app.tsx'
+import { startAttention } from './live/attention.ts'
 import { adoptPreferences } from './shell/choices.ts'
 import { Unreachable } from './shell/faults.tsx'
 import { startKeys } from './shell/keys.ts'
@@ -37,6 +38,7 @@ const show = () => {
 }
 
 startKeys()
+startAttention()
 loadSession().then(show, () => {
   app?.replaceChildren()
   if (app) render(<Unreachable onReached={show} />, app)

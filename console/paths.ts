@@ -84,6 +84,7 @@ export const paths = {
     ...(['q', 'status', 'assignee', 'tag', 'channel_uuid', 'kind', 'unread', 'waiting'] as const),
     ...(['priority', 'since', 'until', 'filter', 'pane', 'item'] as const),
   ),
+  notifications: path('/console/you/notifications'),
 
   numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
   shop: path(

@@ -282,6 +282,8 @@ for (const contract of contracts.filter(({ auth }) => auth === 'account')) {
     const request = await ok(contract, bob)
     // Answers may repeat Ada's own input.
     const hers: Request = JSON.parse(JSON.stringify(request).replaceAll(mark, 'ada'))
+    // The session of one of her people, in the place of one of his.
+    if (hers.cookie !== undefined) Object.assign(hers, { cookie: (await ok(contract, ada)).cookie })
     const tried = await assertBobUnchanged(() => send(world, contract, ada.tenant, hers))
     if (contract.method !== 'GET' && tried.status < 300) return // every account may do this
     assertNothingOfBobs(tried, '')

@@ -1,6 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { LiveCounts, LivePerson } from '../../src/interfaces/live/contract.ts'
+import { closeNotification } from './attention.ts'
 import { line, onLiveFrame, sendLiveFrame } from './socket.ts'
 import { followTopic } from './topics.ts'
 
@@ -52,6 +53,7 @@ export const announcePresence = (conversation: string, state: PresenceState | nu
   }
   if (own?.conversation !== conversation) {
     stop()
+    void closeNotification(conversation)
     own = { conversation, state, typedAt: Date.now() }
     endTopic = followTopic(`conversation:${conversation}` as `conversation:CNV${string}`)
     repeat = setInterval(report, repeatEvery)

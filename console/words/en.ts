@@ -6,6 +6,7 @@ import type { words as events } from './en/events.ts'
 import type { words as inbox } from './en/inbox.ts'
 import type { words as logs } from './en/logs.ts'
 import type { words as money } from './en/money.ts'
+import type { words as notifications } from './en/notifications.ts'
 import type { words as numbers } from './en/numbers.ts'
 import type { words as parts } from './en/parts.ts'
 import type { words as people } from './en/people.ts'
@@ -23,6 +24,7 @@ export type Catalogue = {
   readonly channels: typeof channels
   readonly contacts: typeof contacts
   readonly developers: typeof developers
+  readonly notifications: typeof notifications
   readonly numbers: typeof numbers
   readonly events: typeof events
   readonly inbox: typeof inbox

@@ -31,6 +31,9 @@ export const you: Section = {
       title: () => words.phone,
       isListed: true,
       load: () => import('./telephone.tsx').then(({ TelephonePage }) => TelephonePage),
+      path: paths.notifications,
+      title: () => words.notifications,
+      load: () => import('./notifications.tsx').then(({ NotificationsPage }) => NotificationsPage),
     }),
   ],
 }

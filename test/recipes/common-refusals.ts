@@ -57,6 +57,12 @@ const newTenant = (scene: Scene, options: Parameters<World['tenant']>[0] = {}): 
 const changeTenant = (scene: Scene, tenant: Tenant, body: object) =>
   scene.world.call('operator', 'PATCH', `/operator/accounts/${tenant.uuid}`, body)
 
+/** The request of another tenant; that of a person has the session of a member there. */
+const requestIn = async (scene: Scene, tenant: Tenant, recipe: Recipe): Promise<Request> => {
+  const request = await recipe.ok(scene)
+  return request.cookie === undefined ? request : await recipe.ok({ ...scene, tenant })
+}
+
 const changing =
   (change: (request: Request, contract: Contract) => Request | null): RefusalMaker =>
   async ({ scene }, contract, recipe) => {
@@ -72,7 +78,8 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
     if (answer || (contract.auth !== 'account' && contract.auth !== 'operator')) return answer
     // A key and a session at once.
     const headers = { cookie: 'trunkline=some-token' }
-    return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { headers })
+    const { cookie: _, ...request } = await recipe.ok(scene)
+    return send(scene.world, contract, scene.tenant, request, { headers })
   },
   notFound: changing((request, contract) =>
     replaced(request, contract, (node) => {
@@ -102,14 +109,16 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
     }
     if (contract.auth !== 'account') return null
     const tenant = await newTenant(scene)
+    const request = await requestIn(scene, tenant, recipe)
     await changeTenant(scene, tenant, { blocked: true, block_reason: 'fraud' })
-    return send(scene.world, contract, tenant, await recipe.ok(scene))
+    return send(scene.world, contract, tenant, request)
   },
   balance: async ({ scene }, contract, recipe) => {
     if (!isMetered(contract)) return null
     const tenant = await newTenant(scene)
+    const request = await requestIn(scene, tenant, recipe)
     await changeTenant(scene, tenant, { max_api_request_count: 0 })
-    return send(scene.world, contract, tenant, await recipe.ok(scene))
+    return send(scene.world, contract, tenant, request)
   },
   tooMany: async ({ scene, strict }, contract, recipe) => {
     if (!isMetered(contract)) {
@@ -118,9 +127,12 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
       await wrong()
       return await wrong()
     }
-    const tenant = await newTenant(scene, { requestsPerMinute: 1 })
+    const tenant = await newTenant(scene)
+    const request = await requestIn(scene, tenant, recipe)
+    await changeTenant(scene, tenant, { requests_per_minute: 1 })
+    await scene.world.db.run`update rate_limit_usage set tokens = 1 where account_id = ${tenant.id}`
     await scene.world.call(tenant, 'GET', '/open/info')
-    return send(scene.world, contract, tenant, await recipe.ok(scene))
+    return send(scene.world, contract, tenant, request)
   },
   conflict: async ({ scene }, contract, recipe) => {
     if (contract.method !== 'POST') return null

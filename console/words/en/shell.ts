@@ -17,6 +17,7 @@ export const words = section('shell', {
   profile: 'Your profile',
   sessions: 'Your sessions',
   security: 'Security',
+  notifications: 'Notifications',
   signOut: 'Sign out',
   help: 'Help',
   docs: 'Documentation',

@@ -55,11 +55,12 @@ export const pushRoutes = ({ db, seal, outbound, publicUrl, config }: Services) 
         if (!areBrowserKeys(browser)) throw refusals.badKeys()
         // Messages are signed with it.
         await keys.publicKey(tx)
-        const id = uuid()
+        const hash = endpointHash(body.endpoint)
+        const id = (await store.findByEndpoint(tx, person, hash))?.id ?? uuid()
         const row = await store.add(tx, {
           ...{ id, person, session, account: account.id },
           sealed: sealTarget(seal, id, { ...browser, endpoint: body.endpoint }),
-          endpointHash: endpointHash(body.endpoint),
+          endpointHash: hash,
           userAgent: storable(request.headers['user-agent'] ?? '', maxUserAgentLength),
         })
         return ok({ subscription: present(row) })

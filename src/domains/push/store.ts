@@ -46,15 +46,21 @@ type NewSubscription = {
   userAgent: string
 }
 
+/** Returns the subscription that a browser of the person has already. */
+export const findByEndpoint = (sql: Sql, person: string, endpointHash: Buffer) => sql.maybe<{ id: string }>`
+  select id from push_subscriptions where endpoint_hash = ${endpointHash} and person_id = ${person}`
+
 /** Stores a browser, which may have had another person before. Beyond the limit, the oldest ones of the person go. */
 export const add = async (tx: Tx, s: NewSubscription): Promise<SubscriptionRow> => {
   await tx.run`
-    delete from push_subscriptions where endpoint_hash = ${s.endpointHash} or id in (
+    delete from push_subscriptions where (endpoint_hash = ${s.endpointHash} and person_id <> ${s.person}) or id in (
       select id from push_subscriptions where person_id = ${s.person} and endpoint_hash <> ${s.endpointHash}
       order by created_at desc, id desc offset ${maxSubscriptions - 1}::integer)`
   return tx.one<SubscriptionRow>`
     insert into push_subscriptions (id, person_id, account_id, session_id, sealed_target, endpoint_hash, user_agent)
     values (${s.id}, ${s.person}, ${s.account}, ${s.session}, ${s.sealed}, ${s.endpointHash}, ${s.userAgent})
+    on conflict (endpoint_hash) do update set account_id = excluded.account_id, session_id = excluded.session_id,
+      sealed_target = excluded.sealed_target, user_agent = excluded.user_agent
     returning id, person_id, account_id, sealed_target, user_agent, created_at, delivered_at, failed_at, failure`
 }
 
