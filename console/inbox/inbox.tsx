@@ -2,8 +2,9 @@ import { useEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { useLocation } from 'preact-iso/router'
 import { account } from '../api/session.ts'
-import { line, onEvent, onLiveFrame } from '../live/socket.ts'
+import { onEvent, onLiveFrame } from '../live/socket.ts'
 import { useTopics } from '../live/topics.ts'
+import { Empty } from '../parts/states.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { useArrival } from '../shell/page.tsx'
 import { words } from '../words/en/inbox.ts'
@@ -19,9 +20,11 @@ import { openOutbox, startOutbox } from './outbox.ts'
 import { shownName } from './row.tsx'
 import { applyEvent, conversationOf, forgetAll, listOf, putItems, readers, viewer } from './store.ts'
 import { ownUser, savedViews, useTeam } from './team.ts'
-import { ThreadPane } from './thread-pane.tsx'
 import { houseViews, queryOf, type Search, startView, viewName } from './views.ts'
 
+// The list is usable first: the thread comes in a file of its own, which the page loads at once.
+const loadThreadPane = () => import('./thread-pane.tsx').then(({ ThreadPane }) => ThreadPane)
+const ThreadPane = lazy(loadThreadPane)
 const PersonPane = lazy(() => import('./person-pane.tsx').then(({ PersonPane }) => PersonPane))
 const BulkProgress = lazy(() => import('./bulk-bar.tsx').then(({ BulkProgress }) => BulkProgress))
 
@@ -70,11 +73,6 @@ const useLive = (): void => {
       for (const end of ends) end()
     }
   }, [])
-  // A line that was away may lack events: what is shown is read again.
-  const { state } = line.value
-  useEffect(() => {
-    if (state === 'open') return () => void (document.visibilityState === 'visible' && line.peek().state === 'open')
-  }, [state])
 }
 
 const useTitle = (name: string): void => {
@@ -87,6 +85,16 @@ const useTitle = (name: string): void => {
 
 const depthOf = (conversation: string, search: Search): 'list' | 'thread' | 'person' =>
   conversation === '' ? 'list' : search.pane === 'person' ? 'person' : 'thread'
+
+const NoThread = () => (
+  <section class="inbox-thread" aria-label={words.empty.thread}>
+    <div class="thread-none">
+      <Empty icon="message-square" title={words.empty.choose}>
+        {words.empty.chooseHint}
+      </Empty>
+    </div>
+  </section>
+)
 
 /** The shared inbox: the list, the thread, the person. */
 export const InboxPage = ({ params, search }: PageOf<typeof paths.inbox>) => {
@@ -109,6 +117,9 @@ export const InboxPage = ({ params, search }: PageOf<typeof paths.inbox>) => {
   useLiveCounts(isListed)
   useInboxKeys(place)
   useEffect(() => {
+    if (isListed) void loadThreadPane()
+  }, [isListed])
+  useEffect(() => {
     if (params.view === undefined) go(paths.inbox({ view }, search), true)
   }, [params.view])
   return (
@@ -118,7 +129,7 @@ export const InboxPage = ({ params, search }: PageOf<typeof paths.inbox>) => {
       </h1>
       <div class={uuid ? 'inbox-panes has-conversation' : 'inbox-panes'}>
         <ListPane place={place} query={query} />
-        <ThreadPane place={place} />
+        {uuid ? <ThreadPane place={place} /> : <NoThread />}
         {uuid && <PersonPane place={place} />}
       </div>
       {bulkWork.value && <BulkProgress />}

@@ -1,4 +1,5 @@
 import type { words as channels } from './en/channels.ts'
+import type { words as conversation } from './en/conversation.ts'
 import type { words as developers } from './en/developers.ts'
 import type { words as events } from './en/events.ts'
 import type { words as inbox } from './en/inbox.ts'
@@ -17,6 +18,7 @@ import type { words as you } from './en/you.ts'
 /** The texts of a whole language: a translation is a value of this type. Every section adds one line. */
 export type Catalogue = {
   readonly channels: typeof channels
+  readonly conversation: typeof conversation
   readonly developers: typeof developers
   readonly numbers: typeof numbers
   readonly events: typeof events
