@@ -11,19 +11,21 @@ import { words } from '../words/en/inbox.ts'
 import { bulkChanged, bulkWork } from './bulk.ts'
 import { usePlace } from './context.ts'
 import { counts, useLiveCounts } from './counts.ts'
-import { changeDraft, draftOf, openDrafts } from './drafts.ts'
+import { openDrafts } from './drafts.ts'
 import { useInboxKeys } from './keys.ts'
 import { ListPane } from './list-pane.tsx'
 import { reloadShown } from './load.ts'
-import { setMoved } from './moved.ts'
-import { openOutbox, startOutbox } from './outbox.ts'
 import { shownName } from './row.tsx'
-import { applyEvent, conversationOf, forgetAll, listOf, putItems, readers, viewer } from './store.ts'
+import { applyEvent, conversationOf, forgetAll, listOf, viewer } from './store.ts'
 import { ownUser, savedViews, useTeam } from './team.ts'
 import { houseViews, queryOf, type Search, startView, viewName } from './views.ts'
 
 // The list is usable first: the thread comes in a file of its own, which the page loads at once.
-const loadThreadPane = () => import('./thread-pane.tsx').then(({ ThreadPane }) => ThreadPane)
+const loadThreadPane = () =>
+  import('./thread-pane.tsx').then(({ ThreadPane, startSending }) => {
+    startSending()
+    return ThreadPane
+  })
 const ThreadPane = lazy(loadThreadPane)
 const PersonPane = lazy(() => import('./person-pane.tsx').then(({ PersonPane }) => PersonPane))
 const BulkProgress = lazy(() => import('./bulk-bar.tsx').then(({ BulkProgress }) => BulkProgress))
@@ -38,22 +40,6 @@ const begin = (): void => {
   openAccount = key
   viewer.value = ownUser.value
   openDrafts(ownUser.value)
-  void openOutbox(ownUser.value, {
-    onNews: putItems,
-    onSent: (conversation, item) => {
-      putItems(conversation, [item])
-      readers.conversations([conversation])
-    },
-    onMoved: ({ conversation, body }, items) => {
-      // The text is back in the box, before what was typed since.
-      const { text } = draftOf(conversation, 'message').peek()
-      changeDraft(conversation, 'message', {
-        text: [body.text ?? '', text].filter(Boolean).join('\n'),
-        channel: body.channel_uuid,
-      })
-      setMoved(conversation, items)
-    },
-  })
 }
 
 const useLive = (): void => {
@@ -67,7 +53,6 @@ const useLive = (): void => {
       onLiveFrame(({ type }) => {
         if (type === 'resync') reloadShown()
       }),
-      startOutbox(),
     ]
     return () => {
       for (const end of ends) end()
@@ -118,7 +103,7 @@ export const InboxPage = ({ params, search }: PageOf<typeof paths.inbox>) => {
   useInboxKeys(place)
   useEffect(() => {
     if (isListed) void loadThreadPane()
-  }, [isListed])
+  }, [isListed, account.value?.uuid])
   useEffect(() => {
     if (params.view === undefined) go(paths.inbox({ view }, search), true)
   }, [params.view])

@@ -1,6 +1,5 @@
 import type { IconName } from '../icons/names.ts'
 import { words as texts } from '../words/en/conversation.ts'
-import { words } from '../words/en/inbox.ts'
 import { shortTime } from '../words/format.ts'
 import type { Item } from './types.ts'
 

@@ -14,6 +14,7 @@ import { faults, loadConversation, loadThread } from './load.ts'
 import { Messages } from './messages.tsx'
 import { ReplyBox } from './reply-box.tsx'
 import { shownName } from './row.tsx'
+import { startSending } from './sending.ts'
 import { conversationOf, open, readers, threadOf } from './store.ts'
 import { ThreadHead } from './thread-head.tsx'
 
@@ -128,3 +129,5 @@ export const ThreadPane = ({ place }: { place: Place }) => {
     </section>
   )
 }
+
+export { startSending }
