@@ -82,7 +82,12 @@ const Inside = () => {
   const isStart = path === paths.home() || path === `/console/${account.value?.uuid}`
   const hasStart = account.value !== null || isOperator()
   useEffect(() => {
-    if (isStart && hasStart) go(startPage(), true)
+    if (!isStart || !hasStart) return
+    let isCurrent = true
+    void startPage().then((to) => isCurrent && go(to, true))
+    return () => {
+      isCurrent = false
+    }
   }, [isStart, hasStart, account.value?.uuid])
   const jumps = sections.flatMap(({ key, title, pages }) => {
     const first = pages.find((page) => page.isListed && mayOpen(page))

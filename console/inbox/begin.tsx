@@ -1,10 +1,12 @@
+// In the file of the page is what both need: see sharedModules in build.mjs.
+import './inbox.tsx'
 import { useState } from 'preact/hooks'
 import { type ApiError, asApiError } from '../api/errors.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form } from '../parts/form.tsx'
 import { PhoneField } from '../parts/text-fields.tsx'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { beginConversation } from './acts.ts'
 import type { Place } from './context.ts'
@@ -33,13 +35,13 @@ export const Begin = ({ place, onClose }: { place: Place; onClose: () => void })
     <Dialog
       open
       size="small"
-      title={words.begin.title}
+      title={texts.begin.title}
       onClose={onClose}
       actions={
         <>
           <Button onClick={onClose}>{parts.cancel}</Button>
           <Button kind="primary" type="submit" form="begin" busy={isBusy}>
-            {words.begin.act}
+            {texts.begin.act}
           </Button>
         </>
       }
@@ -47,8 +49,8 @@ export const Begin = ({ place, onClose }: { place: Place; onClose: () => void })
       <Form id="begin" onSubmit={() => void begin()} refusal={error}>
         <PhoneField
           name="number"
-          label={words.begin.number}
-          hint={words.begin.hint}
+          label={texts.begin.number}
+          hint={texts.begin.hint}
           required
           autofocus
           value={number}

@@ -1,3 +1,5 @@
+// In the file of the page is what both need: see sharedModules in build.mjs.
+import './inbox.tsx'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type RequestOf } from '../api/client.ts'
 import { asApiError } from '../api/errors.ts'

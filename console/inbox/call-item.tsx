@@ -5,7 +5,7 @@ import { classes } from '../parts/classes.ts'
 import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
 import { requestCall } from '../shell/call.ts'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { clock, exactTime, stopwatch } from '../words/format.ts'
 import { memberName } from './team.ts'
 import type { Conversation, Item } from './types.ts'
@@ -17,13 +17,13 @@ const titleOf = ({ direction, status, active }: Call): { text: string; icon: Ico
   const plain = (text: string, icon: IconName = isIn ? 'phone-incoming' : 'phone-outgoing', isMissed = false) => ({
     ...{ text, icon, isMissed },
   })
-  if (active) return plain(status === 'RINGING' ? words.item.ringing : words.item.inProgress)
+  if (active) return plain(status === 'RINGING' ? texts.item.ringing : texts.item.inProgress)
   if (status === 'COMPLETED' || status === 'ANSWERED')
-    return plain(isIn ? words.item.inboundCall : words.item.outboundCall)
-  if (isIn) return plain(words.item.missedCall, 'phone-missed', true)
-  if (status === 'BUSY') return plain(words.item.busyCall, 'phone-off')
-  if (status === 'CANCELED') return plain(words.item.canceledCall, 'phone-off')
-  return plain(status === 'FAILED' ? words.item.failedCall : words.item.noAnswer, 'phone-off')
+    return plain(isIn ? texts.item.inboundCall : texts.item.outboundCall)
+  if (isIn) return plain(texts.item.missedCall, 'phone-missed', true)
+  if (status === 'BUSY') return plain(texts.item.busyCall, 'phone-off')
+  if (status === 'CANCELED') return plain(texts.item.canceledCall, 'phone-off')
+  return plain(status === 'FAILED' ? texts.item.failedCall : texts.item.noAnswer, 'phone-off')
 }
 
 /** A call in a thread: what became of it, how long it was, and its recording. */
@@ -32,7 +32,7 @@ export const CallItem = ({ item, conversation }: { item: Item; conversation: Con
   const title = call
     ? titleOf(call)
     : {
-        text: words.item.appCall,
+        text: texts.item.appCall,
         icon: item.direction === 'inbound' ? ('phone-incoming' as const) : ('phone-outgoing' as const),
         isMissed: false,
       }
@@ -44,7 +44,7 @@ export const CallItem = ({ item, conversation }: { item: Item; conversation: Con
         <Icon name={title.icon} />
         <strong>{title.text}</strong>
         {length > 0 && <span class="tabular">{stopwatch(length)}</span>}
-        {agent && <span dir="auto">{call?.direction === 'I' ? words.item.to(agent) : words.item.from(agent)}</span>}
+        {agent && <span dir="auto">{call?.direction === 'I' ? texts.item.to(agent) : texts.item.from(agent)}</span>}
         <time class="tabular soft" dateTime={item.at} title={exactTime(item.at)}>
           {clock(item.at)}
         </time>
@@ -53,14 +53,14 @@ export const CallItem = ({ item, conversation }: { item: Item; conversation: Con
         <p class="call-acts">
           {call?.recording_url && (
             // biome-ignore lint/a11y/useMediaCaption: a recording of a telephone call has no captions.
-            <audio controls preload="none" src={call.recording_url} aria-label={words.item.recording} />
+            <audio controls preload="none" src={call.recording_url} aria-label={texts.item.recording} />
           )}
           {title.isMissed && conversation.number && (
             <Button size="small" icon="phone" onClick={() => requestCall(conversation.number ?? '')}>
-              {words.item.callBack}
+              {texts.item.callBack}
             </Button>
           )}
-          {call && may('read_only') && <a href={paths.call({ call: call.uuid })}>{words.item.callDetails}</a>}
+          {call && may('read_only') && <a href={paths.call({ call: call.uuid })}>{texts.item.callDetails}</a>}
         </p>
       )}
     </div>

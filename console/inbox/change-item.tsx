@@ -1,5 +1,6 @@
 import type { IconName } from '../icons/names.ts'
 import { Icon } from '../parts/icon.tsx'
+import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { clock, exactTime, shortTime } from '../words/format.ts'
 import { memberName, ownUser, tags } from './team.ts'
@@ -7,12 +8,12 @@ import type { Item } from './types.ts'
 
 const who = (user: string | undefined): string =>
   user === undefined
-    ? words.changes.platform
+    ? texts.changes.platform
     : user === ownUser.value
-      ? words.changes.you
-      : (memberName(user) ?? words.item.someone)
+      ? texts.changes.you
+      : (memberName(user) ?? texts.item.someone)
 
-const tagName = (uuid: string): string => tags.value.find((tag) => tag.uuid === uuid)?.name ?? words.changes.deletedTag
+const tagName = (uuid: string): string => tags.value.find((tag) => tag.uuid === uuid)?.name ?? texts.changes.deletedTag
 
 const listOfTags = (value: string | null): readonly string[] => value?.split(',').filter(Boolean) ?? []
 
@@ -21,14 +22,14 @@ const tagSentence = (by: string, from: string | null, to: string | null): string
   const added = after.filter((tag) => !before.includes(tag)).map(tagName)
   const removed = before.filter((tag) => !after.includes(tag)).map(tagName)
   return [
-    ...added.map((name) => words.changes.tagged(by, name)),
-    ...removed.map((name) => words.changes.untagged(by, name)),
+    ...added.map((name) => texts.changes.tagged(by, name)),
+    ...removed.map((name) => texts.changes.untagged(by, name)),
   ].join('. ')
 }
 
 const assigned = (by: string, user: string | undefined, to: string | null): string => {
-  if (to === null) return words.changes.unassigned(by)
-  return to === user ? words.changes.took(by) : words.changes.assigned(by, who(to))
+  if (to === null) return texts.changes.unassigned(by)
+  return to === user ? texts.changes.took(by) : texts.changes.assigned(by, who(to))
 }
 
 /** What a person changed, as a sentence. */
@@ -38,20 +39,20 @@ const sentenceOf = ({ user_uuid: user, change }: Item): string => {
   const { field, from, to } = change
   switch (field) {
     case 'status':
-      if (to === 'closed') return words.changes.closed(by)
-      if (to === 'snoozed') return words.changes.snoozed(by)
-      if (user === undefined) return words.changes.openedAlone
-      return from === 'snoozed' ? words.changes.unsnoozed(by) : words.changes.opened(by)
+      if (to === 'closed') return texts.changes.closed(by)
+      if (to === 'snoozed') return texts.changes.snoozed(by)
+      if (user === undefined) return texts.changes.openedAlone
+      return from === 'snoozed' ? texts.changes.unsnoozed(by) : texts.changes.opened(by)
     case 'assignee_uuid':
       return assigned(by, user, to)
     case 'priority':
-      return words.changes.priority(by, words.priorities[Number(to) as 0 | 1 | 2])
+      return texts.changes.priority(by, words.priorities[Number(to) as 0 | 1 | 2])
     case 'tags':
       return tagSentence(by, from, to)
     case 'snoozed_until':
-      return to === null ? words.changes.unsnoozed(by) : words.changes.snoozedUntil(by, shortTime(to))
+      return to === null ? texts.changes.unsnoozed(by) : texts.changes.snoozedUntil(by, shortTime(to))
     case 'snoozed_till_reply':
-      return to === 'true' ? words.changes.snoozedReply(by) : words.changes.unsnoozed(by)
+      return to === 'true' ? texts.changes.snoozedReply(by) : texts.changes.unsnoozed(by)
   }
 }
 

@@ -2,26 +2,31 @@ import { useEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { useLocation } from 'preact-iso/router'
 import { account } from '../api/session.ts'
-import { line, onEvent, onLiveFrame } from '../live/socket.ts'
+import { onEvent, onLiveFrame } from '../live/socket.ts'
 import { useTopics } from '../live/topics.ts'
+import { Empty } from '../parts/states.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { useArrival } from '../shell/page.tsx'
 import { words } from '../words/en/inbox.ts'
 import { bulkChanged, bulkWork } from './bulk.ts'
 import { usePlace } from './context.ts'
 import { counts, useLiveCounts } from './counts.ts'
-import { changeDraft, draftOf, openDrafts } from './drafts.ts'
+import { openDrafts } from './drafts.ts'
 import { useInboxKeys } from './keys.ts'
 import { ListPane } from './list-pane.tsx'
 import { reloadShown } from './load.ts'
-import { setMoved } from './moved.ts'
-import { openOutbox, startOutbox } from './outbox.ts'
 import { shownName } from './row.tsx'
-import { applyEvent, conversationOf, forgetAll, listOf, putItems, readers, viewer } from './store.ts'
+import { applyEvent, conversationOf, forgetAll, listOf, viewer } from './store.ts'
 import { ownUser, savedViews, useTeam } from './team.ts'
-import { ThreadPane } from './thread-pane.tsx'
 import { houseViews, queryOf, type Search, startView, viewName } from './views.ts'
 
+// The list is usable first: the thread comes in a file of its own, which the page loads at once.
+const loadThreadPane = () =>
+  import('./thread-pane.tsx').then(({ ThreadPane, startSending }) => {
+    startSending()
+    return ThreadPane
+  })
+const ThreadPane = lazy(loadThreadPane)
 const PersonPane = lazy(() => import('./person-pane.tsx').then(({ PersonPane }) => PersonPane))
 const BulkProgress = lazy(() => import('./bulk-bar.tsx').then(({ BulkProgress }) => BulkProgress))
 
@@ -35,22 +40,6 @@ const begin = (): void => {
   openAccount = key
   viewer.value = ownUser.value
   openDrafts(ownUser.value)
-  void openOutbox(ownUser.value, {
-    onNews: putItems,
-    onSent: (conversation, item) => {
-      putItems(conversation, [item])
-      readers.conversations([conversation])
-    },
-    onMoved: ({ conversation, body }, items) => {
-      // The text is back in the box, before what was typed since.
-      const { text } = draftOf(conversation, 'message').peek()
-      changeDraft(conversation, 'message', {
-        text: [body.text ?? '', text].filter(Boolean).join('\n'),
-        channel: body.channel_uuid,
-      })
-      setMoved(conversation, items)
-    },
-  })
 }
 
 const useLive = (): void => {
@@ -64,17 +53,11 @@ const useLive = (): void => {
       onLiveFrame(({ type }) => {
         if (type === 'resync') reloadShown()
       }),
-      startOutbox(),
     ]
     return () => {
       for (const end of ends) end()
     }
   }, [])
-  // A line that was away may lack events: what is shown is read again.
-  const { state } = line.value
-  useEffect(() => {
-    if (state === 'open') return () => void (document.visibilityState === 'visible' && line.peek().state === 'open')
-  }, [state])
 }
 
 const useTitle = (name: string): void => {
@@ -87,6 +70,16 @@ const useTitle = (name: string): void => {
 
 const depthOf = (conversation: string, search: Search): 'list' | 'thread' | 'person' =>
   conversation === '' ? 'list' : search.pane === 'person' ? 'person' : 'thread'
+
+const NoThread = () => (
+  <section class="inbox-thread" aria-label={words.empty.thread}>
+    <div class="thread-none">
+      <Empty icon="message-square" title={words.empty.choose}>
+        {words.empty.chooseHint}
+      </Empty>
+    </div>
+  </section>
+)
 
 /** The shared inbox: the list, the thread, the person. */
 export const InboxPage = ({ params, search }: PageOf<typeof paths.inbox>) => {
@@ -109,6 +102,9 @@ export const InboxPage = ({ params, search }: PageOf<typeof paths.inbox>) => {
   useLiveCounts(isListed)
   useInboxKeys(place)
   useEffect(() => {
+    if (isListed) void loadThreadPane()
+  }, [isListed, account.value?.uuid])
+  useEffect(() => {
     if (params.view === undefined) go(paths.inbox({ view }, search), true)
   }, [params.view])
   return (
@@ -118,7 +114,7 @@ export const InboxPage = ({ params, search }: PageOf<typeof paths.inbox>) => {
       </h1>
       <div class={uuid ? 'inbox-panes has-conversation' : 'inbox-panes'}>
         <ListPane place={place} query={query} />
-        <ThreadPane place={place} />
+        {uuid ? <ThreadPane place={place} /> : <NoThread />}
         {uuid && <PersonPane place={place} />}
       </div>
       {bulkWork.value && <BulkProgress />}

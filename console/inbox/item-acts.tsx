@@ -4,7 +4,7 @@ import { asApiError } from '../api/errors.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { paths } from '../paths.ts'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { sendMessage } from './outbox.ts'
 import { textOf } from './states.ts'
 import { readers, threadOf } from './store.ts'
@@ -34,12 +34,13 @@ export const FailedActs = ({
     sendMessage(conversation.uuid, { channel_uuid: item.channel_uuid, text, ...(seen ? { seen } : {}) })
   }
   return (
-    <div class="message-fault" role="group" aria-label={words.states.failed}>
+    // biome-ignore lint/a11y/useSemanticElements: the acts are no fields of a form.
+    <div class="message-fault" role="group" aria-label={texts.states.failed}>
       <p>{reason}</p>
       <p class="row">
         {text !== '' && (
-          <Button size="small" icon="refresh-cw" reason={isSent ? words.states.sending : undefined} onClick={again}>
-            {words.failed.again} <span class="soft">({words.failed.againHint})</span>
+          <Button size="small" icon="refresh-cw" reason={isSent ? texts.states.sending : undefined} onClick={again}>
+            {texts.failed.again} <span class="soft">({texts.failed.againHint})</span>
           </Button>
         )}
         <ButtonLink
@@ -47,7 +48,7 @@ export const FailedActs = ({
           kind="quiet"
           href={paths.message({ message: item.uuid }, item.message ? { session: item.message.session_key } : {})}
         >
-          {words.item.details}
+          {texts.item.details}
         </ButtonLink>
       </p>
     </div>
@@ -92,14 +93,14 @@ export const RemoveItem = ({
     <ConfirmDialog
       open={item !== undefined}
       danger
-      title={isNote ? words.item.deleteNote : words.item.deleteTitle}
-      act={isNote ? words.item.deleteNote : words.item.deleteMessage}
+      title={isNote ? texts.item.deleteNote : texts.item.deleteTitle}
+      act={isNote ? texts.item.deleteNote : texts.item.deleteMessage}
       busy={isBusy}
       error={error}
       onClose={close}
       onConfirm={() => void remove()}
     >
-      <p>{isNote ? words.item.deleteNoteWhy : words.item.deleteWhy}</p>
+      <p>{isNote ? texts.item.deleteNoteWhy : texts.item.deleteWhy}</p>
     </ConfirmDialog>
   )
 }

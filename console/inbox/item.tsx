@@ -5,6 +5,7 @@ import { Menu, type MenuItem } from '../parts/menu.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { copyText } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { clock, exactTime, phoneNumber } from '../words/format.ts'
 import { CallItem } from './call-item.tsx'
@@ -24,7 +25,6 @@ export const LinkedText = ({ text }: { text: string }) => (
   <p class="bubble-text" dir="auto">
     {text.split(links).map((part, index) =>
       index % 2 === 1 ? (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text never move.
         <a key={index} href={part} target="_blank" rel="noreferrer noopener">
           {part}
         </a>
@@ -38,10 +38,10 @@ export const LinkedText = ({ text }: { text: string }) => (
 /** Who wrote a message of ours. */
 export const authorOf = ({ user_uuid: user }: Item): string =>
   user === undefined
-    ? words.item.api
+    ? texts.item.api
     : user === ownUser.value
-      ? words.item.you
-      : (memberName(user) ?? words.item.someone)
+      ? texts.item.you
+      : (memberName(user) ?? texts.item.someone)
 
 const channelName = ({ kind }: Item): string => words.kinds[kind === 'msgapp' ? 'msgapp' : 'sms']
 
@@ -55,7 +55,7 @@ const Meta = ({ item, name }: { item: Item; name: string }) => {
         {clock(item.at)}
       </time>
       <span>{channelName(item)}</span>
-      {item.message?.edited_at && <span>{words.item.edited}</span>}
+      {item.message?.edited_at && <span>{texts.item.edited}</span>}
       {state && (
         <span class="bubble-state">
           <Icon name={state.icon} /> {state.text}
@@ -69,7 +69,7 @@ const Pin = ({ pin }: { pin: { latitude: number; longitude: number; name?: strin
   <p class="bubble-pin">
     <Icon name="map-pin" />
     <span>
-      <span dir="auto">{pin.name ?? words.item.location}</span>
+      <span dir="auto">{pin.name ?? texts.item.location}</span>
       {pin.address && (
         <span class="soft" dir="auto">
           {pin.address}
@@ -88,14 +88,14 @@ const Content = ({ item }: { item: Item }) => {
   if (item.removed)
     return (
       <p class="bubble-removed">
-        <Icon name="ban" /> {words.thread.removed}
+        <Icon name="ban" /> {texts.thread.removed}
       </p>
     )
   return (
     <>
       {media && <Media media={media} />}
       {pin && <Pin pin={pin} />}
-      {template && <p class="bubble-template soft">{words.item.template(template.name)}</p>}
+      {template && <p class="bubble-template soft">{texts.item.template(template.name)}</p>}
       {text && <LinkedText text={text} />}
     </>
   )
@@ -109,7 +109,7 @@ const Reactions = ({ item }: { item: Item }) => {
       {reactions.map(({ by, reaction }) => (
         <span key={by} class="bubble-reaction" title={phoneNumber(by)}>
           <span aria-hidden="true">{reaction}</span>
-          <span class="for-readers">{words.item.reaction(reaction, phoneNumber(by))}</span>
+          <span class="for-readers">{texts.item.reaction(reaction, phoneNumber(by))}</span>
         </span>
       ))}
     </p>
@@ -123,7 +123,7 @@ const menuOf = (item: Item, conversation: Conversation, acts: ItemActs): readonl
     ...(message?.wa_msg_id && !item.removed
       ? [
           {
-            text: words.item.answer,
+            text: texts.item.answer,
             icon: 'reply' as const,
             onSelect: () => {
               replyTo.value = { conversation: conversation.uuid, item }
@@ -134,19 +134,19 @@ const menuOf = (item: Item, conversation: Conversation, acts: ItemActs): readonl
     ...(text
       ? [
           {
-            text: words.item.copy,
+            text: texts.item.copy,
             icon: 'copy' as const,
-            onSelect: () => void copyText(text).then(() => showToast(words.item.copied)),
+            onSelect: () => void copyText(text).then(() => showToast(texts.item.copied)),
           },
         ]
       : []),
     ...(message && !item.removed && item.direction === 'outbound'
-      ? [{ text: words.item.deleteMessage, icon: 'trash-2' as const, danger: true, onSelect: () => acts.remove(item) }]
+      ? [{ text: texts.item.deleteMessage, icon: 'trash-2' as const, danger: true, onSelect: () => acts.remove(item) }]
       : []),
     ...(sms || message
       ? [
           {
-            text: words.item.details,
+            text: texts.item.details,
             icon: 'history' as const,
             href: paths.message({ message: item.uuid }, message ? { session: message.session_key } : {}),
           },
@@ -179,7 +179,7 @@ const Bubble = ({ item, conversation, name, isFirst, isLast, acts }: Props) => {
           <Content item={item} />
         </div>
         <span class="message-menu">
-          {menu.length > 0 && <Menu label={words.item.actions} size="small" items={menu} />}
+          {menu.length > 0 && <Menu label={texts.item.actions} size="small" items={menu} />}
         </span>
       </div>
       <Reactions item={item} />

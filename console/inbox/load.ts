@@ -152,10 +152,10 @@ const catchUp = (uuid: string): Promise<void> =>
 /** Events of a burst lead to one reading. Milliseconds. */
 const gathering = 40
 const waiting = { conversations: new Set<string>(), threads: new Set<string>(), lists: false }
-let timer: ReturnType<typeof setTimeout> | undefined
+let isScheduled = false
 
 const readNow = async (): Promise<void> => {
-  timer = undefined
+  isScheduled = false
   const [conversations, threads, lists] = [[...waiting.conversations], [...waiting.threads], waiting.lists]
   waiting.conversations.clear()
   waiting.threads.clear()
@@ -172,7 +172,9 @@ const reloadList = async (query: ListQuery | undefined): Promise<void> => {
 }
 
 const soon = (): void => {
-  timer ??= setTimeout(() => void readNow(), gathering)
+  if (isScheduled) return
+  isScheduled = true
+  setTimeout(() => void readNow(), gathering)
 }
 
 readers.conversations = (uuids) => {

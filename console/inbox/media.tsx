@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Icon } from '../parts/icon.tsx'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { bytes } from '../words/format.ts'
 import type { Item } from './types.ts'
 
@@ -19,18 +19,18 @@ const FileLink = ({ file, url }: { file: File; url: string }) => (
 /** A file of a message: pictures, sound and film play here, other files are links. */
 export const Media = ({ media }: { media: File }) => {
   const [isBroken, setBroken] = useState(false)
-  const name = media.name ?? words.item.image
+  const name = media.name ?? texts.item.image
   if (!media.url)
     return (
       <p class="media-none">
-        <Icon name="file" /> {media.error ?? words.item.noMedia}
+        <Icon name="file" /> {media.error ?? texts.item.noMedia}
       </p>
     )
   if (isBroken || media.type === 'document') return <FileLink file={media} url={media.url} />
   const onError = () => setBroken(true)
   if (media.type === 'image')
     return (
-      <a class="media-image" href={media.url} target="_blank" rel="noreferrer" aria-label={words.item.openMedia(name)}>
+      <a class="media-image" href={media.url} target="_blank" rel="noreferrer" aria-label={texts.item.openMedia(name)}>
         <img src={media.url} alt={name} loading="lazy" decoding="async" onError={onError} />
       </a>
     )

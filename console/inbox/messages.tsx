@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon } from '../parts/icon.tsx'
 import { announcement } from '../shell/announcer.tsx'
+import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { dayName } from '../words/list-time.ts'
@@ -37,7 +38,7 @@ const useReadAloud = (items: readonly Item[], name: string): void => {
     if (!last || last.uuid === first.current) return
     first.current = last.uuid
     const isOther = last.direction === 'inbound' || (last.kind === 'note' && last.user_uuid !== ownUser.peek())
-    if (isOther) announcement.value = words.thread.newMessage(name, textOf(last))
+    if (isOther) announcement.value = texts.thread.newMessage(name, textOf(last))
   }, [last?.uuid])
 }
 
@@ -47,19 +48,6 @@ const useNewBelow = (items: readonly Item[], isAtEnd: boolean): number => {
   if (isAtEnd) seen.current = items.at(-1)?.uuid
   const index = items.findIndex(({ uuid }) => uuid === seen.current)
   return index < 0 ? 0 : items.slice(index + 1).filter(({ direction }) => direction === 'inbound').length
-}
-
-/** Moves to the next day in a direction. */
-export const stepDay = (step: 1 | -1): void => {
-  const box = document.querySelector<HTMLElement>('.thread-scroll')
-  if (!box) return
-  const top = box.getBoundingClientRect().top
-  const days = [...box.querySelectorAll<HTMLElement>('.thread-day')]
-  const distance = (day: HTMLElement) => day.getBoundingClientRect().top - top
-  const found = step < 0 ? days.findLast((day) => distance(day) < -4) : days.find((day) => distance(day) > 24)
-  if (found) found.scrollIntoView({ block: 'start' })
-  else if (step > 0) box.scrollTop = 0
-  else box.scrollTop = -box.scrollHeight
 }
 
 type Props = { readonly place: Place; readonly conversation: Conversation; readonly thread: Thread }
@@ -106,22 +94,22 @@ export const Messages = ({ place, conversation, thread }: Props) => {
   }
   return (
     <div class="thread-frame">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
       <div
         ref={box}
         class="thread-scroll"
         role="log"
         aria-live="off"
-        aria-label={words.thread.label}
+        aria-label={texts.thread.label}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
         tabIndex={0}
         onScroll={look}
       >
         <div class="thread-content">
           {thread.older === undefined ? (
-            <p class="thread-line">{thread.items.length > 0 ? words.thread.beginning : words.empty.items}</p>
+            <p class="thread-line">{thread.items.length > 0 ? texts.thread.beginning : texts.thread.none}</p>
           ) : (
             <p class="thread-line" role="status">
-              {busyWith.value.has(`older ${uuid}`) ? words.thread.older : ''}
+              {busyWith.value.has(`older ${uuid}`) ? texts.thread.older : ''}
             </p>
           )}
           <ol class="thread-items">
@@ -152,7 +140,7 @@ export const Messages = ({ place, conversation, thread }: Props) => {
       {(!isAtEnd || thread.newer !== undefined) && (
         <button type="button" class="thread-newest" onClick={toEnd}>
           <Icon name="arrow-down" />
-          {below > 0 ? words.list.new(below) : <span class="for-readers">{words.thread.newest}</span>}
+          {below > 0 ? words.list.new(below) : <span class="for-readers">{texts.thread.newest}</span>}
         </button>
       )}
       <RemoveItem item={removing} conversation={uuid} onClose={() => setRemoving(undefined)} />

@@ -1,6 +1,6 @@
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { changeDraft } from './drafts.ts'
 import { moved, setMoved } from './moved.ts'
 import { releaseHeld } from './outbox.ts'
@@ -14,7 +14,7 @@ export const MovedNotice = ({ conversation, onSend }: { conversation: Conversati
   const { uuid } = conversation
   const items = moved.value.get(uuid) ?? []
   const answer = items.find(({ direction }) => direction === 'outbound')
-  const author = answer && (memberName(answer.user_uuid) ?? words.item.someone)
+  const author = answer && (memberName(answer.user_uuid) ?? texts.item.someone)
   const discard = () => {
     setMoved(uuid, undefined)
     changeDraft(uuid, 'message', { text: '' })
@@ -24,7 +24,7 @@ export const MovedNotice = ({ conversation, onSend }: { conversation: Conversati
     <div class="box-moved" role="alert">
       <p>
         <Icon name="triangle-alert" />
-        <strong>{author ? words.box.moved(author) : words.box.movedOther}</strong>
+        <strong>{author ? texts.box.moved(author) : texts.box.movedOther}</strong>
       </p>
       <ul>
         {items
@@ -35,7 +35,7 @@ export const MovedNotice = ({ conversation, onSend }: { conversation: Conversati
             <li key={item.uuid} dir="auto">
               <span class="soft">
                 {item.direction === 'outbound'
-                  ? (memberName(item.user_uuid) ?? words.item.api)
+                  ? (memberName(item.user_uuid) ?? texts.item.api)
                   : shownName(conversation)}
                 :
               </span>{' '}
@@ -45,10 +45,10 @@ export const MovedNotice = ({ conversation, onSend }: { conversation: Conversati
       </ul>
       <p class="row">
         <Button size="small" onClick={discard}>
-          {words.box.discard}
+          {texts.box.discard}
         </Button>
         <Button size="small" kind="primary" onClick={onSend}>
-          {words.box.sendAnyway}
+          {texts.box.sendAnyway}
         </Button>
       </p>
     </div>

@@ -6,7 +6,7 @@ import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { TextareaField } from '../parts/text-fields.tsx'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { clock, exactTime } from '../words/format.ts'
 import type { ItemActs } from './item-acts.tsx'
@@ -23,7 +23,6 @@ const NoteText = ({ text }: { text: string }) => {
     <p class="bubble-text" dir="auto">
       {parts.map((part, index) =>
         names.includes(part) ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text never move.
           <strong key={index} class="mention">
             {part}
           </strong>
@@ -51,7 +50,7 @@ const EditNote = ({ item, conversation, onClose }: { item: Item; conversation: s
     <div class="stack stack-close">
       <TextareaField
         name="text"
-        label={words.item.editNote}
+        label={texts.item.editNote}
         hideLabel
         autofocus
         value={text}
@@ -60,7 +59,7 @@ const EditNote = ({ item, conversation, onClose }: { item: Item; conversation: s
       />
       <p class="row">
         <Button size="small" kind="primary" onClick={() => void save()}>
-          {words.item.save}
+          {texts.item.save}
         </Button>
         <Button size="small" onClick={onClose}>
           {parts.cancel}
@@ -75,31 +74,31 @@ export const NoteItem = ({ item, conversation, acts }: { item: Item; conversatio
   const [isEdited, setEdited] = useState(false)
   const { note } = item
   if (!note) return null
-  const author = memberName(note.user_uuid) ?? (note.user_uuid ? words.item.someone : words.item.api)
+  const author = memberName(note.user_uuid) ?? (note.user_uuid ? texts.item.someone : texts.item.api)
   const isOwn = note.user_uuid !== undefined && note.user_uuid === ownUser.value
   if (note.removed_at)
     return (
       <p class="thread-line">
-        <Icon name="sticky-note" /> {words.item.noteRemoved}
+        <Icon name="sticky-note" /> {texts.item.noteRemoved}
       </p>
     )
   return (
-    <section class="note" aria-label={words.item.note(author)}>
+    <section class="note" aria-label={texts.item.note(author)}>
       <p class="note-head">
         <Icon name="sticky-note" />
-        <span dir="auto">{words.item.note(author)}</span>
+        <span dir="auto">{texts.item.note(author)}</span>
         <time class="tabular" dateTime={item.at} title={exactTime(item.at)}>
           {clock(item.at)}
         </time>
-        {note.edited_at && <span>{words.item.edited}</span>}
+        {note.edited_at && <span>{texts.item.edited}</span>}
         {(isOwn || may('team_settings')) && !isEdited && (
           <span class="message-menu">
             <Menu
-              label={words.item.actions}
+              label={texts.item.actions}
               size="small"
               items={[
-                { text: words.item.editNote, icon: 'pencil', onSelect: () => setEdited(true) },
-                { text: words.item.deleteNote, icon: 'trash-2', danger: true, onSelect: () => acts.remove(item) },
+                { text: texts.item.editNote, icon: 'pencil', onSelect: () => setEdited(true) },
+                { text: texts.item.deleteNote, icon: 'trash-2', danger: true, onSelect: () => acts.remove(item) },
               ]}
             />
           </span>

@@ -190,14 +190,7 @@ export const openOutbox = async (user: string, given: Listeners): Promise<void> 
   pumpAll()
 }
 
-/** Sends at once what waits, when a connection is back. */
-export const startOutbox = (): (() => void) => {
-  const end = line.subscribe(({ state }) => {
-    if (state === 'open') pumpAll()
-  })
-  addEventListener('online', pumpAll)
-  return () => {
-    end()
-    removeEventListener('online', pumpAll)
-  }
-}
+line.subscribe(({ state }) => {
+  if (state === 'open') pumpAll()
+})
+addEventListener('online', pumpAll)

@@ -4,7 +4,7 @@ import { Button, ButtonLink } from '../parts/button.tsx'
 import { classes } from '../parts/classes.ts'
 import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { clock } from '../words/format.ts'
 import { changeDraft, draftOf } from './drafts.ts'
 import { LinkedText } from './item.tsx'
@@ -14,9 +14,9 @@ import { focusReply } from './reply-target.ts'
 import type { Conversation } from './types.ts'
 
 const stateText = ({ state }: Outgoing): string => {
-  if (state === 'refused') return words.states.refused
-  if (state === 'expired') return words.states.expired
-  return line.value.state === 'open' || line.value.state === 'polling' ? words.states.sending : words.states.waiting
+  if (state === 'refused') return texts.states.refused
+  if (state === 'expired') return texts.states.expired
+  return line.value.state === 'open' || line.value.state === 'polling' ? texts.states.sending : texts.states.waiting
 }
 
 /** The text of a message, back in the box. */
@@ -42,7 +42,7 @@ export const OutgoingItem = ({ entry, conversation }: { entry: Outgoing; convers
       <div class="message message-out is-first is-last">
         <div class="message-body">
           <div class={classes('bubble', 'is-waiting', isFailed && 'is-failed')}>
-            <span class="for-readers">{words.item.you}: </span>
+            <span class="for-readers">{texts.item.you}: </span>
             {file && (
               <p class="media-file">
                 <Icon name="file" /> <span dir="auto">{file.name}</span>
@@ -52,7 +52,7 @@ export const OutgoingItem = ({ entry, conversation }: { entry: Outgoing; convers
           </div>
         </div>
         <p class={classes('bubble-meta', isFailed && 'is-failed')}>
-          <span>{words.item.you}</span>
+          <span>{texts.item.you}</span>
           <time class="tabular" dateTime={new Date(entry.at).toISOString()}>
             {clock(entry.at)}
           </time>
@@ -64,29 +64,29 @@ export const OutgoingItem = ({ entry, conversation }: { entry: Outgoing; convers
           // biome-ignore lint/a11y/useSemanticElements: the acts are no fields of a form.
           <div class={isFailed ? 'message-fault' : 'message-acts'} role="group" aria-label={stateText(entry)}>
             {refusal && <p>{refusal.message}</p>}
-            {state === 'expired' && <p>{words.failed.expired}</p>}
+            {state === 'expired' && <p>{texts.failed.expired}</p>}
             <p class="row">
               {isFailed && (
                 <Button size="small" icon="refresh-cw" onClick={() => sendOutgoingAgain(entry.id)}>
-                  {state === 'expired' ? words.failed.sendNow : words.failed.again}
+                  {state === 'expired' ? texts.failed.sendNow : texts.failed.again}
                 </Button>
               )}
               {body.text && (
                 <Button size="small" icon="pencil" onClick={() => edit(entry)}>
-                  {isFailed ? words.failed.edit : words.failed.takeBack}
+                  {isFailed ? texts.failed.edit : texts.failed.takeBack}
                 </Button>
               )}
               <Button size="small" kind="quiet" icon="trash-2" onClick={() => takeBack(entry.id)}>
-                {words.failed.remove}
+                {texts.failed.remove}
               </Button>
               {refusal?.status === 402 && may('money') && (
                 <ButtonLink size="small" kind="quiet" href={paths.money()}>
-                  {words.failed.topUp}
+                  {texts.failed.topUp}
                 </ButtonLink>
               )}
               {refusal && refusal.status !== 402 && conversation.channels.length > 1 && (
                 <Button size="small" kind="quiet" onClick={() => edit(entry)}>
-                  {words.failed.otherChannel}
+                  {texts.failed.otherChannel}
                 </Button>
               )}
             </p>

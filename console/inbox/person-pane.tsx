@@ -1,3 +1,7 @@
+// In the file of the thread is what both need.
+import './thread-pane.tsx'
+// In the file of the page is what both need: see sharedModules in build.mjs.
+import './inbox.tsx'
 import { useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
@@ -6,6 +10,7 @@ import { Icon } from '../parts/icon.tsx'
 import { CopyButton } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
 import { requestCall } from '../shell/call.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { clock, day, phoneNumber, stopwatch } from '../words/format.ts'
 import { listTime } from '../words/list-time.ts'
@@ -24,7 +29,7 @@ import { zoneOf } from './zones.ts'
 
 const LocalTime = ({ number }: { number: string }) => {
   const zone = zoneOf(number)
-  return zone ? <p class="soft">{words.thread.localTime(clock(now.value, zone))}</p> : null
+  return zone ? <p class="soft">{texts.thread.localTime(clock(now.value, zone))}</p> : null
 }
 
 const Head = ({ conversation }: { conversation: Conversation }) => {
@@ -39,12 +44,12 @@ const Head = ({ conversation }: { conversation: Conversation }) => {
             <bdi dir="ltr" class="tabular nowrap">
               {phoneNumber(number)}
             </bdi>
-            <CopyButton text={number} what={words.person.number} />
+            <CopyButton text={number} what={texts.person.number} />
           </p>
           <LocalTime number={number} />
         </>
       ) : (
-        <p class="soft">{group ? words.person.group : words.person.hidden}</p>
+        <p class="soft">{group ? texts.person.group : texts.person.hidden}</p>
       )}
       <p class="row person-acts">
         {number && (
@@ -69,7 +74,7 @@ const Head = ({ conversation }: { conversation: Conversation }) => {
 const Reached = ({ conversation }: { conversation: Conversation }) => {
   const { uuid, channels } = conversation
   const current = channelFor(conversation, draftOf(uuid, 'message').value.channel)
-  if (channels.length === 0) return <p class="soft">{words.box.noChannel}</p>
+  if (channels.length === 0) return <p class="soft">{texts.box.noChannel}</p>
   return (
     <ul class="person-channels">
       {channels.map((channel, index) => (
@@ -113,21 +118,21 @@ const State = ({ conversation }: { conversation: Conversation }) => {
     { value: '', text: words.acts.nobody },
     ...known,
     ...(assignee && !known.some(({ value }) => value === assignee)
-      ? [{ value: assignee, text: memberName(assignee) ?? words.item.someone }]
+      ? [{ value: assignee, text: memberName(assignee) ?? texts.item.someone }]
       : []),
   ]
   return (
     <div class="person-state">
       <SelectField
         name="assignee"
-        label={words.person.assignee}
+        label={texts.person.assignee}
         options={options}
         value={assignee ?? ''}
         onChange={(user) => void assignConversation(uuid, user || undefined)}
       />
       <SelectField
         name="priority"
-        label={words.person.priority}
+        label={texts.person.priority}
         options={([0, 1, 2] as const).map((value) => ({ value: String(value), text: words.priorities[value] }))}
         value={String(priority)}
         onChange={(value) => void setPriority(uuid, Number(value))}
@@ -147,7 +152,7 @@ const Others = ({ conversation, place }: { conversation: Conversation; place: Pl
   if (others.length === 0) return null
   return (
     <section>
-      <h3>{words.person.others}</h3>
+      <h3>{texts.person.others}</h3>
       <ul class="person-list">
         {others.map((other) => (
           <li key={other.uuid}>
@@ -175,7 +180,7 @@ const Calls = ({ uuid }: { uuid: string }) => {
   if (calls.length === 0) return null
   return (
     <section>
-      <h3>{words.person.calls}</h3>
+      <h3>{texts.person.calls}</h3>
       <ul class="person-list">
         {calls.map(({ uuid: id, call, at }) => (
           <li key={id} class="person-call">
@@ -188,8 +193,8 @@ const Calls = ({ uuid }: { uuid: string }) => {
               {call && call.duration > 0
                 ? stopwatch(call.duration)
                 : call?.direction === 'I'
-                  ? words.item.missedCall
-                  : words.item.noAnswer}
+                  ? texts.item.missedCall
+                  : texts.item.noAnswer}
             </span>
             <time class="soft tabular" dateTime={at}>
               {listTime(at, now.value)}
@@ -207,16 +212,16 @@ const Details = ({ conversation, place }: { conversation: Conversation; place: P
     <Tags conversation={conversation} />
     <State conversation={conversation} />
     <section>
-      <h3>{words.person.reachedBy}</h3>
+      <h3>{texts.person.reachedBy}</h3>
       <Reached conversation={conversation} />
     </section>
     <Calls uuid={conversation.uuid} />
     <Others conversation={conversation} place={place} />
     <section>
-      <h3>{words.person.history}</h3>
-      <p class="soft">{words.person.since(day(conversation.created_at))}</p>
+      <h3>{texts.person.history}</h3>
+      <p class="soft">{texts.person.since(day(conversation.created_at))}</p>
       {conversation.number && may('inbox') && (
-        <a href={paths.logs({}, { contact: conversation.number })}>{words.person.allMessages}</a>
+        <a href={paths.logs({}, { contact: conversation.number })}>{texts.person.allMessages}</a>
       )}
     </section>
   </>
@@ -226,11 +231,11 @@ const Details = ({ conversation, place }: { conversation: Conversation; place: P
 export const PersonPane = ({ place }: { place: Place }) => {
   const conversation = conversationOf(place.conversation)
   return (
-    <aside class="inbox-person" aria-label={words.person.title}>
+    <aside class="inbox-person" aria-label={texts.person.title}>
       <p class="person-back">
         <a class="button button-quiet" href={place.hrefOf(place.conversation)}>
           <Icon name="chevron-left" class="icon-turn" />
-          <span class="button-text">{words.person.hide}</span>
+          <span class="button-text">{texts.person.hide}</span>
         </a>
       </p>
       {conversation && <Details conversation={conversation} place={place} />}

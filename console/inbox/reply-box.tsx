@@ -10,7 +10,7 @@ import { Icon } from '../parts/icon.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { Money } from '../parts/values.tsx'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { number as shownNumber } from '../words/format.ts'
 import { writeNote } from './acts.ts'
 import { attach, attachments, detach } from './attach.ts'
@@ -39,11 +39,11 @@ const CostLine = ({ cost }: { cost: Cost | null }) =>
   cost && (
     <span class="box-cost tabular">
       <span class={cost.parts > 1 ? 'is-long' : ''}>
-        {words.box.segments(shownNumber(cost.used), shownNumber(cost.room))}
+        {texts.box.segments(shownNumber(cost.used), shownNumber(cost.room))}
       </span>
-      <span>{words.box.parts(cost.parts)}</span>
+      <span>{texts.box.parts(cost.parts)}</span>
       {cost.price !== undefined && <Money amount={cost.price} exact />}
-      {cost.forcedBy && <span class="soft">{words.box.ucs2(cost.forcedBy)}</span>}
+      {cost.forcedBy && <span class="soft">{texts.box.ucs2(cost.forcedBy)}</span>}
       {cost.fault && <span class="is-failed">{cost.fault}</span>}
     </span>
   )
@@ -57,7 +57,7 @@ const ReplyTarget = ({ conversation }: { conversation: Conversation }) => {
       <Icon name="reply" />
       <span class="cut">
         <strong dir="auto">
-          {words.box.replyingTo(item.direction === 'outbound' ? words.item.you : shownName(conversation))}
+          {texts.box.replyingTo(item.direction === 'outbound' ? texts.item.you : shownName(conversation))}
         </strong>{' '}
         <span dir="auto">{textOf(item)}</span>
       </span>
@@ -68,7 +68,7 @@ const ReplyTarget = ({ conversation }: { conversation: Conversation }) => {
           replyTo.value = null
         }}
       >
-        <Icon name="x" label={words.box.stopReply} />
+        <Icon name="x" label={texts.box.stopReply} />
       </button>
     </div>
   )
@@ -87,11 +87,11 @@ const Files = ({ conversation }: { conversation: string }) => {
           </span>
           {!media && (
             <span class="for-readers" role="status">
-              {words.box.uploading(name)}
+              {texts.box.uploading(name)}
             </span>
           )}
           <button type="button" class="toast-close" onClick={() => detach(id)}>
-            <Icon name="x" label={words.box.detach(name)} />
+            <Icon name="x" label={texts.box.detach(name)} />
           </button>
         </li>
       ))}
@@ -117,7 +117,7 @@ export const ReplyBox = ({ conversation, place }: Props) => {
   const draft = draftOf(uuid, kind).value
   const { text } = draft
   const channel = channelFor(conversation, draftOf(uuid, 'message').value.channel)
-  const blocked = channel ? reasonOf(channel) : words.box.noChannel
+  const blocked = channel ? reasonOf(channel) : texts.box.noChannel
   const files = attachments.value.filter((each) => each.conversation === uuid)
   const isUploading = files.some(({ media }) => media === undefined)
   const canAttach = !isNote && channel?.kind === 'msgapp'
@@ -231,7 +231,7 @@ export const ReplyBox = ({ conversation, place }: Props) => {
   const addFiles = (list: Iterable<File>) => {
     const found = [...list]
     if (found.length === 0) return
-    if (!canAttach) return showToast(words.box.noMedia, 'notice')
+    if (!canAttach) return showToast(texts.box.noMedia, 'notice')
     for (const file of found) void attach(uuid, file)
   }
   const name = shownName(conversation)
@@ -254,7 +254,7 @@ export const ReplyBox = ({ conversation, place }: Props) => {
     >
       {isMoved && <MovedNotice conversation={conversation} onSend={() => submit()} />}
       <div class="box-head">
-        <div role="tablist" aria-label={words.box.tabs} class="box-tabs">
+        <div role="tablist" aria-label={texts.box.tabs} class="box-tabs">
           {tabs.map((each) => (
             <button
               key={each}
@@ -276,7 +276,7 @@ export const ReplyBox = ({ conversation, place }: Props) => {
                 document.getElementById(`${id}-${next}`)?.focus()
               }}
             >
-              {each === 'message' ? words.box.reply : words.box.note}
+              {each === 'message' ? texts.box.reply : texts.box.note}
             </button>
           ))}
         </div>
@@ -300,12 +300,12 @@ export const ReplyBox = ({ conversation, place }: Props) => {
           class="box-text"
           rows={1}
           dir="auto"
-          aria-label={isNote ? words.box.noteLabel : words.box.replyLabel(name)}
+          aria-label={isNote ? texts.box.noteLabel : texts.box.replyLabel(name)}
           aria-autocomplete="list"
           aria-controls={suggest.isOpen ? `${id}-list` : undefined}
           aria-activedescendant={suggest.isOpen ? `${id}-list-${suggest.active}` : undefined}
           aria-keyshortcuts={isNote ? 'n' : 'r'}
-          placeholder={isNote ? words.box.noteHint : words.box.replyHint}
+          placeholder={isNote ? texts.box.noteHint : texts.box.replyHint}
           value={text}
           onInput={({ currentTarget }) => {
             setText(currentTarget.value, currentTarget.selectionStart)
@@ -330,24 +330,24 @@ export const ReplyBox = ({ conversation, place }: Props) => {
         />
         {!isNote && <Files conversation={uuid} />}
         <div class="box-foot">
-          {isNote ? <span class="soft">{words.box.notePlaceholder}</span> : <CostLine cost={cost} />}
+          {isNote ? <span class="soft">{texts.box.notePlaceholder}</span> : <CostLine cost={cost} />}
           <span class="box-acts">
             {canAttach && (
               <Button kind="quiet" icon="paperclip" iconOnly onClick={() => picker.current?.click()}>
-                {words.box.attach}
+                {texts.box.attach}
               </Button>
             )}
             {!isNote && (
               <Menu
-                label={words.box.options}
+                label={texts.box.options}
                 icon="chevron-up"
                 items={[
-                  { text: words.box.sendClose, hint: 'Ctrl Shift Enter', onSelect: () => submit({ close: true }) },
+                  { text: texts.box.sendClose, hint: 'Ctrl Shift Enter', onSelect: () => submit({ close: true }) },
                   ...(channel?.kind === 'sms'
-                    ? [{ text: words.box.later, icon: 'clock' as const, onSelect: () => setScheduling(true) }]
+                    ? [{ text: texts.box.later, icon: 'clock' as const, onSelect: () => setScheduling(true) }]
                     : []),
                   {
-                    text: words.box.enterSetting,
+                    text: texts.box.enterSetting,
                     checked: enterSends(),
                     divided: true,
                     onSelect: () => chooseEnterSends(!enterSends()),
@@ -362,7 +362,7 @@ export const ReplyBox = ({ conversation, place }: Props) => {
               reason={isNote ? undefined : blocked}
               onClick={() => submit()}
             >
-              {isNote ? words.box.sendNote : isMoved ? words.box.sendAnyway : words.box.send}
+              {isNote ? texts.box.sendNote : isMoved ? texts.box.sendAnyway : texts.box.send}
             </Button>
           </span>
         </div>
@@ -377,11 +377,11 @@ export const ReplyBox = ({ conversation, place }: Props) => {
           currentTarget.value = ''
         }}
       />
-      {isDropping && <p class="box-drop">{words.box.drop}</p>}
+      {isDropping && <p class="box-drop">{texts.box.drop}</p>}
       {isScheduling && (
         <AskTime
-          title={words.box.laterTitle}
-          act={words.box.schedule}
+          title={texts.box.laterTitle}
+          act={texts.box.schedule}
           onClose={() => setScheduling(false)}
           onTime={(at) => submit({ sendAt: at })}
         />

@@ -1,12 +1,13 @@
 import { Icon } from '../parts/icon.tsx'
 import { Menu } from '../parts/menu.tsx'
+import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber } from '../words/format.ts'
 import type { Channel, Conversation } from './types.ts'
 
 /** Why nothing can be written on a channel, in words. */
 export const reasonOf = ({ can_write, reason }: Channel): string | undefined =>
-  can_write ? undefined : words.box.cannot[reason ?? 'not_supported']
+  can_write ? undefined : texts.box.cannot[reason ?? 'not_supported']
 
 export const channelName = ({ kind, phone_number }: Channel): string =>
   `${words.kinds[kind]} · ${phoneNumber(phone_number)}`
@@ -33,7 +34,7 @@ export const SimSwitch = ({ conversation, channel, onChoose }: Props) => {
   const content = (
     <span class="sim-name">
       <Icon name={channel.kind === 'sms' ? 'smartphone' : 'message-square'} />
-      <span class="for-readers">{words.box.channelOf('')}</span>
+      <span class="for-readers">{texts.box.channelOf('')}</span>
       <span class="cut">{channelName(channel)}</span>
     </span>
   )
@@ -41,7 +42,7 @@ export const SimSwitch = ({ conversation, channel, onChoose }: Props) => {
   return (
     <span class="sim" data-act="channel">
       <Menu
-        label={words.box.channel}
+        label={texts.box.channel}
         kind="quiet"
         size="small"
         items={channels.map((each, index) => ({

@@ -1,5 +1,5 @@
 import type { IconName } from '../icons/names.ts'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { shortTime } from '../words/format.ts'
 import type { Item } from './types.ts'
 
@@ -14,17 +14,17 @@ export type ItemState = {
 }
 
 const failed = (reason: string): ItemState => ({
-  text: words.states.failed,
+  text: texts.states.failed,
   icon: 'circle-alert',
   isFailed: true,
   reason,
 })
 
-const reasons: Readonly<Record<string, string | undefined>> = words.failed.reasons
+const reasons: Readonly<Record<string, string | undefined>> = texts.failed.reasons
 
 /** The reason of a failed message in words, with the code of the carrier. */
 const reasonOf = (status: string, code: string | undefined): string =>
-  [reasons[code ?? ''] ?? reasons[status] ?? words.failed.reasons.failed, code ? words.failed.code(code) : '']
+  [reasons[code ?? ''] ?? reasons[status] ?? texts.failed.reasons.failed, code ? texts.failed.code(code) : '']
     .filter(Boolean)
     .join(' ')
 
@@ -35,18 +35,18 @@ const smsState = ({ status, error_code: code, send_at: at }: NonNullable<Item['s
     case 'received':
       return null
     case 'scheduled':
-      return state(words.states.scheduled(shortTime(at ?? new Date())), 'clock')
+      return state(texts.states.scheduled(shortTime(at ?? new Date())), 'clock')
     case 'queued':
     case 'sending':
-      return state(words.states.queued, 'clock')
+      return state(texts.states.queued, 'clock')
     case 'sent':
-      return state(words.states.sent, 'check')
+      return state(texts.states.sent, 'check')
     case 'delivered':
-      return state(words.states.delivered, 'check-check')
+      return state(texts.states.delivered, 'check-check')
     case 'canceled':
-      return state(words.states.canceled, 'ban')
+      return state(texts.states.canceled, 'ban')
     case 'unknown':
-      return state(words.states.unknown, 'circle-question-mark')
+      return state(texts.states.unknown, 'circle-question-mark')
     default:
       return failed(reasonOf(status, code))
   }
@@ -54,9 +54,9 @@ const smsState = ({ status, error_code: code, send_at: at }: NonNullable<Item['s
 
 const appState = ({ failure, wa_msg_ack: ack, read, received }: NonNullable<Item['message']>): ItemState => {
   if (failure) return failed(failure.reason || reasonOf('failed', failure.code))
-  if (read || ack >= 3) return state(words.states.read, 'check-check')
-  if (received || ack === 2) return state(words.states.delivered, 'check-check')
-  return ack === 1 ? state(words.states.sent, 'check') : state(words.states.queued, 'clock')
+  if (read || ack >= 3) return state(texts.states.read, 'check-check')
+  if (received || ack === 2) return state(texts.states.delivered, 'check-check')
+  return ack === 1 ? state(texts.states.sent, 'check') : state(texts.states.queued, 'clock')
 }
 
 /** The state of a message of ours; null for others. */

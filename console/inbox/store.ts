@@ -44,7 +44,8 @@ const used = <T>(map: Map<string, Signal<T>>, key: string, first: T, limit: numb
   const found = map.get(key) ?? signal(first)
   map.delete(key)
   map.set(key, found)
-  if (map.size > limit) for (const old of map.keys()) if (map.size > limit && old !== key) map.delete(old)
+  const [oldest] = map.keys()
+  if (map.size > limit && oldest !== undefined) map.delete(oldest)
   return found
 }
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { words as parts } from '../words/en/parts.ts'
 
 export type Suggestion = {
@@ -68,7 +68,6 @@ export const SuggestionList = ({ id, label, suggestions, state, onChoose }: Prop
         {state.isOpen ? parts.combobox.results(suggestions.length) : ''}
       </div>
       {state.isOpen && (
-        // biome-ignore lint/a11y/useFocusableInteractive: the box keeps the focus.
         <div
           ref={list}
           id={id}
@@ -103,4 +102,4 @@ export const SuggestionList = ({ id, label, suggestions, state, onChoose }: Prop
   )
 }
 
-export const suggestionsLabel = (sign: '/' | '@'): string => (sign === '/' ? words.box.canned : words.box.mention)
+export const suggestionsLabel = (sign: '/' | '@'): string => (sign === '/' ? texts.box.canned : texts.box.mention)

@@ -8,6 +8,7 @@ import { showToast } from '../parts/toast.tsx'
 import { copyText } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
 import { requestCall } from '../shell/call.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber, shortTime } from '../words/format.ts'
 import { assignConversation, markUnread, reopenConversation, setPriority, snoozeConversation } from './acts.ts'
@@ -23,7 +24,7 @@ const SnoozeUntil = lazy(() => import('./snooze-until.tsx').then(({ SnoozeUntil 
 
 /** The name of the assignee in the line under the name. */
 const assigneeText = ({ assignee_uuid: uuid }: Conversation): string =>
-  uuid === undefined ? words.thread.unassigned : words.thread.assigned(memberName(uuid) ?? '–')
+  uuid === undefined ? texts.thread.unassigned : texts.thread.assigned(memberName(uuid) ?? '–')
 
 export const assignItems = (conversation: Conversation): readonly MenuItem[] => {
   const { uuid, assignee_uuid: assignee } = conversation
@@ -116,7 +117,7 @@ const StateLine = ({ conversation }: { conversation: Conversation }) => {
       {status === 'snoozed' && (
         <span class="thread-status">
           <Icon name="alarm-clock" />{' '}
-          {words.thread.snoozed(
+          {texts.thread.snoozed(
             until ? words.list.snoozedUntil(shortTime(until)) : tillReply ? words.list.snoozedReply : '',
           )}
         </span>
@@ -140,7 +141,7 @@ export const ThreadHead = ({ place, conversation, heading }: Props) => {
     <header class="thread-head">
       <a class="button button-quiet button-icon thread-back" href={place.hrefOf('')}>
         <Icon name="chevron-left" class="icon-turn" />
-        <span class="for-readers">{words.thread.back}</span>
+        <span class="for-readers">{texts.thread.back}</span>
       </a>
       <div class="thread-title">
         <h2 ref={heading} tabIndex={-1} class="cut" dir="auto">
@@ -168,14 +169,14 @@ export const ThreadHead = ({ place, conversation, heading }: Props) => {
           </Button>
         )}
         <span data-act="more">
-          <Menu label={words.thread.acts} items={moreItems(place, conversation)} />
+          <Menu label={texts.thread.acts} items={moreItems(place, conversation)} />
         </span>
         <a
           class="button button-quiet button-icon thread-person-link"
           href={place.hrefOf(uuid, { pane: isPersonOpen ? undefined : 'person' })}
         >
           <Icon name="panel-right" />
-          <span class="for-readers">{words.thread.openPerson}</span>
+          <span class="for-readers">{texts.thread.openPerson}</span>
         </a>
       </div>
       {isAsking && <SnoozeUntil conversation={uuid} onClose={() => setAsking(false)} />}

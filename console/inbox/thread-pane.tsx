@@ -1,9 +1,11 @@
+// In the file of the page is what both need: see sharedModules in build.mjs.
+import './inbox.tsx'
 import { useEffect, useRef } from 'preact/hooks'
 import { announcePresence, usePresence } from '../live/presence.ts'
 import { ButtonLink } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Empty, ErrorState, Skeleton } from '../parts/states.tsx'
-import { words } from '../words/en/inbox.ts'
+import { words as texts } from '../words/en/conversation.ts'
 import { list } from '../words/format.ts'
 import { keptUnread, markShownRead } from './acts.ts'
 import type { Place } from './context.ts'
@@ -12,6 +14,7 @@ import { faults, loadConversation, loadThread } from './load.ts'
 import { Messages } from './messages.tsx'
 import { ReplyBox } from './reply-box.tsx'
 import { shownName } from './row.tsx'
+import { startSending } from './sending.ts'
 import { conversationOf, open, readers, threadOf } from './store.ts'
 import { ThreadHead } from './thread-head.tsx'
 
@@ -58,13 +61,13 @@ const Presence = ({ uuid }: { uuid: string }) => {
       {typing.length > 0 && (
         <span class="is-typing">
           <Icon name="pencil" />{' '}
-          {typing.length > 1 ? words.thread.typingMany(list(typing)) : words.thread.typing(list(typing))}
+          {typing.length > 1 ? texts.thread.typingMany(list(typing)) : texts.thread.typing(list(typing))}
         </span>
       )}
       {viewing.length > 0 && (
         <span>
           <Icon name="eye" />{' '}
-          {viewing.length > 1 ? words.thread.viewingMany(list(viewing)) : words.thread.viewing(list(viewing))}
+          {viewing.length > 1 ? texts.thread.viewingMany(list(viewing)) : texts.thread.viewing(list(viewing))}
         </span>
       )}
     </p>
@@ -87,10 +90,10 @@ const Thread = ({ place }: { place: Place }) => {
     return fault.status === 404 ? (
       <Empty
         icon="circle-question-mark"
-        title={words.thread.missing}
-        act={<ButtonLink href={place.hrefOf('')}>{words.thread.back}</ButtonLink>}
+        title={texts.thread.missing}
+        act={<ButtonLink href={place.hrefOf('')}>{texts.thread.back}</ButtonLink>}
       >
-        {words.thread.missingHint}
+        {texts.thread.missingHint}
       </Empty>
     ) : (
       <ErrorState refusal={fault} onRetry={() => void loadConversation(uuid)} />
@@ -114,23 +117,17 @@ const Thread = ({ place }: { place: Place }) => {
   )
 }
 
-/** The open conversation, or what to do without one. */
+/** The open conversation. */
 export const ThreadPane = ({ place }: { place: Place }) => {
   const conversation = conversationOf(place.conversation)
   return (
     <section
       class="inbox-thread"
-      aria-label={conversation ? words.thread.with(shownName(conversation)) : words.thread.label}
+      aria-label={conversation ? texts.thread.with(shownName(conversation)) : texts.thread.label}
     >
-      {place.conversation ? (
-        <Thread key={place.conversation} place={place} />
-      ) : (
-        <div class="thread-none">
-          <Empty icon="message-square" title={words.empty.choose}>
-            {words.empty.chooseHint}
-          </Empty>
-        </div>
-      )}
+      <Thread key={place.conversation} place={place} />
     </section>
   )
 }
+
+export { startSending }

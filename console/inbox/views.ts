@@ -43,7 +43,7 @@ const filterNames = {
 
 export const filtersIn = (search: Search): readonly string[] => Object.keys(filterNames).filter((name) => search[name])
 
-const valueOf = (name: string, text: string): string | number | boolean =>
+const filterValue = (name: string, text: string): string | number | boolean =>
   name === 'unread' || name === 'waiting' ? text === 'true' : name === 'priority' ? Number(text) : text
 
 /** The first moment of a day in the person's zone. */
@@ -58,7 +58,7 @@ export const filterQuery = (search: Search): ListQuery =>
     Object.entries(filterNames).flatMap(([name, field]) => {
       const text = search[name]
       if (!text) return []
-      return [[field, name === 'since' || name === 'until' ? momentOf(text) : valueOf(name, text)]]
+      return [[field, name === 'since' || name === 'until' ? momentOf(text) : filterValue(name, text)]]
     }),
   ) as ListQuery // by the names above
 

@@ -1,6 +1,7 @@
 import type { words as calls } from './en/calls.ts'
 import type { words as channels } from './en/channels.ts'
 import type { words as contacts } from './en/contacts.ts'
+import type { words as conversation } from './en/conversation.ts'
 import type { words as developers } from './en/developers.ts'
 import type { words as events } from './en/events.ts'
 import type { words as inbox } from './en/inbox.ts'
@@ -23,6 +24,7 @@ export type Catalogue = {
   readonly calls: typeof calls
   readonly channels: typeof channels
   readonly contacts: typeof contacts
+  readonly conversation: typeof conversation
   readonly developers: typeof developers
   readonly notifications: typeof notifications
   readonly numbers: typeof numbers
