@@ -10,6 +10,7 @@ import * as devices from './domains/devices/contract.ts'
 import * as documents from './domains/documents/contract.ts'
 import * as eventLog from './domains/events/log/contract.ts'
 import * as health from './domains/health/contract.ts'
+import * as inbox from './domains/inbox/contract.ts'
 import * as ledger from './domains/ledger/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
 import * as chatChecks from './domains/msgapp/checks/contract.ts'
@@ -79,6 +80,7 @@ export const contracts: readonly Contract[] = [
   contacts,
   contactDuplicates,
   contactFiles,
+  inbox,
   chatChecks,
   chatGroups,
   chatProfiles,

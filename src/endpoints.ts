@@ -11,6 +11,7 @@ import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
 import { eventLogRoutes } from './domains/events/log/routes.ts'
 import { healthRoutes } from './domains/health/routes.ts'
+import { inboxRoutes } from './domains/inbox/routes.ts'
 import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
@@ -74,6 +75,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...duplicateRoutes(services),
   ...contactPictureRoutes(services),
   ...contactFileRoutes(services),
+  ...inboxRoutes(services),
   ...messageRoutes(services),
   ...messageTimelineRoutes(services),
   ...checkRoutes(services),

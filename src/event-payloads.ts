@@ -2,6 +2,7 @@ import { type TProperties, type TSchema, Type } from 'typebox'
 import { getCall } from './domains/calls/contract.ts'
 import { getContact } from './domains/contacts/contract.ts'
 import { type EventName, eventNames } from './domains/events/event-names.ts'
+import { getConversation, listItems } from './domains/inbox/contract.ts'
 import { getChannel } from './domains/msgapp/channels/contract.ts'
 import { getCheckBatch } from './domains/msgapp/checks/contract.ts'
 import { getMessage } from './domains/msgapp/messages/contract.ts'
@@ -123,6 +124,23 @@ const check = payload('CheckEvent', {
   results: getCheckBatch.reply.properties.results,
 })
 
+/** `unread` belongs to one user, and `channels` to the moment of a request. */
+const inboxConversation = {
+  ...without(getConversation.reply.properties.conversation, 'unread', 'channels'),
+  by_user_uuid: Type.Optional(Id('USR', 'The person who changed it; absent for keys and the platform')),
+}
+const inbox = payload('ConversationEvent', inboxConversation)
+
+const assigned = payload('ConversationAssignedEvent', {
+  ...inboxConversation,
+  previous_assignee_uuid: Type.Optional(Id('USR')),
+})
+
+const note = payload('ConversationNoteEvent', {
+  ...inboxConversation,
+  item: listItems.reply.properties.items.items,
+})
+
 const documents: { readonly [name in EventName]: readonly [summary: string, body: TSchema] } = {
   'sms.message.received': ['An SMS arrived', sms],
   'sms.message.sent': ['A carrier accepted an SMS', sms],
@@ -159,6 +177,11 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'contact.updated': ['A contact was changed', contact],
   'balance.low': ['The balance fell below the limit of the account', balance],
   'msgapp.check.completed': ['A batch of number checks ended', check],
+  'conversation.created': ['A conversation of the inbox began', inbox],
+  'conversation.updated': ['A conversation of the inbox changed: a new message, another state or tags', inbox],
+  'conversation.assigned': ['A conversation of the inbox got another assignee, or lost it', assigned],
+  'conversation.closed': ['A conversation of the inbox was closed', inbox],
+  'conversation.note.created': ['A note was written in a conversation of the inbox', note],
 }
 
 /** All events with the schemas of their bodies, in the order of the documentation. */

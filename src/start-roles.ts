@@ -7,6 +7,9 @@ import { installVoiceMetrics } from './domains/calls/metrics.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
+import { type HistoryService, startHistory } from './domains/inbox/history/history-service.ts'
+import { installInboxMetrics } from './domains/inbox/ops.ts'
+import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
 import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
@@ -92,6 +95,7 @@ const installMetrics = (services: Services) => {
     (await supplierMetrics(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
   )
   installWebhookMetrics(metrics, db)
+  installInboxMetrics(metrics, db)
   installVoiceMetrics(services)
   metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
     (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
@@ -189,6 +193,8 @@ export const startRoles = async (
   const { port } = app.server.address() as AddressInfo // it listens on TCP
   let worker: Worker | null = null
   let deliveries: DeliveryEngine | null = null
+  let projector: Projector | null = null
+  let history: HistoryService | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
@@ -223,6 +229,10 @@ export const startRoles = async (
       ],
     })
     deliveries = startDeliveryEngine(services)
+    if (config.inbox) {
+      projector = startProjector(services)
+      history = startHistory(services)
+    }
   }
   if (config.roles.includes('worker') || config.roles.includes('voice')) await remoteConnections.start()
   return {
@@ -235,6 +245,8 @@ export const startRoles = async (
       await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
       await hangUp.end()
       // Last: the steps before may still have published events.
+      await history?.stop()
+      await projector?.stop()
       await deliveries?.stop()
       await remoteConnections.end()
       await carriers.close()

@@ -14,6 +14,7 @@ export type Modules =
   | typeof import('../../src/domains/documents/contract.ts')
   | typeof import('../../src/domains/events/log/contract.ts')
   | typeof import('../../src/domains/health/contract.ts')
+  | typeof import('../../src/domains/inbox/contract.ts')
   | typeof import('../../src/domains/ledger/contract.ts')
   | typeof import('../../src/domains/msgapp/channels/contract.ts')
   | typeof import('../../src/domains/msgapp/checks/contract.ts')

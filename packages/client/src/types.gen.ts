@@ -1210,6 +1210,116 @@ export type ContactImportError = {
   error: string
 }
 
+export type ConversationContact = {
+  /** Starts with CON */
+  uuid: string
+  first_name: string
+  last_name: string
+  picture: string | null
+}
+
+export type ConversationLastItem = {
+  /** Id of the message, call or note; ITM… for other items */
+  item_uuid: string
+  kind: 'sms' | 'msgapp' | 'call' | 'msgapp-call' | 'note' | 'change'
+  direction?: 'inbound' | 'outbound'
+  /** At most 160 characters */
+  text: string
+  at: string
+  /** As in the SMS or call; on the messaging app queued, sent, received, read or failed */
+  status?: string
+  /** SMS channel or channel of the messaging app; of a call its number */
+  channel_uuid?: string
+}
+
+export type ConversationChannel = {
+  /** SMS… or WPN… */
+  channel_uuid: string
+  kind: 'sms' | 'msgapp'
+  phone_number: string
+  can_write: boolean
+  /** Why messages cannot be sent */
+  reason?: 'opted_out' | 'number_suspended' | 'disabled' | 'inbound_only' | 'not_connected' | 'not_joined' | 'not_supported'
+}
+
+export type InboxConversation = {
+  /** Starts with CNV */
+  uuid: string
+  /** E.164, a sender name, WAG… of a group, or remote:<channel>:<id> where the network hides the number */
+  counterpart: string
+  /** Absent for groups and hidden numbers */
+  number?: string
+  /** Starts with WAG */
+  group_uuid?: string
+  contact?: ConversationContact
+  /** The name of the contact or by the network, or the number */
+  name: string
+  status: 'open' | 'snoozed' | 'closed'
+  /** Absent: no assignee */
+  assignee_uuid?: string
+  /** 0 normal, 1 high, 2 urgent */
+  priority: number
+  tags: readonly (string)[]
+  snoozed_until?: string
+  snoozed_till_reply: boolean
+  /** Inbound items that the user of the session has not read; at most 100. Keys share one read mark */
+  unread: number
+  /** First inbound message or missed call that no person answered */
+  waiting_since?: string
+  last: ConversationLastItem
+  /** Channels by which the counterpart can be reached, the one of the last message first. Lists have that one only */
+  channels: readonly (ConversationChannel)[]
+  /** Rises with each change */
+  version: number
+  created_at: string
+}
+
+export type ConversationCount = {
+  n: number
+  /** There are more than 1000 */
+  more: boolean
+}
+
+export type ConversationNote = {
+  /** Starts with NTE */
+  uuid: string
+  /** Starts with CNV */
+  conversation_uuid: string
+  /** Author; absent for an API key */
+  user_uuid?: string
+  /** Empty once the note was removed */
+  text: string
+  mentions: readonly (string)[]
+  created_at: string
+  edited_at?: string
+  removed_at?: string
+}
+
+export type ConversationChange = {
+  field: 'status' | 'assignee_uuid' | 'priority' | 'tags' | 'snoozed_until' | 'snoozed_till_reply'
+  from: string | null
+  to: string | null
+}
+
+export type ConversationItem = {
+  /** Id of the message, call or note; ITM… for other items */
+  uuid: string
+  kind: 'sms' | 'msgapp' | 'call' | 'msgapp-call' | 'note' | 'change'
+  at: string
+  direction?: 'inbound' | 'outbound'
+  /** The person who sent, wrote or changed it, or took the call */
+  user_uuid?: string
+  /** SMS channel or channel of the messaging app; of a call its number */
+  channel_uuid?: string
+  sms?: SmsMessage
+  message?: MsgappMessage
+  /** The message of the messaging app was deleted; it has no content */
+  removed?: true
+  call?: Call
+  note?: ConversationNote
+  change?: ConversationChange
+}
+
 export type CheckedNumber = {
   iso_country_code: string
   /** Approximate; empty when unknown */
@@ -2875,8 +2985,119 @@ export type CheckEvent = {
   results: Record<string, NumberCheck>
 }
 
+export type ConversationEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Starts with CNV */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  /** E.164, a sender name, WAG… of a group, or remote:<channel>:<id> where the network hides the number */
+  counterpart: string
+  /** Absent for groups and hidden numbers */
+  number?: string
+  /** Starts with WAG */
+  group_uuid?: string
+  contact?: ConversationContact
+  /** The name of the contact or by the network, or the number */
+  name: string
+  status: 'open' | 'snoozed' | 'closed'
+  /** Absent: no assignee */
+  assignee_uuid?: string
+  /** 0 normal, 1 high, 2 urgent */
+  priority: number
+  tags: readonly (string)[]
+  snoozed_until?: string
+  snoozed_till_reply: boolean
+  /** First inbound message or missed call that no person answered */
+  waiting_since?: string
+  last: ConversationLastItem
+  /** Rises with each change */
+  version: number
+  created_at: string
+  /** The person who changed it; absent for keys and the platform */
+  by_user_uuid?: string
+}
+
+export type ConversationAssignedEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Starts with CNV */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  /** E.164, a sender name, WAG… of a group, or remote:<channel>:<id> where the network hides the number */
+  counterpart: string
+  /** Absent for groups and hidden numbers */
+  number?: string
+  /** Starts with WAG */
+  group_uuid?: string
+  contact?: ConversationContact
+  /** The name of the contact or by the network, or the number */
+  name: string
+  status: 'open' | 'snoozed' | 'closed'
+  /** Absent: no assignee */
+  assignee_uuid?: string
+  /** 0 normal, 1 high, 2 urgent */
+  priority: number
+  tags: readonly (string)[]
+  snoozed_until?: string
+  snoozed_till_reply: boolean
+  /** First inbound message or missed call that no person answered */
+  waiting_since?: string
+  last: ConversationLastItem
+  /** Rises with each change */
+  version: number
+  created_at: string
+  /** The person who changed it; absent for keys and the platform */
+  by_user_uuid?: string
+  /** Starts with USR */
+  previous_assignee_uuid?: string
+}
+
+export type ConversationNoteEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Starts with CNV */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  /** E.164, a sender name, WAG… of a group, or remote:<channel>:<id> where the network hides the number */
+  counterpart: string
+  /** Absent for groups and hidden numbers */
+  number?: string
+  /** Starts with WAG */
+  group_uuid?: string
+  contact?: ConversationContact
+  /** The name of the contact or by the network, or the number */
+  name: string
+  status: 'open' | 'snoozed' | 'closed'
+  /** Absent: no assignee */
+  assignee_uuid?: string
+  /** 0 normal, 1 high, 2 urgent */
+  priority: number
+  tags: readonly (string)[]
+  snoozed_until?: string
+  snoozed_till_reply: boolean
+  /** First inbound message or missed call that no person answered */
+  waiting_since?: string
+  last: ConversationLastItem
+  /** Rises with each change */
+  version: number
+  created_at: string
+  /** The person who changed it; absent for keys and the platform */
+  by_user_uuid?: string
+  item: ConversationItem
+}
+
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_picture' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_picture' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -2912,6 +3133,11 @@ export type EventPayloads = {
   'contact.updated': ContactEvent
   'balance.low': BalanceEvent
   'msgapp.check.completed': CheckEvent
+  'conversation.created': ConversationEvent
+  'conversation.updated': ConversationEvent
+  'conversation.assigned': ConversationAssignedEvent
+  'conversation.closed': ConversationEvent
+  'conversation.note.created': ConversationNoteEvent
 }
 
 export type AccountOperations = {
@@ -3254,6 +3480,17 @@ export type AccountOperations = {
       contact: Contact
     }>
     /**
+     * The conversations with the numbers of a contact, latest activity first.
+     * At most 100. A contact with several numbers has a conversation for each.
+     */
+    conversations(args: {
+      /** Starts with CON */
+      contact_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      conversations: readonly (InboxConversation)[]
+    }>
+    /**
      * Create a contact: a first name and at least one detail, in contact_details (or contact_detail).
      * The event is contact.created. With channel_uuid the contact is also added to the address book of that channel.
      */
@@ -3456,6 +3693,150 @@ export type AccountOperations = {
       contact: Contact
     }>
   }
+  readonly conversations: {
+    /**
+     * Begin a conversation with a number or a group, or get the one that exists.
+     * The last messages and calls with the number are taken in. The event is conversation.created.
+     */
+    begin(args?: {
+      /** The counterpart, E.164; either this or group_uuid */
+      number?: string | undefined
+      /** A group of the messaging app */
+      group_uuid?: string | undefined
+      /** The channel to write on: SMS… or WPN… */
+      channel_uuid?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      conversation: InboxConversation
+    }>
+    /**
+     * Open, snooze or close a conversation, assign it, or change its priority.
+     * With version, the change is refused if the conversation changed since (version_conflict). Events: conversation.updated, and conversation.assigned or conversation.closed.
+     */
+    change(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      status?: 'open' | 'snoozed' | 'closed' | undefined
+      /** null: no assignee */
+      assignee_uuid?: string | null | undefined
+      priority?: number | undefined
+      /** Opens the conversation then; sets the status snoozed */
+      snoozed_until?: string | null | undefined
+      /** Opens the conversation with the next inbound message; sets the status snoozed */
+      snoozed_till_reply?: boolean | undefined
+      /** The version that you changed */
+      version?: number | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      conversation: InboxConversation
+    }>
+    /**
+     * Numbers of conversations in the usual lists and in saved views.
+     * Numbers stop at 1000: more is then true.
+     */
+    counts(args?: {
+      /** open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, or VIW…, separated by commas. Default: all but views */
+      views?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      counts: Record<string, ConversationCount>
+    }>
+    /**
+     * One conversation, with the channels by which the counterpart can be reached.
+     * The messages, calls and notes are listed by its items.
+     */
+    get(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      conversation: InboxConversation
+    }>
+    /**
+     * The messages, calls, notes and changes of a conversation, newest first.
+     * next_cursor leads to older items. With around, the page surrounds an item, and previous_cursor leads to newer ones.
+     */
+    items(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+      /** An item of the conversation */
+      around?: string | undefined
+      /** Kinds separated by commas: sms, msgapp, call, msgapp-call, note, change. Default: all */
+      kinds?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      items: readonly (ConversationItem)[]
+      /** For older items; absent at the end */
+      next_cursor?: string
+      /** For newer items; absent on the newest page */
+      previous_cursor?: string
+    }, 'items'>
+    /**
+     * The conversations of the account over all channels, latest activity first.
+     * A conversation has all messages, calls and notes with one person or group. Some filters examine 10,000 conversations, so a short page may have a next_cursor. Agents see their own and unassigned conversations only, if the account says so.
+     */
+    list(args?: {
+      status?: 'open' | 'snoozed' | 'closed' | undefined
+      /** me, none, or USR…. A key has no conversations of its own */
+      assignee?: string | undefined
+      /** Starts with TAG */
+      tag?: string | undefined
+      /** Channel of the last message or call */
+      channel_uuid?: string | undefined
+      /** Kind of the last message or call */
+      kind?: 'sms' | 'msgapp' | 'call' | 'msgapp-call' | undefined
+      /** Has, or has not, inbound items that you have not read */
+      unread?: boolean | undefined
+      /** Has, or has not, a message or missed call that nobody answered */
+      waiting?: boolean | undefined
+      priority?: number | undefined
+      /** Starts with CON */
+      contact_uuid?: string | undefined
+      /** Words of the name, the number, or of messages and notes; the last word may be its beginning */
+      q?: string | undefined
+      /** Last activity not before */
+      since?: string | undefined
+      /** Last activity before */
+      until?: string | undefined
+      /** -last_at: latest activity first (default). waiting_since: open conversations that wait, longest first */
+      sort?: '-last_at' | 'waiting_since' | undefined
+      /** Filters of a saved view; other parameters replace those of the view */
+      view?: string | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      conversations: readonly (InboxConversation)[]
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+    }, 'conversations'>
+    /**
+     * Mark a conversation as read up to an item, or as unread.
+     * The mark belongs to the user of the session; keys of an account share one.
+     */
+    read(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** The last item read */
+      until?: string | undefined
+      /** The last inbound item is unread again */
+      unread?: true | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Inbound items after the mark; at most 100 */
+      unread: number
+    }>
+  }
   readonly documents: {
     /**
      * Download the file as it was uploaded.
@@ -3551,7 +3932,7 @@ export type AccountOperations = {
      */
     list(args?: {
       /** Event name */
-      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | undefined
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
@@ -5038,13 +5419,13 @@ export type SandboxOperations = {
      */
     trigger(args: {
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created'
       /** The channel of the event. Default: the channel of the event’s newest webhook, else the account’s newest channel */
       channel_uuid?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created'
       /** Absent when the event concerns the whole account */
       channel_uuid?: string
       /** handset: a handset of the sandbox caused it. account: the account did, as with its own request; messages are charged. example: it cannot be triggered; the newest event or the present state was recorded with test: true */

@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
-import type { Db, Tx } from '../../platform/db/sql.ts'
+import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { Problem, refuse } from '../../platform/http/problem.ts'
 import { print } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
@@ -17,6 +17,7 @@ import { findDestination } from './control/destination.ts'
 import * as dialogs from './control/dialog-store.ts'
 import { isVoiceRunning } from './lease/voice-lease.ts'
 import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
+import { recordingLinks } from './recordings/recording-links.ts'
 import { blockedReason, refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -305,3 +306,10 @@ export const closeAllOpenCalls = async (db: Db): Promise<void> => {
 
 /** Returns the number of current calls of an account. */
 export const countOpenCalls = store.countOpenOfAccount
+
+/** Makes the function that returns calls of an account in the form of the API, by their bare ids. */
+export const makeCallLoader = (deps: Parameters<typeof recordingLinks>[0]) => {
+  const { urlOf } = recordingLinks(deps)
+  return async (sql: Sql, account: string, ids: readonly string[]) =>
+    new Map((await store.byIds(sql, account, ids)).map((row) => [row.id, presentCall(row, urlOf)]))
+}

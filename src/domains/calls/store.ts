@@ -157,6 +157,11 @@ export const claimQueued = (db: Db, epoch: number, maxWaitSeconds: number) => db
 export const find = (db: Sql, account: string, id: string) => db.maybe<CallRow>`
   select * from calls where account_id = ${account} and id = ${id}`
 
+/** Calls by their ids, in any order. */
+export const byIds = (db: Sql, account: string, ids: readonly string[]) => db.many<CallRow>`
+  select c.* from unnest(${ids}::uuid[]) i (id)
+  cross join lateral (select * from calls where account_id = ${account} and id = i.id limit 1) c`
+
 export type CallFilter = {
   direction: 'O' | 'I' | null
   to: string | null

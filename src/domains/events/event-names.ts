@@ -33,6 +33,11 @@ export const accountEvents = [
   'contact.updated',
   'balance.low',
   'msgapp.check.completed',
+  'conversation.created',
+  'conversation.updated',
+  'conversation.assigned',
+  'conversation.closed',
+  'conversation.note.created',
 ] as const
 
 /** Name of an event that the platform publishes. */

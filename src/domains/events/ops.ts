@@ -26,21 +26,31 @@ export type Event = {
 /** Webhooks with pending deliveries. `webhook` is null for an account whose deliveries wait for its fan-out rate. */
 export type PendingDeliveries = readonly { readonly account: string; readonly webhook: string | null }[]
 
-const listeners = new Set<(webhooks: PendingDeliveries, accounts: readonly string[]) => void>()
+/** @param names the names of the events; null where the statement that recorded them does not return them */
+type RecordedEffect = (
+  webhooks: PendingDeliveries,
+  accounts: readonly string[],
+  names: ReadonlySet<string> | null,
+) => void
 
-/** Calls `effect` after each commit that recorded events, with the webhooks that have deliveries and the accounts
- *  concerned. The call is a hint within this process: other processes poll. @returns a function that unsubscribes */
-export const onRecorded = (
-  effect: (webhooks: PendingDeliveries, accounts: readonly string[]) => void,
-): (() => void) => {
+const listeners = new Set<RecordedEffect>()
+
+/** Calls `effect` after each commit that recorded events, with the webhooks that have deliveries, the accounts concerned
+ *  and the names of the events. The call is a hint within this process: other processes poll.
+ *  @returns a function that unsubscribes */
+export const onRecorded = (effect: RecordedEffect): (() => void) => {
   listeners.add(effect)
   return () => void listeners.delete(effect)
 }
 
 /** Notifies the listeners of events that another committed statement recorded. */
-export const notifyRecorded = (webhooks: PendingDeliveries, accounts: readonly string[]): void => {
+export const notifyRecorded = (
+  webhooks: PendingDeliveries,
+  accounts: readonly string[],
+  names: ReadonlySet<string> | null = null,
+): void => {
   const concerned = [...new Set(accounts)]
-  for (const effect of listeners) effect(webhooks, concerned)
+  for (const effect of listeners) effect(webhooks, concerned, names)
 }
 
 const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
@@ -62,6 +72,7 @@ const recordRows = async (tx: Tx, events: readonly EventDraft[], isBulk = false)
     notifyRecorded(
       webhooks,
       events.map(({ account }) => account),
+      new Set(events.map(({ name }) => name)),
     ),
   )
   return rows.map(({ id }) => id)

@@ -6,6 +6,7 @@ import { uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { formatSegmentation, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
+import { presentMessage } from './message-presenter.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -91,3 +92,7 @@ export const cancelScheduled = async (tx: Tx, account: string): Promise<number> 
     if ((await cancelJob(tx, id)) && (await cancelScheduledMessage(tx, account, id))) count++
   return count
 }
+
+/** Returns messages of an account in the form of the API, by their bare ids. */
+export const messagesById = async (sql: Sql, account: string, ids: readonly string[]) =>
+  new Map((await store.messagesById(sql, account, ids)).map((row) => [row.id, presentMessage(row)]))

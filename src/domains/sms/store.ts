@@ -298,6 +298,15 @@ export const message = (db: Sql, account: string, id: string) => db.maybe<Messag
   join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id
   where m.account_id = ${account} and m.id = ${id}`
 
+/** Messages by their ids, in any order. */
+export const messagesById = (db: Sql, account: string, ids: readonly string[]) => db.many<MessageRow>`
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
+    case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
+  from unnest(${ids}::uuid[]) i (id)
+  cross join lateral (select * from sms_messages where account_id = ${account} and id = i.id limit 1) m
+  join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
+  join virtual_numbers v on v.account_id = c.account_id and v.id = c.virtual_number_id`
+
 /** Replaces the stored text of a message. */
 export const setText = (tx: Tx, account: string, id: string, text: string) => tx.run`
   update sms_messages set text = ${text} where account_id = ${account} and id = ${id}`

@@ -31,6 +31,14 @@ export type Prefix =
   | 'WHE' // an address that webhooks call
   | 'WHD' // a webhook delivery
   | 'EVT' // an event
+  | 'CNV' // a conversation of the inbox
+  | 'ITM' // an item of a conversation that has no id of its own kind
+  | 'NTE' // a note
+  | 'TAG'
+  | 'RPL' // a canned reply
+  | 'VIW' // a saved view
+  | 'MED' // an uploaded file
+  | 'JOB' // work of one request that goes on after its reply
 
 let lastMs = ''
 let sequence = 0

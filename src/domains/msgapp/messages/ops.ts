@@ -1,6 +1,9 @@
+import type { Sql } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { Channel } from '../channels/ops.ts'
 import type { Chat } from '../chat-service.ts'
+import { presentMessage } from './message-presenter.ts'
+import * as rows from './message-query-store.ts'
 import { peerOf } from './peer.ts'
 
 /**
@@ -20,3 +23,18 @@ export const sendText = (
     },
     null,
   )
+
+/** Returns messages of an account in the form of the API, by their bare ids. Deleted ones are absent. */
+export const messagesById = async (
+  sql: Sql,
+  { loadViewContext }: Pick<Chat, 'loadViewContext'>,
+  account: string,
+  ids: readonly string[],
+) => {
+  const found = await rows.byId(
+    sql,
+    ids.map((id) => ({ account, id })),
+  )
+  const context = await loadViewContext(sql, found)
+  return new Map(found.map((row) => [row.id, presentMessage(row, context)]))
+}

@@ -1,0 +1,250 @@
+import type { Sql } from '../../platform/db/sql.ts'
+import { searchedChannels } from './limits.ts'
+
+/** A message or call on its way into a conversation. Ids have no prefix. */
+export type NewItem = {
+  readonly id: string
+  readonly kind: 'sms' | 'msgapp' | 'call' | 'msgapp-call'
+  readonly direction: 'inbound' | 'outbound'
+  readonly at: Date
+  readonly channel: string | null
+  readonly user: string | null
+  readonly counterpart: string
+  readonly group: string | null
+  /** Name by the network; null if it has none. */
+  readonly name: string | null
+  /** Under this counterpart the conversation was before the network revealed the number. */
+  readonly former: string | null
+  /** Content, or what a list shows in its place. */
+  readonly text: string
+  /** A conversation begins with it. */
+  readonly begins: boolean
+  /** Opens a conversation that is closed or snoozed, and waits for an answer. */
+  readonly opens: boolean
+  /** A person answers with it. */
+  readonly answers: boolean
+}
+
+/** Reference to a message or call. */
+export type ItemRef = { readonly kind: 'sms' | 'msgapp' | 'call'; readonly id: string }
+
+type SmsRow = {
+  id: string
+  channel_id: string
+  direction: 'inbound' | 'outbound'
+  contact: string
+  text: string
+  created_at: Date
+}
+
+const smsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<SmsRow>`
+  select m.id, m.channel_id, m.direction, m.contact, m.text, m.created_at
+  from unnest(${ids}::uuid[]) i (id) cross join lateral (
+    select * from sms_messages where account_id = ${account} and id = i.id limit 1) m`
+
+const itemOfSms = (row: SmsRow): NewItem => ({
+  id: row.id,
+  kind: 'sms',
+  direction: row.direction,
+  at: row.created_at,
+  channel: row.channel_id,
+  user: null,
+  counterpart: row.contact,
+  group: null,
+  name: null,
+  former: null,
+  text: row.text,
+  begins: row.direction === 'inbound',
+  opens: row.direction === 'inbound',
+  answers: false,
+})
+
+type ChatRow = {
+  id: string
+  channel_id: string
+  direction: 'inbound' | 'outbound'
+  sent_by: 'user' | 'api' | 'agent'
+  text: string | null
+  has_pin: boolean
+  template: string | null
+  media_type: string | null
+  created_at: Date
+  number: string | null
+  remote_id: string | null
+  peer: string
+  pushname: string | null
+  group_id: string | null
+  group_name: string | null
+}
+
+const chatsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ChatRow>`
+  select m.id, m.channel_id, m.direction, m.sent_by, m.text, m.pin is not null as has_pin,
+    m.template ->> 'name' as template, f.type as media_type, m.created_at, c.number, c.remote_id, m.peer, c.pushname,
+    c.group_id, g.name as group_name
+  from unnest(${ids}::uuid[]) i (id)
+  cross join lateral (select * from msgapp_messages where account_id = ${account} and id = i.id limit 1) m
+  cross join lateral (
+    select * from msgapp_chats where account_id = ${account} and channel_id = m.channel_id and peer = m.peer limit 1) c
+  left join msgapp_groups g on g.account_id = ${account} and g.id = c.group_id
+  left join msgapp_media f on f.account_id = ${account} and f.id = m.media_id`
+
+/** Returns the counterpart of a person whose number a network hides. */
+export const hiddenCounterpart = (channel: string, remote: string): string => `remote:${channel}:${remote}`
+
+/** Returns the counterpart of a group. */
+export const groupCounterpart = (group: string): string => `WAG${group}`
+
+const chatText = ({ text, media_type, has_pin, template }: ChatRow): string =>
+  text ?? (media_type ? `[${media_type}]` : has_pin ? '[location]' : template ? `[${template}]` : '')
+
+const itemOfChat = (row: ChatRow): NewItem => {
+  const remote = hiddenCounterpart(row.channel_id, row.remote_id ?? row.peer)
+  const isInbound = row.direction === 'inbound'
+  return {
+    id: row.id,
+    kind: 'msgapp',
+    direction: row.direction,
+    at: row.created_at,
+    channel: row.channel_id,
+    user: null,
+    counterpart: row.group_id !== null ? groupCounterpart(row.group_id) : (row.number ?? remote),
+    group: row.group_id,
+    name: row.group_id !== null ? row.group_name : row.pushname || null,
+    former: row.group_id === null && row.number !== null && row.remote_id !== null ? remote : null,
+    text: chatText(row),
+    // The owner of the number wrote on another device: a person, though none of the console.
+    begins: isInbound || row.sent_by === 'agent',
+    opens: isInbound,
+    answers: row.sent_by === 'agent',
+  }
+}
+
+type CallRow = {
+  id: string
+  direction: 'O' | 'I'
+  user_id: string | null
+  from_number: string | null
+  to_number: string
+  status: string
+  is_msgapp: boolean
+  channel_id: string | null
+  remote_id: string | null
+  number: string | null
+  answered_at: Date | null
+  created_at: Date
+}
+
+const callsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<CallRow>`
+  select c.id, c.direction, c.user_id, c.from_number, c.to_number, c.status, c.is_msgapp, c.answered_at, c.created_at,
+    coalesce(w.channel_id, c.virtual_number_id) as channel_id, w.remote_id, w.number
+  from unnest(${ids}::uuid[]) i (id)
+  cross join lateral (select * from calls where account_id = ${account} and id = i.id limit 1) c
+  left join msgapp_calls w on c.is_msgapp and w.account_id = ${account} and w.id = c.id`
+
+const itemOfCall = (row: CallRow): NewItem[] => {
+  const isInbound = row.direction === 'I'
+  const other = isInbound ? row.from_number : row.to_number
+  // Calls that the platform places, such as those that read out a code, belong to no conversation.
+  if (!other || (!isInbound && row.user_id === null && !row.is_msgapp)) return []
+  const isHidden = row.is_msgapp && row.number === null && row.remote_id !== null && row.channel_id !== null
+  const isMissed = isInbound && row.answered_at === null
+  return [
+    {
+      id: row.id,
+      kind: row.is_msgapp ? 'msgapp-call' : 'call',
+      direction: isInbound ? 'inbound' : 'outbound',
+      at: row.created_at,
+      channel: row.channel_id,
+      user: row.user_id,
+      counterpart: isHidden ? hiddenCounterpart(row.channel_id ?? '', row.remote_id ?? '') : other,
+      group: null,
+      name: null,
+      former: null,
+      text: isMissed ? 'missed call' : isInbound ? 'inbound call' : 'outbound call',
+      begins: true,
+      opens: isMissed,
+      answers: row.answered_at !== null,
+    },
+  ]
+}
+
+/** Reads messages and calls as items, in the order of their ids. Those that no longer exist are left out. */
+export const loadItems = async (sql: Sql, account: string, refs: readonly ItemRef[]): Promise<NewItem[]> => {
+  const idsOf = (kind: ItemRef['kind']) => [...new Set(refs.filter((ref) => ref.kind === kind).map(({ id }) => id))]
+  const [sms, chats, calls] = [idsOf('sms'), idsOf('msgapp'), idsOf('call')]
+  const items = [
+    ...(sms.length > 0 ? (await smsOf(sql, account, sms)).map(itemOfSms) : []),
+    ...(chats.length > 0 ? (await chatsOf(sql, account, chats)).map(itemOfChat) : []),
+    ...(calls.length > 0 ? (await callsOf(sql, account, calls)).flatMap(itemOfCall) : []),
+  ]
+  return items.sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** The counterpart whose messages and calls are looked for. */
+export type Thread = { readonly counterpart: string; readonly group: string | null }
+
+const hiddenForm = /^remote:([0-9a-f-]{36}):(.*)$/s
+
+/**
+ * Finds the newest messages and calls with a counterpart, over all channels, along the index of each.
+ * @param before only older ids; null: the newest
+ */
+export const refsOf = async (
+  sql: Sql,
+  account: string,
+  { counterpart, group }: Thread,
+  before: string | null,
+  limit: number,
+): Promise<ItemRef[]> => {
+  const below = before ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+  if (group !== null)
+    return sql.many<ItemRef>`
+      select 'msgapp' as kind, m.id from msgapp_groups g
+      join msgapp_chats c on c.account_id = g.account_id and c.channel_id = g.channel_id and c.group_id = g.id
+      cross join lateral (
+        select id from msgapp_messages
+        where account_id = ${account} and channel_id = c.channel_id and peer = c.peer and id < ${below}
+        order by created_at desc, id desc limit ${limit}) m
+      where g.account_id = ${account} and g.id = ${group}
+      order by m.id desc limit ${limit}`
+  const [, channel, remote] = hiddenForm.exec(counterpart) ?? []
+  if (channel !== undefined && remote !== undefined)
+    return sql.many<ItemRef>`
+      select 'msgapp' as kind, m.id from (
+        select channel_id, peer from msgapp_chats
+        where account_id = ${account} and channel_id = ${channel} and remote_id = ${remote} and group_id is null
+        limit 1) c
+      cross join lateral (
+        select id from msgapp_messages
+        where account_id = ${account} and channel_id = c.channel_id and peer = c.peer and id < ${below}
+        order by created_at desc, id desc limit ${limit}) m
+      order by m.id desc limit ${limit}`
+  return sql.many<ItemRef>`
+    select kind, id from (
+      select 'sms' as kind, m.id from (
+        select id from sms_channels where account_id = ${account} order by created_at, id limit ${searchedChannels}::integer) c
+      cross join lateral (
+        select id from sms_messages
+        where channel_id = c.id and contact = ${counterpart} and account_id = ${account} and id < ${below}
+        order by created_at desc, id desc limit ${limit}) m
+      union all
+      select 'msgapp', m.id from (
+        select id from msgapp_channels where account_id = ${account} and deleted_at is null
+        order by created_at desc, id desc limit ${searchedChannels}::integer) c
+      cross join lateral (
+        select id from msgapp_messages
+        where account_id = ${account} and channel_id = c.id and peer = ltrim(${counterpart}, '+') || '@c.us'
+          and id < ${below}
+        order by created_at desc, id desc limit ${limit}) m
+      union all
+      (select 'call', id from calls
+       where account_id = ${account} and direction = 'O' and to_number = ${counterpart} and ended_at is not null
+         and id < ${below}
+       order by created_at desc, id desc limit ${limit})
+      union all
+      (select 'call', id from calls
+       where account_id = ${account} and direction = 'I' and from_number = ${counterpart} and ended_at is not null
+         and id < ${below}
+       order by created_at desc, id desc limit ${limit})
+    ) found order by id desc limit ${limit}`
+}

@@ -1,0 +1,58 @@
+// Limits of the inbox.
+
+/** Highest numbers that are counted: conversations of a view, and unread items of a conversation. */
+export const countCap = { view: 1_000, unread: 100 }
+
+/** Characters of the last message that a list shows. */
+export const lastTextLength = 160
+
+/** Items that are taken in at once: when a conversation begins, and later of its history. */
+export const takenIn = { first: 200, page: 1_000 }
+
+/** Channels of an account whose threads with a number are taken in. */
+export const searchedChannels = 1_000
+
+/** Words of a text that are indexed. */
+export const indexedWords = 64
+
+/** Letters of the shortest and the longest indexed beginning of a word. */
+export const indexedPrefix = { shortest: 3, longest: 6 }
+
+/** Conversations that a page examines for filters without an index. */
+export const examinedConversations = 10_000
+
+/** The newest texts with the words of `q` whose conversations are listed. */
+export const searchedTexts = 2_000
+
+/** Conversations of a tag up to which the index of tags is used; those of a more frequent tag are met by time. */
+export const rareTag = 2_000
+
+/** Channels of a conversation that one response shows. */
+export const shownChannels = 20
+
+/** Conversations of a contact that one response shows. */
+export const conversationsOfContact = 100
+
+/** Events that the projector handles in one transaction, and examines in one read. */
+export const projectedEvents = { each: 200, read: 5_000 }
+
+/** Milliseconds by which the projector looks back: events appear when their transactions commit, behind later ids. */
+export const projectorLookback = { eachMs: 1_000, wholeMs: 12_000, wholeEveryMs: 5_000 }
+
+/**
+ * Milliseconds: within `fold`, events become one update of their conversations. Events of bulk messages, which change
+ * few conversations, wait for `lazy`. Every `sweep` looks for events of other processes.
+ */
+export const projectorPace = { foldMs: 20, lazyMs: 500, sweepMs: 150, idleMs: 30_000 }
+
+/** Accounts that are projected at once, and examined by one sweep. */
+export const projectedAccounts = { atOnce: 2, sweep: 1_000 }
+
+/** Messages and calls that one step of history examines, and milliseconds between steps while there is other work. */
+export const historyStep = { rows: 300, conversations: 20, pauseMs: 50, idleMs: 2_000 }
+
+/** Milliseconds within which an unanswered message of the history leaves its conversation open: a week. */
+export const openHistoryMs = 604_800_000
+
+/** Accounts that the metrics of the inbox examine: those that were projected last. */
+export const countedAccounts = 10_000

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { member } from '../../../test/persons.ts'
+import { until } from '../../../test/platform.ts'
+import { makeWorld } from '../../../test/world.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import { record } from '../events/ops.ts'
+import { inbound, makeChatHarness } from '../msgapp/messages/testing.ts'
+import { makeInbox } from './inbox-testing.ts'
+
+const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
+const { db, call, tenant } = world
+const inbox = makeInbox(world)
+const ada = '+447911123456'
+
+const account = async () => {
+  const who = await tenant()
+  return { who, line: await inbox.giveNumber(who) }
+}
+
+test('an inbound text begins one open conversation, and each later text joins it', async () => {
+  const { who, line } = await account()
+  await inbox.write(ada, line.number, 'Hello', 'Is anyone there?')
+  const [found] = await until(async () => {
+    const list = await inbox.conversations(who)
+    return list.length > 0 ? list : null
+  })
+  assert.equal(found?.counterpart, ada)
+  assert.equal(found?.status, 'open')
+  assert.equal(found?.unread, 2)
+  assert.equal((found?.last as { text: string } | undefined)?.text, 'Is anyone there?')
+  assert.ok(found?.waiting_since)
+  await inbox.write(ada, line.number, 'Third')
+  await until(async () => (await inbox.items(who, found?.uuid ?? '')).count === 3)
+  const { items } = await inbox.items(who, found?.uuid ?? '')
+  assert.deepEqual(
+    items.map((item: { sms: { text: string } }) => item.sms.text),
+    ['Third', 'Is anyone there?', 'Hello'],
+  )
+  assert.deepEqual(await inbox.events(who), ['conversation.created', 'conversation.updated'])
+})
+
+test('texts of the API make no conversation, and those before an answer are taken in with it', async () => {
+  const { who, line } = await account()
+  await inbox.apiSends(who, line, ada, 'Your code is 123456')
+  await inbox.apiSends(who, line, '+447911123457', 'Your code is 654321')
+  await inbox.write(ada, line.number, 'Which code?')
+  const [found, ...others] = await until(async () => {
+    const list = await inbox.conversations(who)
+    return list.length > 0 ? list : null
+  })
+  assert.deepEqual(others, [])
+  const { items } = await inbox.items(who, found?.uuid ?? '')
+  assert.deepEqual(
+    items.map((item: { sms: { text: string } }) => item.sms.text),
+    ['Which code?', 'Your code is 123456'],
+  )
+  await inbox.apiSends(who, line, ada, 'A later one')
+  await until(async () => (await inbox.items(who, found?.uuid ?? '')).count === 3)
+})
+
+test('an inbound text opens a closed conversation; an away assignee loses it', async () => {
+  const { who, line } = await account()
+  const { user } = await member(world, who, 'agent')
+  await inbox.write(ada, line.number, 'Hello')
+  const [found] = await until(async () => {
+    const list = await inbox.conversations(who)
+    return list.length > 0 ? list : null
+  })
+  const path = `/open/conversations/${found?.uuid}`
+  const closed = await call(who, 'PATCH', path, { status: 'closed', assignee_uuid: user })
+  assert.equal(closed.status, 200, JSON.stringify(closed.body))
+  assert.equal(closed.body.conversation.waiting_since, undefined)
+  await inbox.write(ada, line.number, 'Again')
+  const opened = await until(async () => {
+    const { conversation } = (await call(who, 'GET', path)).body
+    return conversation.status === 'open' ? conversation : null
+  })
+  assert.equal(opened.assignee_uuid, user)
+  await call(who, 'PATCH', path, { status: 'closed' })
+  await db.run`update users set availability = 'away' where account_id = ${who.id} and id = ${user.slice(3)}`
+  await inbox.write(ada, line.number, 'And again')
+  const unassigned = await until(async () => {
+    const { conversation } = (await call(who, 'GET', path)).body
+    return conversation.status === 'open' ? conversation : null
+  })
+  assert.equal(unassigned.assignee_uuid, undefined)
+  assert.deepEqual(await inbox.events(who), [
+    'conversation.created',
+    ...['conversation.updated', 'conversation.assigned', 'conversation.closed'],
+    'conversation.updated',
+    ...['conversation.updated', 'conversation.closed'],
+    ...['conversation.updated', 'conversation.assigned'],
+  ])
+})
+
+test('messages of the messaging app, of groups and of hidden numbers are conversations', async () => {
+  const { who } = await account()
+  const chat = await makeChatHarness(world, who.id)
+  for (const message of [
+    inbound({ number: ada, text: 'By the app' }),
+    inbound({ number: null, text: 'Hidden' }),
+    inbound({ number: ada, text: 'In a group', group: { id: '1@g.us', name: 'Friends' } }),
+  ])
+    await chat.intake.inbound(chat.line, message)
+  const list = await until(async () => {
+    const found = await inbox.conversations(who)
+    return found.length === 3 ? found : null
+  })
+  assert.deepEqual(list.map(({ name }) => name).sort(), ['Ada', 'Ada', 'Friends'])
+  assert.deepEqual(list.map(({ counterpart }) => counterpart.split(/[:0-9]/)[0]).sort(), ['+', 'WAG', 'remote'])
+})
+
+test('a missed call begins a conversation, and a call of a person too', async () => {
+  const { who, line } = await account()
+  const user = uuid()
+  const end = async (direction: 'I' | 'O', other: string, answered: boolean) => {
+    const id = uuid()
+    await db.run`
+      insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status,
+        is_msgapp, is_trunk, caller_id_used, virtual_number_id, answered_at, ended_at)
+      values (${who.id}, ${id}, 'c', ${direction}, ${direction === 'O' ? user : null}, ${direction === 'I' ? other : null},
+        ${direction === 'I' ? line.number : other}, 'GB', ${answered ? 'COMPLETED' : 'MISSED'}, false, true, '',
+        ${line.did}, ${answered ? new Date() : null}, now())`
+    const name = direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed'
+    await db.begin((tx) =>
+      record(tx, [
+        { account: who.id, name, channel: line.did, conversation: `call ${id}`, payload: { uuid: `CDR${id}` } },
+      ]),
+    )
+  }
+  await end('I', ada, false)
+  await end('O', '+447911123457', true)
+  const list = await until(async () => {
+    const found = await inbox.conversations(who)
+    return found.length === 2 ? found : null
+  })
+  const [called, missed] = ['+447911123457', ada].map((number) => list.find((one) => one.counterpart === number))
+  assert.ok(missed?.waiting_since)
+  assert.equal(called?.waiting_since, undefined)
+  const { items } = await inbox.items(who, missed?.uuid ?? '')
+  assert.equal(items[0].call.status, 'MISSED')
+})
+
+test('the counters agree with the conversations after every change', async () => {
+  const { who, line } = await account()
+  for (let n = 0; n < 5; n++) await inbox.write(`+4479111234${60 + n}`, line.number, 'Hello')
+  const list = await until(async () => {
+    const found = await inbox.conversations(who)
+    return found.length === 5 ? found : null
+  })
+  await call(who, 'PATCH', `/open/conversations/${list[0]?.uuid}`, { status: 'closed' })
+  await call(who, 'PATCH', `/open/conversations/${list[1]?.uuid}`, { snoozed_till_reply: true })
+  const { counts } = (await call(who, 'GET', '/open/conversations/counts')).body
+  const numbers = Object.fromEntries(
+    Object.entries(counts as Record<string, { n: number }>).map(([name, { n }]) => [name, n]),
+  )
+  assert.deepEqual(numbers, {
+    ...{ open: 3, mine: 0, unassigned: 3, waiting: 3, mine_waiting: 0, unread: 3, snoozed: 1, closed: 1 },
+  })
+})
+
+test('what the projector missed while it was stopped is there after its start, once', async () => {
+  const { who, line } = await account()
+  await inbox.stop()
+  for (let n = 0; n < 30; n++) await inbox.write(ada, line.number, `Text ${n}`)
+  inbox.start()
+  await until(async () => (await inbox.conversations(who)).length === 1)
+  const [found] = await inbox.conversations(who)
+  await until(async () => (await inbox.items(who, found?.uuid ?? '', '?results_per_page=200')).count === 30)
+  await inbox.stop()
+  inbox.start()
+  await inbox.write(ada, line.number, 'Last')
+  await until(async () => (await inbox.items(who, found?.uuid ?? '', '?results_per_page=200')).count === 31)
+  assert.equal((await inbox.events(who)).filter((name) => name === 'conversation.created').length, 1)
+})

@@ -1,0 +1,134 @@
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { projectedEvents } from '../limits.ts'
+
+/** Events that show a message of the account in a conversation that exists: of bulk messages few do. */
+export const followingEvents = ['sms.message.sent', 'sms.message.failed', 'sms.message.delivered'] as const
+
+/** Events that may begin or open a conversation. */
+export const beginningEvents = [
+  'sms.message.received',
+  'msgapp.message.new',
+  'msgapp.message.failed',
+  'msgapp.call.received',
+  'msgapp.call.made',
+  'call.incoming.completed',
+  'call.outbound.completed',
+  'contact.created',
+  'contact.updated',
+] as const
+
+export type ProjectedEvent = { id: string; name: string; subject: string }
+
+/**
+ * Reads the events of an account after an id that concern conversations, oldest first. The event log has no index by
+ * name: `last` is the last event that was examined, if there are more.
+ */
+export const eventsAfter = async (
+  sql: Sql,
+  account: string,
+  after: string,
+): Promise<{ events: ProjectedEvent[]; last: string | null; count: number }> => {
+  const rows = await sql.many<{ id: string | null; name: string; subject: string; last: string | null; count: number }>`
+    with examined as materialized (
+      select id, name, conversation, payload, webhook_id from events
+      where account_id = ${account} and id > ${after} order by id limit ${projectedEvents.read}::integer)
+    select e.id, e.name, e.subject, x.last, x.count::integer as count
+    from (select (select id from examined order by id desc limit 1) as last, count(*) as count from examined) x
+    left join lateral (
+      select id, name, payload ->> 'uuid' as subject from examined
+      where webhook_id is null and (
+        name = any (${[...beginningEvents]}::text[])
+        or (name = any (${[...followingEvents]}::text[]) and exists (
+          select from conversations c
+          where c.account_id = ${account} and c.counterpart = split_part(conversation, ' ', 2) limit 1)))
+      ) e on true
+    order by e.id`
+  const [first] = rows
+  const events = rows.flatMap(({ id, name, subject }) =>
+    id === null || subject === null ? [] : [{ id, name, subject }],
+  )
+  return { events, last: first?.last ?? null, count: first?.count ?? 0 }
+}
+
+/** Below every id. */
+const least = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * Locks how far an account is projected, unless another process has it.
+ * @returns the floor of the events to read; null if another process projects the account
+ */
+export const lockPosition = async (tx: Tx, account: string): Promise<string | null> => {
+  const locked = async () =>
+    (
+      await tx.maybe<{ floor: string }>`
+        select floor from inbox_positions where account_id = ${account} for no key update skip locked`
+    )?.floor ?? null
+  const floor = await locked()
+  if (floor !== null) return floor
+  // An account that is newer than the inbox begins with its first event, and has no history.
+  const made = await tx.run`
+    insert into inbox_positions (account_id, floor, unread_after)
+    select id, ${least}, ${least} from accounts where id = ${account} on conflict do nothing`
+  return made === 1 ? await locked() : null
+}
+
+export const storePosition = (tx: Tx, account: string, floor: string) => tx.run`
+  update inbox_positions set floor = ${floor}, updated_at = clock_timestamp()
+  where account_id = ${account} and floor < ${floor}`
+
+/**
+ * Looks for events of accounts after an id each.
+ * @returns the accounts that have some; `urgent` if one of the first ones may open a conversation
+ */
+export const accountsWithEvents = (sql: Sql, accounts: readonly string[], after: readonly string[]) =>
+  sql.many<{ account_id: string; urgent: boolean }>`
+    select w.account_id, f.urgent
+    from unnest(${accounts}::uuid[], ${after}::uuid[]) w (account_id, floor)
+    cross join lateral (
+      select bool_or(name = any (${[...beginningEvents]}::text[])) as urgent from (
+        select name from events where account_id = w.account_id and id > w.floor order by id limit 100) e) f
+    where f.urgent is not null`
+
+/** Accounts in the order of their ids, with how far they are projected. */
+export const positionsAfter = (sql: Sql, after: string, limit: number) => sql.many<{
+  account_id: string
+  floor: string
+}>`
+  select a.id as account_id, coalesce(p.floor, ${least}) as floor
+  from (select id from accounts where id > ${after} order by id limit ${limit}) a
+  left join inbox_positions p on p.account_id = a.id
+  order by a.id`
+
+/** Seconds between the oldest event that is not projected and now, of the account that is furthest behind. */
+export const lagSeconds = async (sql: Sql, limit: number): Promise<number> =>
+  (
+    await sql.one<{ seconds: number }>`
+      select coalesce(max(extract(epoch from clock_timestamp() - e.at)), 0)::double precision as seconds
+      from (select account_id, floor from inbox_positions order by updated_at desc limit ${limit}) p
+      cross join lateral (
+        select to_timestamp(('x' || substr(replace(id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) as at
+        from events where account_id = p.account_id and id > p.floor
+          and id < (lpad(to_hex((extract(epoch from clock_timestamp() - interval '20 seconds') * 1000)::bigint), 12, '0')
+            || '70008000000000000000')::uuid
+        order by id limit 1) e`
+  ).seconds
+
+/** Links the conversations with the numbers of contacts to them, and returns those that changed. */
+export const linkContacts = (tx: Tx, account: string, contacts: readonly string[]) => tx.many<{ id: string }>`
+  with named as materialized (
+    select distinct on (d.match_key) d.match_key as number, c.id as contact_id,
+      trim(c.first_name || ' ' || c.last_name) as name
+    from unnest(${contacts}::uuid[]) g (id)
+    join contact_details d on d.account_id = ${account} and d.contact_id = g.id
+    join contacts c on c.account_id = ${account} and c.id = g.id
+    where d.match_key like '+%'
+    order by d.match_key, c.created_at
+  ), held as materialized (
+    select v.id, n.contact_id, n.name from named n
+    join conversations v on v.account_id = ${account} and v.counterpart = n.number
+    where (v.contact_id, v.name) is distinct from (n.contact_id, n.name) and n.name <> ''
+    order by v.id for update of v
+  )
+  update conversations v set contact_id = h.contact_id, name = h.name, version = v.version + 1
+  from held h where v.account_id = ${account} and v.id = h.id
+  returning v.id`

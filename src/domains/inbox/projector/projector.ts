@@ -1,0 +1,239 @@
+import type { Logger } from 'pino'
+import type { Db, Tx } from '../../../platform/db/sql.ts'
+import { isUnavailable } from '../../../platform/db/sql.ts'
+import { tick } from '../../../platform/jobs/tick.ts'
+import { idAt, parse } from '../../../platform/lib/id.ts'
+import { onRecorded } from '../../events/ops.ts'
+import { applyItems } from '../apply-items.ts'
+import { lockById, putWords } from '../apply-store.ts'
+import { publishConversations } from '../conversation-events.ts'
+import { type ItemRef, loadItems } from '../item-sources.ts'
+import { projectedAccounts, projectedEvents, projectorLookback, projectorPace } from '../limits.ts'
+import { nameHashesOf } from '../words.ts'
+import * as store from './event-store.ts'
+
+const urgentNames: ReadonlySet<string> = new Set(store.beginningEvents)
+const followingNames: ReadonlySet<string> = new Set(store.followingEvents)
+
+/** How far this process has read the events of an account. */
+type AccountState = {
+  /** Last event that was examined. */
+  position: string
+  /** Where a read in progress continues; null: none is in progress. */
+  cursor: string | null
+  /** The read in progress covers the whole lookback time. */
+  isWhole: boolean
+  /** Events of the lookback time that were handled here. */
+  readonly seen: Set<string>
+  /** Unix milliseconds of the next read of the whole lookback time. */
+  wholeAt: number
+  /** Unix milliseconds of the last event. */
+  activeAt: number
+}
+
+const refOf = ({ name, subject }: store.ProjectedEvent): ItemRef[] => {
+  if (name.startsWith('sms.')) {
+    const id = parse('SMI', subject) ?? parse('SMO', subject)
+    return id ? [{ kind: 'sms', id }] : []
+  }
+  if (name.startsWith('msgapp.message.')) {
+    const id = parse('MSG', subject)
+    return id ? [{ kind: 'msgapp', id }] : []
+  }
+  // Events of calls on chat networks have the bare id of the call.
+  const id = name.startsWith('msgapp.call.') ? parse('CDR', `CDR${subject}`) : parse('CDR', subject)
+  return id ? [{ kind: 'call', id }] : []
+}
+
+/** Gives conversations the names of contacts that were created or changed. */
+const renameByContacts = async (tx: Tx, account: string, contacts: readonly string[]): Promise<void> => {
+  const linked = await store.linkContacts(tx, account, contacts)
+  if (linked.length === 0) return
+  const rows = await lockById(
+    tx,
+    account,
+    linked.map(({ id }) => id),
+  )
+  const words = rows.map(({ id, name, counterpart }) => {
+    const number = counterpart.startsWith('+') ? counterpart : null
+    return { id, conversation: id, kind: 'name' as const, words: nameHashesOf(account, name, number) }
+  })
+  await putWords(tx, account, words)
+  await publishConversations(
+    tx,
+    account,
+    rows.map((row) => ({ name: 'conversation.updated', row, by: null })),
+  )
+}
+
+/** Takes the subjects of events into their conversations. */
+const project = async (tx: Tx, account: string, events: readonly store.ProjectedEvent[]): Promise<void> => {
+  const contacts = events.flatMap(({ name, subject }) =>
+    name.startsWith('contact.') ? (parse('CON', subject) ?? []) : [],
+  )
+  const refs = events.flatMap((event) => (event.name.startsWith('contact.') ? [] : refOf(event)))
+  const items = refs.length > 0 ? await loadItems(tx, account, refs) : []
+  if (items.length > 0) await applyItems(tx, account, items)
+  if (contacts.length > 0) await renameByContacts(tx, account, contacts)
+}
+
+export type Projector = {
+  /** Projects an account soon. */
+  wake(account: string): void
+  stop(): Promise<void>
+}
+
+/** Follows the event log, and keeps conversations. */
+export const startProjector = ({ db, log }: { readonly db: Db; readonly log: Pick<Logger, 'warn'> }): Projector => {
+  const states = new Map<string, AccountState>()
+  /** Accounts to project, with the monotonic time from which on. */
+  const due = new Map<string, number>()
+  const running = new Map<string, Promise<void>>()
+  let sweptTo = '00000000-0000-0000-0000-000000000000'
+  let timer: NodeJS.Timeout | null = null
+  let isStopped = false
+
+  const schedule = (account: string, delayMs: number) => {
+    const at = performance.now() + delayMs
+    const known = due.get(account)
+    if (known === undefined || at < known) due.set(account, at)
+    arm()
+  }
+
+  /** Returns where to read on: behind the last event of a read in progress, or some time before the newest event. */
+  const startOf = (state: AccountState, floor: string, now: number): string => {
+    if (state.cursor !== null) return state.cursor
+    state.isWhole = now >= state.wholeAt
+    const recent = idAt(now - (state.isWhole ? projectorLookback.wholeMs : projectorLookback.eachMs))
+    const start = recent < state.position ? recent : state.position
+    return start < floor ? floor : start
+  }
+
+  /** Notes what a committed pass read. */
+  const advance = (
+    state: AccountState,
+    { handled, reached, isEnd }: { handled: readonly store.ProjectedEvent[]; reached: string; isEnd: boolean },
+    now: number,
+  ) => {
+    for (const { id } of handled) state.seen.add(id)
+    const oldest = idAt(now - 2 * projectorLookback.wholeMs)
+    for (const id of state.seen) if (id < oldest) state.seen.delete(id)
+    if (reached > state.position) {
+      state.position = reached
+      state.activeAt = now
+    }
+    state.cursor = isEnd ? null : reached
+    if (isEnd && state.isWhole) state.wholeAt = now + projectorLookback.wholeEveryMs
+  }
+
+  /** One transaction: reads events of an account and handles some. @returns true if there are more */
+  const pass = async (account: string): Promise<boolean> => {
+    const now = Date.now()
+    return await db.begin(async (tx) => {
+      const floor = await store.lockPosition(tx, account)
+      if (floor === null) return false
+      const known = states.get(account)
+      const state = known ?? {
+        position: floor,
+        cursor: null,
+        isWhole: true,
+        seen: new Set(),
+        wholeAt: 0,
+        activeAt: now,
+      }
+      const start = startOf(state, floor, now)
+      const { events, last, count } = await store.eventsAfter(tx, account, start)
+      const fresh = events.filter(({ id }) => !state.seen.has(id))
+      const handled = fresh.slice(0, projectedEvents.each)
+      if (handled.length > 0) await project(tx, account, handled)
+      const isAll = handled.length === fresh.length
+      const reached = (isAll ? last : handled.at(-1)?.id) ?? start
+      const isEnd = isAll && count < projectedEvents.read
+      // A floor within the lookback time would skip events that commit late.
+      const settled = idAt(now - projectorLookback.wholeMs)
+      if (state.isWhole) await store.storePosition(tx, account, reached < settled ? reached : settled)
+      tx.afterCommit(() => {
+        advance(state, { handled, reached, isEnd }, now)
+        states.set(account, state)
+      })
+      return !isEnd
+    })
+  }
+
+  const run = async (account: string) => {
+    try {
+      const hasMore = await pass(account)
+      if (hasMore) schedule(account, 0)
+    } catch (error) {
+      if (!isUnavailable(error)) log.warn({ err: error, account }, 'inbox: projection failed')
+      schedule(account, 1_000)
+    } finally {
+      running.delete(account)
+      arm()
+    }
+  }
+
+  /** Starts what is due, the longest waiting account first, so that no backlog delays other accounts. */
+  const startDue = () => {
+    timer = null
+    const now = performance.now()
+    const ready = [...due].filter(([account, at]) => at <= now && !running.has(account)).sort((a, b) => a[1] - b[1])
+    for (const [account] of ready.slice(0, Math.max(0, projectedAccounts.atOnce - running.size))) {
+      due.delete(account)
+      running.set(account, run(account))
+    }
+    arm()
+  }
+
+  const arm = () => {
+    if (timer !== null) clearTimeout(timer)
+    timer = null
+    if (isStopped || running.size >= projectedAccounts.atOnce) return
+    const waiting = [...due].filter(([account]) => !running.has(account)).map(([, at]) => at)
+    if (waiting.length === 0) return
+    timer = setTimeout(startDue, Math.max(0, Math.min(...waiting) - performance.now()))
+    timer.unref()
+  }
+
+  const unsubscribe = onRecorded((_webhooks, accounts, names) => {
+    const isUrgent = names !== null && [...names].some((name) => urgentNames.has(name))
+    const isConcerned = names === null || isUrgent || [...names].some((name) => followingNames.has(name))
+    if (isConcerned)
+      for (const account of accounts) schedule(account, isUrgent ? projectorPace.foldMs : projectorPace.lazyMs)
+  })
+
+  /** Looks for events that other processes recorded, and for those that became visible late. */
+  const sweep = async () => {
+    const rows = await store.positionsAfter(db, sweptTo, projectedAccounts.sweep)
+    sweptTo =
+      rows.length < projectedAccounts.sweep
+        ? '00000000-0000-0000-0000-000000000000'
+        : (rows.at(-1)?.account_id ?? sweptTo)
+    const idle = rows.filter(({ account_id }) => !due.has(account_id) && !running.has(account_id))
+    const floors = idle.map(({ account_id, floor }) => states.get(account_id)?.position ?? floor)
+    const found = await store.accountsWithEvents(
+      db,
+      idle.map(({ account_id }) => account_id),
+      floors,
+    )
+    for (const { account_id, urgent } of found) schedule(account_id, urgent ? 0 : projectorPace.lazyMs)
+    const now = Date.now()
+    for (const [account, { wholeAt, activeAt }] of states)
+      if (activeAt < now - projectorPace.idleMs && !due.has(account)) states.delete(account)
+      else if (wholeAt <= now) schedule(account, 0)
+  }
+  const sweeps = tick(projectorPace.sweepMs, sweep, (error) => {
+    if (!isUnavailable(error)) log.warn({ err: error }, 'inbox: sweep failed')
+  })
+
+  return {
+    wake: (account) => schedule(account, 0),
+    stop: async () => {
+      isStopped = true
+      unsubscribe()
+      if (timer !== null) clearTimeout(timer)
+      await sweeps.end().catch(() => {})
+      await Promise.all(running.values())
+    },
+  }
+}
