@@ -24,6 +24,8 @@ const none = new Set(['EU', 'EZ', 'UN', 'ZZ', 'QO', 'XA', 'XB', 'AQ'])
 const countries = (): readonly Option[] =>
   letters
     .flatMap((first) => letters.map((second) => first + second))
+    // Aliases such as UK have the name of another code.
+    .filter((code) => Intl.getCanonicalLocales(`und-${code}`)[0] === `und-${code}`)
     .filter((code) => !none.has(code) && country(code) !== code)
     .map((value) => ({ value, text: country(value) }))
     .sort((one, other) => one.text.localeCompare(other.text))
