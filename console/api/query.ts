@@ -59,6 +59,18 @@ const useObserver = <O, R>(make: () => Observer<O, R>, options: O): R => {
   return observer.getOptimisticResult(queryClient.defaultQueryOptions(options as never) as never)
 }
 
+/**
+ * Returns the error of a query. While one without an answer is asked again, the cache forgets its error: the page would
+ * flicker between the error and the skeleton.
+ */
+const useSteadyError = (queryKey: unknown, { error, data, isFetching }: QueryResult): ApiError | null => {
+  const key = JSON.stringify(queryKey)
+  const last = useRef<{ readonly key: string; readonly error: ApiError | null }>({ key, error: null })
+  if (error) last.current = { key, error: asApiError(error) }
+  else if (last.current.key !== key || data !== undefined || !isFetching) last.current = { key, error: null }
+  return last.current.error
+}
+
 export type Query<T> = {
   /** Undefined until the first answer. */
   readonly data: T | undefined
@@ -86,10 +98,11 @@ export const useQuery = <const R extends ReadRoute>(
     () => new QueryObserver<ReplyOf<R>>(queryClient, options) as never as Observer<typeof options, QueryResult>,
     options,
   )
+  const error = useSteadyError(options.queryKey, result)
   return {
     data: result.data as ReplyOf<R> | undefined,
-    error: result.error ? asApiError(result.error) : null,
-    isLoading: result.isFetching && result.data === undefined,
+    error,
+    isLoading: result.isFetching && result.data === undefined && error === null,
     refresh: () => void result.refetch(),
   }
 }
@@ -144,6 +157,11 @@ export const usePages = <Row>({ key, load, live = [], enabled = true, every }: P
     rows: pages?.flatMap(({ rows }) => rows),
     error: result.error ? asApiError(result.error) : null,
     isLoading: result.isFetching && result.data === undefined,
+  const error = useSteadyError(options.queryKey, result)
+  const pages = (result.data as { pages: Reply[] } | undefined)?.pages
+    rows: pages?.flatMap((page) => rowsOf(page) as Row[]),
+    error,
+    isLoading: result.isFetching && result.data === undefined && error === null,
     hasMore: result.hasNextPage,
     isLoadingMore: result.isFetchingNextPage,
     more: () => void result.fetchNextPage(),

@@ -1,35 +1,18 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, test } from 'node:test'
-import type { Page, Route } from 'playwright-core'
+import { after, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
 import { needs } from '../needs.ts'
 import { member } from '../persons.ts'
-import { temporaryFolder } from '../servers.ts'
 import { accountPages, ownPages } from './every-page.ts'
 import { fitsWidth, openConsole, widths } from './fixture.ts'
+import { servePseudo } from './pseudo-server.ts'
 
 // Every page in the pseudo-locale: each text is in brackets and 40 % longer, and an Arabic browser mirrors the page.
 
-const dist = temporaryFolder()
-execFileSync(process.execPath, ['console/build.mjs', '--pseudo', dist])
-const { page: shell }: { page: string } = JSON.parse(readFileSync(join(dist, 'manifest.json'), 'utf8'))
-const { world, url, signIn } = await openConsole()
-
-/** Makes a browser load the build of the pseudo-locale, under the headers of the server. */
-const serve = async (route: Route) => {
-  const { pathname } = new URL(route.request().url())
-  if (pathname.startsWith('/console/assets/')) {
-    const contentType = pathname.endsWith('.css') ? 'text/css' : pathname.endsWith('.svg') ? 'image/svg+xml' : undefined
-    const body = readFileSync(join(dist, pathname.replace('/console/', '')))
-    await route.fulfill({ body, contentType: contentType ?? 'text/javascript' })
-  } else if (route.request().isNavigationRequest()) {
-    const response = await route.fetch()
-    await route.fulfill({ response, body: shell.replace('$frame', 'full') })
-  } else await route.continue()
-}
+const { world, url, signIn, allow } = await openConsole()
+const pseudo = await servePseudo(url)
+after(pseudo.close)
 
 const openPseudo = async (locale: string): Promise<Page> => {
   const tenant = await world.tenant()
@@ -37,11 +20,11 @@ const openPseudo = async (locale: string): Promise<Page> => {
   await member(world, tenant, 'agent')
   const contact = { first_name: 'Ada', contact_details: [{ type: 'PH', value: '+447700900123' }] }
   assert.equal((await world.call(tenant, 'POST', '/open/contacts', contact)).status, 201)
-  const hook = { hook_url: 'http://127.0.0.1:9/crm', event_names: ['contact.created'] }
+  const hook = { hook_url: 'http://127.0.0.1:9000/crm', event_names: ['contact.created'] }
   assert.equal((await world.call(tenant, 'POST', '/open/webhooks', hook)).status, 201)
-  const page = await signIn(owner, '/console/no/page', { locale, serviceWorkers: 'block' })
-  await page.context().route(`${url}/console/**`, serve)
-  return page
+  // The pages come from another port than that of the installation.
+  allow(/^foreign: http:\/\/127/)
+  return signIn(owner, '/console/no/page', { locale })
 }
 
 const baseOf = async (page: Page): Promise<string> => {
@@ -50,7 +33,7 @@ const baseOf = async (page: Page): Promise<string> => {
 }
 
 const visit = async (page: Page, base: string, path: string) => {
-  await page.goto(url + (path.startsWith('/console') ? path : base + path))
+  await page.goto(pseudo.url + (path.startsWith('/console') ? path : base + path))
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
