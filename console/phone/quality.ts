@@ -1,6 +1,14 @@
 import type { Quality } from '../../packages/voice-sdk/src/call-quality.ts'
 import type { CallQuality } from '../shell/phone-state.ts'
 
+/** Measurements of the voice SDK, over two seconds. */
+type Quality = {
+  readonly mos: number
+  readonly lossPercent: number
+  readonly jitterMs: number
+  readonly roundTripMs: number | null
+}
+
 /** Limits of the mean opinion score for four, three and two bars. */
 const limits = [4, 3.6, 3] as const
 

@@ -100,7 +100,7 @@ test('usage-adds-up: usage, ledger, CSV and API agree to the last micro-dollar',
     const { cdrs } = (await call('GET', '/open/voip/call-history')).body
     return cdrs.some(({ active }: { active: boolean }) => !active) && cdrs
   })
-  const page = await signIn(apiKey, `/logs/calls`)
+  const page = await signIn(apiKey, '/calls')
   await page.getByRole('link', { name: /900123/ }).click()
   await page.getByText('What to do:').waitFor()
   await isWellMade(page, 'the timeline of a call')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, afterEach, beforeEach, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
 import { needs } from '../needs.ts'
@@ -12,8 +12,7 @@ import { isWellMade, mediaFlags, openPlatform } from './fixture.ts'
 
 const platform = await startVoicePlatform()
 after(() => platform.end('SIGKILL'))
-const { signIn, allow } = openPlatform(platform, mediaFlags)
-beforeEach(() => allow(/404/))
+const { signIn } = openPlatform(platform, mediaFlags)
 const { call, url } = platform
 const [ada, bob] = ['+447700900123', '+447700900777']
 await call('POST', '/open/contacts', {
@@ -134,7 +133,13 @@ test(
   async () => {
     const first = await openTab()
     const second = await openTab(first.context())
+    await call('POST', `/sandbox/handsets/${ada}/sms`, { to: agent.number, text: 'Where is my parcel?' })
+    const conversation = await until(async () => {
+      const [found] = (await call('GET', '/open/conversations')).body.conversations
+      return found
+    })
     await ringFrom(ada)
+    await bar(second).getByText('Last message: Where is my parcel?').waitFor()
     for (const page of [first, second]) {
       await bar(page).getByText('Incoming call').waitFor()
       await bar(page).getByText('Ada Lovelace', { exact: true }).waitFor()
@@ -158,9 +163,18 @@ test(
     await bar(first).getByText('On hold').waitFor()
     await second.keyboard.press('Alt+h')
     await bar(first).getByText('In a call').waitFor()
+    await bar(second).getByRole('button', { name: 'Note' }).click()
+    await bar(second).getByLabel('Note about the call').fill('She asks for a parcel')
     await second.keyboard.press('Alt+x')
     await bar(second).getByText('Call ended').waitFor()
     await isWellMade(second, 'the end of a call')
+    assert.equal(await bar(second).getByLabel('Note about the call').inputValue(), 'She asks for a parcel')
+    await bar(second).getByRole('button', { name: 'Save note' }).click()
+    await second.getByText('The note was saved').waitFor()
+    const { items } = (await call('GET', `/open/conversations/${conversation.uuid}/items?kinds=note`)).body
+    assert.equal(items[0].note.text, 'She asks for a parcel')
+    await bar(second).getByRole('button', { name: 'Close the conversation' }).click()
+    await second.getByText('The conversation was closed').waitFor()
 
     const cdr = await newest()
     assert.deepEqual([cdr.status, cdr.direction, cdr.agent_id], ['COMPLETED', 'I', agent.user])

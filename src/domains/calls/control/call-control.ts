@@ -254,7 +254,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     const isBlocked = await findBlocked(db, [{ account, number: caller }])
     if (isBlocked(account, caller)) return await refuseInbound(call, callRefusals.callerBlocked())
     const standing = user ? await callPermissionOf(db, user) : null
-    const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
+    const targets: VoiceTarget[] = user && standing?.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
     return await admitCall(
