@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach } from 'node:test'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
+import { launchChromium } from '../chromium.ts'
 import { type Browser as Person, signIn as signInBy } from '../persons.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
@@ -13,9 +14,6 @@ import { makeWorld, type Tenant, type World } from '../world.ts'
 //     const page = await signIn(await world.tenant(), '/developers/keys')
 //
 // Browsers end with each test. `member` of test/persons.ts makes people with a role, for `signIn`.
-
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
-const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
 
 /** Milliseconds that a page may take for one step. The machine of the tests is busy. */
 const patience = 30_000
@@ -75,7 +73,7 @@ const watchedBrowser = <V>(
 ): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
-    started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet, ...moreFlags] })
+    started ??= launchChromium(moreFlags)
     return started
   }
   after(async () => (await started)?.close())

@@ -9,6 +9,7 @@ import type { Recipe, Request } from './recipe.ts'
 import type { Scene } from './scene.ts'
 import { fields, type Node, nodeOf, prefixOf } from './schema.ts'
 import { type RawAnswer, send } from './send.ts'
+import { usableRequest } from './usable.ts'
 
 /** The worlds in which every endpoint can be brought to its refusals. */
 export type RefusalWorlds = {
@@ -172,6 +173,12 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
   unavailable: async ({ scene, cut }, contract, recipe) => send(cut, contract, scene.tenant, await recipe.ok(scene)),
 }
 
+/** Common refusals that precede the effect of a request, so that several are made from one request. */
+const beforeEffect: ReadonlySet<ProblemName> = new Set([
+  ...(['invalid', 'notFound', 'unauthorized', 'forbidden', 'balance', 'tooMany'] as const),
+  ...(['tooLarge', 'timedOut', 'mediaType', 'internal', 'unavailable'] as const),
+])
+
 /** Brings an endpoint to a refusal, by its recipe or by the common way. */
 export const refusalOf = async (
   stages: RefusalWorlds,
@@ -180,7 +187,10 @@ export const refusalOf = async (
   problem: ProblemName,
 ): Promise<RawAnswer | null> => {
   const own = recipe[problem]
-  if (!own) return (await refusalMakers[problem]?.(stages, contract, recipe)) ?? null
+  if (!own) {
+    const source = beforeEffect.has(problem) ? { ok: (scene: Scene) => usableRequest(recipe, scene) } : recipe
+    return (await refusalMakers[problem]?.(stages, contract, source)) ?? null
+  }
   const { scene } = stages
   return send(scene.world, contract, scene.tenant, await own(scene))
 }
