@@ -152,14 +152,10 @@ export const usePages = <Row>({ key, load, live = [], enabled = true, every }: P
     () => new InfiniteQueryObserver(queryClient, options as never) as never as Observer<typeof options, PagesResult>,
     options,
   )
+  const error = useSteadyError(options.queryKey, result)
   const pages = (result.data as { pages: { rows: readonly Row[] }[] } | undefined)?.pages
   return {
     rows: pages?.flatMap(({ rows }) => rows),
-    error: result.error ? asApiError(result.error) : null,
-    isLoading: result.isFetching && result.data === undefined,
-  const error = useSteadyError(options.queryKey, result)
-  const pages = (result.data as { pages: Reply[] } | undefined)?.pages
-    rows: pages?.flatMap((page) => rowsOf(page) as Row[]),
     error,
     isLoading: result.isFetching && result.data === undefined && error === null,
     hasMore: result.hasNextPage,
