@@ -49,9 +49,6 @@ test('the quality of a call names what is worst', () => {
     lossPercent: 0,
     jitterMs: 3,
     roundTripMs: 20,
-    packetsReceived: 1,
-    packetsSent: 1,
-    codec: null,
   }
   assert.deepEqual(qualityOf(good), { bars: 4, mos: 4.3, cause: 'none' })
   assert.equal(qualityOf({ ...good, mos: 3.2, lossPercent: 8 }).cause, 'loss')

@@ -71,6 +71,8 @@ const script = `
 
 const bar = (page: Page) => page.getByRole('region', { name: 'Telephone' })
 
+const messages = (page: Page) => page.getByRole('region', { name: 'Messages' })
+
 /** Opens the dialog of the telephone. */
 const openDialog = async (page: Page) => {
   await page.getByRole('button', { name: 'Telephone', exact: true }).click()
@@ -170,11 +172,11 @@ test(
     await isWellMade(second, 'the end of a call')
     assert.equal(await bar(second).getByLabel('Note about the call').inputValue(), 'She asks for a parcel')
     await bar(second).getByRole('button', { name: 'Save note' }).click()
-    await second.getByText('The note was saved').waitFor()
+    await messages(second).getByText('The note was saved').waitFor()
     const { items } = (await call('GET', `/open/conversations/${conversation.uuid}/items?kinds=note`)).body
     assert.equal(items[0].note.text, 'She asks for a parcel')
     await bar(second).getByRole('button', { name: 'Close the conversation' }).click()
-    await second.getByText('The conversation was closed').waitFor()
+    await messages(second).getByText('The conversation was closed').waitFor()
 
     const cdr = await newest()
     assert.deepEqual([cdr.status, cdr.direction, cdr.agent_id], ['COMPLETED', 'I', agent.user])
@@ -296,6 +298,25 @@ test('a second call waits, and the first one is held while it is answered', need
   await bar(page).getByText('In a call').waitFor()
   await page.keyboard.press('Alt+x')
   await bar(page).getByText('Call ended').waitFor()
+})
+
+test('away: calls do not ring, in no tab and not by the server', needs('chromium'), async () => {
+  const page = await openTab()
+  const dialog = await openDialog(page)
+  const isAway = async (wanted: 'away' | 'available') => {
+    const { members } = (await call('GET', '/open/team')).body
+    return members.some(
+      ({ user_uuid, availability }: Record<string, string>) => user_uuid === agent.user && availability === wanted,
+    )
+  }
+  await dialog.getByLabel('Away').check()
+  await until(() => isAway('away'))
+  await ringFrom(bob)
+  const missed = await newest(`number=${encodeURIComponent(bob)}&direction=inbound`)
+  assert.deepEqual([missed.from, missed.status], [bob, 'MISSED'])
+  assert.equal(await sounds(page), 0)
+  await dialog.getByLabel('Away').uncheck()
+  await until(() => isAway('available'))
 })
 
 test(
