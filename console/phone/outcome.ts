@@ -1,4 +1,3 @@
-import type { CallEnd } from '../../packages/voice-sdk/src/call-end.ts'
 import type { CallOutcome, PhoneCall } from '../shell/phone-state.ts'
 
 /** The end of a call, as the voice SDK reports it. */

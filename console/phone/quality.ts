@@ -1,4 +1,3 @@
-import type { Quality } from '../../packages/voice-sdk/src/call-quality.ts'
 import type { CallQuality } from '../shell/phone-state.ts'
 
 /** Measurements of the voice SDK, over two seconds. */

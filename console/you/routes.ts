@@ -31,8 +31,11 @@ export const you: Section = {
       title: () => words.phone,
       isListed: true,
       load: () => import('./telephone.tsx').then(({ TelephonePage }) => TelephonePage),
+    }),
+    page({
       path: paths.notifications,
       title: () => words.notifications,
+      isListed: true,
       load: () => import('./notifications.tsx').then(({ NotificationsPage }) => NotificationsPage),
     }),
   ],

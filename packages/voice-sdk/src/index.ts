@@ -1,6 +1,6 @@
 export { Call, type CallEvents, type CallStatus } from './call.ts'
 export type { CallEnd } from './call-end.ts'
-export type { Quality } from './call-quality.ts'
 export { Device } from './device.ts'
 export type { DeviceEvents, DeviceOptions, Dial, LogLevel, UnregisterReason } from './options.ts'
+export type { Quality } from './quality.ts'
 export { type ErrorCode, VoiceError } from './voice-error.ts'
