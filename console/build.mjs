@@ -4,6 +4,7 @@
 //
 //   node console/build.mjs            one build
 //   node console/build.mjs --watch    builds after each change, and open pages reload
+//   node console/build.mjs --pseudo FOLDER   builds the pseudo-locale for tests
 
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, watch, writeFileSync } from 'node:fs'
@@ -125,10 +126,11 @@ const staticFiles = (outputs, file, seen = new Set()) => {
   return [file, ...next.flatMap(({ path }) => staticFiles(outputs, path, seen))]
 }
 
-/** @param isDev leaves out compression, and makes open pages reload after a build */
-export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } = {}) => {
+/** @param isDev leaves out compression, and makes open pages reload after a build
+ *  @param isPseudo a build for tests, in the pseudo-locale and without compression */
+export const buildConsole = async ({ isDev = false, isPseudo = false, dist = join(here, 'dist') } = {}) => {
   const made = join(dist, 'assets')
-  const define = { DEV: String(isDev) }
+  const define = { DEV: String(isDev), PSEUDO: String(isPseudo) }
   const assets = { ...shared, define, outdir: made, entryNames: '[name]-[hash]', chunkNames: '[name]-[hash]' }
   const [pages, theme] = await Promise.all([
     build({
@@ -213,7 +215,7 @@ export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } 
   mkdirSync(made, { recursive: true })
   const written = new Set()
   for (const [name, contents] of files) {
-    for (const [suffix, bytes] of [['', contents], ...(await compressed(Buffer.from(contents), isDev))]) {
+    for (const [suffix, bytes] of [['', contents], ...(await compressed(Buffer.from(contents), isDev || isPseudo))]) {
       if (suffix !== '' && bytes.length >= contents.length) continue
       writeFileSync(join(dist, name + suffix), bytes)
       written.add(join(dist, name + suffix))
@@ -247,6 +249,8 @@ const watchSources = async () => {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (process.argv.includes('--watch')) await watchSources()
+  const [option, folder] = process.argv.slice(2)
+  if (option === '--watch') await watchSources()
+  else if (option === '--pseudo') await buildConsole({ isPseudo: true, dist: folder })
   else await buildConsole()
 }

@@ -6,7 +6,7 @@ import { type Fact, KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { Copy, Moment, Money, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
-import { FactTimeline, type TimelineReply } from '../shell/fact-timeline.tsx'
+import { FactTimeline, isSilent, type TimelineReply } from '../shell/fact-timeline.tsx'
 import { Page } from '../shell/page.tsx'
 import { callNumber } from '../shell/phone.ts'
 import { RawButton } from '../shell/raw.tsx'
@@ -45,7 +45,7 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
 
 /** Measurements in the words of the timeline: for calls in progress, and calls of earlier versions. */
 const Measured = ({ timeline: { timeline } }: { timeline: TimelineReply }) => {
-  const measured = timeline.filter(({ what }) => what === 'media')
+  const measured = timeline.filter(({ what, text }) => what === 'media' && !isSilent(text))
   if (measured.length === 0) return <p class="soft">{words.one.noQuality}</p>
   return (
     <KeyValue

@@ -69,6 +69,8 @@ export const iconNames = [
   ],
   ...['shield', 'signal', 'smartphone', 'star', 'sun', 'tag', 'terminal', 'trash-2', 'triangle-alert', 'unlink'],
   ...['upload', 'user', 'user-plus', 'users', 'volume-2', 'wallet', 'webhook', 'x', 'zap'],
+  ...['alarm-clock', 'check-check', 'flag', 'mail', 'panel-right', 'reply', 'smile', 'sticky-note', 'user-check'],
+  ...['upload', 'user', 'user-plus', 'users', 'wallet', 'webhook', 'x', 'zap'],
 ] as const
 
 export type IconName = (typeof iconNames)[number]

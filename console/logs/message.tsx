@@ -8,6 +8,7 @@ import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { Copy, copyText, Moment, Money, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
+import { ContactLink } from '../shell/contact-link.tsx'
 import { FactTimeline, type TimelineReply } from '../shell/fact-timeline.tsx'
 import { Page } from '../shell/page.tsx'
 import { RawButton } from '../shell/raw.tsx'
@@ -124,6 +125,7 @@ const SmsPage = ({ params: { message: uuid }, search }: PageOf<typeof paths.mess
     <Page
       key={title}
       title={title}
+      lead={contact && <ContactLink number={contact} />}
       crumbs={crumbs()}
       status={message && <MessageStatus status={message.status} />}
       actions={message && <Acts message={message} timeline={timeline.data} search={search} />}

@@ -1,9 +1,13 @@
 import type { words as calls } from './en/calls.ts'
 import type { words as channels } from './en/channels.ts'
+import type { words as contacts } from './en/contacts.ts'
+import type { words as conversation } from './en/conversation.ts'
 import type { words as developers } from './en/developers.ts'
 import type { words as events } from './en/events.ts'
+import type { words as inbox } from './en/inbox.ts'
 import type { words as logs } from './en/logs.ts'
 import type { words as money } from './en/money.ts'
+import type { words as notifications } from './en/notifications.ts'
 import type { words as numbers } from './en/numbers.ts'
 import type { words as parts } from './en/parts.ts'
 import type { words as people } from './en/people.ts'
@@ -19,9 +23,13 @@ import type { words as you } from './en/you.ts'
 export type Catalogue = {
   readonly calls: typeof calls
   readonly channels: typeof channels
+  readonly contacts: typeof contacts
+  readonly conversation: typeof conversation
   readonly developers: typeof developers
+  readonly notifications: typeof notifications
   readonly numbers: typeof numbers
   readonly events: typeof events
+  readonly inbox: typeof inbox
   readonly logs: typeof logs
   readonly money: typeof money
   readonly parts: typeof parts

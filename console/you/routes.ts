@@ -32,5 +32,11 @@ export const you: Section = {
       isListed: true,
       load: () => import('./telephone.tsx').then(({ TelephonePage }) => TelephonePage),
     }),
+    page({
+      path: paths.notifications,
+      title: () => words.notifications,
+      isListed: true,
+      load: () => import('./notifications.tsx').then(({ NotificationsPage }) => NotificationsPage),
+    }),
   ],
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach } from 'node:test'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
+import { launchChromium } from '../chromium.ts'
 import { type Browser as Person, signIn as signInBy } from '../persons.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
@@ -14,13 +15,34 @@ import { makeWorld, type Tenant, type World } from '../world.ts'
 //
 // Browsers end with each test. `member` of test/persons.ts makes people with a role, for `signIn`.
 
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
-const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
-
 /** Milliseconds that a page may take for one step. The machine of the tests is busy. */
 const patience = 30_000
 
 export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
+
+/** How far the content of a page may jump without a cause by the person (Cumulative Layout Shift). */
+const maxShift = 0.02
+
+/** A page's report: the sum of the jumps in its worst five seconds, and what moved. */
+type Shift = { readonly sum: number; readonly moved: string }
+
+/** Runs in every page before its own scripts: sums up jumps as web.dev/cls says, and reports each new maximum. */
+const watchShifts = `(() => {
+  let [sum, first, last, most, moved] = [0, 0, 0, 0, '']
+  const nameOf = ({ node, previousRect: from, currentRect: to }) =>
+    (node?.nodeType === 1 ? node.tagName.toLowerCase() + '.' + node.className : node?.parentNode?.className ?? 'gone') +
+    ' ' + [from.x, from.y, from.width, from.height].map(Math.round) + ' to ' + [to.x, to.y, to.width, to.height].map(Math.round)
+  new PerformanceObserver((list) => {
+    for (const { value, startTime, hadRecentInput, sources } of list.getEntries()) {
+      if (hadRecentInput) continue
+      if (startTime - last > 1000 || startTime - first > 5000) [sum, first, moved] = [0, startTime, '']
+      last = startTime
+      sum += value
+      moved += sources.map(nameOf).join('; ') + ' | '
+      if (sum > most) globalThis.reportShift?.({ sum: (most = sum), moved })
+    }
+  }).observe({ type: 'layout-shift', buffered: true })
+})()`
 
 /** Who signs in: an account's key, the operator's key, or a browser of test/persons.ts. */
 type Visitor = Tenant | 'operator' | Pick<Person, 'cookie' | 'boot'>
@@ -42,25 +64,26 @@ export type ConsoleFixture = ConsoleBrowser<Visitor> & {
   requests(): readonly string[]
 }
 
-/** @param sessionOf signs a visitor in */
+/** @param sessionOf signs a visitor in @param always faults of every test that are permitted */
 const watchedBrowser = <V>(
   url: string,
+  always: readonly RegExp[],
   sessionOf: (visitor: V) => Promise<{ cookie: string; account: string }>,
   moreFlags: readonly string[] = [],
 ): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
-    started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet, ...moreFlags] })
+    started ??= launchChromium(moreFlags)
     return started
   }
   after(async () => (await started)?.close())
 
   let faults: string[] = []
-  let allowed: RegExp[] = []
+  let allowed: readonly RegExp[] = always
   afterEach(async () => {
     const found = faults.filter((fault) => !allowed.some((pattern) => pattern.test(fault)))
     faults = []
-    allowed = []
+    allowed = always
     for (const context of (await started)?.contexts() ?? []) await context.close()
     assert.deepEqual(found, [], 'errors, policy violations, failed requests, or requests that leave the server')
   })
@@ -90,6 +113,10 @@ const watchedBrowser = <V>(
       ...options,
     })
     context.on('page', watch)
+    await context.exposeBinding('reportShift', ({ page }, { sum, moved }: Shift) => {
+      if (sum > maxShift) faults.push(`layout shift ${sum.toFixed(3)} at ${page.url()}: ${moved}`)
+    })
+    await context.addInitScript(watchShifts)
     return context
   }
 
@@ -109,7 +136,7 @@ const watchedBrowser = <V>(
       return page
     },
     allow: (...patterns) => {
-      allowed.push(...patterns)
+      allowed = [...allowed, ...patterns]
     },
   }
 }
@@ -139,7 +166,8 @@ export const openConsole = async (
   }
 
   return {
-    ...watchedBrowser(url, sessionOf),
+    // The start page shows a handset of the sandbox, which no carrier serves without a simulator.
+    ...watchedBrowser(url, overrides.simulator ? [] : [/\/sandbox\/handsets\//], sessionOf),
     world,
     url,
     requests: () => {
@@ -166,6 +194,7 @@ export const openPlatform = (
 ): ConsoleBrowser<string | { readonly cookie: string; readonly account: string }> =>
   watchedBrowser(
     url,
+    [],
     async (key) => {
       if (typeof key !== 'string') return key
       const answer = await fetch(`${url}/console/session`, {

@@ -6,11 +6,14 @@ import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
 import { groupRecipes } from './groups.ts'
 import { handsetRecipes } from './handsets.ts'
+import { inboxRecipes } from './inbox.ts'
+import { inboxActRecipes } from './inbox-acts.ts'
 import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
 import { personRecipes } from './persons.ts'
+import { pushRecipes } from './push.ts'
 import type { Recipes } from './recipe.ts'
 import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
@@ -25,10 +28,13 @@ export const recipes: Recipes = {
   ...eventRecipes,
   ...documentRecipes,
   ...groupRecipes,
+  ...inboxRecipes,
+  ...inboxActRecipes,
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,
   ...personRecipes,
+  ...pushRecipes,
   ...channelRecipes,
   ...handsetRecipes,
   ...requestRecipes,

@@ -56,7 +56,9 @@ export const getInfo = contract({
         on_trial: Type.Boolean(),
         blocked: Type.Boolean(),
         block_reason: Type.Optional(Type.String()),
+        agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
         created_at: Time,
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         expires_at: Type.Optional(Time),
       }),
     ),
@@ -65,6 +67,7 @@ export const getInfo = contract({
       'AccountUsage',
       Type.Object({
         webhooks: Type.Integer({ description: 'Enabled, and a tenth of the disabled' }),
+        members: Type.Integer({ description: 'Not deleted, also those who are invited' }),
         channels: Type.Integer(),
         contacts: Type.Integer(),
         reservations: Type.Integer(),
@@ -93,6 +96,10 @@ const LowBalance = Type.Optional(
   }),
 )
 
+const NotificationNames = Type.Optional(
+  Type.Boolean({ description: 'Notifications of browsers name the sender. Default: false, a count only' }),
+)
+
 export const changeOwnAccount = contract({
   id: 'changeOwnAccount',
   client: 'account.update',
@@ -101,12 +108,19 @@ export const changeOwnAccount = contract({
   method: 'PATCH',
   url: '/open/account',
   tag: 'Account',
-  summary: 'Change the name of the account, and the balance below which balance.low is published',
+  summary: 'Change the account: its name, its balance warning, what agents see, and what notifications show',
   description: 'Absent fields stay unchanged. Limits and flags of the account are changed by the operator.',
   auth: 'account',
   shape: 'full',
   body: Type.Object(
-    { name: Type.Optional(FreeText(200)), low_balance: LowBalance },
+    {
+      name: Type.Optional(FreeText(200)),
+      low_balance: LowBalance,
+      agents_see_log: Type.Optional(
+        Type.Boolean({ description: 'Agents also get the right read_only: numbers, channels, logs and timelines' }),
+      ),
+      notification_names: NotificationNames,
+    },
     { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
   ),
   status: 200,
@@ -117,6 +131,8 @@ export const changeOwnAccount = contract({
         uuid: Id('ACC'),
         name: Type.String(),
         low_balance: Type.Optional(Type.String({ description: 'Absent: never', examples: ['5.00'] })),
+        agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         updated_at: Time,
       }),
     ),
@@ -364,6 +380,12 @@ const Key = {
   last_four: Type.String(),
   ...keyLimits,
   created_at: Time,
+  created_by: Type.Optional(
+    Type.Object(
+      { user_uuid: Id('USR'), name: Type.String() },
+      { description: 'The member who made the key in the console; absent: a key or an operator made it' },
+    ),
+  ),
   last_used_at: Type.Optional(Time),
 }
 const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 1,000 within 24 hours (too_many_keys)'

@@ -9,10 +9,10 @@ import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { heldOf } from '../ledger/ops.ts'
-import { assertRevocable, createKey, presentLimits } from './api-keys.ts'
+import { createKey, presentLimits } from './api-keys.ts'
 import { closeAccount } from './closing.ts'
 import * as c from './contract.ts'
-import { assertOpen, openAccount } from './ops.ts'
+import { assertOpen, assertRevocable, openAccount } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import { unlimited } from './unlimited.ts'
@@ -29,6 +29,8 @@ const presentOwn = (row: store.AccountRow) => ({
   uuid: print('ACC', row.id),
   name: row.name,
   ...lowBalanceOf(row),
+  agents_see_log: row.agents_see_log,
+  notification_names: row.push_names,
   updated_at: iso(row.updated_at),
 })
 
@@ -75,6 +77,7 @@ const presentKey = (key: store.KeyRow) => ({
   last_four: key.last_four,
   ...presentLimits(key),
   created_at: iso(key.created_at),
+  ...(key.made_by === null ? {} : { created_by: { user_uuid: print('USR', key.made_by), name: key.maker_name ?? '' } }),
   ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
 })
 const idOf = (printed: string) => parse('ACC', printed) ?? refuse(refusals.unknownAccount(printed))
@@ -93,7 +96,9 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           on_trial: row.on_trial,
           blocked: row.blocked,
           ...(row.block_reason ? { block_reason: row.block_reason } : {}),
+          agents_see_log: row.agents_see_log,
           created_at: iso(row.created_at),
+          notification_names: row.push_names,
           ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
         },
         limits: { requests_per_minute: row.requests_per_minute, ...quotas.all(account) },
@@ -119,7 +124,12 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
       await assertOpen(tx, id)
       await setLowBalance(tx, id, body.low_balance)
-      await store.change(tx, id, { ...row, name: body.name ?? row.name })
+      if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
+      await store.change(tx, id, {
+        ...row,
+        name: body.name ?? row.name,
+        agents_see_log: body.agents_see_log ?? row.agents_see_log,
+      })
       await changes.invalidate(tx, 'accounts')
       const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))
       await audit(tx, { target: printed, before: presentOwn(row), after: account })
@@ -199,7 +209,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const row =
         (await store.find(tx, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, row.id)
-      const issued = await createKey(tx, row.id, body, null)
+      const issued = await createKey(tx, row.id, body, null, null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),
@@ -226,8 +236,8 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       return ok({ keys: keys.map((key) => ({ ...presentKey(key), current: key.id === own.id })) })
     }),
 
-    route(c.createOwnKey, async ({ account, key, body, tx, audit }) => {
-      const issued = await createKey(tx, account.id, body, key.limits)
+    route(c.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
+      const issued = await createKey(tx, account.id, body, key.limits, request.sessionAccount?.userId ?? null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),

@@ -1,19 +1,24 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { contactsByNumber } from '../contacts/ops.ts'
+import { type Notice, requestNotices } from '../push/ops.ts'
 import * as store from './apply-store.ts'
 import { publishConversations } from './conversation-events.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import { conversationOf, foldItems } from './fold-items.ts'
 import { loadItems, type NewItem, refsOf } from './item-sources.ts'
-import { openHistoryDays, takenIn } from './limits.ts'
+import { openHistoryMs, takenIn } from './limits.ts'
 import { hashesOf, nameHashesOf } from './words.ts'
 
 /** `history`: items of long ago, which begin closed conversations and publish nothing. */
 export type ApplyMode = 'live' | 'history'
 
 /** A conversation with the items that were new to it. */
-export type Applied = { readonly row: ConversationRow; readonly isNew: boolean; readonly items: readonly NewItem[] }
+export type AppliedConversation = {
+  readonly row: ConversationRow
+  readonly isNew: boolean
+  readonly items: readonly NewItem[]
+}
 
 const isNumber = (counterpart: string): boolean => counterpart.startsWith('+')
 
@@ -33,11 +38,9 @@ const identify = async (tx: Tx, account: string, items: ReadonlyMap<string, read
   }
 }
 
-const dayMs = 86_400_000
-
 /** A conversation of the history is closed, unless somebody waited for an answer until lately. */
 const asHistory = (row: ConversationRow, now: Date): ConversationRow =>
-  row.last_direction === 'inbound' && now.getTime() - row.last_at.getTime() < openHistoryDays * dayMs
+  row.last_direction === 'inbound' && now.getTime() - row.last_at.getTime() < openHistoryMs
     ? row
     : { ...row, status: 'closed', closed_at: row.last_at, waiting_since: null }
 
@@ -115,7 +118,7 @@ export const applyItems = async (
   given: readonly NewItem[],
   mode: ApplyMode = 'live',
   by: string | null = null,
-): Promise<Applied[]> => {
+): Promise<AppliedConversation[]> => {
   for (const { former, counterpart } of given)
     if (former !== null) await store.renameCounterpart(tx, account, former, counterpart)
   const byCounterpart = Map.groupBy(given, ({ counterpart }) => counterpart)
@@ -158,6 +161,7 @@ export const applyItems = async (
     ...made.rows.map((row) => ({ row, isNew: true, items: itemsOf(row.id) })),
     ...changed.map(({ after: row }) => ({ row, isNew: false, items: itemsOf(row.id) })),
   ]
+  if (mode === 'live') await requestNotices(tx, account, applied.flatMap(noticeOf))
   if (mode === 'live')
     await publishConversations(tx, account, [
       ...made.rows.map((row) => ({ name: 'conversation.created' as const, row, by })),
@@ -178,6 +182,14 @@ export const applyItems = async (
   return applied
 }
 
+/** The notice of a new message, or of a call that no person took. */
+const noticeOf = ({ row, items }: AppliedConversation): Notice[] => {
+  const item = items.findLast(({ opens }) => opens)
+  if (!item || row.waiting_since === null) return []
+  const isCall = item.kind === 'call' || item.kind === 'msgapp-call'
+  return [{ kind: isCall ? 'missed_call' : 'message', subject: row.id, item: item.id, users: null }]
+}
+
 /** Stores what new items change in existing conversations. */
 const changeKnown = async (
   tx: Tx,
@@ -193,7 +205,7 @@ const changeKnown = async (
     (late.length > 0 ? await store.lastReplies(tx, account, late) : []).map((row) => [row.conversation_id, row.id]),
   )
   const folded = rows.map((before) => {
-    // What was long ago neither opens a conversation nor waits.
+    // History neither opens a conversation nor waits for an answer.
     const items = itemsOf(before.id).map((item) => (mode === 'live' ? item : { ...item, opens: false, answers: false }))
     const { row, isOpened } = foldItems(before, items, replies.get(before.id) ?? null)
     return { before, after: { ...row, version: before.version + 1 }, isOpened }
