@@ -140,6 +140,12 @@ export const settings = {
     'Networks that webhooks may always reach, such as 10.1.0.0/16, separated by commas.',
     list(network),
   ),
+  inbox: setting(
+    'TRUNKLINE_INBOX',
+    'true',
+    'Shows messages and calls in the shared inbox. After a time with false, run trunkline inbox rebuild.',
+    flag,
+  ),
   optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Send no SMS to a contact who sent STOP or an equivalent.', flag),
   mediaStore: setting(
     'TRUNKLINE_MEDIA_STORE',

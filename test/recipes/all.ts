@@ -6,6 +6,7 @@ import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
 import { groupRecipes } from './groups.ts'
 import { handsetRecipes } from './handsets.ts'
+import { inboxRecipes } from './inbox.ts'
 import { inboxActRecipes } from './inbox-acts.ts'
 import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
@@ -26,6 +27,7 @@ export const recipes: Recipes = {
   ...eventRecipes,
   ...documentRecipes,
   ...groupRecipes,
+  ...inboxRecipes,
   ...inboxActRecipes,
   ...inventoryRecipes,
   ...messageRecipes,

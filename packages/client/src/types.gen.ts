@@ -1203,7 +1203,7 @@ export type ConversationLastItem = {
   /** At most 160 characters */
   text: string
   at: string
-  /** Of an SMS or a call as there; of the messaging app: queued, sent, received, read, failed */
+  /** As in the SMS or call; on the messaging app queued, sent, received, read or failed */
   status?: string
   /** SMS channel or channel of the messaging app; of a call its number */
   channel_uuid?: string
@@ -1229,7 +1229,7 @@ export type InboxConversation = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3051,7 +3051,7 @@ export type ConversationEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3087,7 +3087,7 @@ export type ConversationAssignedEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3125,7 +3125,7 @@ export type ConversationNoteEvent = {
   /** Starts with WAG */
   group_uuid?: string
   contact?: ConversationContact
-  /** Of the contact, of the network, or the number */
+  /** The name of the contact or by the network, or the number */
   name: string
   status: 'open' | 'snoozed' | 'closed'
   /** Absent: no assignee */
@@ -3800,7 +3800,7 @@ export type AccountOperations = {
     }>
     /**
      * Numbers of conversations in the usual lists and in saved views.
-     * Numbers stop at 1000: more is then true. Of a closed list, and of a view, they are those of the moment.
+     * Numbers stop at 1000: more is then true.
      */
     counts(args?: {
       /** open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, or VIW…, separated by commas. Default: all but views */
@@ -5057,7 +5057,7 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<Success>
     /**
      * List canned replies: the shared ones and one’s own, by shortcut.
-     * At most 500 shared and 100 own ones. With conversation_uuid, each is filled for its person.
+     * At most 500 shared and 200 own ones. With conversation_uuid, each is filled for its person.
      */
     list(args?: {
       /** The conversation to fill the texts for */
@@ -5372,7 +5372,7 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<Success>
     /**
      * List the tags of the account, by name.
-     * An account has at most 200 tags.
+     * An account has at most 500 tags.
      */
     list(args?: Record<string, never>, options?: CallOptions): Promise<{
       success: true
@@ -5468,7 +5468,7 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<Success>
     /**
      * List saved views in their order: the shared ones, then one’s own.
-     * At most 100 shared and 100 own ones.
+     * At most 100 shared and 200 own ones.
      */
     list(args?: Record<string, never>, options?: CallOptions): Promise<{
       success: true
