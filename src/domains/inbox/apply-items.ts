@@ -183,7 +183,7 @@ export const applyItems = async (
 }
 
 /** The notice of a new message, or of a call that no person took. */
-const noticeOf = ({ row, items }: Applied): Notice[] => {
+const noticeOf = ({ row, items }: AppliedConversation): Notice[] => {
   const item = items.findLast(({ opens }) => opens)
   if (!item || row.waiting_since === null) return []
   const isCall = item.kind === 'call' || item.kind === 'msgapp-call'
