@@ -19,7 +19,7 @@ type WorkerScope = {
   readonly registration: ServiceWorkerRegistration
   clients: {
     claim(): Promise<void>
-    matchAll(options: { type: 'window' }): Promise<readonly WindowClient[]>
+    matchAll(options: { type: 'window'; includeUncontrolled: true }): Promise<readonly WindowClient[]>
     openWindow(url: string): Promise<unknown>
   }
   addEventListener(name: 'install' | 'activate', listener: (event: Work) => void): void
@@ -85,10 +85,11 @@ worker.addEventListener('push', (event) => {
 
 /** Brings a page of the console to the conversation, or opens one. */
 const openPage = async (url: string): Promise<void> => {
-  const pages = await worker.clients.matchAll({ type: 'window' })
+  const pages = await worker.clients.matchAll({ type: 'window', includeUncontrolled: true })
   const page = pages.find(({ visibilityState }) => visibilityState === 'visible') ?? pages[0]
   if (!page) return void (await worker.clients.openWindow(url))
-  await page.focus()
+  // A browser may forbid it, unless a person clicked.
+  await page.focus().catch(() => {})
   page.postMessage({ type: 'open', url })
 }
 

@@ -1,4 +1,4 @@
-import { effect, signal } from '@preact/signals'
+import { effect, signal, untracked } from '@preact/signals'
 import { account, session } from '../api/session.ts'
 import unreadIcon from '../icon-unread.svg'
 import { words } from '../words/en/notifications.ts'
@@ -9,7 +9,7 @@ import { onEvent, onLiveFrame, sendLiveFrame } from './socket.ts'
 import { playSound } from './sound.ts'
 import { followTopic } from './topics.ts'
 
-// What the page does for a person who looks elsewhere: a count in the title, a dot in the icon, a sound, and the same
+// Signals of the page to a person who looks elsewhere: a count in the title, a dot in the icon, a sound, and the same
 // notification that Web Push shows once all pages are closed or hidden for 30 s.
 
 /** Milliseconds between reports of a visible page. */
@@ -117,7 +117,9 @@ export const startAttention = (): void => {
   effect(showCount)
   effect(() => {
     if (!session.value?.person || !account.value?.capabilities.includes('inbox')) return
-    return followTopic('inbox')
+    // It reads and writes the topics of all components: those are no reason to run again.
+    const end = untracked(() => followTopic('inbox'))
+    return () => untracked(end)
   })
   onEvent((event) => {
     if (event.name.startsWith('conversation.')) onConversation(event)

@@ -56,7 +56,7 @@ export const inboxActRecipes: Recipes = {
     },
     notSupported: async (scene) => ({
       ...(await inConversation(scene)),
-      body: { channel_uuid: (await scene.number()).channel, media_uuid: `MED${randomUUID()}` },
+      body: { channel_uuid: (await scene.number()).channel, template: { name: 'parcel', language: 'en_GB' } },
     }),
     unprocessable: async (scene) => ({
       ...(await inConversation(scene)),

@@ -36,6 +36,7 @@ const missing: readonly (readonly [string, string])[] = [
   ['contact.', 'has no contact: create one with POST /open/contacts'],
   ['number.', 'has no virtual number: buy one with POST /open/numbers/purchase'],
   ['member.', 'has no member: invite one with POST /open/members'],
+  ['conversation.', 'has had no such conversation'],
   ['balance.', 'has no low_balance limit: the operator sets it'],
   ['msgapp.check.', 'has checked no batch of numbers: POST /open/msgapp/check-numbers'],
   ['msgapp.group.message', 'has received no message in a group'],
