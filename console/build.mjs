@@ -126,11 +126,42 @@ const staticFiles = (outputs, file, seen = new Set()) => {
   return [file, ...next.flatMap(({ path }) => staticFiles(outputs, path, seen))]
 }
 
+/** Folders whose styles are loaded with their pages. The styles of all others are in the first file. */
+const lazyStyles = {
+  calls: 'pages',
+  contacts: 'pages',
+  developers: 'pages',
+  money: 'pages',
+  numbers: 'pages',
+  phone: 'shell',
+  start: 'pages',
+}
+
+/** Builds a file of styles for each of these folders, in the layer that style.css would give it. */
+const buildStyles = async (outdir) => {
+  const made = Object.entries(lazyStyles).map(async ([folder, layer]) => {
+    const contents = `@import "./${folder}/${folder}.css" layer(${layer});`
+    const { outputFiles } = await build({
+      ...{ ...shared, outdir, metafile: false, entryNames: `${folder}-[hash]` },
+      stdin: { contents, resolveDir: here, loader: 'css', sourcefile: `${folder}.css` },
+    })
+    const [output] = outputFiles
+    return { folder, file: `assets/${basename(output.path)}`, contents: output.contents }
+  })
+  return await Promise.all(made)
+}
+
 /** @param isDev leaves out compression, and makes open pages reload after a build
  *  @param isPseudo a build for tests, in the pseudo-locale and without compression */
 export const buildConsole = async ({ isDev = false, isPseudo = false, dist = join(here, 'dist') } = {}) => {
   const made = join(dist, 'assets')
-  const define = { DEV: String(isDev), PSEUDO: String(isPseudo) }
+  const styles = await buildStyles(made)
+  const addresses = styles.map(({ folder, file }) => [folder, `/console/${file}`])
+  const define = {
+    DEV: String(isDev),
+    PSEUDO: String(isPseudo),
+    STYLES: JSON.stringify(Object.fromEntries(addresses)),
+  }
   const assets = { ...shared, define, outdir: made, entryNames: '[name]-[hash]', chunkNames: '[name]-[hash]' }
   const [pages, theme] = await Promise.all([
     build({
@@ -158,6 +189,7 @@ export const buildConsole = async ({ isDev = false, isPseudo = false, dist = joi
   const icon = readFileSync(join(here, 'icon.svg'))
   const iconFile = `icon-${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`
   const files = [...pages.outputFiles, ...theme.outputFiles].map(({ path, contents }) => [nameOf(path), contents])
+  files.push(...styles.map(({ file, contents }) => [file, contents]))
   files.push([`assets/${iconFile}`, icon])
   const webManifest = readFileSync(join(here, 'manifest.webmanifest'), 'utf8').replace(
     '$icon',

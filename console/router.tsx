@@ -9,6 +9,7 @@ import { sections } from './sections.ts'
 import { hasNumber, isStartHidden, rememberNumber } from './shell/choices.ts'
 import { Forbidden, Missing, NotLoaded } from './shell/faults.tsx'
 import type { AnyPage, PageRoute } from './shell/section.ts'
+import { loadStyle } from './shell/styles.ts'
 
 type RouterProps = AnyPage & { readonly query?: Readonly<Record<string, string>> }
 
@@ -17,9 +18,12 @@ export const mayOpen = ({ needs, orNeeds }: PageRoute): boolean =>
   needs === 'operator' ? isOperator() : may(needs) || (orNeeds !== undefined && may(orNeeds))
 
 /** Returns the component of a route: loaded on first use, with its rights checked. */
-const component = (route: PageRoute): ComponentType<RouterProps> => {
+const component = (route: PageRoute, folder: string): ComponentType<RouterProps> => {
   // A chunk of an earlier build is gone after an update: the page says so and offers to reload.
-  const Page = lazy(() => route.load().catch(() => NotLoaded))
+  const Page = lazy(async () => {
+    const [loaded] = await Promise.all([route.load().catch(() => NotLoaded), loadStyle(folder)])
+    return loaded
+  })
   return ({ params, query = {} }) => {
     if (!mayOpen(route)) return <Forbidden needs={route.needs} title={route.title()} />
     return <Page params={params} search={query} />
@@ -27,8 +31,7 @@ const component = (route: PageRoute): ComponentType<RouterProps> => {
 }
 
 const routes = sections
-  .flatMap(({ pages }) => pages)
-  .map((route) => ({ pattern: route.path.pattern, view: component(route) }))
+  .flatMap(({ name, pages }) => pages.map((route) => ({ pattern: route.path.pattern, view: component(route, name) })))
   // `/console/you` is matched before `/console/:account`.
   .sort((a, b) => Number(a.pattern.includes('/:account')) - Number(b.pattern.includes('/:account')))
 

@@ -1,7 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useList, useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
-import { Section } from '../parts/page.tsx'
 import { Status } from '../parts/status.tsx'
 import { paths } from '../paths.ts'
 import { phone } from '../shell/phone.ts'
@@ -54,7 +53,7 @@ const Live = ({ call, now, user }: { call: Call; now: number; user: string | und
   )
 }
 
-/** Calls in progress: who, for how long, and how they sound. */
+/** Calls in progress, in one line: a list that grows would move the page below it. */
 export const Now = () => {
   const live = ['call']
   const [ringing, talking] = (['RINGING', 'ANSWERED'] as const).map((status) =>
@@ -65,14 +64,18 @@ export const Now = () => {
   const rows = [...(talking?.rows ?? []), ...(ringing?.rows ?? [])]
   // Times of the server may be ahead of the browser's, or moved by the sandbox.
   const latest = Math.max(now, ...rows.map(({ updated_at: at }) => Date.parse(at)))
-  if (rows.length === 0) return null
   return (
-    <Section title={words.now.title} lead={words.now.count(rows.length)}>
-      <ul class="call-nows">
-        {rows.map((call) => (
-          <Live key={call.uuid} call={call} now={latest} user={users.get(call.agent_id ?? '')} />
-        ))}
-      </ul>
-    </Section>
+    <section class="call-nows" aria-label={words.now.title}>
+      <strong>{words.now.title}</strong>
+      {rows.length === 0 ? (
+        <span class="soft">{words.now.none}</span>
+      ) : (
+        <ul>
+          {rows.map((call) => (
+            <Live key={call.uuid} call={call} now={latest} user={users.get(call.agent_id ?? '')} />
+          ))}
+        </ul>
+      )}
+    </section>
   )
 }

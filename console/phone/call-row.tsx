@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import { Button } from '../parts/button.tsx'
+import { Button, ButtonLink } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { paths } from '../paths.ts'
 import { phone } from '../shell/phone.ts'
 import type { CallQuality, PhoneCall } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
@@ -120,6 +121,11 @@ const Active = ({ call, pane, setPane }: { call: PhoneCall; pane: OpenPane; setP
           <Button icon="grid-3x3" expanded={pane === 'keypad'} onClick={toggle('keypad')}>
             {words.keypad}
           </Button>
+          {call.conversation && (
+            <ButtonLink icon="message-square" href={paths.inbox({ view: 'all', conversation: call.conversation })}>
+              {words.conversation}
+            </ButtonLink>
+          )}
           <Button icon="pencil" expanded={pane === 'note'} onClick={toggle('note')}>
             {words.notes}
           </Button>

@@ -83,7 +83,7 @@ const isGood = ({ outcome }: EndedCall): boolean => outcome === 'hangup' || outc
 /** The end of a call: its outcome, a note about it, and the next step. */
 export const Ended = ({ ended }: { ended: EndedCall }) => {
   const [isNoting, setNoting] = useState(ended.seconds !== undefined)
-  const { outcome, detail, seconds, uuid, own } = ended
+  const { outcome, detail, seconds, uuid, own, conversation } = ended
   const number = numberOf(ended)
   const hasNote = hasConversation(ended)
   return (
@@ -114,6 +114,11 @@ export const Ended = ({ ended }: { ended: EndedCall }) => {
             <Button icon="pencil" expanded={isNoting} onClick={() => setNoting(!isNoting)}>
               {words.notes}
             </Button>
+          )}
+          {conversation && (
+            <ButtonLink icon="message-square" kind="quiet" href={paths.inbox({ view: 'all', conversation })}>
+              {words.conversation}
+            </ButtonLink>
           )}
           {uuid && (
             <ButtonLink icon="phone" kind="quiet" href={paths.call({ call: uuid })}>

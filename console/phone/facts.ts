@@ -28,14 +28,16 @@ const nameOfUser = async (uuid: string, account: string): Promise<string | undef
   return user && `${user.first_name} ${user.last_name}`.trim()
 }
 
-/** The last words with the other side, from its conversation. */
-const readLastText = async ({ account }: CallContext, { number }: Subject): Promise<CallFacts> => {
+/** The conversation with the other side, and the last words in it. */
+const readConversation = async ({ account }: CallContext, { number }: Subject): Promise<CallFacts> => {
   if (!number.startsWith('+')) return {}
   const query = { q: number, results_per_page: 5 }
   const { conversations } = await api('GET /open/conversations', { query }, { account })
-  const last = conversations.find((each) => each.number === number)?.last
-  if (!last || (last.kind !== 'sms' && last.kind !== 'msgapp') || last.text === '') return {}
-  return { lastText: { text: last.text, isOurs: last.direction === 'outbound' } }
+  const found = conversations.find((each) => each.number === number)
+  if (!found) return {}
+  const { uuid: conversation, last } = found
+  const isText = (last.kind === 'sms' || last.kind === 'msgapp') && last.text !== ''
+  return { conversation, ...(isText ? { lastText: { text: last.text, isOurs: last.direction === 'outbound' } } : {}) }
 }
 
 /** Finds what the account knows about a call: its record, our number, and the contact. */
@@ -48,7 +50,7 @@ export const readFacts = async (known: CallContext, subject: Subject): Promise<C
     }
     const colleague = subject.number.startsWith('USR') ? await nameOfUser(subject.number, known.account) : undefined
     const name = colleague ?? record?.contact_name
-    const said = await readLastText(known, subject).catch(() => ({}))
+    const said = await readConversation(known, subject).catch(() => ({}))
     const own = subject.direction === 'inbound' ? record?.to_number : record?.caller_id_used
     return {
       ...(record ? { uuid: record.uuid } : {}),

@@ -105,14 +105,14 @@ export const openLine = (who: LineUser, isAway: boolean, publish: (state: PhoneS
     call.on('disconnect', (end) => {
       const last = calls.get(id)?.shown ?? shown
       calls.delete(id)
-      const { uuid, own, name, lastText, number, answeredAt } = last
+      const { uuid, own, name, conversation, number, answeredAt } = last
       const ended: EndedCall = {
         ...{ id, direction, number, outcome: outcomeOf(end, last), detail: end.message },
         ...(answeredAt === undefined ? {} : { seconds: Math.round((Date.now() - answeredAt) / 1_000) }),
         ...(uuid === undefined ? {} : { uuid }),
         ...(own === undefined ? {} : { own }),
         ...(name === undefined ? {} : { name }),
-        ...(lastText === undefined ? {} : { lastText }),
+        ...(conversation === undefined ? {} : { conversation }),
       }
       show({ ended })
     })

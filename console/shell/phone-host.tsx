@@ -1,8 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { dialRequest, phoneBarrier } from './phone.ts'
+import { loadStyle } from './styles.ts'
 
-const Telephone = lazy(() => import('../phone/phone.tsx').then(({ Phone }) => Phone))
+const Telephone = lazy(async () => {
+  const [{ Phone }] = await Promise.all([import('../phone/phone.tsx'), loadStyle('phone')])
+  return Phone
+})
 
 /** Milliseconds after the first paint of a page: its own requests come first. */
 const delay = 1_000

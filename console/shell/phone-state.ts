@@ -17,6 +17,8 @@ export type CallFacts = {
   /** Our number. */
   readonly own?: string
   readonly name?: string
+  /** `CNV…` */
+  readonly conversation?: string
   readonly lastText?: { readonly text: string; readonly isOurs: boolean }
 }
 

@@ -1,5 +1,6 @@
 import { paths } from '../paths.ts'
 import { page, type Section } from '../shell/section.ts'
+import { loadStyle } from '../shell/styles.ts'
 import { words } from '../words/en/shell.ts'
 
 export const you: Section = {
@@ -30,7 +31,10 @@ export const you: Section = {
       path: paths.telephone,
       title: () => words.phone,
       isListed: true,
-      load: () => import('./telephone.tsx').then(({ TelephonePage }) => TelephonePage),
+      load: async () => {
+        const [{ TelephonePage }] = await Promise.all([import('./telephone.tsx'), loadStyle('phone')])
+        return TelephonePage
+      },
     }),
     page({
       path: paths.notifications,

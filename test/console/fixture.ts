@@ -166,8 +166,8 @@ export const openConsole = async (
   }
 
   return {
-    // The start page shows a handset of the sandbox, which no carrier serves without a simulator.
-    ...watchedBrowser(url, overrides.simulator ? [] : [/\/sandbox\/handsets\//], sessionOf),
+    // The start page shows a handset of the sandbox, which no carrier serves without a simulator. No process runs calls.
+    ...watchedBrowser(url, [/\/voice' failed/, ...(overrides.simulator ? [] : [/\/sandbox\/handsets\//])], sessionOf),
     world,
     url,
     requests: () => {

@@ -1,4 +1,4 @@
-import { counted, section } from '../section.ts'
+import { section } from '../section.ts'
 
 /** Texts of the calls: now, history, one call, its recording. */
 export const words = section('calls', {
@@ -41,7 +41,6 @@ export const words = section('calls', {
   now: {
     title: 'Now',
     none: 'No call is in progress.',
-    count: (count: number) => counted(count, { one: 'call in progress', other: 'calls in progress' }),
     ringing: 'Ringing',
     talking: 'In a call',
   },
