@@ -3,6 +3,7 @@ import { after, afterEach } from 'node:test'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
 import { type Browser as Person, signIn as signInBy } from '../persons.ts'
+import type { Platform } from '../platform.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
 // What every test of the console needs: a listening installation, one browser, people who are signed in, and a watch
@@ -18,7 +19,7 @@ const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-ru
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
 
 /** Milliseconds that a page may take for one step. The machine of the tests is busy. */
-const patience = 30_000
+const patience = Number(process.env.PATIENCE ?? 30_000)
 
 export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
 
@@ -149,19 +150,51 @@ export const openConsole = async (
   }
 }
 
-/** Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key. */
-export const openPlatform = ({ url }: { readonly url: string }): ConsoleBrowser<string> =>
-  watchedBrowser(url, async (key) => {
-    const answer = await fetch(`${url}/console/session`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
-      body: JSON.stringify({ key }),
-    })
-    // As the contract of the sign-in says.
-    const boot = (await answer.json()) as { accounts: { uuid: string }[] }
-    assert.equal(answer.status, 201, JSON.stringify(boot))
-    return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
-  })
+/** A person of a whole platform, with a session. */
+export type Member = {
+  readonly cookie: string
+  readonly account: string
+  readonly user: string
+  readonly name: string
+}
+
+const consoleHeaders = { 'content-type': 'application/json', 'x-trunkline-console': '1' }
+
+const openSession = async (url: string, path: string, body: object): Promise<Member> => {
+  const answer = await fetch(url + path, { method: 'POST', headers: consoleHeaders, body: JSON.stringify(body) })
+  // As the contract of the sign-in says.
+  const boot = (await answer.json()) as {
+    accounts: { uuid: string; user_uuid?: string }[]
+    person?: { name: string }
+  }
+  assert.equal(answer.status, 201, JSON.stringify(boot))
+  const [account] = boot.accounts
+  return {
+    cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '',
+    account: account?.uuid ?? '',
+    user: account?.user_uuid ?? '',
+    name: boot.person?.name ?? '',
+  }
+}
+
+/** Invites a person into the account of a platform, and signs the person in. */
+export const joinPlatform = async (
+  { url, call }: Pick<Platform, 'url' | 'call'>,
+  name: string,
+  role: 'owner' | 'admin' | 'agent' = 'agent',
+): Promise<Member> => {
+  const [first_name = '', last_name = ''] = name.split(' ')
+  const email = `${first_name.toLowerCase()}.walk@example.com`
+  const { invite_url } = (await call('POST', '/open/members', { first_name, last_name, email, role })).body
+  const token = String(invite_url).split('#')[1]
+  return openSession(url, `/console/invitations/${token}`, { name, password: 'seven green boats sail' })
+}
+
+/** Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key or a person. */
+export const openPlatform = ({ url }: { readonly url: string }): ConsoleBrowser<string | Member> =>
+  watchedBrowser(url, async (visitor) =>
+    typeof visitor === 'string' ? openSession(url, '/console/session', { key: visitor }) : visitor,
+  )
 
 /** Asserts that the page fits a width without scrolling sideways. */
 export const fitsWidth = async (page: Page, width: number): Promise<void> => {
