@@ -23,6 +23,7 @@ const addresses = {
   money: '/console/:account/money',
   holds: '/console/:account/money/holds',
   usage: '/console/:account/money/usage',
+  notifications: '/console/you/notifications',
   security: '/console/you/security',
   developers: '/console/:account/developers',
   keys: '/console/:account/developers/keys',
