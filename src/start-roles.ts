@@ -8,6 +8,8 @@ import { installRecordingDownloads } from './domains/calls/recordings/recording-
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
 import { bulkJob, purgeBulkChanges } from './domains/inbox/bulk/jobs.ts'
+import { type HistoryService, startHistory } from './domains/inbox/history/history-service.ts'
+import { installInboxMetrics } from './domains/inbox/ops.ts'
 import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
 import { endSnoozes } from './domains/inbox/snooze/jobs.ts'
 import { untagJob } from './domains/inbox/tags/jobs.ts'
@@ -98,6 +100,7 @@ const installMetrics = (services: Services) => {
     (await supplierMetrics(db, suppliers)).map(({ supplier, open }) => ({ labels: { supplier }, value: open })),
   )
   installWebhookMetrics(metrics, db)
+  installInboxMetrics(metrics, db)
   installVoiceMetrics(services)
   metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
     (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
@@ -196,6 +199,7 @@ export const startRoles = async (
   let worker: Worker | null = null
   let deliveries: DeliveryEngine | null = null
   let projector: Projector | null = null
+  let history: HistoryService | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
@@ -237,7 +241,10 @@ export const startRoles = async (
       ],
     })
     deliveries = startDeliveryEngine(services)
-    projector = startProjector(services)
+    if (config.inbox) {
+      projector = startProjector(services)
+      history = startHistory(services)
+    }
   }
   if (config.roles.includes('worker') || config.roles.includes('voice')) await remoteConnections.start()
   return {
@@ -250,6 +257,7 @@ export const startRoles = async (
       await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
       await hangUp.end()
       // Last: the steps before may still have published events.
+      await history?.stop()
       await projector?.stop()
       await deliveries?.stop()
       await remoteConnections.end()

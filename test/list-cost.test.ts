@@ -188,6 +188,35 @@ const valuesOf: Record<string, readonly string[]> = {
   error_code: ['ESME_RINVDSTADR', '001', 'not_found'],
   request_id: ['req_unknown'],
   key_last_four: ['none'],
+  assignee: ['me', 'none'],
+  unread: ['true', 'false'],
+  waiting: ['true', 'false'],
+  priority: ['0', '2'],
+  kinds: ['sms'],
+}
+
+/** Things of the inbox that filters name. */
+const inboxValue = async (name: string): Promise<string[] | null> => {
+  const id = uuid()
+  if (name === 'contact_uuid') return [await scene.contact()]
+  if (name === 'tag') {
+    await db.run`
+      insert into inbox_tags (account_id, id, name, name_key, color, created_at)
+      values (${tenant.id}, ${id}, ${id}, ${id}, 'red', now())`
+    return [`TAG${id}`]
+  }
+  if (name === 'view') {
+    await db.run`
+      insert into saved_views (account_id, id, name, page, query, place, created_at)
+      values (${tenant.id}, ${id}, 'Open', 'inbox', ${{ status: 'open' }}, 0, now())`
+    return [`VIW${id}`]
+  }
+  if (name !== 'around') return null
+  const item = await db.one<{ id: string }>`
+    select i.id from conversation_items i join conversations c
+      on c.account_id = i.account_id and c.id = i.conversation_id
+    where i.account_id = ${tenant.id} order by i.id desc limit 1`
+  return [`ITM${item.id}`]
 }
 
 const filtersOf = async (contract: Contract): Promise<[name: string, value: string][]> => {
@@ -197,7 +226,8 @@ const filtersOf = async (contract: Contract): Promise<[name: string, value: stri
     const ids =
       name === 'channel_uuid' ? [node.pattern === '^WPN' ? await scene.chat() : (await scene.number()).channel] : null
     const event = name === 'after' ? [await eventOf()] : null
-    const values = ids ?? event ?? node.enum?.map(String) ?? valuesOf[name]
+    const made = await inboxValue(name)
+    const values = ids ?? event ?? made ?? node.enum?.map(String) ?? valuesOf[name]
     assert.ok(values, `give ${contract.id} values of the filter ${name}`)
     // The groups of the US need a region too.
     const some = contract.id === 'listNumberGroups' ? values.filter((value) => value !== 'US') : values

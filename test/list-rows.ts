@@ -22,6 +22,9 @@ export const listedTables: ReadonlySet<string> = new Set([
   'caller_ids',
   'calls',
   'contacts',
+  'conversation_items',
+  'conversation_words',
+  'conversations',
   'documents',
   'events',
   'holds',
@@ -77,6 +80,14 @@ const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner):
     select '${account}', id, n::text, 'O', null, ${number}, 'GB', 'COMPLETED', false, true, '', ${at}, ${at} from row`,
   `contacts (account_id, id, first_name, last_name, channel_id, grams, created_at)
     select '${account}', id, 'A', n::text, '${chatChannel}', '{}', ${at} from row`,
+  `conversations (account_id, id, counterpart, name, status, last_at, last_item, last_kind, last_direction, last_text,
+      last_inbound, waiting_since, created_at)
+    select '${account}', id, ${number}, 'A', (array['open', 'snoozed', 'closed'])[1 + n % 3], ${at}, id, 'sms', 'inbound',
+      'a', id, case when n % 3 = 0 then ${at} end, ${at} from row`,
+  `conversation_items (account_id, conversation_id, id, kind, direction, at)
+    select '${account}', '${smsChannel}', id, 'sms', 'inbound', ${at} from row`,
+  `conversation_words (account_id, id, conversation_id, kind, words)
+    select '${account}', id, id, 'text', array[n % 100] from row`,
   `msgapp_chats (account_id, channel_id, peer, number, last_at, last_message_id)
     select '${account}', '${chatChannel}', '4479' || lpad(n::text, 8, '0') || '@c.us', ${number}, ${at}, id from row`,
   `msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, at, created_at, updated_at)

@@ -31,6 +31,10 @@ const unpagedLists = new Set([
   'getNumberTimeline',
   'getSmsTimeline',
   'search',
+  'listTags',
+  'listReplies',
+  'listViews',
+  'showTeam',
   'listChannelWebhooks',
   'listWebhooks',
   'listEndpoints',
@@ -38,10 +42,20 @@ const unpagedLists = new Set([
   'getWebhookStats',
   'getMsgappChannelStatus',
   'getUsage',
+  'listContactConversations',
 ])
 
 /** Lists of past events, which have cursors only. */
-const logs = new Set(['listOwnAudit', 'listDeliveries', 'getOwnLedger', 'listOwnHolds', 'listEvents', 'listRequests'])
+const logs = new Set([
+  'listOwnAudit',
+  'listDeliveries',
+  'getOwnLedger',
+  'listOwnHolds',
+  'listEvents',
+  'listRequests',
+  'listInboxConversations',
+  'listConversationItems',
+])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}
 

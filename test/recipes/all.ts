@@ -6,6 +6,8 @@ import { documentRecipes } from './documents.ts'
 import { eventRecipes } from './events.ts'
 import { groupRecipes } from './groups.ts'
 import { handsetRecipes } from './handsets.ts'
+import { inboxRecipes } from './inbox.ts'
+import { inboxActRecipes } from './inbox-acts.ts'
 import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
@@ -25,6 +27,8 @@ export const recipes: Recipes = {
   ...eventRecipes,
   ...documentRecipes,
   ...groupRecipes,
+  ...inboxRecipes,
+  ...inboxActRecipes,
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,

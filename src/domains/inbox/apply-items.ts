@@ -6,14 +6,18 @@ import { publishConversations } from './conversation-events.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import { conversationOf, foldItems } from './fold-items.ts'
 import { loadItems, type NewItem, refsOf } from './item-sources.ts'
-import { openHistoryDays, takenIn } from './limits.ts'
+import { openHistoryMs, takenIn } from './limits.ts'
 import { hashesOf, nameHashesOf } from './words.ts'
 
 /** `history`: items of long ago, which begin closed conversations and publish nothing. */
 export type ApplyMode = 'live' | 'history'
 
 /** A conversation with the items that were new to it. */
-export type Applied = { readonly row: ConversationRow; readonly isNew: boolean; readonly items: readonly NewItem[] }
+export type AppliedConversation = {
+  readonly row: ConversationRow
+  readonly isNew: boolean
+  readonly items: readonly NewItem[]
+}
 
 const isNumber = (counterpart: string): boolean => counterpart.startsWith('+')
 
@@ -33,11 +37,9 @@ const identify = async (tx: Tx, account: string, items: ReadonlyMap<string, read
   }
 }
 
-const dayMs = 86_400_000
-
 /** A conversation of the history is closed, unless somebody waited for an answer until lately. */
 const asHistory = (row: ConversationRow, now: Date): ConversationRow =>
-  row.last_direction === 'inbound' && now.getTime() - row.last_at.getTime() < openHistoryDays * dayMs
+  row.last_direction === 'inbound' && now.getTime() - row.last_at.getTime() < openHistoryMs
     ? row
     : { ...row, status: 'closed', closed_at: row.last_at, waiting_since: null }
 
@@ -115,7 +117,7 @@ export const applyItems = async (
   given: readonly NewItem[],
   mode: ApplyMode = 'live',
   by: string | null = null,
-): Promise<Applied[]> => {
+): Promise<AppliedConversation[]> => {
   for (const { former, counterpart } of given)
     if (former !== null) await store.renameCounterpart(tx, account, former, counterpart)
   const byCounterpart = Map.groupBy(given, ({ counterpart }) => counterpart)
@@ -193,7 +195,7 @@ const changeKnown = async (
     (late.length > 0 ? await store.lastReplies(tx, account, late) : []).map((row) => [row.conversation_id, row.id]),
   )
   const folded = rows.map((before) => {
-    // What was long ago neither opens a conversation nor waits.
+    // History neither opens a conversation nor waits for an answer.
     const items = itemsOf(before.id).map((item) => (mode === 'live' ? item : { ...item, opens: false, answers: false }))
     const { row, isOpened } = foldItems(before, items, replies.get(before.id) ?? null)
     return { before, after: { ...row, version: before.version + 1 }, isOpened }

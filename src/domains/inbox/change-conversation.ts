@@ -10,7 +10,7 @@ import * as store from './conversation-store.ts'
 import { refusals } from './refusals.ts'
 
 /** Wanted changes of a conversation; absent fields stay. Ids have no prefix. */
-export type WantedChange = {
+export type ChangeRequest = {
   readonly status?: Status | undefined
   readonly assignee?: string | null | undefined
   readonly priority?: number | undefined
@@ -36,15 +36,15 @@ const active = (sql: Sql, account: string, id: string) => sql.maybe<{ role: Role
  * Reads the wanted change of a request.
  * @throws Problem 400 for a time in the past, 422 for an assignee who may not answer
  */
-export const readChange = async (sql: Sql, account: string, now: number, body: ChangeBody): Promise<WantedChange> => {
+export const readChange = async (sql: Sql, account: string, now: number, body: ChangeBody): Promise<ChangeRequest> => {
   const { assignee_uuid: printed, snoozed_until: until } = body
   const snoozedUntil = until === undefined || until === null ? until : new Date(until)
   if (snoozedUntil && snoozedUntil.getTime() <= now) throw refusals.snoozeInThePast()
   let assignee: string | null | undefined = printed === undefined ? undefined : null
   if (printed !== undefined && printed !== null) {
-    assignee = parse('USR', printed) ?? refuse(refusals.assigneeNotActive(printed))
-    const user = await active(sql, account, assignee)
-    const may = user?.status === 'ACTIVE' && (maskOfRole(user.role) & bitOf('inbox')) !== 0
+    assignee = parse('USR', printed) ?? refuse(refusals.unknownUser(printed))
+    const user = (await active(sql, account, assignee)) ?? refuse(refusals.unknownUser(printed))
+    const may = user.status === 'ACTIVE' && (maskOfRole(user.role) & bitOf('inbox')) !== 0
     if (!may) throw refusals.assigneeNotActive(printed)
   }
   return {
@@ -60,7 +60,7 @@ export const readChange = async (sql: Sql, account: string, now: number, body: C
  * Returns a conversation after a change. A time or reply to snooze until means the status `snoozed`.
  * @throws Problem 400 for the status `snoozed` without an end
  */
-export const changed = (row: ConversationRow, wanted: WantedChange, now: Date): ConversationRow => {
+export const changed = (row: ConversationRow, wanted: ChangeRequest, now: Date): ConversationRow => {
   const { snoozedUntil, snoozedTillReply } = wanted
   const isSnooze = snoozedUntil instanceof Date || snoozedTillReply === true
   const status = wanted.status ?? (isSnooze ? 'snoozed' : row.status)
@@ -126,7 +126,7 @@ const eventsOf = (before: ConversationRow, row: ConversationRow, by: string | nu
 export const changeConversations = async (
   tx: Tx,
   rows: readonly ConversationRow[],
-  wanted: WantedChange | ((row: ConversationRow) => WantedChange),
+  wanted: ChangeRequest | ((row: ConversationRow) => ChangeRequest),
   by: string | null,
   isBulk = false,
 ): Promise<ConversationRow[]> => {

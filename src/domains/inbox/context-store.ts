@@ -2,7 +2,7 @@ import type { Sql } from '../../platform/db/sql.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import { countCap, shownChannels } from './limits.ts'
 
-// What conversations are presented with, for many of them at once.
+// The data that conversations are presented with, for many of them at once.
 
 export type ContactRow = { id: string; first_name: string; last_name: string; profile_pic_url: string | null }
 

@@ -50,7 +50,7 @@ export const countConversations = contract({
   method: 'GET',
   url: '/open/conversations/counts',
   summary: 'Numbers of conversations in the usual lists and in saved views',
-  description: `Numbers stop at ${countCap.view}: more is then true. Of a closed list, and of a view, they are those of the moment.`,
+  description: `Numbers stop at ${countCap.view}: more is then true.`,
   query: Type.Object({
     views: Type.Optional(
       Type.String({
@@ -149,7 +149,7 @@ export const changeConversation = contract({
   reply: ConversationReply,
   codes: { invalid: ['snooze_in_the_past', 'snooze_without_end'], unprocessable: ['assignee_not_active'] },
   errors: {
-    notFound: unknown,
+    notFound: `${unknown}; or the account has no such user`,
     conflict: 'The conversation has another version (version_conflict)',
     unprocessable: 'The assignee is not an active user with the capability inbox (assignee_not_active)',
   },

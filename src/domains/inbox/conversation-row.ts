@@ -1,8 +1,7 @@
-import type { contactKinds, itemKinds, statuses } from './schemas.ts'
+import type { itemKinds, statuses } from './schemas.ts'
 
 export type Status = (typeof statuses)[number]
 export type ItemKind = (typeof itemKinds)[number]
-export type ContactKind = (typeof contactKinds)[number]
 
 /** A row of `conversations`. Ids have no prefix. */
 export type ConversationRow = {

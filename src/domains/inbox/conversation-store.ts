@@ -8,9 +8,6 @@ export const find = (sql: Sql, account: string, id: string) => sql.maybe<Convers
 export const lock = (tx: Tx, account: string, id: string) => tx.maybe<ConversationRow>`
   select * from conversations where account_id = ${account} and id = ${id} for update`
 
-export const findByCounterpart = (sql: Sql, account: string, counterpart: string) => sql.maybe<ConversationRow>`
-  select * from conversations where account_id = ${account} and counterpart = ${counterpart}`
-
 /** Stores the fields that a person changes. */
 export const change = (tx: Tx, row: ConversationRow) => tx.one<ConversationRow>`
   update conversations set status = ${row.status}, assignee_id = ${row.assignee_id}, priority = ${row.priority},

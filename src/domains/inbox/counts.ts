@@ -11,10 +11,10 @@ import { keyReader } from './presenter.ts'
 import { refusals } from './refusals.ts'
 import { countedLists } from './schemas.ts'
 
-type Counted = { readonly n: number; readonly more: boolean }
+type CappedCount = { readonly n: number; readonly more: boolean }
 type CountedList = (typeof countedLists)[number]
 
-const capped = (n: number): Counted => ({ n: Math.min(Math.max(n, 0), countCap.view), more: n > countCap.view })
+const capped = (n: number): CappedCount => ({ n: Math.min(Math.max(n, 0), countCap.view), more: n > countCap.view })
 
 const everything: ConversationFilter = {
   ...{
@@ -57,9 +57,9 @@ export const countLists = async (
   sql: Sql,
   access: Access,
   names: readonly string[] = countedLists,
-): Promise<{ [name: string]: Counted }> => {
+): Promise<{ [name: string]: CappedCount }> => {
   const counters: { [name: string]: number } = await countFromCounters(sql, access)
-  const count = async (name: string): Promise<Counted> => {
+  const count = async (name: string): Promise<CappedCount> => {
     const known = counters[name]
     if (known !== undefined) return capped(known)
     if (name === 'unread' && !access.isNarrowed) {
@@ -79,7 +79,7 @@ export const countLists = async (
     const view = (id && (await store.view(sql, access, id))) || refuse(refusals.unknownView(name))
     return await countConversations(sql, access, await readFilter(sql, access, view.query))
   }
-  const counts: { [name: string]: Counted } = {}
+  const counts: { [name: string]: CappedCount } = {}
   for (const name of new Set(names)) counts[name] = await count(name)
   return counts
 }

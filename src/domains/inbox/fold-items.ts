@@ -20,7 +20,7 @@ const lastOf = (item: NewItem) => ({
 const laterOf = (one: string | null, other: string): string => (one === null || one < other ? other : one)
 
 /** A conversation after new items, and whether it was opened. */
-export type Folded = { row: ConversationRow; isOpened: boolean }
+export type FoldResult = { row: ConversationRow; isOpened: boolean }
 
 const opened = (row: ConversationRow, item: NewItem): ConversationRow => ({
   ...row,
@@ -35,7 +35,7 @@ const opened = (row: ConversationRow, item: NewItem): ConversationRow => ({
  * they change neither the last item nor what a later reply ended.
  * @param lastReply id of the newest reply of a person; null for none
  */
-export const foldItems = (before: ConversationRow, items: readonly NewItem[], lastReply: string | null): Folded => {
+export const foldItems = (before: ConversationRow, items: readonly NewItem[], lastReply: string | null): FoldResult => {
   let row = before
   let isOpened = false
   for (const item of items) {

@@ -9,7 +9,7 @@ import { type Projector, startProjector } from './projector/projector.ts'
 let numbers = 0
 
 /** A conversation as the API returns it. */
-export type Shown = { uuid: string; counterpart: string; [field: string]: unknown }
+export type ShownConversation = { uuid: string; counterpart: string; [field: string]: unknown }
 
 /** Runs the projector over a world, and plays the parts of handsets and carriers. */
 export const makeInbox = (world: World) => {
@@ -72,7 +72,7 @@ export const makeInbox = (world: World) => {
       })
       return id
     },
-    conversations: async (who: Tenant, query = ''): Promise<Shown[]> =>
+    conversations: async (who: Tenant, query = ''): Promise<ShownConversation[]> =>
       (await call(who, 'GET', `/open/conversations${query}`)).body.conversations,
     items: async (who: Tenant, conversation: string, query = '') =>
       (await call(who, 'GET', `/open/conversations/${conversation}/items${query}`)).body,

@@ -12,10 +12,11 @@ export const takenIn = { first: 200, page: 1_000 }
 /** Channels of an account whose threads with a number are taken in. */
 export const searchedChannels = 1_000
 
-/** Words of a text that are indexed, and the lengths of their indexed beginnings. */
+/** Words of a text that are indexed. */
 export const indexedWords = 64
-export const shortestPrefix = 3
-export const longestIndexedPrefix = 6
+
+/** Letters of the shortest and the longest indexed beginning of a word. */
+export const indexedPrefix = { shortest: 3, longest: 6 }
 
 /** Conversations that a page examines for filters without an index. */
 export const examinedConversations = 10_000
@@ -50,5 +51,8 @@ export const projectedAccounts = { atOnce: 2, sweep: 1_000 }
 /** Messages and calls that one step of history examines, and milliseconds between steps while there is other work. */
 export const historyStep = { rows: 300, conversations: 20, pauseMs: 50, idleMs: 2_000 }
 
-/** Days within which an unanswered message of the history leaves its conversation open. */
-export const openHistoryDays = 7
+/** Milliseconds within which an unanswered message of the history leaves its conversation open: a week. */
+export const openHistoryMs = 604_800_000
+
+/** Accounts that the metrics of the inbox examine: those that were projected last. */
+export const countedAccounts = 10_000

@@ -3,11 +3,11 @@ import { conflict, invalid, notFound, unprocessable } from '../../platform/http/
 export const refusals = {
   unknownConversation: (conversation: string) => notFound(`No conversation ${conversation}`).at('conversation_uuid'),
   unknownItem: (item: string) => notFound(`The conversation has no item ${item}`).at('until', 'around'),
-  unknownUser: (user: string) => notFound(`No user ${user}`).at('assignee', 'assignee_uuid'),
+  unknownUser: (user: string) => notFound(`The account has no user ${user}`).at('assignee', 'assignee_uuid'),
   unknownTag: (tag: string) => notFound(`No tag ${tag}`).at('tag'),
-  unknownChannel: (channel: string) => notFound(`Channel ${channel} does not exist`).at('channel_uuid'),
-  unknownContact: (contact: string) => notFound(`No contact ${contact}`).at('contact_uuid'),
-  unknownGroup: (group: string) => notFound(`No group ${group}`).at('group_uuid'),
+  unknownChannel: (channel: string) => notFound(`The account has no channel ${channel}`).at('channel_uuid'),
+  unknownContact: (contact: string) => notFound(`The account has no contact ${contact}`).at('contact_uuid'),
+  unknownGroup: (group: string) => notFound(`The account has no group ${group}`).at('group_uuid'),
   unknownView: (view: string) => notFound(`No view ${view}`).at('view', 'views'),
   unknownCount: (name: string, known: string) =>
     invalid(`There is no list ${name}: there are ${known}, and saved views`, 'unknown_view').at('views'),

@@ -16,11 +16,11 @@ import { listConversations } from './conversation-list.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import * as store from './conversation-store.ts'
 import { countLists } from './counts.ts'
+import { takeInOlder } from './history/older-items.ts'
 import { parseChannel, parseItem } from './ids.ts'
 import { makeItemPresenter } from './item-presenter.ts'
 import { conversationsOfContact } from './limits.ts'
 import { readFilter } from './list-filters.ts'
-import { takeInOlder } from './older-items.ts'
 import { presentConversations, unreadOf } from './presenter.ts'
 import { refusals } from './refusals.ts'
 
@@ -79,13 +79,13 @@ export const inboxRoutes = (services: Services) => {
     route(c.beginConversation, async ({ account, body, tx, reply, ...call }) => {
       const access = await accessOf(tx, { account, ...call })
       const { number, group_uuid: group, channel_uuid: channel } = body
-      if ((number === undefined) === (group === undefined)) throw refusals.counterpartRequired()
       const groupId = group === undefined ? null : (parse('WAG', group) ?? refuse(refusals.unknownGroup(group)))
       if (group !== undefined && groupId && !(await store.exists(tx, account.id, 'msgapp_groups', groupId)))
         throw refusals.unknownGroup(group)
       const place = channel === undefined ? null : (parseChannel(channel) ?? refuse(refusals.unknownChannel(channel)))
       if (channel !== undefined && place && !(await store.exists(tx, account.id, place.table, place.id)))
         throw refusals.unknownChannel(channel)
+      if ((number === undefined) === (group === undefined)) throw refusals.counterpartRequired()
       const thread = threadOf(number === undefined ? null : phoneNumber(number), groupId)
       const { row, isNew } = await beginConversation(tx, account.id, thread, access.userId)
       if (!maySee(access, row)) throw refusals.unknownConversation(thread.counterpart)
@@ -157,16 +157,15 @@ export const inboxRoutes = (services: Services) => {
     route(c.readConversation, async ({ params, body, tx, ...call }) => {
       const access = await accessOf(tx, call)
       const row = await conversationOf(tx, access, params.conversation_uuid)
+      const id = body.until === undefined ? null : parseItem(body.until)
+      const item = id && (await store.findItem(tx, access.account, row.id, id))
+      if (body.until !== undefined && !item) throw refusals.unknownItem(body.until)
       if ((body.until === undefined) === (body.unread === undefined)) throw refusals.readMarkRequired()
-      if (body.until !== undefined) {
-        const id = parseItem(body.until)
-        const item = id && (await store.findItem(tx, access.account, row.id, id))
-        if (!item) throw refusals.unknownItem(body.until)
-        await store.setRead(tx, access, row.id, item.id, false)
-      } else if (row.last_inbound !== null) {
+      if (item) await store.setRead(tx, access, row.id, item.id, false)
+      else if (row.last_inbound !== null) {
         const after = await unreadAfter(tx, access.account, access.user)
         const mark = previousId(row.last_inbound)
-        // What was before the inbox stays read.
+        // Items that are older than the inbox stay read.
         await store.setRead(tx, access, row.id, mark > after ? mark : after, true)
       }
       return ok({ unread: (await unreadOf(tx, access, [row])).get(row.id) ?? 0 })

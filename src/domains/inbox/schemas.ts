@@ -58,7 +58,7 @@ export const Conversation = Named(
       ),
     ),
     name: Type.String({
-      description: 'Of the contact, of the network, or the number',
+      description: 'The name of the contact or by the network, or the number',
       examples: ['Ada Lovelace'],
     }),
     status: Status,
@@ -84,7 +84,7 @@ export const Conversation = Named(
         at: Time,
         status: Type.Optional(
           Type.String({
-            description: 'Of an SMS or a call as there; of the messaging app: queued, sent, received, read, failed',
+            description: 'As in the SMS or call; on the messaging app queued, sent, received, read or failed',
           }),
         ),
         channel_uuid: Type.Optional(ChannelId()),

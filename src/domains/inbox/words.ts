@@ -1,5 +1,5 @@
 import { fold } from '../../platform/lib/fold.ts'
-import { indexedWords, longestIndexedPrefix, shortestPrefix } from './limits.ts'
+import { indexedPrefix, indexedWords } from './limits.ts'
 
 // Words of texts are indexed as 32-bit hashes (FNV-1a) that include the account, so that the index of all accounts serves
 // each alone. A hash begins with `w` for a whole word, and with `p` for its beginning.
@@ -27,7 +27,7 @@ export const hashesOf = (account: string, text: string): number[] => {
   const hashes = new Set<number>()
   for (const word of new Set(wordsOf(text).slice(0, indexedWords))) {
     hashes.add(hashFrom(from, `w${word}`))
-    for (let n = shortestPrefix; n <= Math.min(word.length, longestIndexedPrefix); n++)
+    for (let n = indexedPrefix.shortest; n <= Math.min(word.length, indexedPrefix.longest); n++)
       hashes.add(hashFrom(from, `p${word.slice(0, n)}`))
   }
   return [...hashes]
@@ -40,11 +40,11 @@ export const nameHashesOf = (account: string, name: string, number: string | nul
   return hashesOf(account, [name, digits, ...national, ...national.map((one) => `0${one}`)].join(' '))
 }
 
-/** A parsed search: hashes that a text must have, and words to compare the text with. */
+/** A parsed search: hashes that a text must have. Beginnings of more than six letters need a comparison too. */
 export type WordQuery = {
   readonly hashes: readonly number[]
   readonly words: readonly string[]
-  /** The beginning of a word; empty if the text ends with a space. */
+  /** The last word, which may be the beginning of one. */
   readonly last: string
 }
 
@@ -56,12 +56,6 @@ export const parseWords = (account: string, text: string): WordQuery | null => {
   const last = all.at(-1)
   if (last === undefined) return null
   const words = all.slice(0, -1)
-  const beginning = last.length < shortestPrefix ? `w${last}` : `p${last.slice(0, longestIndexedPrefix)}`
+  const beginning = last.length < indexedPrefix.shortest ? `w${last}` : `p${last.slice(0, indexedPrefix.longest)}`
   return { hashes: [...words.map((word) => hashFrom(from, `w${word}`)), hashFrom(from, beginning)], words, last }
-}
-
-/** True if a text has the words of a query. The index knows beginnings of up to 6 letters only. */
-export const matchesWords = ({ words, last }: WordQuery, text: string): boolean => {
-  const own = wordsOf(text)
-  return words.every((word) => own.includes(word)) && own.some((word) => word.startsWith(last))
 }

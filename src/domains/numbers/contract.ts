@@ -25,7 +25,7 @@ import {
   Reservation,
   SubmittedAnswers,
   VirtualNumber,
-} from './schemas.ts'
+} from './number-schemas.ts'
 
 const change = { auth: 'account', needs: 'numbers', shape: 'full', tag: 'Numbers' } as const
 const audited = { ...change, audited: true } as const

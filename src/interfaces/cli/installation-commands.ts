@@ -211,6 +211,18 @@ const rotate: Run = async (typed, ground) => {
   return true
 }
 
+const rebuildInbox: Run = async (typed, ground) => {
+  if (typed.words.length > 2) throw new UsageError(`"${typed.words[2]}" is an unexpected argument`)
+  const { rebuildInbox } = await import('../../domains/inbox/ops.ts')
+  const account = typed.options.get('account')?.at(-1) ?? null
+  const done = await rebuildInbox(ground.local.settings(), account, runControlOf(ground))
+  ground.files.report('')
+  printResult(ground, typed, { success: true, ...done }, [
+    `${plural(done.conversations, 'conversation')} of ${plural(done.accounts, 'account')} have all their messages and calls.`,
+  ])
+  return true
+}
+
 const passphraseOption = [
   'passphrase-file',
   'FILE',
@@ -269,6 +281,14 @@ export const locals: readonly LocalCommand[] = [
       ],
     ],
     run: rotate,
+  },
+  {
+    name: 'inbox rebuild',
+    words: '',
+    summary:
+      'Take all messages and calls into the shared inbox again, and count its conversations, while the platform runs or not. Conversations keep their state. The progress is shown on a terminal',
+    options: [['account', 'ACC…', 'Only this account. Default: all']],
+    run: rebuildInbox,
   },
 ]
 

@@ -70,7 +70,7 @@ type ContractFields = {
   readonly errors: Partial<Record<ProblemName, string>>
   /** Values of `error_code` besides those that `errors` names in brackets. */
   readonly codes?: { readonly [problem in ProblemName]?: readonly string[] }
-  /** Additional fields of the endpoint's own error responses. */
+  /** Additional fields of the endpoint's own error responses: of 409, if `errors` describes that and not 400; else of 400. */
   readonly faults?: TSchema
   /** Field of the reply that holds the rows of a list, such as `transfers` or `data.reservations`. The server then also
    *  takes `format=csv`, and streams all rows of the filters: csv-export.ts. */
@@ -165,6 +165,10 @@ export const routeWithoutTransaction = <const C extends Contract>(
   made: C,
   handle: (call: HandlerInput<C>) => Promise<Reply<C>>,
 ): Endpoint => ({ contract: made, transaction: 'none', handle })
+
+/** Status of the refusals that have the additional fields of a contract. */
+export const faultsStatus = ({ errors }: Pick<Contract, 'errors'>): 400 | 409 =>
+  errors.conflict !== undefined && errors.invalid === undefined ? 409 : 400
 
 /** Returns the body of a successful response. */
 export const ok = <const T extends object>(body: T) => ({ success: true as const, ...body })

@@ -4,7 +4,7 @@ import type { Schedule } from '../../../platform/jobs/schedule.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { record } from '../../events/ops.ts'
 import { type Access, maySee } from '../access.ts'
-import { changeConversations, type WantedChange } from '../change-conversation.ts'
+import { type ChangeRequest, changeConversations } from '../change-conversation.ts'
 import { listConversations } from '../conversation-list.ts'
 import type { ConversationRow } from '../conversation-row.ts'
 import { keyReader } from '../presenter.ts'
@@ -64,7 +64,7 @@ const findSome = async (tx: Tx, row: store.BulkRow): Promise<void> => {
 }
 
 /** Returns the snooze of a change; nothing where a snoozed conversation would have no end. */
-const snoozeOf = ({ status, snoozedUntil, snoozedTillReply }: store.BulkEdit, row: ConversationRow): WantedChange => {
+const snoozeOf = ({ status, snoozedUntil, snoozedTillReply }: store.BulkEdit, row: ConversationRow): ChangeRequest => {
   const until = snoozedUntil === undefined ? row.snoozed_until : dateOf(snoozedUntil)
   const hasEnd = until !== null || (snoozedTillReply ?? row.snoozed_till_reply)
   if ((status ?? row.status) === 'snoozed' && !hasEnd) return {}
@@ -84,7 +84,7 @@ const wantedOf = (edit: store.BulkEdit, known: ReadonlySet<string>) => {
       0,
       Math.max(maxConversationTags, tags.length),
     )
-  return (row: ConversationRow): WantedChange => ({
+  return (row: ConversationRow): ChangeRequest => ({
     ...rest,
     ...snoozeOf(edit, row),
     ...(hasTags ? { tags: tagsOf(row) } : {}),
@@ -96,7 +96,7 @@ const restored = (
   row: ConversationRow,
   { before, after }: { before: store.Snapshot; after: store.Snapshot },
   known: ReadonlySet<string>,
-): WantedChange => {
+): ChangeRequest => {
   const now = snapshotOf(row)
   const isSame = (name: keyof store.Snapshot) => JSON.stringify(now[name]) === JSON.stringify(after[name])
   const isState = (['status', 'snoozed_until', 'snoozed_till_reply'] as const).every(isSame)
@@ -130,7 +130,7 @@ const changeSome = async (tx: Tx, row: store.BulkRow): Promise<store.BulkRow | n
   const access = accessOf(row)
   const rows = locked.filter((one) => maySee(access, one))
   const wanted = wantedOf(row.change, known)
-  const change = (one: ConversationRow): WantedChange => {
+  const change = (one: ConversationRow): ChangeRequest => {
     if (row.undo_of === null) return wanted(one)
     const { before, after } = states.get(one.id) ?? {}
     return before && after ? restored(one, { before, after }, known) : {}
@@ -157,7 +157,7 @@ const changeSome = async (tx: Tx, row: store.BulkRow): Promise<store.BulkRow | n
 /** One transaction of a change. @returns true while there is more */
 const step = async (tx: Tx, account: string, job: string): Promise<boolean> => {
   const row = await store.lock(tx, account, job)
-  if (!row || row.state !== 'running') return false
+  if (row?.state !== 'running') return false
   if (!row.is_found) {
     await findSome(tx, row)
     return true

@@ -72,7 +72,9 @@ export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
       const access = await accessOf(tx, call)
       const { account } = access
       const { uuids, query, change } = body
-      if ((uuids === undefined) === (query === undefined)) throw refusals.conversationsRequired()
+      const filter = query === undefined ? null : stored(await readFilter(tx, access, query))
+      const ids = uuids === undefined ? null : await readIds(tx, access, uuids)
+      if ((ids === null) === (filter === null)) throw refusals.conversationsRequired()
       if (Object.keys(change).length === 0) throw refusals.changeRequired()
       const { add_tags = [], remove_tags = [], ...rest } = change
       const wanted = await readChange(tx, account, clock.now(), rest)
@@ -86,7 +88,6 @@ export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
         removeTags: await readTags(tx, account, remove_tags),
       }
       const id = uuid()
-      const filter = query === undefined ? null : stored(await readFilter(tx, access, query))
       const row = {
         account_id: account,
         id,
@@ -96,7 +97,7 @@ export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
         filter,
       }
       await store.create(tx, { ...row, undo_of: null })
-      if (uuids) await store.addRows(tx, row, await readIds(tx, access, uuids))
+      if (ids) await store.addRows(tx, row, ids)
       await start(tx, account, id)
       return ok({ job_uuid: print('JOB', id) })
     }),

@@ -1,5 +1,6 @@
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import type { Services } from '../../../services.ts'
+import { requireUpload } from '../../msgapp/media/ops.ts'
 import { accessOf } from '../access.ts'
 import { applyItems } from '../apply-items.ts'
 import { changeConversations } from '../change-conversation.ts'
@@ -24,6 +25,7 @@ export const conversationMessageRoutes = (services: Services) => {
       // Two agents who send at once wait here for each other: the second one sees the message of the first.
       const conversation = await lockConversation(tx, access, params.conversation_uuid)
       const channel = await findChannel(tx, account.id, body.channel_uuid)
+      if (body.media_uuid !== undefined) await requireUpload(tx, account.id, body.media_uuid)
       if (body.reply_to !== undefined) await requireItem(tx, account.id, conversation.id, body.reply_to)
       const seen = body.seen === undefined || body.anyway ? null : body.seen.slice(3).toLowerCase()
       if (seen !== null) {

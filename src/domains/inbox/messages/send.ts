@@ -7,6 +7,7 @@ import { checkSendRequest, sendMessage as sendOnMessagingApp } from '../../msgap
 import { checkLength, sendMessage as sendSms, sendTimeOf } from '../../sms/ops.ts'
 import type { ChannelRow } from '../context-store.ts'
 import type { ConversationRow } from '../conversation-row.ts'
+import { maxChatTextLength } from './limits.ts'
 import { refusals } from './refusals.ts'
 
 /** A message as an agent writes it. Ids are printed. */
@@ -17,9 +18,6 @@ export type WrittenMessage = {
   readonly reply_to?: string
   readonly send_at?: string
 }
-
-/** Longest text of the messaging app, in UTF-16 units: as in its own contract. */
-const maxChatTextLength = 4_096
 
 const isNumber = (counterpart: string): boolean => counterpart.startsWith('+')
 

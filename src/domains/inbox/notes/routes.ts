@@ -10,6 +10,7 @@ import { publishConversations } from '../conversation-events.ts'
 import { type ItemRow, lock as lockRow } from '../conversation-store.ts'
 import { lockConversation } from '../find-conversation.ts'
 import { makeItemPresenter } from '../item-presenter.ts'
+import { refusals as teamRefusals } from '../team/refusals.ts'
 import { hashesOf } from '../words.ts'
 import * as c from './contract.ts'
 import { refusals } from './refusals.ts'
@@ -20,7 +21,8 @@ const mentionedUsers = async (tx: Tx, account: string, printed: readonly string[
   const users = printed.map((one) => ({ printed: one, id: parse('USR', one) }))
   const ids = [...new Set(users.flatMap(({ id }) => id ?? []))]
   const active = ids.length > 0 ? await store.activeUsers(tx, account, ids) : new Set()
-  for (const one of users) if (one.id === null || !active.has(one.id)) throw refusals.unknownMention(one.printed)
+  for (const one of users)
+    if (one.id === null || !active.has(one.id)) throw teamRefusals.unknownMember(one.printed).at('mentions')
   return ids
 }
 

@@ -3,7 +3,7 @@ import { storable } from '../../../platform/lib/storable.ts'
 /** Variables of canned replies. */
 export const variables = ['first_name', 'last_name', 'name', 'number', 'agent'] as const
 
-/** What the variables mean for one conversation and agent. Empty: unknown. */
+/** Values of the variables for one conversation and agent. Empty: unknown. */
 export type Values = { readonly [name in (typeof variables)[number]]: string }
 
 /** `{{first_name}}`, or `{{first_name|there}}` with a fallback. */

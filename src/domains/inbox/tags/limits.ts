@@ -1,7 +1,7 @@
 // Limits of tags.
 
 /** Tags of an account. */
-export const maxTags = 200
+export const maxTags = 500
 
 /** Tags of one conversation. */
 export const maxConversationTags = 20

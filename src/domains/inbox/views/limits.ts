@@ -4,4 +4,4 @@
 export const maxSharedViews = 100
 
 /** Views of one user. */
-export const maxOwnViews = 100
+export const maxOwnViews = 200

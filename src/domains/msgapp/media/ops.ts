@@ -9,7 +9,7 @@ import { type Job, Retry } from '../../../platform/jobs/job-kind.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { type Encryption, mediaCipher } from '../../../platform/lib/encrypted-file.ts'
 import { type ByteRange, type FileStore, type LocalFile, makeFolderStore } from '../../../platform/lib/file-store.ts'
-import { uuid } from '../../../platform/lib/id.ts'
+import { parse, uuid } from '../../../platform/lib/id.ts'
 import type { Outbound, OutboundPair } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { makeS3Store } from '../../../platform/lib/s3-store.ts'
@@ -317,4 +317,22 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
           await fileStore.delete(keyOf(account, name) + encryptedEnding)
       }),
   }
+}
+
+/** Checks that an account has an upload, which stays until the transaction ends. @returns its id and digest
+ *  @throws the 404 Problem */
+export const requireUpload = async (tx: Tx, account: string, printed: string) => {
+  const id = parse('MED', printed)
+  const digest = id && (await store.lockUpload(tx, account, id))
+  return id && digest ? { id, digest } : refuse(refusals.unknownUpload(printed))
+}
+
+/** Makes a file of a message from an upload, which stays and may be sent again. @returns its id @throws the 404 Problem */
+export const useUpload = async (tx: Tx, account: string, printed: string, channel: string): Promise<string> => {
+  const upload = await requireUpload(tx, account, printed)
+  // The bytes are not deleted while the row of the upload is locked, nor later, as the new row has them.
+  await store.lockDigestShared(tx, account, upload.digest)
+  const id = uuid()
+  await store.copyUpload(tx, account, upload.id, { id, channel })
+  return id
 }

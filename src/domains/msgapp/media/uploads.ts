@@ -1,9 +1,7 @@
 import type { Readable } from 'node:stream'
-import type { Tx } from '../../../platform/db/sql.ts'
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { refuse } from '../../../platform/http/problem.ts'
 import type { Schedule } from '../../../platform/jobs/schedule.ts'
-import { parse, print, uuid } from '../../../platform/lib/id.ts'
+import { print } from '../../../platform/lib/id.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import type { Services } from '../../../services.ts'
 import { maxUploadBytes, uploadBatchSize, uploadHours } from '../limits.ts'
@@ -26,18 +24,6 @@ const nameOfHeader = (header: string | string[] | undefined): string => {
     // Not percent-encoded: the name as it is.
   }
   return storable(name.split(/[\\/]/).at(-1) ?? '', 200)
-}
-
-/** Makes a file of a message from an upload, which stays and may be sent again. @returns its id @throws the 404 Problem */
-export const useUpload = async (tx: Tx, account: string, printed: string, channel: string): Promise<string> => {
-  const upload = parse('MED', printed)
-  const digest = upload && (await store.lockUpload(tx, account, upload))
-  if (!upload || !digest) return refuse(refusals.unknownUpload(printed))
-  // The bytes are not deleted while the row of the upload is locked, nor later, as the new row has them.
-  await store.lockDigestShared(tx, account, digest)
-  const id = uuid()
-  await store.copyUpload(tx, account, upload, { id, channel })
-  return id
 }
 
 /** Deletes uploads that are older than a day. Messages have rows of their own. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Country, Enum, FreeText, Id, Named, Ok, Phone, Time } from '../../../platform/http/schema.ts'
 import { groupTypes } from '../catalogue/catalogue-rows.ts'
-import { GroupId, VirtualNumber } from '../schemas.ts'
+import { GroupId, VirtualNumber } from '../number-schemas.ts'
 
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: numbers' } as const
 

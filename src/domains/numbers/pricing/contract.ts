@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Country, Decimal, Enum, Named, Ok, Time } from '../../../platform/http/schema.ts'
 import { groupTypes } from '../catalogue/catalogue-rows.ts'
-import { GroupId } from '../schemas.ts'
+import { GroupId } from '../number-schemas.ts'
 
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: numbers' } as const
 

@@ -14,7 +14,7 @@ import {
   Success,
   Time,
 } from '../../../platform/http/schema.ts'
-import { GroupId, GroupType, Requirement, SubmittedAnswers } from '../schemas.ts'
+import { GroupId, GroupType, Requirement, SubmittedAnswers } from '../number-schemas.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Numbers' } as const
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: registrations' } as const

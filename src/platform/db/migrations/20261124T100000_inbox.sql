@@ -117,7 +117,7 @@ create table conversation_counts (
   primary key (account_id, kind, subject, slot)
 ) with (fillfactor = 50);
 
--- What each conversation adds to the numbers.
+-- The numbers that a conversation is part of.
 create function conversation_count_kinds(
   status text, assignee uuid, waiting timestamptz, tags uuid[]
 ) returns table (kind text, subject uuid) language sql immutable
@@ -257,12 +257,9 @@ create table inbox_positions (
   -- History is taken in down to the message or call of this time and id, the newest first; null once it is complete.
   history_until timestamptz,
   history_id uuid,
-  -- When `npx trunkline inbox rebuild` asked for it: such history comes before that of other accounts.
-  rebuild_requested_at timestamptz,
   updated_at timestamptz not null default clock_timestamp()
 ) with (fillfactor = 50);
-create index inbox_positions_with_history on inbox_positions (rebuild_requested_at, account_id)
-  where history_until is not null;
+create index inbox_positions_with_history on inbox_positions (account_id) where history_until is not null;
 
 -- The events of accounts that exist already are history. Later accounts begin with their first event.
 insert into inbox_positions (account_id, floor, unread_after, history_until, history_id)

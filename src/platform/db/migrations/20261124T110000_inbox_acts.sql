@@ -1,4 +1,4 @@
--- What people do in the inbox: changes of many conversations at once, and files that they upload.
+-- Acts of people in the inbox: changes of many conversations at once, and files that they upload.
 
 -- Changes of many conversations. Their conversations are found first and changed then, a few in each transaction, so
 -- that a crash loses nothing and repeats nothing.

@@ -1,10 +1,10 @@
-import type { Db } from '../../platform/db/sql.ts'
-import { applyItems } from './apply-items.ts'
-import * as applyStore from './apply-store.ts'
-import type { ConversationRow } from './conversation-row.ts'
-import * as store from './conversation-store.ts'
-import { loadItems, refsOf } from './item-sources.ts'
-import { takenIn } from './limits.ts'
+import type { Db } from '../../../platform/db/sql.ts'
+import { applyItems } from '../apply-items.ts'
+import * as applyStore from '../apply-store.ts'
+import type { ConversationRow } from '../conversation-row.ts'
+import * as store from '../conversation-store.ts'
+import { loadItems, refsOf } from '../item-sources.ts'
+import { takenIn } from '../limits.ts'
 
 /**
  * Takes older messages and calls into a conversation that lacks some. Two that do so at once do it one after the other.
