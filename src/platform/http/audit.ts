@@ -21,8 +21,8 @@ const isFields = (value: unknown): value is Fields => {
 }
 
 /** Values by their dotted path; lists are values. */
-const flattened = (fields: Fields, above = ''): [string, unknown][] =>
-  Object.entries(fields).flatMap(([name, value]) =>
+const flattened = (fields: unknown, above = ''): [string, unknown][] =>
+  Object.entries(isFields(fields) ? fields : {}).flatMap(([name, value]) =>
     isFields(value) ? flattened(value, `${above}${name}.`) : [[`${above}${name}`, value]],
   )
 
