@@ -8,7 +8,7 @@ import {
   quotaDefinitions,
   quotaNames,
 } from '../../platform/lib/quota-definitions.ts'
-import { accountParams, closed, operator, unknownAccount } from './schemas.ts'
+import { accountParams, closed, operator, unknownAccount } from './account-schemas.ts'
 import { unlimited } from './unlimited.ts'
 
 /** Makes one schema field per quota. */

@@ -13,12 +13,16 @@ type Fields = Readonly<Record<string, unknown>>
 
 export type Change = { field: string; before?: unknown; after?: unknown }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+/** Objects of fields; not the stream of an uploaded file, whose inner objects refer to each other. */
+const isFields = (value: unknown): value is Fields => {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
 
 /** Values by their dotted path; lists are values. */
-const flattened = (fields: Fields, above = ''): [string, unknown][] =>
-  Object.entries(fields).flatMap(([name, value]) =>
+const flattened = (fields: unknown, above = ''): [string, unknown][] =>
+  Object.entries(isFields(fields) ? fields : {}).flatMap(([name, value]) =>
     isFields(value) ? flattened(value, `${above}${name}.`) : [[`${above}${name}`, value]],
   )
 

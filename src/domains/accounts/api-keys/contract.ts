@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { type Capability, capabilities } from '../../../platform/http/capability.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
-import { accountParams, closed, operator, unknownAccount } from '../schemas.ts'
+import { accountParams, closed, operator, unknownAccount } from '../account-schemas.ts'
 
 const limits = (absent: string) => ({
   scopes: Type.Optional(
