@@ -6,6 +6,7 @@ import { type Fact, KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { Copy, Moment, Money, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
+import { ContactLink } from '../shell/contact-link.tsx'
 import { FactTimeline, isSilent, type TimelineReply } from '../shell/fact-timeline.tsx'
 import { Page } from '../shell/page.tsx'
 import { callNumber } from '../shell/phone.ts'
@@ -25,7 +26,7 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
   const cost = cdr.call_cost
   const numberOf = (number: string) => (number === '' ? <NoValue /> : <Party number={number} />)
   return [
-    ...(cdr.contact_name ? [{ name: words.one.contact, value: <span dir="auto">{cdr.contact_name}</span> }] : []),
+    ...(cdr.contact_name ? [{ name: words.one.contact, value: <ContactLink number={other} /> }] : []),
     { name: words.one.from, value: numberOf(isInbound ? other : own) },
     { name: words.one.to, value: numberOf(isInbound ? own : other) },
     { name: words.direction, value: isInbound ? words.inbound : words.outbound },
