@@ -177,7 +177,7 @@ const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
 
 /** The list: its view, search and filters, and the conversations. */
 export const ListPane = ({ place, query }: { place: Place; query: ListQuery | undefined }) => (
-  <section class="inbox-list" aria-label={words.list.label}>
+  <section class="inbox-list" aria-label={words.list.pane}>
     {selection.value.size > 0 || isAllSelected.value ? <BulkBar place={place} query={query ?? {}} /> : null}
     <ListHead place={place} />
     <div class="inbox-rows">{query ? <Rows place={place} query={query} /> : <Skeleton rows={9} shape="table" />}</div>

@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { isAccessible } from '../accessible.ts'
 import { launchChromium } from '../chromium.ts'
 import { type Browser as Person, signIn as signInBy } from '../persons.ts'
+import type { Platform } from '../platform.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
 // What every test of the console needs: a listening installation, one browser, people who are signed in, and a watch
@@ -184,6 +185,46 @@ export const mediaFlags = [
   ...['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
 ]
 
+/** A person of a whole platform, with a session. */
+export type Member = {
+  readonly cookie: string
+  readonly account: string
+  readonly user: string
+  readonly name: string
+}
+
+const consoleHeaders = { 'content-type': 'application/json', 'x-trunkline-console': '1' }
+
+const openSession = async (url: string, path: string, body: object): Promise<Member> => {
+  const answer = await fetch(url + path, { method: 'POST', headers: consoleHeaders, body: JSON.stringify(body) })
+  // As the contract of the sign-in says.
+  const boot = (await answer.json()) as {
+    accounts: { uuid: string; user_uuid?: string }[]
+    person?: { name: string }
+  }
+  assert.equal(answer.status, 201, JSON.stringify(boot))
+  const [account] = boot.accounts
+  return {
+    cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '',
+    account: account?.uuid ?? '',
+    user: account?.user_uuid ?? '',
+    name: boot.person?.name ?? '',
+  }
+}
+
+/** Invites a person into the account of a platform, and signs the person in. */
+export const joinPlatform = async (
+  { url, call }: Pick<Platform, 'url' | 'call'>,
+  name: string,
+  role: 'owner' | 'admin' | 'agent' = 'agent',
+): Promise<Member> => {
+  const [first_name = '', last_name = ''] = name.split(' ')
+  const email = `${first_name.toLowerCase()}.walk@example.com`
+  const { invite_url } = (await call('POST', '/open/members', { first_name, last_name, email, role })).body
+  const token = String(invite_url).split('#')[1]
+  return openSession(url, `/console/invitations/${token}`, { name, password: 'seven green boats sail' })
+}
+
 /**
  * Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key, or the cookie of a
  * person and the account.
@@ -191,22 +232,11 @@ export const mediaFlags = [
 export const openPlatform = (
   { url }: { readonly url: string },
   moreFlags: readonly string[] = [],
-): ConsoleBrowser<string | { readonly cookie: string; readonly account: string }> =>
+): ConsoleBrowser<string | Pick<Member, 'cookie' | 'account'>> =>
   watchedBrowser(
     url,
     [],
-    async (key) => {
-      if (typeof key !== 'string') return key
-      const answer = await fetch(`${url}/console/session`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
-        body: JSON.stringify({ key }),
-      })
-      // As the contract of the sign-in says.
-      const boot = (await answer.json()) as { accounts: { uuid: string }[] }
-      assert.equal(answer.status, 201, JSON.stringify(boot))
-      return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
-    },
+    async (visitor) => (typeof visitor === 'string' ? openSession(url, '/console/session', { key: visitor }) : visitor),
     moreFlags,
   )
 

@@ -39,6 +39,13 @@ const bulkChange = async (scene: Scene) => {
   return { params: { job_uuid: (await must(scene, 'POST', '/open/conversations/bulk', body)).job_uuid } }
 }
 
+/** A user who has not accepted an invitation. */
+const invited = async (scene: Scene): Promise<string> => {
+  const email = `${word(scene)}@example.com`
+  return (await must(scene, 'POST', '/open/members', { first_name: scene.mark, last_name: scene.mark, email })).member
+    .uuid
+}
+
 const misspelt = '{{frist_name}}'
 
 export const inboxActRecipes: Recipes = {
@@ -139,7 +146,7 @@ export const inboxActRecipes: Recipes = {
     ok: async (scene) => ({ body: { uuids: [await conversation(scene)], change: { status: 'closed' } } }),
     notFound: () => ({ body: { uuids: [`CNV${randomUUID()}`], change: { status: 'closed' } } }),
     unprocessable: async (scene) => ({
-      body: { uuids: [await conversation(scene)], change: { assignee_uuid: `USR${randomUUID()}` } },
+      body: { uuids: [await conversation(scene)], change: { assignee_uuid: await invited(scene) } },
     }),
   },
   showBulkChange: { ok: bulkChange },

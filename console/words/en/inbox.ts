@@ -25,6 +25,7 @@ export const words = section('inbox', {
     manage: 'Manage views',
   },
   list: {
+    pane: 'List of conversations',
     label: 'Conversations',
     search: 'Search conversations',
     filter: 'Filter',
