@@ -129,8 +129,9 @@ const staticFiles = (outputs, file, seen = new Set()) => {
 /** Folders whose styles are loaded with their pages. The styles of all others are in the first file. */
 const lazyStyles = {
   calls: 'pages',
+  channels: 'pages',
   contacts: 'pages',
-  developers: 'pages',
+  logs: 'pages',
   money: 'pages',
   numbers: 'pages',
   phone: 'shell',

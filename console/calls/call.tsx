@@ -6,6 +6,7 @@ import { type Fact, KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { Copy, Moment, Money, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
+import { ContactLink } from '../shell/contact-link.tsx'
 import { FactTimeline, isSilent, type TimelineReply } from '../shell/fact-timeline.tsx'
 import { Page } from '../shell/page.tsx'
 import { callNumber } from '../shell/phone.ts'
@@ -25,7 +26,7 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
   const cost = cdr.call_cost
   const numberOf = (number: string) => (number === '' ? <NoValue /> : <Party number={number} />)
   return [
-    ...(cdr.contact_name ? [{ name: words.one.contact, value: <span dir="auto">{cdr.contact_name}</span> }] : []),
+    ...(cdr.contact_name ? [{ name: words.one.contact, value: <ContactLink number={other} /> }] : []),
     { name: words.one.from, value: numberOf(isInbound ? other : own) },
     { name: words.one.to, value: numberOf(isInbound ? own : other) },
     { name: words.direction, value: isInbound ? words.inbound : words.outbound },
@@ -110,30 +111,39 @@ export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths
       {error && !found.data ? (
         <ErrorState refusal={error} onRetry={found.refresh} />
       ) : (
-        <div class="log-columns">
-          <div class="stack stack-wide">
-            <Section title={words.recording.title}>
-              {call ? <Recording key={call.recording_url} call={call} search={search} /> : <Skeleton rows={3} />}
-            </Section>
-            <Section title={words.one.timeline}>
-              {timeline.data ? <FactTimeline reply={timeline.data} /> : <Skeleton rows={6} />}
-            </Section>
-          </div>
-          <div class="stack stack-wide">
-            <Section title={words.one.facts}>
-              {found.data ? <KeyValue facts={factsOf(found.data)} /> : <Skeleton rows={6} />}
-              {call && <Links call={call} />}
-            </Section>
-            <Section title={words.one.quality} lead={words.one.qualityHint}>
-              {call?.quality ? (
-                <LegQualities quality={call.quality} />
-              ) : timeline.data ? (
-                <Measured timeline={timeline.data} />
-              ) : (
-                <Skeleton rows={2} />
-              )}
-            </Section>
-          </div>
+        // Nothing is below what is still loading: it would move.
+        <div class="call-columns">
+          {call ? (
+            <div class="stack stack-wide">
+              <Section title={words.recording.title}>
+                <Recording key={call.recording_url} call={call} search={search} />
+              </Section>
+              <Section title={words.one.timeline}>
+                {timeline.data ? <FactTimeline reply={timeline.data} /> : <Skeleton rows={6} />}
+              </Section>
+            </div>
+          ) : (
+            <Skeleton rows={9} />
+          )}
+          {found.data && call ? (
+            <div class="stack stack-wide">
+              <Section title={words.one.facts}>
+                <KeyValue facts={factsOf(found.data)} />
+                <Links call={call} />
+              </Section>
+              <Section title={words.one.quality} lead={words.one.qualityHint}>
+                {call.quality ? (
+                  <LegQualities quality={call.quality} />
+                ) : timeline.data ? (
+                  <Measured timeline={timeline.data} />
+                ) : (
+                  <Skeleton rows={2} />
+                )}
+              </Section>
+            </div>
+          ) : (
+            <Skeleton rows={6} />
+          )}
         </div>
       )}
     </Page>

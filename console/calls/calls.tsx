@@ -66,7 +66,7 @@ const columns = (users: ReadonlyMap<string, string>) => [
     ),
   },
   { key: 'own', title: words.own, cell: (call: Call) => <Party number={partiesOf(call).own} /> },
-  ...(users.size > 0
+  ...(may('inbox')
     ? [
         {
           key: 'user',
@@ -130,16 +130,6 @@ const filtersOf = (users: ReadonlyMap<string, string>): Filter[] => [
     label: words.direction,
     options: directions.map((value) => ({ value, text: words[value] })),
   },
-  ...(users.size > 0
-    ? [
-        {
-          kind: 'choice' as const,
-          name: 'user',
-          label: words.user,
-          options: [...users].map(([value, text]) => ({ value, text })),
-        },
-      ]
-    : []),
   {
     kind: 'choice',
     name: 'recorded',
@@ -157,6 +147,17 @@ const filtersOf = (users: ReadonlyMap<string, string>): Filter[] => [
   },
   { kind: 'date', name: 'since', label: parts.filters.since },
   { kind: 'date', name: 'until', label: parts.filters.until },
+  // Last: its width follows the longest name, which is known later.
+  ...(may('inbox')
+    ? [
+        {
+          kind: 'choice' as const,
+          name: 'user',
+          label: words.user,
+          options: [...users].map(([value, text]) => ({ value, text })),
+        },
+      ]
+    : []),
 ]
 
 const menuOf = (call: Call) => {

@@ -218,8 +218,12 @@ const Player = ({ call, loaded: { url, peaks }, search }: PlayerProps) => {
 
 const Loader = ({ address, call, search }: { address: string; call: Call; search: Search }) => {
   const { loaded, isFailed, again } = useRecording(address)
-  if (loaded) return <Player call={call} loaded={loaded} search={search} />
-  if (!isFailed) return <Skeleton rows={3} />
+  if (!isFailed)
+    return (
+      <div class={search.marks ? 'call-recording has-marks' : 'call-recording'}>
+        {loaded ? <Player call={call} loaded={loaded} search={search} /> : <Skeleton rows={3} />}
+      </div>
+    )
   return (
     <div class="stack stack-close" role="alert">
       <p>{words.recording.failed}</p>
