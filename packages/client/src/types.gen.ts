@@ -865,7 +865,7 @@ export type SmsMessage = {
   price: number
   voip_number_setup_id: number
   status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown'
-  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived */
+  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived, blocked if the sender is a blocked contact */
   sub_status?: string
   error_code?: string
   send_at?: string
@@ -2666,7 +2666,7 @@ export type SmsEvent = {
   price: number
   voip_number_setup_id: number
   status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown'
-  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived */
+  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived, blocked if the sender is a blocked contact */
   sub_status?: string
   error_code?: string
   send_at?: string

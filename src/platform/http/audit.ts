@@ -211,6 +211,12 @@ const idsInPayload = (payload: unknown): string[] =>
         .slice(0, maxAuditTargets)
     : []
 
+/** Returns the numbers in a response: of a file that was sent, what became of it. */
+const countsIn = (payload: unknown): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(Object(payload)).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
+  )
+
 /** Returns the function that runs an operation of a session which is not audited for keys, and writes its row. */
 export const makeSessionAuditor = (contract: Contract) => {
   const write = makeWriter(contract, contentFields)
@@ -221,7 +227,13 @@ export const makeSessionAuditor = (contract: Contract) => {
   ): Promise<T> => {
     const result = await act()
     const isRead = contract.method === 'GET'
-    const after = !isRead && isFields(request.body) ? request.body : undefined
+    const after = isRead
+      ? undefined
+      : contract.media
+        ? countsIn(result)
+        : isFields(request.body)
+          ? request.body
+          : undefined
     const target = idsIn(Object(request.params)).length > 0 ? undefined : idsInPayload(result)
     const entry: AuditEntry = isRead ? {} : { after, target }
     await (tx ? write(tx, request, entry) : db.begin((own) => write(own, request, entry)))
