@@ -1,3 +1,4 @@
+import * as apiKeys from './domains/accounts/api-keys/contract.ts'
 import * as accounts from './domains/accounts/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
@@ -62,6 +63,7 @@ import type { Contract } from './platform/http/endpoint.ts'
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
 export const contracts: readonly Contract[] = [
   accounts,
+  apiKeys,
   possession,
   operators,
   audit,

@@ -2,6 +2,7 @@
 // against src/contracts.ts.
 
 export type Modules =
+  | typeof import('../../src/domains/accounts/api-keys/contract.ts')
   | typeof import('../../src/domains/accounts/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')

@@ -46,7 +46,7 @@ export const addressOf = (url: string, { params = {}, query = {} }: RequestParts
 
 const readBody = async (response: Response): Promise<Record<string, unknown>> => {
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
-  return isJson ? await response.json() : {}
+  return isJson ? ((await response.json()) as Record<string, unknown>) : {}
 }
 
 const attempt = async (method: string, url: string, body: unknown, options: SendOptions): Promise<unknown> => {

@@ -2,7 +2,6 @@ import { useLocation } from 'preact-iso/router'
 import { useAct, useQuery } from '../api/query.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { type Fact, KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { Status, type Tone } from '../parts/status.tsx'
@@ -17,8 +16,6 @@ import { type Contact, type Detail, isNumber, nameOf, staleLists } from './conta
 import { ContactActs } from './contact-acts.tsx'
 import { ContactForm } from './contact-form.tsx'
 import { History } from './history.tsx'
-
-const detailIcons = { PH: 'phone', WAPH: 'smartphone', E: 'link', A: 'map-pin' } as const
 
 const Value = ({ detail }: { detail: Detail }) => {
   if (isNumber(detail)) return <PhoneNumber number={detail.value} />
@@ -35,7 +32,7 @@ const Details = ({ contact }: { contact: Contact }) => (
   <ul class="contact-values">
     {contact.details.map((detail) => (
       <li key={detail.id}>
-        <Icon name={detailIcons[detail.type]} label={words.kinds[detail.type]} />
+        <span class="soft contact-kind">{words.kinds[detail.type]}</span>
         <span class="contact-value">
           <Value detail={detail} />
         </span>

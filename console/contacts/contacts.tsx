@@ -7,6 +7,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { type Filter, Filters } from '../parts/filters.tsx'
 import { Empty } from '../parts/states.tsx'
 import { Badge, Status } from '../parts/status.tsx'
+import type { Sort } from '../parts/table.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { Moment, NoValue, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
@@ -22,12 +23,21 @@ import { ContactForm } from './contact-form.tsx'
 type Search = PageOf<typeof paths.contacts>['search']
 type Query = NonNullable<RequestOf<'GET /open/contacts'>['query']>
 
+const sorts = ['created_at', '-created_at'] as const
+
 const queryOf = (search: Search): Query => ({
   q: search.q,
   channel_uuid: search.channel,
   blocked: search.blocked === undefined ? undefined : true,
-  ...(search.q === undefined ? { sort: search.sort === 'newest' ? ('-created_at' as const) : ('name' as const) } : {}),
+  // Matches of a text are in the order of their quality.
+  ...(search.q === undefined ? { sort: sorts.find((sort) => sort === search.sort) ?? 'name' } : {}),
 })
+
+/** Names ascend only; the newest come first, and the oldest once more. */
+const sortOf = ({ q, sort }: Search): Sort | undefined => {
+  if (q !== undefined) return undefined
+  return sort === undefined ? { by: 'name', descending: false } : { by: 'added', descending: sort !== sorts[0] }
+}
 
 /** The first value of its kind, and how many more there are. */
 const First = ({ details, show }: { details: readonly Detail[]; show: (detail: Detail) => preact.ComponentChild }) => {
@@ -45,6 +55,7 @@ const columns = () => [
   {
     key: 'name',
     title: words.name,
+    sortable: true,
     cell: (contact: Contact) => (
       <span class="contact-name">
         <Avatar contact={contact} />
@@ -77,11 +88,12 @@ const columns = () => [
     ),
   },
   {
-    key: 'changed',
-    title: words.changed,
+    key: 'added',
+    title: words.added,
     align: 'end' as const,
     narrow: true,
-    cell: ({ last_updated: at }: Contact) => <Moment time={at} show="day" />,
+    sortable: true,
+    cell: ({ created_at: at }: Contact) => <Moment time={at} show="day" />,
   },
 ]
 
@@ -122,7 +134,7 @@ export const ContactsPage = ({ search }: PageOf<typeof paths.contacts>) => {
   })
   const filters: Filter[] = [
     { kind: 'search', name: 'q', label: words.find },
-    { kind: 'choice', name: 'blocked', label: words.show, options: [{ value: 'true', text: words.onlyBlocked }] },
+    { kind: 'choice', name: 'blocked', label: words.blocked, options: [{ value: 'true', text: words.onlyBlocked }] },
     ...((channels.data?.numbers.length ?? 0) > 0
       ? [
           {
@@ -133,16 +145,6 @@ export const ContactsPage = ({ search }: PageOf<typeof paths.contacts>) => {
               value: uuid,
               text: phoneNumber(number),
             })),
-          },
-        ]
-      : []),
-    ...(search.q === undefined
-      ? [
-          {
-            kind: 'choice' as const,
-            name: 'sort',
-            label: words.sort,
-            options: [{ value: 'newest', text: words.sorts.newest }],
           },
         ]
       : []),
@@ -178,6 +180,18 @@ export const ContactsPage = ({ search }: PageOf<typeof paths.contacts>) => {
       )}
       <ListTable
         of={contacts}
+        sort={sortOf(search)}
+        onSort={({ by, descending }) =>
+          go(
+            paths.contacts(
+              {},
+              {
+                ...search,
+                sort: by === 'name' ? undefined : search.sort !== undefined && !descending ? sorts[0] : sorts[1],
+              },
+            ),
+          )
+        }
         label={words.caption}
         columns={columns()}
         rowKey={({ uuid }) => uuid}

@@ -1,5 +1,5 @@
 import { api, type ReplyOf } from '../api/client.ts'
-import { usePages } from '../api/query.ts'
+import { usePages, useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import type { IconName } from '../icons/names.ts'
 import { Button } from '../parts/button.tsx'
@@ -18,6 +18,7 @@ import { type Contact, numbersOf } from './contact.ts'
 import { nextRows, type Position, type Source } from './history-pages.ts'
 
 type Message = ReplyOf<'GET /open/sms/messages'>['messages'][number]
+type Item = ReplyOf<'GET /open/conversations/:conversation_uuid/items'>['items'][number]
 type Call = ReplyOf<'GET /open/voip/call-history'>['cdrs'][number]
 
 /** One thing that happened with a contact. */
@@ -29,9 +30,10 @@ type Happening = {
   readonly text: string
   readonly state: string
   readonly isBlocked: boolean
-  /** The number of the contact. */
+  /** The number of the contact; empty where the conversation does not tell. */
   readonly number: string
-  readonly href: string
+  /** Absent for notes, which have no page. */
+  readonly href: string | undefined
 }
 
 const pageSize = 25
@@ -66,6 +68,38 @@ const ofCall = (call: Call): Happening => {
     href: paths.call({ call: call.uuid }),
   }
 }
+
+/** Messages of the messaging app, and notes. Texts and calls are read by number, with those that are in no conversation. */
+const ofItem = (item: Item): Happening => {
+  const { uuid, at, message, note, direction } = item
+  const isInbound = direction === 'inbound'
+  const content = message?.message
+  return {
+    uuid,
+    at,
+    icon: note ? 'pencil' : 'smartphone',
+    title: note ? words.history.note : isInbound ? words.history.appIn : words.history.appOut,
+    text: note?.text ?? content?.text ?? (content?.media ? words.history.file : ''),
+    state: item.removed ? words.history.removed : '',
+    isBlocked: false,
+    number: message?.remote_phone_number ?? '',
+    href: message && paths.message({ message: uuid }, { session: message.session_key }),
+  }
+}
+
+const ofConversation = (uuid: string): Source<Happening> => ({
+  name: uuid,
+  load: async (cursor, signal) => {
+    const asked = {
+      params: { conversation_uuid: uuid },
+      query: { kinds: 'msgapp,note', cursor, results_per_page: pageSize },
+    }
+    const { items, next_cursor: next } = await api('GET /open/conversations/:conversation_uuid/items', asked, {
+      signal,
+    })
+    return { rows: items.map(ofItem), next }
+  },
+})
 
 /** The lists that hold the history of a number. */
 const sourcesOf = (number: string): Source<Happening>[] => {
@@ -104,8 +138,8 @@ const Row = ({ row, several }: { row: Happening; several: boolean }) => (
     </span>
     <span class="history-main">
       <span class="history-head">
-        <a href={row.href}>{row.title}</a>
-        {several && (
+        {row.href === undefined ? <span>{row.title}</span> : <a href={row.href}>{row.title}</a>}
+        {several && row.number && (
           <bdi class="soft" dir="ltr">
             {phoneNumber(row.number)}
           </bdi>
@@ -133,13 +167,19 @@ const Row = ({ row, several }: { row: Happening; several: boolean }) => (
 /** Messages and calls with all numbers of a contact, newest first. */
 export const History = ({ contact }: { contact: Contact }) => {
   const numbers = numbersOf(contact)
+  const found = useQuery('GET /open/contacts/:contact_uuid/conversations', {
+    params: { contact_uuid: contact.uuid },
+    live: ['conversation'],
+  })
+  const conversations = found.data?.conversations.map(({ uuid }) => uuid) ?? []
+  const sources = () => [...numbers.flatMap(sourcesOf), ...conversations.map(ofConversation)]
   const pages = usePages<Happening>({
-    key: ['history', numbers],
+    key: ['history', numbers, conversations],
     load: (position, signal) =>
       // The position is what the page before returned.
-      nextRows(numbers.flatMap(sourcesOf), orderOf, pageSize, position as Position<Happening> | undefined, signal),
-    live: ['sms.message', 'call'],
-    enabled: numbers.length > 0,
+      nextRows(sources(), orderOf, pageSize, position as Position<Happening> | undefined, signal),
+    live: ['sms.message', 'call', 'msgapp.message', 'conversation'],
+    enabled: numbers.length > 0 && (found.data !== undefined || found.error !== null),
   })
   const [first] = numbers
   const { rows } = pages

@@ -102,8 +102,8 @@ const PreviewTable = ({ preview, choice, onChoice }: PreviewProps) => {
                   {line}
                 </th>
                 {titles.map((_, index) => (
-                  <td key={index} class={isCsv && choice.meanings[index] === 'ignore' ? 'is-ignored' : ''} dir="auto">
-                    {cells[index]}
+                  <td key={index} class={isCsv && choice.meanings[index] === 'ignore' ? 'is-ignored' : ''}>
+                    <bdi>{cells[index]}</bdi>
                   </td>
                 ))}
               </tr>
@@ -127,50 +127,52 @@ const reasonOf = (preview: Preview, { meanings: chosen }: Choice): string | unde
 const mostBytes = 2_000_000_000
 
 export const ImportForm = ({ preview, choice, onChoice, onFile, fault, refusal, onStart }: Props) => (
-  <Form onSubmit={onStart} refusal={refusal} label={words.importing.title}>
-    <FileField
-      name="file"
-      label={words.importing.file}
-      hint={words.importing.fileHint}
-      accept=".csv,.txt,.vcf,text/csv,text/vcard"
-      most={mostBytes}
-      error={fault}
-      required
-      onFile={onFile}
-    />
-    {preview && (
-      <>
-        <PreviewTable preview={preview} choice={choice} onChoice={onChoice} />
-        <div class="import-choices">
-          <RadioField
-            name="duplicates"
-            label={words.importing.duplicates}
-            hint={words.importing.duplicatesHint}
-            value={choice.duplicates}
-            onChange={(value) =>
-              onChoice({ ...choice, duplicates: value === 'merge' || value === 'create' ? value : 'skip' })
-            }
-            options={(['skip', 'merge', 'create'] as const).map((value) => ({
-              value,
-              text: words.importing.duplicateChoices[value],
-            }))}
-          />
-          <Combobox
-            name="country"
-            label={words.importing.country}
-            hint={words.importing.countryHint}
-            placeholder={words.importing.countryNone}
-            value={choice.country}
-            onChange={(option) => onChoice({ ...choice, country: option })}
-            options={countries()}
-          />
-        </div>
-        <FormActions>
-          <Button type="submit" kind="primary" icon="upload" reason={reasonOf(preview, choice)}>
-            {words.importing.start}
-          </Button>
-        </FormActions>
-      </>
-    )}
-  </Form>
+  <div class="import-form">
+    <Form onSubmit={onStart} refusal={refusal} label={words.importing.title}>
+      <FileField
+        name="file"
+        label={words.importing.file}
+        hint={words.importing.fileHint}
+        accept=".csv,.txt,.vcf,text/csv,text/vcard"
+        most={mostBytes}
+        error={fault}
+        required
+        onFile={onFile}
+      />
+      {preview && (
+        <>
+          <PreviewTable preview={preview} choice={choice} onChoice={onChoice} />
+          <div class="import-choices">
+            <RadioField
+              name="duplicates"
+              label={words.importing.duplicates}
+              hint={words.importing.duplicatesHint}
+              value={choice.duplicates}
+              onChange={(value) =>
+                onChoice({ ...choice, duplicates: value === 'merge' || value === 'create' ? value : 'skip' })
+              }
+              options={(['skip', 'merge', 'create'] as const).map((value) => ({
+                value,
+                text: words.importing.duplicateChoices[value],
+              }))}
+            />
+            <Combobox
+              name="country"
+              label={words.importing.country}
+              hint={words.importing.countryHint}
+              placeholder={words.importing.countryNone}
+              value={choice.country}
+              onChange={(option) => onChoice({ ...choice, country: option })}
+              options={countries()}
+            />
+          </div>
+          <FormActions>
+            <Button type="submit" kind="primary" icon="upload" reason={reasonOf(preview, choice)}>
+              {words.importing.start}
+            </Button>
+          </FormActions>
+        </>
+      )}
+    </Form>
+  </div>
 )

@@ -135,7 +135,7 @@ export const ImportResult = ({ file, counts, faults, onAgain }: ResultProps) => 
       title={words.importing.done}
       actions={
         <span class="row">
-          <ButtonLink kind="primary" href={paths.contacts({}, { sort: 'newest' })}>
+          <ButtonLink kind="primary" href={paths.contacts({}, { sort: '-created_at' })}>
             {words.importing.toList}
           </ButtonLink>
           <Button onClick={onAgain}>{words.importing.another}</Button>

@@ -39,6 +39,7 @@ const sentenceOf = ({ user_uuid: user, change }: Item): string => {
   const { field, from, to } = change
   switch (field) {
     case 'status':
+      if (from === null) return user === undefined ? texts.changes.beganAlone : texts.changes.began(by)
       if (to === 'closed') return texts.changes.closed(by)
       if (to === 'snoozed') return texts.changes.snoozed(by)
       if (user === undefined) return texts.changes.openedAlone

@@ -71,14 +71,13 @@ const SearchBox = ({ place }: { place: Place }) => {
   )
 }
 
-/** Moves the keyboard to a row, once the window of the list shows it. */
+/** Moves the keyboard to a row. One outside of the window of the list is there after the list has scrolled. */
 export const focusRow = (uuid: string): void => {
   if (!uuid) return
   cursor.value = uuid
-  // The list scrolls to its current row after drawing.
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-row="${uuid}"]`)?.focus()),
-  )
+  const row = () => document.querySelector<HTMLElement>(`[data-row="${uuid}"]`)
+  if (row()) row()?.focus()
+  else requestAnimationFrame(() => requestAnimationFrame(() => row()?.focus()))
 }
 
 const ListHead = ({ place }: { place: Place }) => {

@@ -1,8 +1,9 @@
-import type { RequestOf } from '../api/client.ts'
+import type { Static } from 'typebox'
+import type { sendConversationMessage } from '../../src/domains/inbox/messages/contract.ts'
 
 // What waits to be sent, and in which order. Pure, so that it is tested without a browser.
 
-export type MessageBody = NonNullable<RequestOf<'POST /open/conversations/:conversation_uuid/messages'>['body']>
+export type MessageBody = Static<(typeof sendConversationMessage)['body']>
 
 /** Why a message was not accepted. */
 export type SendRefusal = { readonly status: number; readonly code: string; readonly message: string }

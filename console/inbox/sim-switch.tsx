@@ -12,13 +12,17 @@ export const reasonOf = ({ can_write, reason }: Channel): string | undefined =>
 export const channelName = ({ kind, phone_number }: Channel): string =>
   `${words.kinds[kind]} · ${phoneNumber(phone_number)}`
 
-/** The channel that a reply goes by: the chosen one, else the first that can be written on. */
+/**
+ * The channel that a reply goes by: the chosen one, else that of the last message if it can be written on. A person who
+ * has opted out of one channel is not written to on another by itself.
+ */
 export const channelFor = (conversation: Conversation, chosen: string | undefined): Channel | undefined => {
   const { channels } = conversation
+  const [last] = channels
   return (
     channels.find(({ channel_uuid }) => channel_uuid === chosen) ??
-    channels.find(({ can_write }) => can_write) ??
-    channels[0]
+    (last?.reason === 'opted_out' ? last : channels.find(({ can_write }) => can_write)) ??
+    last
   )
 }
 

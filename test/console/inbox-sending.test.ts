@@ -42,7 +42,7 @@ test(
     allow(/ERR_INTERNET_DISCONNECTED|WebSocket|409/)
     const handset = '+447700900331'
     const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
-    await inThread(page, 'No messages yet')
+    await inThread(page, 'The conversation began')
     const texts = ['First', 'Second', 'Third']
     await page.context().setOffline(true)
     for (const text of texts) {
@@ -85,7 +85,7 @@ test(
   async () => {
     const handset = '+447700900001'
     const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
-    await inThread(page, 'No messages yet')
+    await inThread(page, 'The conversation began')
     await send(page, 'Your order is ready')
     await inThread(page, 'not delivered')
     await inThread(page, /could not be delivered to the recipient/)
@@ -182,7 +182,7 @@ test(
     await page.keyboard.press('Enter')
     await inThread(page, 'Keys only, please')
     await page.keyboard.press('r')
-    await until(async () => box(page).evaluate<boolean>('(e) => e === document.activeElement'))
+    await until(async () => page.evaluate<boolean>("document.activeElement?.tagName === 'TEXTAREA'"))
     await page.keyboard.type('x e a s')
     assert.equal(await box(page).inputValue(), 'x e a s', 'single keys write in the box')
     await page.keyboard.press('Control+a')

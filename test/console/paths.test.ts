@@ -27,6 +27,7 @@ const addresses = {
   money: '/console/:account/money',
   holds: '/console/:account/money/holds',
   usage: '/console/:account/money/usage',
+  notifications: '/console/you/notifications',
   security: '/console/you/security',
   telephone: '/console/you/telephone',
   notifications: '/console/you/notifications',

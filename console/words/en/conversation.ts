@@ -190,6 +190,8 @@ export const words = section('conversation', {
   },
   changes: {
     by: (who: string) => `${who} `,
+    began: (who: string) => `${who} began the conversation`,
+    beganAlone: 'The conversation began',
     opened: (who: string) => `${who} reopened the conversation`,
     closed: (who: string) => `${who} closed the conversation`,
     snoozed: (who: string) => `${who} snoozed the conversation`,

@@ -128,20 +128,6 @@ export type ClosedAccountCounts = {
   reservations: number
 }
 
-export type NewApiKey = {
-  success: true
-  /** Starts with KEY */
-  uuid: string
-  label: string
-  key: string
-  /** What the key may do: each endpoint names the scope that it needs (x-needs). Absent: all */
-  scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
-  /** The key is refused from then on (401 key_expired), by the real clock. Absent: never */
-  expires_at?: string
-  /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
-  allowed_addresses?: readonly (string)[]
-}
-
 export type AccountProfile = {
   name: string
   /** Starts with ACC */
@@ -192,6 +178,20 @@ export type AccountUsage = {
   number_check_count: number
   /** 1000000000000 if there is no quota */
   max_number_check_count: number
+}
+
+export type NewApiKey = {
+  success: true
+  /** Starts with KEY */
+  uuid: string
+  label: string
+  key: string
+  /** What the key may do: each endpoint names the scope that it needs (x-needs). Absent: all */
+  scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
+  /** The key is refused from then on (401 key_expired), by the real clock. Absent: never */
+  expires_at?: string
+  /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
+  allowed_addresses?: readonly (string)[]
 }
 
 export type ApiKey = {
@@ -865,7 +865,7 @@ export type SmsMessage = {
   price: number
   voip_number_setup_id: number
   status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown'
-  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived */
+  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived, blocked if the sender is a blocked contact */
   sub_status?: string
   error_code?: string
   send_at?: string
@@ -2666,7 +2666,7 @@ export type SmsEvent = {
   price: number
   voip_number_setup_id: number
   status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown'
-  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived */
+  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived, blocked if the sender is a blocked contact */
   sub_status?: string
   error_code?: string
   send_at?: string

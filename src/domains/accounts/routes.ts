@@ -9,7 +9,8 @@ import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { heldOf } from '../ledger/ops.ts'
-import { createKey, presentLimits } from './api-keys.ts'
+import { createKey, presentLimits } from './api-keys/api-keys.ts'
+import * as k from './api-keys/contract.ts'
 import { closeAccount } from './closing.ts'
 import * as c from './contract.ts'
 import { assertOpen, assertRevocable, openAccount } from './ops.ts'
@@ -205,7 +206,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       return ok({ account, ended, written_off })
     }),
 
-    route(c.createKey, async ({ params, body, tx, audit }) => {
+    route(k.createKey, async ({ params, body, tx, audit }) => {
       const row =
         (await store.find(tx, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, row.id)
@@ -214,14 +215,14 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       return ok(issued)
     }),
 
-    route(c.listKeys, async ({ params }) => {
+    route(k.listKeys, async ({ params }) => {
       const row =
         (await store.find(db, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       const keys = await store.keys(db, row.id)
       return ok({ keys: keys.map(presentKey) })
     }),
 
-    route(c.revokeKey, async ({ params, tx, audit }) => {
+    route(k.revokeKey, async ({ params, tx, audit }) => {
       const key = parse('KEY', params.key_uuid)
       const account = parse('ACC', params.account_uuid)
       const { scopes: _, ...revoked } =
@@ -231,18 +232,18 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       return ok({})
     }),
 
-    route(c.listOwnKeys, async ({ account, key: own }) => {
+    route(k.listOwnKeys, async ({ account, key: own }) => {
       const keys = await store.keys(db, account.id)
       return ok({ keys: keys.map((key) => ({ ...presentKey(key), current: key.id === own.id })) })
     }),
 
-    route(c.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
+    route(k.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
       const issued = await createKey(tx, account.id, body, key.limits, request.sessionAccount?.userId ?? null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),
 
-    route(c.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
+    route(k.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
       const id = parse('KEY', params.key_uuid) ?? refuse(refusals.unknownKey(params.key_uuid))
       if (id === key.id) throw refusals.keyInUse()
       const { scopes, ...revoked } =

@@ -64,6 +64,13 @@ test('a text of a blocked contact is stored as blocked, without an event; after 
   await write(number, 'sorry')
   assert.equal(await received(who), 2)
   assert.ok((await thread()).includes('sorry undefined'))
+  const begun = await call(who, 'POST', '/open/conversations', { number: pest })
+  const { items } = (await call(who, 'GET', `/open/conversations/${begun.body.conversation.uuid}/items`)).body
+  assert.deepEqual(
+    items.flatMap(({ sms }: { sms?: { text: string } }) => sms?.text ?? []),
+    ['sorry'],
+    'a conversation takes in no blocked text',
+  )
 })
 
 test('what a blocked contact writes still opts out, and the account may write to it', async () => {

@@ -23,7 +23,7 @@ const readers = new Map<string, (text: string) => FilterValue | null>(
     waiting: boolean,
     priority: (text) => (/^[012]$/.test(text) ? Number(text) : null),
     contact_uuid: matching(new RegExp(`^CON${uuid}$`)),
-    q: matching(/^.{1,200}$/s),
+    q: (text) => (text.length >= 1 && text.length <= 200 ? text : null),
     since: time,
     until: time,
     sort: oneOf(['-last_at', 'waiting_since']),

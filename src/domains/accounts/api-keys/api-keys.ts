@@ -1,13 +1,13 @@
-import type { Tx } from '../../platform/db/sql.ts'
-import type { KeyLimits } from '../../platform/http/auth.ts'
-import type { Capability } from '../../platform/http/capability.ts'
-import { refuse } from '../../platform/http/problem.ts'
-import { isNetwork, makeAddressList } from '../../platform/lib/address-list.ts'
-import { iso } from '../../platform/lib/clock.ts'
-import { maxKeys, maxKeysPerDay } from './limits.ts'
-import { issueKey, missingScope } from './ops.ts'
-import { refusals } from './refusals.ts'
-import * as store from './store.ts'
+import type { Tx } from '../../../platform/db/sql.ts'
+import type { KeyLimits } from '../../../platform/http/auth.ts'
+import type { Capability } from '../../../platform/http/capability.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { isNetwork, makeAddressList } from '../../../platform/lib/address-list.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { maxKeys, maxKeysPerDay } from '../limits.ts'
+import { issueKey, missingScope } from '../ops.ts'
+import { refusals } from '../refusals.ts'
+import * as store from '../store.ts'
 
 /** Requested limits of a key. */
 type KeyRequest = {
