@@ -48,6 +48,7 @@ test('every endpoint for accounts states a known capability', () => {
     'numbers',
     'people',
     'read_only',
+    'team_settings',
   ])
 })
 

@@ -300,6 +300,19 @@ test('a second call waits, and the first one is held while it is answered', need
   await bar(page).getByText('Call ended').waitFor()
 })
 
+test('phone-width: a call is taken and ended by touch at 360 px', needs('chromium'), async () => {
+  const touch = { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true }
+  const page = await signIn(agent, '/calls', touch)
+  await page.getByRole('button', { name: 'Telephone', exact: true }).tap()
+  await page.getByRole('dialog').getByText('Ready for calls').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).tap()
+  await ringFrom(ada)
+  await bar(page).getByRole('button', { name: 'Accept' }).tap()
+  await bar(page).getByText('In a call').waitFor()
+  await bar(page).getByRole('button', { name: 'Hang up' }).tap()
+  await bar(page).getByText('Call ended').waitFor()
+})
+
 test('away: calls do not ring, in no tab and not by the server', needs('chromium'), async () => {
   const page = await openTab()
   const dialog = await openDialog(page)
