@@ -18,9 +18,11 @@ const currentRow = (place: Place): string => {
 }
 
 const press = (act: string): void => {
-  document
-    .querySelector<HTMLElement>(`.inbox-thread [data-act="${act}"] button, .inbox-list [data-act="${act}"] button`)
-    ?.click()
+  const places = ['.inbox-thread', '.inbox-list'].map((pane) => `${pane} [data-act="${act}"] button`)
+  const button = document.querySelector<HTMLElement>(places.join())
+  // Tab goes on from the button, and Escape comes back to it.
+  button?.focus()
+  button?.click()
 }
 
 const move = (place: Place, step: 1 | -1, isRange = false): void => {

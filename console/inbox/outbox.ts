@@ -149,7 +149,7 @@ export const sendMessage = (conversation: string, body: MessageBody, file?: Outg
 /** Takes a message back that is not on its way. Returns it, or undefined if it is too late. */
 export const takeBack = (id: string): Outgoing | undefined => {
   const entry = outgoing.value.find((each) => each.id === id)
-  if (!entry || (entry.state === 'sending' && line.value.state === 'open')) return undefined
+  if (!entry || (entry.state === 'sending' && navigator.onLine && line.value.state !== 'lost')) return undefined
   remove(id)
   void pump(entry.conversation)
   return entry

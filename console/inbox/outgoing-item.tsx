@@ -13,10 +13,13 @@ import type { Outgoing } from './outbox-rules.ts'
 import { focusReply } from './reply-target.ts'
 import type { Conversation } from './types.ts'
 
+/** True without a connection, as far as the browser and the line know. */
+const isOffline = (): boolean => !navigator.onLine || line.value.state === 'lost'
+
 const stateText = ({ state }: Outgoing): string => {
   if (state === 'refused') return texts.states.refused
   if (state === 'expired') return texts.states.expired
-  return line.value.state === 'open' || line.value.state === 'polling' ? texts.states.sending : texts.states.waiting
+  return state === 'waiting' || isOffline() ? texts.states.waiting : texts.states.sending
 }
 
 /** The text of a message, back in the box. */
@@ -35,8 +38,7 @@ const edit = (entry: Outgoing): void => {
 export const OutgoingItem = ({ entry, conversation }: { entry: Outgoing; conversation: Conversation }) => {
   const { state, refusal, body, file } = entry
   const isFailed = state === 'refused' || state === 'expired'
-  const isOffline = line.value.state !== 'open' && line.value.state !== 'polling'
-  const canTakeBack = isFailed || isOffline
+  const canTakeBack = isFailed || state === 'waiting' || isOffline()
   return (
     <li class="thread-item">
       <div class="message message-out is-first is-last">

@@ -166,7 +166,10 @@ export const applyChanges = ({ conversations: changed, items, missing, behind }:
   batch(() => {
     putConversations(changed, false)
     for (const each of items) putItems(each.conversation, each.items)
-    if (missing.length > 0) readers.conversations(missing)
+    // An event has no channels: STOP and START change them.
+    const isOpenChanged = changed.some(({ uuid }) => uuid === open.peek().uuid)
+    const wanted = isOpenChanged ? [...missing, open.peek().uuid] : missing
+    if (wanted.length > 0) readers.conversations(wanted)
     if (behind.length > 0) readers.threads(behind)
     // A search knows its members on the server only.
     if (changed.length > 0 && [...lists.values()].some((list) => list.peek()?.query.q !== undefined)) readers.lists()
