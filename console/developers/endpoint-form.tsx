@@ -37,7 +37,7 @@ export const EndpointForm = ({ address, onDone, onCancel }: FormProps) => {
   // The dialog was open before the form was there.
   useEffect(() => field.current?.querySelector('input')?.focus(), [isReady])
   if (types.error && !types.data) return <ErrorState refusal={types.error} onRetry={types.refresh} />
-  if (!types.data || !numbers.data || (!apps.data && !apps.error)) return <Skeleton rows={6} />
+  if (!types.data || !numbers.data || (!apps.data && !apps.error)) return <Skeleton rows={32} />
 
   const events = types.data.event_types
   const ownNumbers = numbers.data.channels

@@ -26,6 +26,8 @@ let socket: WebSocket | null = null
 let position: Position = start
 let account = ''
 let failures = 0
+/** Whether the account has had a line before. */
+let hasGreeted = false
 let retry: ReturnType<typeof setTimeout> | undefined
 let watchdog: ReturnType<typeof setTimeout> | undefined
 let polling: AbortController | null = null
@@ -78,6 +80,9 @@ const onFrame = (frame: LiveServerFrame): void => {
   if (frame.type === 'hello') {
     serverVersion.value = frame.build
     subscribe()
+    // The log tells of everything that was missed, except of these.
+    if (hasGreeted) for (const name of ['balance.changed', 'member.changed', 'webhook.delivery']) mark(name)
+    hasGreeted = true
   }
   if (next.event) {
     mark(next.event.name)
@@ -169,6 +174,7 @@ export const followAccount = (uuid: string): void => {
   if (uuid === account) return
   account = uuid
   position = start
+  hasGreeted = false
   failures = 0
   clearTimeout(retry)
   clearTimeout(watchdog)

@@ -30,6 +30,30 @@ const choose = async (page: Page, row: string, act: string): Promise<void> => {
 const confirm = (page: Page, act: string) =>
   page.getByRole('dialog').getByRole('button', { name: act, exact: true }).click()
 
+/** The name of the element with the focus; empty if nothing has it. */
+const focused = (page: Page): Promise<string> =>
+  page.evaluate<string>(`(() => {
+    const { activeElement: element } = document
+    const label = element.labels?.[0] ?? element
+    return element === document.body ? '' : (element.getAttribute('aria-label') ?? label.textContent).trim()
+  })()`)
+
+/** Moves the focus by the Tab key to an element with this name, and asserts that it is seen at each step. */
+const tabTo = async (page: Page, name: string): Promise<void> => {
+  for (let i = 0; i < 80; i++) {
+    await page.keyboard.press('Tab')
+    const isSeen = await page.evaluate<boolean>(`(() => {
+      const { activeElement: element } = document
+      if (element === document.body || !element.matches(':focus-visible')) return element === document.body
+      const { top, bottom } = element.getBoundingClientRect()
+      return bottom > 0 && top < innerHeight
+    })()`)
+    assert.ok(isSeen, `the focus is not seen on ${await focused(page)}`)
+    if ((await focused(page)).startsWith(name)) return
+  }
+  assert.fail(`the Tab key does not reach ${name}`)
+}
+
 test('the roles of the console have exactly the rights that the server gives them', () => {
   for (const role of roles) assert.deepEqual(rightsOf(role).sort(), namesOf(roleCapabilities[role]).sort(), role)
 })
@@ -145,6 +169,50 @@ describe('walks of people', needs('chromium'), () => {
     await isAccessible(page, 'last owner')
     await page.goBack()
     await role.waitFor({ state: 'detached' })
+  })
+
+  test('by keyboard alone: a person is invited and suspended, a second factor is begun, and the focus is never lost', async () => {
+    const { tenant, owner } = await owned()
+    const mate = await member(world, tenant, 'agent')
+    await mate.call('PATCH', '/console/me', { name: 'Kim Keys' })
+    const page = await signIn(owner, '/people')
+    const keys = page.keyboard
+    await page.getByRole('row', { name: /Kim Keys/ }).waitFor()
+    await tabTo(page, 'Invite a person')
+    await keys.press('Enter')
+    await until(async () => (await focused(page)).startsWith('First name'))
+    await keys.type('Nora')
+    await keys.press('Tab')
+    await keys.type('Keyboard')
+    await keys.press('Tab')
+    await keys.type('nora.keyboard@example.com')
+    await keys.press('Tab')
+    // The roles are one group: arrows choose.
+    await keys.press('ArrowDown')
+    await tabTo(page, 'Create link')
+    await keys.press('Enter')
+    await page.getByRole('dialog', { name: 'Link for Nora Keyboard' }).waitFor()
+    await tabTo(page, 'I have copied it')
+    await keys.press('Enter')
+    await page.getByRole('row', { name: /Nora Keyboard.*Developer/ }).waitFor()
+    await tabTo(page, 'Actions for Kim Keys')
+    await keys.press('Enter')
+    await keys.press('s')
+    await keys.press('Enter')
+    await page.getByRole('dialog', { name: 'Suspend Kim Keys?' }).waitFor()
+    await tabTo(page, 'Suspend')
+    await keys.press('Enter')
+    await page.getByRole('row', { name: /Kim Keys.*Suspended/ }).waitFor()
+    assert.notEqual(await focused(page), '')
+
+    await page.goto(`${url}/console/you/security`)
+    await tabTo(page, 'Set up an authenticator app')
+    await keys.press('Enter')
+    await page.getByRole('img', { name: 'Code for the authenticator app' }).waitFor()
+    await tabTo(page, 'Code of the app')
+    await keys.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal(await focused(page), 'Set up an authenticator app')
   })
 
   test('audit: the acts of a walk are found by actor, action, target and time, and exported', async () => {
