@@ -56,6 +56,23 @@ export const benches: readonly Bench[] = [
     run: () => import('./calls.ts'),
   }),
   defineBench({
+    name: 'console',
+    about: 'The first screen of the web console on a slowed processor, against a page with its HTML and styles alone.',
+    rows: null,
+    seconds: null,
+    flags: { throttle: { about: 'how many times slower the processor is', default: 4 } },
+    figures: {
+      paint: { label: 'largest paint of a list of 50 messages', unit: 'ms', isHeadline: true },
+      'yardstick.paint': { label: 'largest paint of the yardstick', unit: 'ms' },
+      'ratio.paint': { label: 'largest paint to that of the yardstick', unit: '×', isHeadline: true },
+      keys: { label: 'until a key has its effect', unit: 'ms', isHeadline: true },
+      'yardstick.keys': { label: 'until a key has its effect, yardstick', unit: 'ms' },
+      'ratio.keys': { label: 'until a key has its effect, to that of the yardstick', unit: '×', isHeadline: true },
+      task: { label: 'longest task without slowing', unit: 'ms' },
+    },
+    run: () => import('./console.ts'),
+  }),
+  defineBench({
     name: 'contacts',
     about: 'Searches among the contacts of one account, up to a million, and what they cost a second account.',
     seconds: null,

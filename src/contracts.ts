@@ -1,20 +1,31 @@
+import * as apiKeys from './domains/accounts/api-keys/contract.ts'
 import * as accounts from './domains/accounts/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
 import * as calls from './domains/calls/contract.ts'
 import * as connections from './domains/connections/contract.ts'
 import * as contacts from './domains/contacts/contract.ts'
+import * as contactDuplicates from './domains/contacts/duplicates/contract.ts'
 import * as contactFiles from './domains/contacts/files/contract.ts'
 import * as devices from './domains/devices/contract.ts'
 import * as documents from './domains/documents/contract.ts'
 import * as eventLog from './domains/events/log/contract.ts'
 import * as health from './domains/health/contract.ts'
+import * as bulkChanges from './domains/inbox/bulk/contract.ts'
 import * as inbox from './domains/inbox/contract.ts'
+import * as drafts from './domains/inbox/drafts/contract.ts'
+import * as conversationMessages from './domains/inbox/messages/contract.ts'
+import * as notes from './domains/inbox/notes/contract.ts'
+import * as replies from './domains/inbox/replies/contract.ts'
+import * as tags from './domains/inbox/tags/contract.ts'
+import * as team from './domains/inbox/team/contract.ts'
+import * as views from './domains/inbox/views/contract.ts'
 import * as ledger from './domains/ledger/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
 import * as chatChecks from './domains/msgapp/checks/contract.ts'
 import * as setAside from './domains/msgapp/dead-letters/contract.ts'
 import * as chatGroups from './domains/msgapp/groups/contract.ts'
+import * as media from './domains/msgapp/media/contract.ts'
 import * as messages from './domains/msgapp/messages/contract.ts'
 import * as chatProfiles from './domains/msgapp/pictures/contract.ts'
 import * as messageTimelines from './domains/msgapp/timeline/contract.ts'
@@ -33,6 +44,7 @@ import * as secondFactor from './domains/persons/second-factor/contract.ts'
 import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
+import * as push from './domains/push/contract.ts'
 import * as requests from './domains/requests/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
 import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
@@ -51,6 +63,7 @@ import type { Contract } from './platform/http/endpoint.ts'
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
 export const contracts: readonly Contract[] = [
   accounts,
+  apiKeys,
   possession,
   operators,
   audit,
@@ -77,8 +90,18 @@ export const contracts: readonly Contract[] = [
   messages,
   messageTimelines,
   contacts,
+  contactDuplicates,
   contactFiles,
   inbox,
+  conversationMessages,
+  notes,
+  tags,
+  replies,
+  views,
+  drafts,
+  bulkChanges,
+  team,
+  media,
   chatChecks,
   chatGroups,
   chatProfiles,
@@ -91,6 +114,7 @@ export const contracts: readonly Contract[] = [
   usage,
   webhookEndpoints,
   webhookHistory,
+  push,
   requests,
   prices,
   connections,

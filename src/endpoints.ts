@@ -3,19 +3,30 @@ import { auditRoutes } from './domains/audit/routes.ts'
 import { callerRoutes } from './domains/callers/routes.ts'
 import { callRoutes } from './domains/calls/routes.ts'
 import { connectionRoutes } from './domains/connections/routes.ts'
+import { duplicateRoutes } from './domains/contacts/duplicates/routes.ts'
 import { contactFileRoutes } from './domains/contacts/files/routes.ts'
+import { contactPictureRoutes } from './domains/contacts/pictures/routes.ts'
 import { contactRoutes } from './domains/contacts/routes.ts'
 import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
 import { eventLogRoutes } from './domains/events/log/routes.ts'
 import { healthRoutes } from './domains/health/routes.ts'
+import { bulkRoutes } from './domains/inbox/bulk/routes.ts'
+import { draftRoutes } from './domains/inbox/drafts/routes.ts'
+import { conversationMessageRoutes } from './domains/inbox/messages/routes.ts'
+import { noteRoutes } from './domains/inbox/notes/routes.ts'
+import { replyRoutes } from './domains/inbox/replies/routes.ts'
 import { inboxRoutes } from './domains/inbox/routes.ts'
+import { tagRoutes } from './domains/inbox/tags/routes.ts'
+import { teamRoutes } from './domains/inbox/team/routes.ts'
+import { viewRoutes } from './domains/inbox/views/routes.ts'
 import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
 import { checkRoutes } from './domains/msgapp/checks/routes.ts'
 import { deadLetterRoutes } from './domains/msgapp/dead-letters/routes.ts'
 import { groupRoutes } from './domains/msgapp/groups/routes.ts'
+import { uploadRoutes } from './domains/msgapp/media/uploads.ts'
 import { messageRoutes } from './domains/msgapp/messages/routes.ts'
 import { pictureRoutes } from './domains/msgapp/pictures/routes.ts'
 import { messageTimelineRoutes } from './domains/msgapp/timeline/routes.ts'
@@ -29,6 +40,7 @@ import { operatorRoutes } from './domains/operators/routes.ts'
 import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
+import { pushRoutes } from './domains/push/routes.ts'
 import { requestRoutes } from './domains/requests/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
 import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
@@ -55,6 +67,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...operatorRoutes(services),
   ...auditRoutes(services),
   ...personRoutes(services),
+  ...pushRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),
@@ -70,10 +83,21 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...callerRoutes(services),
   ...callRoutes(services),
   ...contactRoutes(services),
+  ...duplicateRoutes(services),
+  ...contactPictureRoutes(services),
   ...contactFileRoutes(services),
   ...inboxRoutes(services),
   ...messageRoutes(services),
   ...messageTimelineRoutes(services),
+  ...conversationMessageRoutes(services),
+  ...noteRoutes(services),
+  ...tagRoutes(services),
+  ...replyRoutes(services),
+  ...viewRoutes(services),
+  ...draftRoutes(services),
+  ...bulkRoutes(services),
+  ...teamRoutes(services),
+  ...uploadRoutes(services),
   ...checkRoutes(services),
   ...groupRoutes(services),
   ...pictureRoutes(services),

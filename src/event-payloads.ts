@@ -2,6 +2,7 @@ import { type TProperties, type TSchema, Type } from 'typebox'
 import { getCall } from './domains/calls/contract.ts'
 import { getContact } from './domains/contacts/contract.ts'
 import { type EventName, eventNames } from './domains/events/event-names.ts'
+import { showBulkChange } from './domains/inbox/bulk/contract.ts'
 import { getConversation, listItems } from './domains/inbox/contract.ts'
 import { getChannel } from './domains/msgapp/channels/contract.ts'
 import { getCheckBatch } from './domains/msgapp/checks/contract.ts'
@@ -9,6 +10,7 @@ import { getMessage } from './domains/msgapp/messages/contract.ts'
 import { getVirtualNumber } from './domains/numbers/contract.ts'
 import { getSmsMessage } from './domains/sms/contract.ts'
 import type { EventDocument } from './platform/http/openapi-webhooks.ts'
+import { roles } from './platform/http/role.ts'
 import { Decimal, Enum, Id, Named, Time } from './platform/http/schema.ts'
 
 /** Schemas of the bodies that webhooks receive. Most are an object of the interface with a few more fields. */
@@ -119,6 +121,14 @@ const balance = payload('BalanceEvent', {
   created_at: Time,
 })
 
+const member = payload('MemberEvent', {
+  uuid: Id('USR'),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  role: Enum([...roles]),
+  status: Enum(['ACTIVE', 'PENDING_INVITE', 'SUSPENDED', 'DELETED']),
+})
+
 const check = payload('CheckEvent', {
   ...getCheckBatch.reply.properties.batch.properties,
   results: getCheckBatch.reply.properties.results,
@@ -139,6 +149,11 @@ const assigned = payload('ConversationAssignedEvent', {
 const note = payload('ConversationNoteEvent', {
   ...inboxConversation,
   item: listItems.reply.properties.items.items,
+})
+
+const bulk = payload('ConversationBulkEvent', {
+  ...showBulkChange.reply.properties.job.properties,
+  by_user_uuid: Type.Optional(Id('USR', 'The person who requested it; absent for keys')),
 })
 
 const documents: { readonly [name in EventName]: readonly [summary: string, body: TSchema] } = {
@@ -176,12 +191,15 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'contact.created': ['A contact was created', contact],
   'contact.updated': ['A contact was changed', contact],
   'balance.low': ['The balance fell below the limit of the account', balance],
+  'member.joined': ['A person accepted an invitation to the account', member],
+  'member.changed': ['A member was invited, changed, suspended or removed', member],
   'msgapp.check.completed': ['A batch of number checks ended', check],
   'conversation.created': ['A conversation of the inbox began', inbox],
   'conversation.updated': ['A conversation of the inbox changed: a new message, another state or tags', inbox],
   'conversation.assigned': ['A conversation of the inbox got another assignee, or lost it', assigned],
   'conversation.closed': ['A conversation of the inbox was closed', inbox],
   'conversation.note.created': ['A note was written in a conversation of the inbox', note],
+  'conversation.bulk': ['A change of many conversations went on, or ended', bulk],
 }
 
 /** All events with the schemas of their bodies, in the order of the documentation. */

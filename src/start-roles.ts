@@ -7,9 +7,12 @@ import { installVoiceMetrics } from './domains/calls/metrics.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
+import { bulkJob, purgeBulkChanges } from './domains/inbox/bulk/jobs.ts'
 import { type HistoryService, startHistory } from './domains/inbox/history/history-service.ts'
 import { installInboxMetrics } from './domains/inbox/ops.ts'
 import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
+import { endSnoozes } from './domains/inbox/snooze/jobs.ts'
+import { untagJob } from './domains/inbox/tags/jobs.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
 import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
@@ -19,12 +22,14 @@ import { msgappSchedules } from './domains/msgapp/jobs.ts'
 import { installMedia } from './domains/msgapp/media/media-downloads.ts'
 import { mediaGc } from './domains/msgapp/media/media-gc.ts'
 import { expireOldFiles, mediaRetention } from './domains/msgapp/media/media-retention.ts'
+import { deleteOldUploads } from './domains/msgapp/media/uploads.ts'
 import { makeOperations } from './domains/msgapp/operations/operations.ts'
 import { numberJobs } from './domains/numbers/jobs.ts'
 import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-callbacks.ts'
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { deleteEndedSessions } from './domains/persons/jobs.ts'
+import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
@@ -134,7 +139,7 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   })
   app.addHook('preClose', async () => {
     for (const one of ticks) await one.end()
-    live.close()
+    await live.close()
   })
   await installSite(app, services)
   await installSupplierCallbacks(app, services)
@@ -207,12 +212,18 @@ export const startRoles = async (
         ...webhookJobs(services),
         mediaGc(services.chat.media),
         mediaRetention(config),
+        bulkJob(services),
+        untagJob(services),
+        ...pushJobs(services),
       ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
         ...smsSchedules(services),
         ...msgappSchedules(services),
         expireOldFiles(config),
+        deleteOldUploads,
+        endSnoozes,
+        purgeBulkChanges,
         syncSchedule(services),
         lowBalances,
         countUsage,
@@ -226,6 +237,7 @@ export const startRoles = async (
         auditRetention(config.auditDays),
         deleteRevokedTokens,
         deleteEndedSessions,
+        purgePush,
       ],
     })
     deliveries = startDeliveryEngine(services)

@@ -43,7 +43,7 @@ const furnish = async () => {
 }
 
 const lists: { readonly [prefix: string]: readonly [path: string, field: string] } = {
-  USR: ['/open/users', 'users'],
+  USR: ['/open/members', 'members'],
   VCI: ['/open/voip/caller-ids', 'caller_ids'],
 }
 const paths: { readonly [prefix: string]: string } = {
@@ -113,6 +113,7 @@ test('every event that is triggered reaches a webhook on a channel, with ids of 
 test('an event of the whole account really happens, or shows what the account has', async () => {
   await must('POST', '/open/msgapp/check-numbers', { numbers: ['+447400123456'] })
   await until(async () => (await platform.call('POST', '/sandbox/events/msgapp.check.completed')).status === 202)
+  await must('POST', '/open/members', { first_name: 'Ada', last_name: 'Example', email: 'lovelace@example.com' })
   const [account] = (await platform.call('GET', '/operator/accounts')).body.accounts
   await must('PATCH', `/operator/accounts/${account.uuid}`, { low_balance: '1' })
   const [{ uuid: conversation }] = await until(async () => {

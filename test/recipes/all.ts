@@ -7,11 +7,13 @@ import { eventRecipes } from './events.ts'
 import { groupRecipes } from './groups.ts'
 import { handsetRecipes } from './handsets.ts'
 import { inboxRecipes } from './inbox.ts'
+import { inboxActRecipes } from './inbox-acts.ts'
 import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
 import { personRecipes } from './persons.ts'
+import { pushRecipes } from './push.ts'
 import type { Recipes } from './recipe.ts'
 import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
@@ -27,10 +29,12 @@ export const recipes: Recipes = {
   ...documentRecipes,
   ...groupRecipes,
   ...inboxRecipes,
+  ...inboxActRecipes,
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,
   ...personRecipes,
+  ...pushRecipes,
   ...channelRecipes,
   ...handsetRecipes,
   ...requestRecipes,

@@ -32,12 +32,15 @@ export const accountEvents = [
   'contact.created',
   'contact.updated',
   'balance.low',
+  'member.joined',
+  'member.changed',
   'msgapp.check.completed',
   'conversation.created',
   'conversation.updated',
   'conversation.assigned',
   'conversation.closed',
   'conversation.note.created',
+  'conversation.bulk',
 ] as const
 
 /** Name of an event that the platform publishes. */

@@ -82,7 +82,7 @@ const admitAccount = (parts: AuthDeps, contract: Contract) => {
   ) => {
     const admit = () => {
       if (account.blocked) return done(blockedRefusal(account))
-      const lacking = needs && request.accountKey && scopeRefusal(request.accountKey, needs)
+      const lacking = needs && request.accountKey && scopeRefusal(request.accountKey, needs, contract.orNeeds)
       if (lacking && needs) return done(request.session ? refusals.sessionLacks(needs) : lacking)
       const fault = sandboxFault(account, request, isSandboxNeeded)
       if (fault) return done(fault)

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { quotaNames } from '../lib/quota-definitions.ts'
 import { isBodyOptional } from './body-reader.ts'
-import { type Contract, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
+import { type Contract, faultsStatus, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
@@ -111,7 +111,7 @@ const pascalCase = (text: string): string => text.replace(/(?:^|_)([a-z])/g, (_,
 
 /** Name of a refusal that many operations share. */
 const sharedName = (contract: Contract, problem: ProblemName): string => {
-  const { auth, needs = '', shape, url } = contract
+  const { auth, needs = '', orNeeds = '', shape, url } = contract
   const brief = shape === 'brief' && problem !== 'unauthorized' ? 'Brief' : ''
   const takesKey = auth === 'account' || auth === 'operator'
   const ofKey =
@@ -121,7 +121,7 @@ const sharedName = (contract: Contract, problem: ProblemName): string => {
     (problem === 'invalid' && takesKey)
   const ofSandbox = problem === 'tooMany' || problem === 'forbidden' || problem === 'unavailable'
   const sandbox = ofSandbox && url.startsWith('/sandbox/') ? 'Sandbox' : ''
-  const rights = `${pascalCase(needs)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
+  const rights = `${pascalCase(needs)}${pascalCase(orNeeds)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
   const scope = problem === 'forbidden' ? `${rights}${contract.proof ? 'Proof' : ''}` : ''
   const transfer = transferOf(contract)
   const file = problem === 'unavailable' && transfer !== 'none' ? pascalCase(transfer) : ''
@@ -133,7 +133,7 @@ const refusal = (contract: Contract, name: ProblemName, description: string, com
   const { status, code } = problems[name]
   const shape = status === 401 ? 'full' : contract.shape
   const plain = { $ref: `#/components/schemas/${shape === 'full' ? 'Error' : 'BriefError'}` }
-  const { faults } = status === 400 ? contract : {}
+  const { faults } = status === faultsStatus(contract) ? contract : {}
   const codes = errorCodesOf(contract)[name] ?? [code]
   const narrowed = { properties: { error_code: { enum: codes } } }
   const body = {
@@ -191,12 +191,22 @@ const idempotencyKey = {
   schema: { type: 'string', maxLength: 255 },
 }
 
+const accountHeader = {
+  name: 'X-Account',
+  in: 'header',
+  required: false,
+  description:
+    'The account that a session acts for, as ACC…. Needed if the session has several; an operator may name any. Keys ignore it.',
+  schema: { type: 'string' },
+}
+
 const operation = (contract: Contract, components: Components): Json => {
   const { id, tag, summary, body, media } = contract
   const key = securitySchemeNames[contract.auth]
   const inputs = [
     ...parameters(contract.params, 'path'),
     ...parameters(querySchemaOf(contract), 'query'),
+    ...(contract.auth === 'account' ? [{ $ref: '#/components/parameters/Account' }] : []),
     ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
   return {
@@ -204,9 +214,10 @@ const operation = (contract: Contract, components: Components): Json => {
     tags: [tag],
     summary,
     description: contract.needs
-      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`.`
+      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`${contract.orNeeds ? ` or \`${contract.orNeeds}\`` : ''}.`
       : contract.description,
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
+    ...(contract.orNeeds ? { 'x-or-needs': contract.orNeeds } : {}),
     security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],
     ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
@@ -253,7 +264,7 @@ export const openapi = (contracts: readonly Contract[], version: string, events:
         session: { type: 'apiKey', in: 'cookie', name: '__Host-trunkline' },
         voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
-      parameters: { IdempotencyKey: idempotencyKey, ...webhookHeaders },
+      parameters: { IdempotencyKey: idempotencyKey, Account: accountHeader, ...webhookHeaders },
       responses: components.responses,
       schemas: components.schemas,
     },
