@@ -90,6 +90,27 @@ export const benches: readonly Bench[] = [
     run: () => import('./fair.ts'),
   }),
   defineBench({
+    name: 'inbox',
+    about: 'The shared inbox: lists among 500,000 conversations, and accepting SMS with and without the projector.',
+    rows: null,
+    flags: {
+      conversations: { about: 'conversations of the account, a fifth of them open', default: 500_000 },
+      requests: { about: 'requests of each kind in a round', default: 200 },
+    },
+    figures: {
+      first: { label: 'page 1 of the open conversations, p95', unit: 'ms', isHeadline: true },
+      deep: { label: 'page 1,000, p95', unit: 'ms' },
+      growth: { label: 'page 1,000 to page 1, p50', unit: '×', isHeadline: true },
+      counts: { label: 'counts of all lists, p95', unit: 'ms' },
+      search: { label: 'conversations by a rare word of a text, p95', unit: 'ms' },
+      common: { label: 'conversations by a word of half of all texts, p95', unit: 'ms' },
+      on: { label: 'SMS accepted and sent over the sandbox, with the projector', unit: '/s' },
+      off: { label: 'the same without it', unit: '/s' },
+      ratio: { label: 'with the projector to without it', unit: '×', isHeadline: true },
+    },
+    run: () => import('./inbox.ts'),
+  }),
+  defineBench({
     name: 'lists',
     about: 'Requests for lists of an account with a million rows, against one with 10,000.',
     rows: null,

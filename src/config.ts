@@ -146,6 +146,11 @@ export const settings = {
     '',
     'Contact of the operator for push services of browsers: mailto:ops@example.com, or an https address. Default: the public URL.',
     optional(contact),
+  inbox: setting(
+    'TRUNKLINE_INBOX',
+    'true',
+    'Shows messages and calls in the shared inbox. After a time with false, run trunkline inbox rebuild.',
+    flag,
   ),
   optOut: setting('TRUNKLINE_OPT_OUT', 'true', 'Send no SMS to a contact who sent STOP or an equivalent.', flag),
   mediaStore: setting(

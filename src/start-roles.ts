@@ -232,8 +232,10 @@ export const startRoles = async (
       ],
     })
     deliveries = startDeliveryEngine(services)
-    projector = startProjector(services)
-    history = startHistory(services)
+    if (config.inbox) {
+      projector = startProjector(services)
+      history = startHistory(services)
+    }
   }
   if (config.roles.includes('worker') || config.roles.includes('voice')) await remoteConnections.start()
   return {

@@ -128,6 +128,7 @@ const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>)
     ['IMP', await scene.imported()],
     ['CDR', (await recipes.getCall?.ok(scene))?.params?.call_uuid ?? ''],
     ['ASD', (await recipes.retrySetAside?.ok(scene))?.params?.uuid ?? ''],
+    ['CNV', (await recipes.getInboxConversation?.ok(scene))?.params?.conversation_uuid ?? ''],
     ['VCI', (await recipes.deleteCallerId?.ok(scene))?.params?.caller_id_uuid ?? ''],
   ]
   for (const [kind, id] of [...things, ...(await chatThings(scene, from))]) pool.pin(kind, id)

@@ -33,6 +33,7 @@ const stateOf = (sql: Sql, account: string, { name, channel }: ExampleRequest): 
 const missing: readonly (readonly [string, string])[] = [
   ['contact.', 'has no contact: create one with POST /open/contacts'],
   ['number.', 'has no virtual number: buy one with POST /open/numbers/purchase'],
+  ['conversation.', 'has had no such conversation'],
   ['balance.', 'has no low_balance limit: the operator sets it'],
   ['msgapp.check.', 'has checked no batch of numbers: POST /open/msgapp/check-numbers'],
   ['msgapp.group.message', 'has received no message in a group'],
