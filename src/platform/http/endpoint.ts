@@ -15,9 +15,20 @@ export type Contract = ContractFields & ContractAuth
 /** Kind of credential of the request, and the scope that it needs. `account` and `operator`: a key, or a session with
  *  its rights. `session`: the cookie of a session. `voice`: token of a user's voice client. `client`: name of the method in @trunkline/client, such as `sms.send`. */
 type ContractAuth =
-  | { readonly auth: 'account'; readonly needs: Capability; readonly client: string }
-  | { readonly auth: 'operator'; readonly needs?: never; readonly client: string }
-  | { readonly auth: 'voice' | 'session' | 'none'; readonly needs?: never; readonly client?: never }
+  | {
+      readonly auth: 'account'
+      readonly needs: Capability
+      /** Another scope that is enough: the handler returns what it allows. */
+      readonly orNeeds?: Capability
+      readonly client: string
+    }
+  | { readonly auth: 'operator'; readonly needs?: never; readonly orNeeds?: never; readonly client: string }
+  | {
+      readonly auth: 'voice' | 'session' | 'none'
+      readonly needs?: never
+      readonly orNeeds?: never
+      readonly client?: never
+    }
 
 type ContractFields = {
   /** Name of the operation: a verb and a noun. */

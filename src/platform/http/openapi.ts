@@ -204,7 +204,7 @@ const operation = (contract: Contract, components: Components): Json => {
     tags: [tag],
     summary,
     description: contract.needs
-      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`.`
+      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`${contract.orNeeds ? ` or \`${contract.orNeeds}\`` : ''}.`
       : contract.description,
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
     security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],
