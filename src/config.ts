@@ -146,6 +146,7 @@ export const settings = {
     '',
     'Contact of the operator for push services of browsers: mailto:ops@example.com, or an https address. Default: the public URL.',
     optional(contact),
+  ),
   inbox: setting(
     'TRUNKLINE_INBOX',
     'true',

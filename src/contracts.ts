@@ -9,12 +9,21 @@ import * as devices from './domains/devices/contract.ts'
 import * as documents from './domains/documents/contract.ts'
 import * as eventLog from './domains/events/log/contract.ts'
 import * as health from './domains/health/contract.ts'
+import * as bulkChanges from './domains/inbox/bulk/contract.ts'
 import * as inbox from './domains/inbox/contract.ts'
+import * as drafts from './domains/inbox/drafts/contract.ts'
+import * as conversationMessages from './domains/inbox/messages/contract.ts'
+import * as notes from './domains/inbox/notes/contract.ts'
+import * as replies from './domains/inbox/replies/contract.ts'
+import * as tags from './domains/inbox/tags/contract.ts'
+import * as team from './domains/inbox/team/contract.ts'
+import * as views from './domains/inbox/views/contract.ts'
 import * as ledger from './domains/ledger/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
 import * as chatChecks from './domains/msgapp/checks/contract.ts'
 import * as setAside from './domains/msgapp/dead-letters/contract.ts'
 import * as chatGroups from './domains/msgapp/groups/contract.ts'
+import * as media from './domains/msgapp/media/contract.ts'
 import * as messages from './domains/msgapp/messages/contract.ts'
 import * as chatProfiles from './domains/msgapp/pictures/contract.ts'
 import * as messageTimelines from './domains/msgapp/timeline/contract.ts'
@@ -80,6 +89,15 @@ export const contracts: readonly Contract[] = [
   contacts,
   contactFiles,
   inbox,
+  conversationMessages,
+  notes,
+  tags,
+  replies,
+  views,
+  drafts,
+  bulkChanges,
+  team,
+  media,
   chatChecks,
   chatGroups,
   chatProfiles,

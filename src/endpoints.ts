@@ -9,13 +9,22 @@ import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
 import { eventLogRoutes } from './domains/events/log/routes.ts'
 import { healthRoutes } from './domains/health/routes.ts'
+import { bulkRoutes } from './domains/inbox/bulk/routes.ts'
+import { draftRoutes } from './domains/inbox/drafts/routes.ts'
+import { conversationMessageRoutes } from './domains/inbox/messages/routes.ts'
+import { noteRoutes } from './domains/inbox/notes/routes.ts'
+import { replyRoutes } from './domains/inbox/replies/routes.ts'
 import { inboxRoutes } from './domains/inbox/routes.ts'
+import { tagRoutes } from './domains/inbox/tags/routes.ts'
+import { teamRoutes } from './domains/inbox/team/routes.ts'
+import { viewRoutes } from './domains/inbox/views/routes.ts'
 import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
 import { checkRoutes } from './domains/msgapp/checks/routes.ts'
 import { deadLetterRoutes } from './domains/msgapp/dead-letters/routes.ts'
 import { groupRoutes } from './domains/msgapp/groups/routes.ts'
+import { uploadRoutes } from './domains/msgapp/media/uploads.ts'
 import { messageRoutes } from './domains/msgapp/messages/routes.ts'
 import { pictureRoutes } from './domains/msgapp/pictures/routes.ts'
 import { messageTimelineRoutes } from './domains/msgapp/timeline/routes.ts'
@@ -76,6 +85,15 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...inboxRoutes(services),
   ...messageRoutes(services),
   ...messageTimelineRoutes(services),
+  ...conversationMessageRoutes(services),
+  ...noteRoutes(services),
+  ...tagRoutes(services),
+  ...replyRoutes(services),
+  ...viewRoutes(services),
+  ...draftRoutes(services),
+  ...bulkRoutes(services),
+  ...teamRoutes(services),
+  ...uploadRoutes(services),
   ...checkRoutes(services),
   ...groupRoutes(services),
   ...pictureRoutes(services),

@@ -2,6 +2,7 @@ import { type TProperties, type TSchema, Type } from 'typebox'
 import { getCall } from './domains/calls/contract.ts'
 import { getContact } from './domains/contacts/contract.ts'
 import { type EventName, eventNames } from './domains/events/event-names.ts'
+import { showBulkChange } from './domains/inbox/bulk/contract.ts'
 import { getConversation, listItems } from './domains/inbox/contract.ts'
 import { getChannel } from './domains/msgapp/channels/contract.ts'
 import { getCheckBatch } from './domains/msgapp/checks/contract.ts'
@@ -141,6 +142,11 @@ const note = payload('ConversationNoteEvent', {
   item: listItems.reply.properties.items.items,
 })
 
+const bulk = payload('ConversationBulkEvent', {
+  ...showBulkChange.reply.properties.job.properties,
+  by_user_uuid: Type.Optional(Id('USR', 'The person who requested it; absent for keys')),
+})
+
 const documents: { readonly [name in EventName]: readonly [summary: string, body: TSchema] } = {
   'sms.message.received': ['An SMS arrived', sms],
   'sms.message.sent': ['A carrier accepted an SMS', sms],
@@ -182,6 +188,7 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'conversation.assigned': ['A conversation of the inbox got another assignee, or lost it', assigned],
   'conversation.closed': ['A conversation of the inbox was closed', inbox],
   'conversation.note.created': ['A note was written in a conversation of the inbox', note],
+  'conversation.bulk': ['A change of many conversations went on, or ended', bulk],
 }
 
 /** All events with the schemas of their bodies, in the order of the documentation. */

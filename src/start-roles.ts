@@ -7,9 +7,12 @@ import { installVoiceMetrics } from './domains/calls/metrics.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
+import { bulkJob, purgeBulkChanges } from './domains/inbox/bulk/jobs.ts'
 import { type HistoryService, startHistory } from './domains/inbox/history/history-service.ts'
 import { installInboxMetrics } from './domains/inbox/ops.ts'
 import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
+import { endSnoozes } from './domains/inbox/snooze/jobs.ts'
+import { untagJob } from './domains/inbox/tags/jobs.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
 import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
@@ -19,6 +22,7 @@ import { msgappSchedules } from './domains/msgapp/jobs.ts'
 import { installMedia } from './domains/msgapp/media/media-downloads.ts'
 import { mediaGc } from './domains/msgapp/media/media-gc.ts'
 import { expireOldFiles, mediaRetention } from './domains/msgapp/media/media-retention.ts'
+import { deleteOldUploads } from './domains/msgapp/media/uploads.ts'
 import { makeOperations } from './domains/msgapp/operations/operations.ts'
 import { numberJobs } from './domains/numbers/jobs.ts'
 import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-callbacks.ts'
@@ -209,12 +213,17 @@ export const startRoles = async (
         mediaGc(services.chat.media),
         mediaRetention(config),
         ...pushJobs(services),
+        bulkJob(services),
+        untagJob(services),
       ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
         ...smsSchedules(services),
         ...msgappSchedules(services),
         expireOldFiles(config),
+        deleteOldUploads,
+        endSnoozes,
+        purgeBulkChanges,
         syncSchedule(services),
         lowBalances,
         countUsage,

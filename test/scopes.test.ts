@@ -47,6 +47,7 @@ test('every endpoint for accounts states a known capability', () => {
     'numbers',
     'people',
     'read_only',
+    'team_settings',
   ])
 })
 
@@ -54,7 +55,8 @@ test('every endpoint for accounts states a known capability', () => {
 const grantingRights = new Set(['createMember', 'changeMember', 'inviteMember'])
 
 for (const contract of walked) {
-  const { id, needs } = contract
+  const { id, needs, orNeeds } = contract
+  if (orNeeds !== undefined) continue
 
   test(`${id} is refused to a key that has every scope but ${needs}, and succeeds with a key that has only that scope`, async () => {
     const recipe = recipes[id]

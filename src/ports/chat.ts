@@ -270,6 +270,8 @@ export type ChatDriver<Settings> = {
   readonly notes: { readonly [ability in ChatCapability]?: string }
   /** Number checks per minute, for the network and for each connected number. */
   readonly checksPerMinute: number
+  /** Hours after a message of a person in which the network accepts free text to them. Default: always. */
+  readonly freeTextHours?: number
   start(settings: Settings, deps: ChatDeps): ChatNetwork
   /** Answers requests of the network to us, in any process. `channelOf` returns the channel of a number. */
   callback?(

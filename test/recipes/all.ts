@@ -7,6 +7,7 @@ import { eventRecipes } from './events.ts'
 import { groupRecipes } from './groups.ts'
 import { handsetRecipes } from './handsets.ts'
 import { inboxRecipes } from './inbox.ts'
+import { inboxActRecipes } from './inbox-acts.ts'
 import { inventoryRecipes } from './inventory.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
@@ -28,6 +29,7 @@ export const recipes: Recipes = {
   ...documentRecipes,
   ...groupRecipes,
   ...inboxRecipes,
+  ...inboxActRecipes,
   ...inventoryRecipes,
   ...messageRecipes,
   ...numberRecipes,

@@ -1,6 +1,6 @@
 import Format from 'typebox/format'
 import { Compile } from 'typebox/schema'
-import { type Contract, refusalsOf } from '../../src/platform/http/endpoint.ts'
+import { type Contract, faultsStatus, refusalsOf } from '../../src/platform/http/endpoint.ts'
 import { type ProblemName, problems } from '../../src/platform/http/problem.ts'
 import { formats } from '../../src/platform/http/validation.ts'
 import { nodeOf } from './schema.ts'
@@ -36,13 +36,14 @@ const errorKeys = ['detail', 'error', 'error_code', 'error_message', 'field', 'r
 
 /** Returns the fault in the body of a refusal, or null. */
 export const refusalFault = (
-  contract: Pick<Contract, 'shape' | 'faults'> | null,
+  contract: (Pick<Contract, 'shape' | 'faults'> & Partial<Pick<Contract, 'errors'>>) | null,
   { status, body, headers }: RawAnswer,
 ): string | null => {
   if (!/^application\/json/.test(String(headers['content-type']))) return `content-type ${headers['content-type']}`
   if (body === null || typeof body !== 'object') return 'no JSON object'
   const fields = new Map<string, unknown>(Object.entries(body))
-  const told = status === 400 ? Object.keys(nodeOf(contract?.faults).properties ?? {}) : []
+  const isFault = contract !== null && status === faultsStatus({ errors: contract.errors ?? {} })
+  const told = isFault ? Object.keys(nodeOf(contract.faults).properties ?? {}) : []
   const odd = [...fields.keys()].filter((name) => !errorKeys.includes(name) && !told.includes(name))
   if (odd.length > 0) return `unknown fields ${odd.join(', ')}`
   if (fields.get('error') !== true) return 'error is not true'

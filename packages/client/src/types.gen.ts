@@ -1301,6 +1301,82 @@ export type ConversationItem = {
   change?: ConversationChange
 }
 
+export type Tag = {
+  /** Starts with TAG */
+  uuid: string
+  name: string
+  color: 'grey' | 'red' | 'orange' | 'yellow' | 'green' | 'teal' | 'blue' | 'purple' | 'pink'
+  created_at: string
+}
+
+export type CannedReply = {
+  /** Starts with RPL */
+  uuid: string
+  shortcut: string
+  title: string
+  text: string
+  /** False: only its author sees it */
+  shared: boolean
+  /** With conversation_uuid: the text with values instead of its variables */
+  filled?: string
+  /** Absent if a key changed it */
+  updated_by?: string
+  updated_at: string
+}
+
+export type SavedView = {
+  /** Starts with VIW */
+  uuid: string
+  name: string
+  page: 'inbox' | 'contacts' | 'calls' | 'numbers' | 'messages' | 'events' | 'webhooks' | 'usage'
+  /** The filters of the page, as in its address */
+  query: Record<string, string>
+  /** False: only its author sees it */
+  shared: boolean
+}
+
+export type Draft = {
+  kind: 'message' | 'note'
+  text: string
+  /** The channel that the writer has chosen */
+  channel_uuid?: string
+  /** The message that is answered */
+  reply_to?: string
+  updated_at: string
+}
+
+export type BulkChange = {
+  /** Starts with JOB */
+  job_uuid: string
+  state: 'running' | 'completed' | 'undone'
+  /** Conversations found so far; final once state is not running */
+  total: number
+  /** Conversations that were examined */
+  done: number
+  /** Those of them that the change concerned */
+  changed: number
+  /** The change that this one undoes */
+  undo_of?: string
+  undo_until?: string
+  created_at: string
+}
+
+export type TeamMember = {
+  /** Starts with USR */
+  user_uuid: string
+  name: string
+  /** away: no calls ring, and nothing new is assigned by itself */
+  availability: 'available' | 'away'
+  /** Since when; absent if never set */
+  since?: string
+  /** The call that the user is in */
+  call_uuid?: string
+  /** Open conversations assigned to the user */
+  open: number
+  /** Those of them in which the last word is the customer’s */
+  waiting: number
+}
+
 export type CheckedNumber = {
   iso_country_code: string
   /** Approximate; empty when unknown */
@@ -1645,10 +1721,14 @@ export type SearchResult = {
   href: string
   /** Matching ranges of the title: first UTF-16 unit, and the unit after the last */
   marks: readonly (readonly (number)[])[]
+  /** Matching ranges of the text, of results of the inbox */
+  text_marks?: readonly (readonly (number)[])[]
+  /** The conversation of a result of the inbox */
+  conversation_uuid?: string
 }
 
 export type SearchGroup = {
-  in: 'contacts' | 'numbers' | 'texts' | 'calls' | 'events'
+  in: 'conversations' | 'texts' | 'notes' | 'contacts' | 'numbers' | 'calls' | 'events'
   /** Results in this group */
   count: number
   /** There are more matches */
@@ -3087,8 +3167,34 @@ export type ConversationNoteEvent = {
   item: ConversationItem
 }
 
+export type ConversationBulkEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Id of the object, or of the event if there is no object */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  /** Starts with JOB */
+  job_uuid: string
+  state: 'running' | 'completed' | 'undone'
+  /** Conversations found so far; final once state is not running */
+  total: number
+  /** Conversations that were examined */
+  done: number
+  /** Those of them that the change concerned */
+  changed: number
+  /** The change that this one undoes */
+  undo_of?: string
+  undo_until?: string
+  created_at: string
+  /** The person who requested it; absent for keys */
+  by_user_uuid?: string
+}
+
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_example' | 'no_person' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_requests' | 'too_many_revocations' | 'too_many_under_way' | 'too_many_uploads' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'conversation_moved' | 'conversations_required' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -3129,6 +3235,7 @@ export type EventPayloads = {
   'conversation.assigned': ConversationAssignedEvent
   'conversation.closed': ConversationEvent
   'conversation.note.created': ConversationNoteEvent
+  'conversation.bulk': ConversationBulkEvent
 }
 
 export type AccountOperations = {
@@ -3617,6 +3724,19 @@ export type AccountOperations = {
   }
   readonly conversations: {
     /**
+     * Tag a conversation.
+     * A conversation has at most 20 tags.
+     */
+    addTag(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** Starts with TAG */
+      tag_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      conversation: InboxConversation
+    }>
+    /**
      * Begin a conversation with a number or a group, or get the one that exists.
      * The last messages and calls with the number are taken in. The event is conversation.created.
      */
@@ -3630,6 +3750,55 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<{
       success: true
       conversation: InboxConversation
+    }>
+    /**
+     * Change many conversations: close, assign, snooze, tag.
+     * Names conversations by uuids, or by the filters of the list, at most 100000. The work goes on after the reply; its progress is published as conversation.bulk. It can be undone for 10 minutes.
+     */
+    bulk(args: {
+      /** Either these, or query */
+      uuids?: readonly (string)[] | undefined
+      /** All that match, as in GET /open/conversations */
+      query?: {
+        status?: 'open' | 'snoozed' | 'closed'
+        /** me, none, or USR…. A key has no conversations of its own */
+        assignee?: string
+        /** Starts with TAG */
+        tag?: string
+        /** Channel of the last message or call */
+        channel_uuid?: string
+        /** Kind of the last message or call */
+        kind?: 'sms' | 'msgapp' | 'call' | 'msgapp-call'
+        /** Has, or has not, inbound items that you have not read */
+        unread?: boolean
+        /** Has, or has not, a message or missed call that nobody answered */
+        waiting?: boolean
+        priority?: number
+        /** Starts with CON */
+        contact_uuid?: string
+        /** Words of the name, the number, or of messages and notes; the last word may be its beginning */
+        q?: string
+        /** Last activity not before */
+        since?: string
+        /** Last activity before */
+        until?: string
+        /** -last_at: latest activity first (default). waiting_since: open conversations that wait, longest first */
+        sort?: '-last_at' | 'waiting_since'
+      } | undefined
+      change: {
+        status?: 'open' | 'snoozed' | 'closed'
+        /** null: no assignee */
+        assignee_uuid?: string | null
+        priority?: number
+        snoozed_until?: string | null
+        snoozed_till_reply?: boolean
+        add_tags?: readonly (string)[]
+        remove_tags?: readonly (string)[]
+      }
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Starts with JOB */
+      job_uuid: string
     }>
     /**
      * Open, snooze or close a conversation, assign it, or change its priority.
@@ -3758,6 +3927,72 @@ export type AccountOperations = {
       /** Inbound items after the mark; at most 100 */
       unread: number
     }>
+    /**
+     * Take a tag from a conversation.
+     * Without effect if the conversation does not have it.
+     */
+    removeTag(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** Starts with TAG */
+      tag_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      conversation: InboxConversation
+    }>
+    /**
+     * Answer in a conversation, by SMS or on the messaging app.
+     * The message is priced, charged and sent as by POST /open/sms/send or POST /open/msgapp/send-message. With seen, it is refused when something newer came in or a colleague wrote. Repeat safely with an Idempotency-Key.
+     */
+    send(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** The SMS channel or channel of the messaging app to send from: one of conversation.channels */
+      channel_uuid: string
+      /** On the messaging app at most 4,096 characters */
+      text?: string | undefined
+      /** A file of POST /open/media; only on the messaging app */
+      media_uuid?: string | undefined
+      template?: TemplateMessage | undefined
+      /** The message that is answered, where the network can quote */
+      reply_to?: string | undefined
+      /** Only by SMS: sent at this time, at most a year ahead */
+      send_at?: string | undefined
+      /** Id of the newest item that the sender has seen */
+      seen?: string | undefined
+      /** Send even if something newer than seen exists */
+      anyway?: boolean | undefined
+      /** Close the conversation with the message */
+      close?: boolean | undefined
+      /** Assign the conversation to the sender. Without effect for a key */
+      assign_me?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      item: ConversationItem
+    }>
+    /**
+     * The progress of a bulk change.
+     * Bulk changes are shown for a day.
+     */
+    showBulk(args: {
+      /** Starts with JOB */
+      job_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      job: BulkChange
+    }>
+    /**
+     * Undo a bulk change.
+     * Each field gets its previous value where nobody changed it since. A change that is still running stops first.
+     */
+    undoBulk(args: {
+      /** Starts with JOB */
+      job_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** The job that undoes it */
+      job_uuid: string
+    }>
   }
   readonly documents: {
     /**
@@ -3830,6 +4065,49 @@ export type AccountOperations = {
       document: Document
     }>
   }
+  readonly drafts: {
+    /**
+     * Delete one’s own draft in a conversation.
+     * Without effect if there is none.
+     */
+    delete(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** Default: message */
+      kind?: 'message' | 'note' | undefined
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * What oneself has written in a conversation and not sent.
+     * Drafts of colleagues are never shown. Keys of the account share theirs.
+     */
+    get(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** Default: message */
+      kind?: 'message' | 'note' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      draft?: Draft
+    }>
+    /**
+     * Store what oneself has written in a conversation and not sent.
+     * Replaces the draft of the same kind. An empty text deletes it.
+     */
+    save(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      /** Default: message */
+      kind?: 'message' | 'note' | undefined
+      text: string
+      /** The channel that the writer has chosen */
+      channel_uuid?: string | undefined
+      /** The message that is answered */
+      reply_to?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      draft?: Draft
+    }>
+  }
   readonly eventLog: {
     /**
      * One event, its deliveries to each webhook, and its timeline.
@@ -3854,7 +4132,7 @@ export type AccountOperations = {
      */
     list(args?: {
       /** Event name */
-      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | undefined
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
@@ -4094,6 +4372,32 @@ export type AccountOperations = {
       /** Starts with PSH */
       push_subscription_uuid: string
     }, options?: CallOptions): Promise<Success>
+  }
+  readonly media: {
+    /**
+     * Upload a file to send it in a conversation.
+     * The body is the file, of at most 64 MiB. Images above 5 MiB, and sound and video above 16 MiB, are sent as documents. Header X-File-Name: its name, percent-encoded UTF-8. Send it within a day, as often as you like.
+     */
+    upload(args: {
+      /** Content of the file. */
+      file: FileContent
+      /** Media type of the file. */
+      media_type: 'image/jpeg' | 'image/png' | 'image/webp' | 'video/mp4' | 'video/3gpp' | 'audio/aac' | 'audio/amr' | 'audio/mpeg' | 'audio/mp4' | 'audio/ogg' | 'application/pdf' | 'text/plain' | 'text/csv' | 'application/zip' | 'application/msword' | 'application/vnd.ms-excel' | 'application/vnd.ms-powerpoint' | 'application/vnd.openxmlformats-officedocument.wordprocessingml.document' | 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' | 'application/vnd.openxmlformats-officedocument.presentationml.presentation' | 'application/octet-stream'
+    }, options?: CallOptions): Promise<{
+      success: true
+      media: {
+        /** Starts with MED */
+        uuid: string
+        /** Temporary link to the file */
+        url: string
+        /** How networks show it */
+        type: 'image' | 'video' | 'audio' | 'document'
+        mime_type: string
+        name: string
+        /** Bytes */
+        size: number
+      }
+    }>
   }
   readonly members: {
     /**
@@ -4496,6 +4800,44 @@ export type AccountOperations = {
       message_uuid: string
     }, options?: CallOptions): Promise<Timeline>
   }
+  readonly notes: {
+    /**
+     * Write a note into a conversation, for colleagues only.
+     * Published as conversation.note.created with the users that it mentions.
+     */
+    create(args: {
+      /** Starts with CNV */
+      conversation_uuid: string
+      text: string
+      /** Active users of the account who are to be notified */
+      mentions?: readonly (string)[] | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      item: ConversationItem
+    }>
+    /**
+     * Delete a note: one’s own, or any with team_settings.
+     * Its text is gone. The thread still shows that there was a note.
+     */
+    delete(args: {
+      /** Starts with NTE */
+      note_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * Change a note: one’s own, or any with team_settings.
+     * Users that are mentioned for the first time are published as conversation.note.created.
+     */
+    update(args: {
+      /** Starts with NTE */
+      note_uuid: string
+      text?: string | undefined
+      /** Active users of the account who are to be notified */
+      mentions?: readonly (string)[] | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      item: ConversationItem
+    }>
+  }
   readonly numbers: {
     /**
      * Free numbers of a group that supports number selection.
@@ -4756,6 +5098,63 @@ export type AccountOperations = {
       number: VirtualNumber
     }>
   }
+  readonly replies: {
+    /**
+     * Create a canned reply.
+     * An unknown variable is refused, so that no customer reads {{frist_name}}.
+     */
+    create(args: {
+      /** Typed after / in the reply box: letters, digits, _ and - */
+      shortcut: string
+      title: string
+      /** Variables: {{first_name}}, {{last_name}}, {{name}}, {{number}}, {{agent}}; each with a fallback after |, as in {{first_name|there}} */
+      text: string
+      /** For all agents; needs team_settings. Default: false */
+      shared?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      reply: CannedReply
+    }>
+    /**
+     * Delete a canned reply.
+     * Agents delete their own ones; shared ones need team_settings.
+     */
+    delete(args: {
+      /** Starts with RPL */
+      reply_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * List canned replies: the shared ones and one’s own, by shortcut.
+     * At most 500 shared and 200 own ones. With conversation_uuid, each is filled for its person.
+     */
+    list(args?: {
+      /** The conversation to fill the texts for */
+      conversation_uuid?: string | undefined
+      /** The channel whose number fills {{number}}. Default: the last one of the conversation */
+      channel_uuid?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      replies: readonly (CannedReply)[]
+    }>
+    /**
+     * Change a canned reply.
+     * Agents change their own ones; shared ones need team_settings.
+     */
+    update(args: {
+      /** Starts with RPL */
+      reply_uuid: string
+      /** Typed after / in the reply box: letters, digits, _ and - */
+      shortcut?: string | undefined
+      title?: string | undefined
+      /** Variables: {{first_name}}, {{last_name}}, {{name}}, {{number}}, {{agent}}; each with a fallback after |, as in {{first_name|there}} */
+      text?: string | undefined
+      /** For all agents; needs team_settings. Default: false */
+      shared?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      reply: CannedReply
+    }>
+  }
   readonly requests: {
     /**
      * Requests that were made with API keys of the account, newest first.
@@ -4827,13 +5226,13 @@ export type AccountOperations = {
   }
   readonly search: {
     /**
-     * Find contacts, numbers, messages, calls and events by name, number or id.
-     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Contacts need the scope inbox. Contents of messages are returned with inbox or develop, and are not searched.
+     * Find conversations, messages, notes, contacts, numbers, calls and events by words, name, number or id.
+     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Conversations, words of texts, notes and contacts need the scope inbox; the other kinds read_only. Contents of messages are returned with inbox or develop. The last word may be the beginning of one.
      */
     find(args: {
-      /** A name, a telephone number or its beginning, or an id such as SMO…, DID…, CDR… or EVT… */
+      /** Words, a name, a telephone number or its beginning, or an id such as CNV…, SMO…, DID…, CDR… or EVT… */
       q: string
-      /** Kinds to search, separated by commas: contacts, numbers, texts, calls, events. Default: all */
+      /** Kinds to search, separated by commas: conversations, texts, notes, contacts, numbers, calls, events. Default: all */
       in?: string | undefined
       /** Results of each kind. Default: 5 */
       results_per_page?: number | undefined
@@ -5018,6 +5417,87 @@ export type AccountOperations = {
       message_uuid: string
     }, options?: CallOptions): Promise<Timeline>
   }
+  readonly tags: {
+    /**
+     * Create a tag for conversations.
+     * Names differ in more than letter case.
+     */
+    create(args: {
+      name: string
+      /** Default: grey */
+      color?: 'grey' | 'red' | 'orange' | 'yellow' | 'green' | 'teal' | 'blue' | 'purple' | 'pink' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      tag: Tag
+    }>
+    /**
+     * Delete a tag, and take it from all conversations.
+     * Conversations lose it within seconds.
+     */
+    delete(args: {
+      /** Starts with TAG */
+      tag_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * List the tags of the account, by name.
+     * An account has at most 500 tags.
+     */
+    list(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      tags: readonly (Tag)[]
+    }>
+    /**
+     * Change the name or color of a tag.
+     * Conversations keep the tag.
+     */
+    update(args: {
+      /** Starts with TAG */
+      tag_uuid: string
+      name?: string | undefined
+      /** Default: grey */
+      color?: 'grey' | 'red' | 'orange' | 'yellow' | 'green' | 'teal' | 'blue' | 'purple' | 'pink' | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      tag: Tag
+    }>
+  }
+  readonly team: {
+    /**
+     * Set whether oneself takes calls and conversations.
+     * A conversation of an absent user that opens again loses its assignee. Calls to the user do not ring. With a key, user_uuid says whose state it is.
+     */
+    setAvailability(args: {
+      /** away: no calls ring, and nothing new is assigned by itself */
+      state: 'available' | 'away'
+      /** Whose state, if not one’s own; a session needs team_settings for it */
+      user_uuid?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Starts with USR */
+      user_uuid: string
+      /** away: no calls ring, and nothing new is assigned by itself */
+      state: 'available' | 'away'
+      since: string
+    }>
+    /**
+     * Who is there, who is in a call, and how many conversations wait.
+     * Numbers come from counters, so the answer is fast at any size. Today begins at 00:00 UTC.
+     */
+    show(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      members: readonly (TeamMember)[]
+      waiting: {
+        /** Open conversations that wait for an answer */
+        n: number
+        longest_seconds: number
+      }
+      today: {
+        closed: number
+        /** Median, over conversations first answered today; absent if there are none */
+        first_reply_p50_seconds?: number
+      }
+    }>
+  }
   readonly users: {
     /**
      * List the active users of the account.
@@ -5028,6 +5508,67 @@ export type AccountOperations = {
       data: {
         users: readonly (ActiveUser)[]
       }
+    }>
+  }
+  readonly views: {
+    /**
+     * Save the filters of a page under a name.
+     * The view becomes the last one.
+     */
+    create(args: {
+      name: string
+      page: 'inbox' | 'contacts' | 'calls' | 'numbers' | 'messages' | 'events' | 'webhooks' | 'usage'
+      /** The filters of the page, as in its address */
+      query: Record<string, string>
+      /** For everybody; needs team_settings. Default: false */
+      shared?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      view: SavedView
+    }>
+    /**
+     * Delete a saved view.
+     * Everybody deletes their own ones; shared ones need team_settings.
+     */
+    delete(args: {
+      /** Starts with VIW */
+      view_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * List saved views in their order: the shared ones, then one’s own.
+     * At most 100 shared and 200 own ones.
+     */
+    list(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      views: readonly (SavedView)[]
+    }>
+    /**
+     * Put saved views into an order.
+     * Views that are not named follow. To move shared ones needs team_settings.
+     */
+    order(args: {
+      /** In the new order */
+      uuids: readonly (string)[]
+    }, options?: CallOptions): Promise<{
+      success: true
+      views: readonly (SavedView)[]
+    }>
+    /**
+     * Change a saved view.
+     * Everybody changes their own ones; shared ones need team_settings.
+     */
+    update(args: {
+      /** Starts with VIW */
+      view_uuid: string
+      name?: string | undefined
+      page?: 'inbox' | 'contacts' | 'calls' | 'numbers' | 'messages' | 'events' | 'webhooks' | 'usage' | undefined
+      /** The filters of the page, as in its address */
+      query?: Record<string, string> | undefined
+      /** For everybody; needs team_settings. Default: false */
+      shared?: boolean | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      view: SavedView
     }>
   }
   readonly voice: {
@@ -5386,13 +5927,13 @@ export type SandboxOperations = {
      */
     trigger(args: {
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** The channel of the event. Default: the channel of the event’s newest webhook, else the account’s newest channel */
       channel_uuid?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** Absent when the event concerns the whole account */
       channel_uuid?: string
       /** handset: a handset of the sandbox caused it. account: the account did, as with its own request; messages are charged. example: it cannot be triggered; the newest event or the present state was recorded with test: true */

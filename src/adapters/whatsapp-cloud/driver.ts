@@ -42,6 +42,7 @@ export const whatsappCloudDriver: ChatDriver<WhatsappCloudSettings> = {
     remove: 'The Cloud API cannot delete a sent message.',
   },
   checksPerMinute: 0,
+  freeTextHours: 24,
   start: (settings, tools) => new WhatsappCloudNetwork(settings, tools),
   callback: answerCallback,
 }

@@ -80,7 +80,9 @@ test('closing ends all resources of an account, keeps its records, and refuses i
     payload: {},
   })
   assert.deepEqual([voice.statusCode, voice.json().error_code], [403, 'account_closed'])
-  assert.deepEqual(await callPermissionOf(db, parse('USR', all.user) ?? ''), { account: tenant.id, may: false })
+  assert.deepEqual(await callPermissionOf(db, parse('USR', all.user) ?? ''), {
+    ...{ account: tenant.id, may: false, rings: true },
+  })
 
   const { acts } = (await call('operator', 'GET', `/operator/audit?account_uuid=${tenant.uuid}&action=closeAccount`))
     .body

@@ -38,6 +38,7 @@ export const accountEvents = [
   'conversation.assigned',
   'conversation.closed',
   'conversation.note.created',
+  'conversation.bulk',
 ] as const
 
 /** Name of an event that the platform publishes. */

@@ -17,6 +17,8 @@ export type ChangeRequest = {
   readonly tags?: readonly string[] | undefined
   readonly snoozedUntil?: Date | null | undefined
   readonly snoozedTillReply?: boolean | undefined
+  /** Since when an opened conversation waits: only to undo a change. */
+  readonly waitingSince?: Date | null | undefined
 }
 
 type ChangeBody = {
@@ -73,7 +75,7 @@ export const changed = (row: ConversationRow, wanted: ChangeRequest, now: Date):
     snoozed_till_reply: tillReply,
     closed_at: status === 'closed' ? (row.closed_at ?? now) : null,
     // A closed conversation waits for nothing.
-    waiting_since: status === 'closed' ? null : row.waiting_since,
+    waiting_since: status === 'closed' ? null : (wanted.waitingSince ?? row.waiting_since),
     assignee_id: wanted.assignee === undefined ? row.assignee_id : wanted.assignee,
     priority: wanted.priority ?? row.priority,
     tags: wanted.tags === undefined ? row.tags : [...wanted.tags],

@@ -104,3 +104,12 @@ export const connectionLeaseSeconds = 15
  * deleted.
  */
 export const downSnoozeSeconds = { least: 15, most: 600 }
+
+/** Bytes of an uploaded file. */
+export const maxUploadBytes = 64 * 1024 * 1024
+
+/** Hours for which an uploaded file can be sent. */
+export const uploadHours = 24
+
+/** Uploaded files that are deleted in one transaction. */
+export const uploadBatchSize = 500

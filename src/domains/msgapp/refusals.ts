@@ -6,6 +6,7 @@ import {
   notFound,
   notSupported,
   retryAfter,
+  tooLarge,
   tooMany,
   unauthorized,
   unavailable,
@@ -76,6 +77,13 @@ export const refusals = {
   notSupported: (kind: string, reason: string) => notSupported(`${kind} cannot do this: ${reason}`),
   channelBooting: (number: string) => conflict(notConnected(number), 'channel_booting', retryAfter(10)),
   channelConnecting: (number: string) => conflict(notConnected(number), 'channel_connecting', retryAfter(5)),
+  outsideWindow: (number: string, hours: number) =>
+    notSupported(
+      `The person did not write to ${number} in the last ${hours} hours, so the network accepts only a template: give template`,
+    ).at('text', 'media_uuid'),
+  unknownUpload: (media: string) => notFound(`File ${media} does not exist, or is older than a day`).at('media_uuid'),
+  emptyFile: () => invalid('The body is empty: send the bytes of a file', 'empty_file'),
+  uploadTooLarge: (limit: number) => tooLarge(`The file has more than ${limit} bytes`),
   noConnection: () => notFound('No connection to a messaging app is available'),
   tooManyChecks: (limit: number, seconds: number) =>
     tooMany(`More than ${limit} checks a minute: try again in ${seconds} s`, 'too_many_checks', retryAfter(seconds)),

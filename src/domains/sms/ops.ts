@@ -2,10 +2,12 @@ import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { cancelJob } from '../../platform/jobs/ops.ts'
+import type { Clock } from '../../platform/lib/clock.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { formatSegmentation, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
+import { maxScheduleAheadMs, maxTextLength } from './limits.ts'
 import { presentMessage } from './message-presenter.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
@@ -57,6 +59,19 @@ export const sendMessage = async (
     tx,
   )
   return id
+}
+
+/** Checks the length of a text. @throws Problem 400 */
+export const checkLength = (text: string): string =>
+  text.length <= maxTextLength ? text : refuse(refusals.textTooLong(text.length, maxTextLength))
+
+/** Returns the time at which a message is sent; null: at once. @throws Problem 400 for more than a year ahead */
+export const sendTimeOf = (clock: Pick<Clock, 'now'>, given: string | undefined): Date | null => {
+  if (given === undefined) return null
+  const at = new Date(given)
+  const ahead = at.getTime() - clock.now()
+  if (ahead > maxScheduleAheadMs) throw refusals.sendAtTooFar()
+  return ahead > 0 ? at : null
 }
 
 /** Whether messages of an account to a number go to the sandbox's handsets. */

@@ -12,10 +12,9 @@ import type { Services } from '../../services.ts'
 import { preview, quoteFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
 import * as c from './contract.ts'
-import { maxScheduleAheadMs, maxTextLength } from './limits.ts'
 import { presentMessage } from './message-presenter.ts'
 import * as ways from './message-trace-store.ts'
-import { sendMessage } from './ops.ts'
+import { checkLength, sendMessage, sendTimeOf } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -46,24 +45,12 @@ const momentOf = (given: string | undefined): Date | null => (given === undefine
 /** Returns a contact as stored: in E.164 if possible, otherwise the sender's short code or name. */
 const contactOf = (given: string): string => e164(given) ?? (given.startsWith('+') ? phoneNumber(given) : given)
 
-const checkLength = (text: string): string =>
-  text.length <= maxTextLength ? text : refuse(refusals.textTooLong(text.length, maxTextLength))
-
 const channelCursors = cursorsOf(c.listSmsChannels)
 const threadCursors = cursorsOf(c.getSmsThread)
 const listCursors = cursorsOf(c.listSmsMessages)
 
 export const smsRoutes = (parts: Services) => {
   const { db, clock } = parts
-  /** Returns the send time; null: at once. */
-  const timeOf = (given: string | undefined): Date | null => {
-    if (given === undefined) return null
-    const at = new Date(given)
-    const ahead = at.getTime() - clock.now()
-    if (ahead > maxScheduleAheadMs) throw refusals.sendAtTooFar()
-    return ahead > 0 ? at : null
-  }
-
   const channelOf = async (account: string, printed: string) => {
     const id = parse('SMS', printed)
     return (id && (await store.channel(db, account, id))) || refuse(refusals.unknownChannel(printed))
@@ -72,7 +59,7 @@ export const smsRoutes = (parts: Services) => {
   return [
     routeHot(c.sendSms, async ({ account, body, tx }) => {
       const text = checkLength(body.text)
-      const sendAt = timeOf(body.send_at)
+      const sendAt = sendTimeOf(clock, body.send_at)
       const [from, to] = [phoneNumber(body.from_number), phoneNumber(body.to_number)]
       const id = await sendMessage(parts, tx, account, { from, to, text, sendAt })
       return ok({ message_uuid: print('SMO', id) })

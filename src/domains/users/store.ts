@@ -70,9 +70,13 @@ export const isEmailTaken = async (tx: Tx, account: string, email: string, excep
 export const isActive = async (db: Sql, account: string, id: string): Promise<boolean> =>
   (await db.maybe`select 1 from users where account_id = ${account} and id = ${id} and status = 'ACTIVE'`) !== null
 
-/** Returns the account of a user. `may`: the user is active, and the account is not blocked. */
-export const callPermission = (db: Sql, id: string) => db.maybe<{ account: string; may: boolean }>`
-  select u.account_id as account, u.status = 'ACTIVE' and not a.blocked as may
+/** Returns the account of a user. `may`: the user is active, and the account is not blocked; `rings`: the user is not away. */
+export const callPermission = (db: Sql, id: string) => db.maybe<{
+  account: string
+  may: boolean
+  rings: boolean
+}>`
+  select u.account_id as account, u.status = 'ACTIVE' and not a.blocked as may, u.availability <> 'away' as rings
   from users u join accounts a on a.id = u.account_id where u.id = ${id}`
 
 export const findBarred = async (db: Sql, ids: readonly string[]): Promise<string[]> =>

@@ -16,10 +16,11 @@ export const installBodyParsers = (app: FastifyInstance): void => {
   app.addContentTypeParser(fileTypes, { parseAs: 'buffer' }, parseFile)
 }
 
-/** Installs parsers that pass bodies on as streams, without the request timeout. The key was checked before. */
+/** Installs parsers that pass bodies of any type on as streams, without the request timeout, if the endpoint accepts
+ *  the type. The key was checked before. */
 export const installStreamParsers = (scope: FastifyInstance): void => {
   scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser(['text/csv', 'text/vcard', 'text/x-vcard'], (request, payload, done) => {
+  scope.addContentTypeParser('*', (request, payload, done) => {
     const taken = request.routeOptions.config.contract?.media ?? ['text/csv']
     if (!taken.includes(mediaTypeOf(request))) return done(unsupportedMediaType(request))
     extendTimeout(request.raw.socket)

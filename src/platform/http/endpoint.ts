@@ -15,9 +15,20 @@ export type Contract = ContractFields & ContractAuth
 /** Kind of credential of the request, and the scope that it needs. `account` and `operator`: a key, or a session with
  *  its rights. `session`: the cookie of a session. `voice`: token of a user's voice client. `client`: name of the method in @trunkline/client, such as `sms.send`. */
 type ContractAuth =
-  | { readonly auth: 'account'; readonly needs: Capability; readonly client: string }
-  | { readonly auth: 'operator'; readonly needs?: never; readonly client: string }
-  | { readonly auth: 'voice' | 'session' | 'none'; readonly needs?: never; readonly client?: never }
+  | {
+      readonly auth: 'account'
+      readonly needs: Capability
+      /** Another scope that is enough: the handler returns what it allows. */
+      readonly orNeeds?: Capability
+      readonly client: string
+    }
+  | { readonly auth: 'operator'; readonly needs?: never; readonly orNeeds?: never; readonly client: string }
+  | {
+      readonly auth: 'voice' | 'session' | 'none'
+      readonly needs?: never
+      readonly orNeeds?: never
+      readonly client?: never
+    }
 
 type ContractFields = {
   /** Name of the operation: a verb and a noun. */
@@ -70,7 +81,7 @@ type ContractFields = {
   readonly errors: Partial<Record<ProblemName, string>>
   /** Values of `error_code` besides those that `errors` names in brackets. */
   readonly codes?: { readonly [problem in ProblemName]?: readonly string[] }
-  /** Additional fields of the endpoint's own error responses. */
+  /** Additional fields of the endpoint's own error responses: of 409, if `errors` describes that and not 400; else of 400. */
   readonly faults?: TSchema
   /** Field of the reply that holds the rows of a list, such as `transfers` or `data.reservations`. The server then also
    *  takes `format=csv`, and streams all rows of the filters: csv-export.ts. */
@@ -165,6 +176,10 @@ export const routeWithoutTransaction = <const C extends Contract>(
   made: C,
   handle: (call: HandlerInput<C>) => Promise<Reply<C>>,
 ): Endpoint => ({ contract: made, transaction: 'none', handle })
+
+/** Status of the refusals that have the additional fields of a contract. */
+export const faultsStatus = ({ errors }: Pick<Contract, 'errors'>): 400 | 409 =>
+  errors.conflict !== undefined && errors.invalid === undefined ? 409 : 400
 
 /** Returns the body of a successful response. */
 export const ok = <const T extends object>(body: T) => ({ success: true as const, ...body })

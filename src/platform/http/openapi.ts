@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { quotaNames } from '../lib/quota-definitions.ts'
 import { isBodyOptional } from './body-reader.ts'
-import { type Contract, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
+import { type Contract, faultsStatus, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
@@ -133,7 +133,7 @@ const refusal = (contract: Contract, name: ProblemName, description: string, com
   const { status, code } = problems[name]
   const shape = status === 401 ? 'full' : contract.shape
   const plain = { $ref: `#/components/schemas/${shape === 'full' ? 'Error' : 'BriefError'}` }
-  const { faults } = status === 400 ? contract : {}
+  const { faults } = status === faultsStatus(contract) ? contract : {}
   const codes = errorCodesOf(contract)[name] ?? [code]
   const narrowed = { properties: { error_code: { enum: codes } } }
   const body = {
@@ -204,7 +204,7 @@ const operation = (contract: Contract, components: Components): Json => {
     tags: [tag],
     summary,
     description: contract.needs
-      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`.`
+      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`${contract.orNeeds ? ` or \`${contract.orNeeds}\`` : ''}.`
       : contract.description,
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
     security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],

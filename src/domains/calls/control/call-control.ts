@@ -240,7 +240,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     if (asked.isFull) return await storeRefusal(call, full)
     if (!called.works) return await refuseInbound(call, callRefusals.numberSuspended())
     const standing = user ? await callPermissionOf(db, user) : null
-    const targets: VoiceTarget[] = user && standing?.may ? [{ people: [{ account, user }] }] : []
+    const targets: VoiceTarget[] = user && standing?.may && standing.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
     return await admitCall(

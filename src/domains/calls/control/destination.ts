@@ -48,7 +48,7 @@ const internalDestination = (
 const toUser = async ({ db }: DestinationDeps, account: string, user: string): Promise<Destination | CallRefusal> => {
   const standing = await callPermissionOf(db, user)
   return standing?.account === account && standing.may
-    ? internalDestination(print('USR', user), '', [{ people: [{ account, user }] }])
+    ? internalDestination(print('USR', user), '', standing.rings ? [{ people: [{ account, user }] }] : [])
     : callRefusals.unknownUser(print('USR', user))
 }
 
@@ -71,7 +71,7 @@ export const findDestination = async (
   if (own?.account_id === account) {
     const called = own.inbound_user_id
     const standing = called && own.works ? await callPermissionOf(deps.db, called) : null
-    const targets = called && standing?.may ? [{ people: [{ account, user: called }] }] : []
+    const targets = called && standing?.may && standing.rings ? [{ people: [{ account, user: called }] }] : []
     return internalDestination(number, country, targets, own.record_inbound)
   }
   const price = deps.prices.of('call_out', number)

@@ -3,12 +3,13 @@ import { join, resolve } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import type { Config } from '../../../config.ts'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
-import { Problem } from '../../../platform/http/problem.ts'
+import { Problem, refuse } from '../../../platform/http/problem.ts'
 import type { Quotas } from '../../../platform/http/quotas.ts'
 import { type Job, Retry } from '../../../platform/jobs/job-kind.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
-import { mediaCipher } from '../../../platform/lib/encrypted-file.ts'
-import { type ByteRange, type FileStore, makeFolderStore } from '../../../platform/lib/file-store.ts'
+import { type Encryption, mediaCipher } from '../../../platform/lib/encrypted-file.ts'
+import { type ByteRange, type FileStore, type LocalFile, makeFolderStore } from '../../../platform/lib/file-store.ts'
+import { parse, uuid } from '../../../platform/lib/id.ts'
 import type { Outbound, OutboundPair } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { makeS3Store } from '../../../platform/lib/s3-store.ts'
@@ -16,8 +17,9 @@ import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSignedLinks, type SignedLinks } from '../../../platform/lib/signed-links.ts'
 import type { ChatNetwork } from '../../../ports/chat.ts'
 import type { ChatFile } from '../../../ports/chat-message.ts'
-import { maxSourceSilenceMs } from '../limits.ts'
+import { maxSourceSilenceMs, maxUploadBytes } from '../limits.ts'
 import { snoozeForNetwork, type TimedJob } from '../operations/snooze.ts'
+import { refusals } from '../refusals.ts'
 import { type FetchLimiter, makeFetchLimiter, raceSignal } from './fetch-limiter.ts'
 import { requestDeletion } from './media-gc.ts'
 import { maxBytes, mimeOf, typeOf } from './media-types.ts'
@@ -58,12 +60,20 @@ export type Media = {
   fetch(job: FetchJob, id: string, network: ChatNetwork, signal: AbortSignal): Promise<FetchResult>
   /** Marks a file as failed: it will not be fetched any more. */
   markFailed(tx: Tx, account: string, id: string, reason: string): Promise<void>
+  /**
+   * Stores an uploaded file.
+   * @throws Problem 400 for an empty file, 403 for an exhausted quota, 413
+   */
+  upload(account: string, file: UploadFile): Promise<store.MediaRow>
   /** Deletes the bytes with this digest from the store, unless a message has them. */
   discard(account: string, digest: Buffer): Promise<void>
 }
 
 /** A file whose bytes are in the store. */
 export type StoredMedia = store.MediaRow & { readonly key: string }
+
+/** The bytes of an upload, with its MIME type and name. */
+export type UploadFile = { readonly body: Readable; readonly mime: string; readonly name: string }
 
 type FetchJob = TimedJob & Pick<Job, 'account'>
 
@@ -220,6 +230,49 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
       return true
     })
 
+  const storeUpload = async (
+    account: string,
+    { mime, name }: UploadFile,
+    file: LocalFile,
+    encryption: Encryption | null,
+  ) => {
+    const { path, digest, size } = file
+    if (size === 0) throw refusals.emptyFile()
+    const id = uuid()
+    const displayed = typeOf(mime)
+    // A network refuses a picture of this size as a picture, and takes it as a document.
+    const type = size > maxBytes[displayed] ? 'document' : displayed
+    const key = (encryption ? encryptedKeyOf : plainKeyOf)(account, digest)
+    await db.begin(async (tx) => {
+      await store.lockDigestShared(tx, account, digest)
+      await store.addUpload(tx, account, { id, type, mime, name, digest })
+    })
+    if (encryption) await fileStore.put(key, await encryption.finish(path, key), encryptedType)
+    else await fileStore.put(key, file, mime)
+    // Without this commit the row is deleted after a day, and the bytes with it.
+    return await db.begin(async (tx) => {
+      const stored = await store.markStored(tx, account, id, { type, mime, size, digest, key })
+      await quotas.checkBytes(tx, account)
+      return stored ?? refuse(refusals.unknownUpload(id))
+    })
+  }
+
+  const upload: Media['upload'] = async (account, given) => {
+    const full = await quotas.storageExhausted(db, account)
+    if (full) throw full
+    await swept
+    const encryption = config.encryptFiles ? cipher.encrypt(account) : null
+    const { signal } = new AbortController()
+    const file = await spool(spooled, given.body, maxUploadBytes, signal, encryption).catch((error: unknown) => {
+      throw error instanceof TooLarge ? refusals.uploadTooLarge(maxUploadBytes) : error
+    })
+    try {
+      return await storeUpload(account, given, file, encryption)
+    } finally {
+      await rm(file.path, { force: true })
+    }
+  }
+
   const markFailed: Media['markFailed'] = async (tx, account, id, reason) => {
     const given = await store.markFailed(tx, account, id, reason.slice(0, 300))
     if (given?.digest) await requestDeletion(tx, account, given.digest)
@@ -252,7 +305,8 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
         return failure(error.message.slice(0, 300))
       }
     },
-    markFailed: markFailed,
+    markFailed,
+    upload,
     discard: (account, digest) =>
       db.begin(async (tx) => {
         await store.lockDigestExclusive(tx, account, digest)
@@ -263,4 +317,22 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
           await fileStore.delete(keyOf(account, name) + encryptedEnding)
       }),
   }
+}
+
+/** Checks that an account has an upload, which stays until the transaction ends. @returns its id and digest
+ *  @throws the 404 Problem */
+export const requireUpload = async (tx: Tx, account: string, printed: string) => {
+  const id = parse('MED', printed)
+  const digest = id && (await store.lockUpload(tx, account, id))
+  return id && digest ? { id, digest } : refuse(refusals.unknownUpload(printed))
+}
+
+/** Makes a file of a message from an upload, which stays and may be sent again. @returns its id @throws the 404 Problem */
+export const useUpload = async (tx: Tx, account: string, printed: string, channel: string): Promise<string> => {
+  const upload = await requireUpload(tx, account, printed)
+  // The bytes are not deleted while the row of the upload is locked, nor later, as the new row has them.
+  await store.lockDigestShared(tx, account, upload.digest)
+  const id = uuid()
+  await store.copyUpload(tx, account, upload.id, { id, channel })
+  return id
 }

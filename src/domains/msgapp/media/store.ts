@@ -59,6 +59,42 @@ export const markFailed = (sql: Sql, account: string, id: string, reason: string
   update msgapp_media set error = ${reason} where account_id = ${account} and id = ${id} and key is null
   returning digest`
 
+/** Channel of files that were uploaded and belong to no message. */
+const noChannel = '00000000-0000-0000-0000-000000000000'
+
+export type NewUpload = { id: string; type: ChatMediaType; mime: string; name: string; digest: Buffer }
+
+/** Adds an uploaded file, before its bytes are in the store. */
+export const addUpload = (tx: Tx, account: string, { id, type, mime, name, digest }: NewUpload) => tx.run`
+  insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, digest, created_at)
+  values (${account}, ${id}, ${noChannel}, ${type}, ${mime}, ${name}, ${digest}, (select app_now()))`
+
+/** Locks an upload that can be sent, against its deletion. @returns its digest, or null */
+export const lockUpload = async (tx: Tx, account: string, id: string): Promise<Buffer | null> =>
+  (
+    await tx.maybe<{ digest: Buffer }>`
+      select digest from msgapp_media
+      where account_id = ${account} and id = ${id} and channel_id = ${noChannel} and key is not null and error is null
+      for share`
+  )?.digest ?? null
+
+/** Adds a file of a message with the bytes of an upload. */
+export const copyUpload = (tx: Tx, account: string, upload: string, { id, channel }: { id: string; channel: string }) =>
+  tx.run`
+    insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, size, digest, key, created_at)
+    select account_id, ${id}, ${channel}, type, mime_type, name, size, digest, key, (select app_now())
+    from msgapp_media where account_id = ${account} and id = ${upload}`
+
+/** Deletes uploads older than some hours, at most `most` of the oldest. @returns the files whose bytes may be unused */
+export const deleteUploads = (tx: Tx, hours: number, most: number) => tx.many<{ account_id: string; digest: Buffer }>`
+  delete from msgapp_media m using (
+    select account_id, id from msgapp_media
+    where channel_id = ${noChannel} and created_at < app_now() - make_interval(hours => ${hours}::integer)
+    order by created_at limit ${most} for update skip locked
+  ) old
+  where m.account_id = old.account_id and m.id = old.id and m.digest is not null
+  returning m.account_id, m.digest`
+
 /** Expires files older than `days`, at most `most` of the oldest. */
 export const expireOld = (tx: Tx, days: number, most: number) => tx.many<{ account_id: string; digest: Buffer }>`
   update msgapp_media m set error = ${`files are kept for ${days} days`}

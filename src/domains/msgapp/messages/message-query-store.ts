@@ -131,3 +131,15 @@ export type GroupRow = { id: string; channel: string; network_id: string | null;
 
 export const group = (sql: Sql, account: string, id: string) => sql.maybe<GroupRow>`
   select id, channel_id as channel, network_id, name from msgapp_groups where account_id = ${account} and id = ${id}`
+
+/** Whether a person wrote in a conversation within the last hours. */
+export const hasWritten = async (
+  sql: Sql,
+  { account, id }: ChannelKey,
+  peer: string,
+  hours: number,
+): Promise<boolean> =>
+  (await sql.maybe`
+    select from msgapp_messages
+    where account_id = ${account} and channel_id = ${id} and peer = ${peer} and direction = 'inbound'
+      and created_at > app_now() - make_interval(hours => ${hours}::integer) limit 1`) !== null

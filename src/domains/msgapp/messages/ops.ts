@@ -4,6 +4,7 @@ import type { Channel } from '../channels/ops.ts'
 import type { Chat } from '../chat-service.ts'
 import { presentMessage } from './message-presenter.ts'
 import * as rows from './message-query-store.ts'
+import * as outbound from './outbound/send-message.ts'
 import { peerOf } from './peer.ts'
 
 /**
@@ -38,3 +39,9 @@ export const messagesById = async (
   const context = await loadViewContext(sql, found)
   return new Map(found.map((row) => [row.id, presentMessage(row, context)]))
 }
+
+/** Checks what the schema of a request cannot express. @throws the 400 Problem */
+export const checkSendRequest = outbound.checkSendRequest
+
+/** Sends a message as POST /open/msgapp/send-message does. */
+export const sendMessage = outbound.sendMessage

@@ -9,12 +9,11 @@ import { phoneNumber } from '../../../platform/http/validation.ts'
 import { cancelJob } from '../../../platform/jobs/ops.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { isCursorTime, readParts, writeParts } from '../../../platform/lib/cursor.ts'
-import { parse, print, uuid } from '../../../platform/lib/id.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { contactsByNumber } from '../../contacts/ops.ts'
 import { channelOf, channelOfNumber } from '../channels/ops.ts'
 import { deletionWaitMs } from '../limits.ts'
-import { nameOf } from '../media/media-types.ts'
 import { requestOperation, waitForAnswer } from '../operations/requests.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
@@ -22,39 +21,10 @@ import { findMessage } from './find-message.ts'
 import { type MessageRow, presentMessage } from './message-presenter.ts'
 import * as rows from './message-query-store.ts'
 import { deleteMessages } from './outbound/delete-operation.ts'
+import { checkSendRequest, sendMessage } from './outbound/send-message.ts'
 import { groupPeer, peerOf, readSessionKey, sessionKey } from './peer.ts'
 import { markRead } from './reading/mark-read.ts'
 import * as store from './store.ts'
-
-type SendRequest = {
-  readonly to_number?: string
-  readonly to_group_uuid?: string
-  readonly to_remote_id?: string
-  readonly text?: string
-  readonly url?: string
-  readonly pin?: object
-  readonly template?: { readonly parameters?: readonly string[]; readonly components?: readonly object[] }
-}
-
-const checkSendRequest = ({
-  to_number,
-  to_group_uuid,
-  to_remote_id,
-  text = '',
-  url,
-  pin,
-  template,
-}: SendRequest): void => {
-  if ([to_number, to_group_uuid, to_remote_id].filter((to) => to !== undefined).length !== 1)
-    throw refusals.oneRecipient()
-  if (template) {
-    if (to_group_uuid !== undefined) throw refusals.templateNeedsRecipient()
-    if (text !== '' || url !== undefined || pin !== undefined) throw refusals.templateWithContent()
-    if (template.parameters && template.components) throw refusals.parametersOrComponents()
-    return
-  }
-  if (text === '' && url === undefined && pin === undefined) throw refusals.noContent()
-}
 
 /** Parses a cursor of conversations, which have no ids of their own. */
 const parsePosition = (cursor: string): readonly string[] => {
@@ -67,7 +37,7 @@ const peerCursors = cursorsOf(c.getConversation)
 const groupCursors = cursorsOf(c.listGroupMessages)
 
 export const messageRoutes = ({ db, outbound, chat }: Services) => {
-  const { accept, senders, loadViewContext } = chat
+  const { loadViewContext } = chat
 
   const presented = async (sql: Sql, list: readonly MessageRow[]) => {
     const context = await loadViewContext(sql, list)
@@ -111,43 +81,8 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
         if (fault !== null) throw refusals.urlRefused(fault)
       },
       async ({ account, body, tx }) => {
-        const sql = tx ?? db
-        const sender = senders.of(account.id, phoneNumber(body.from_number), sql)
-        const channel = sender instanceof Promise ? await sender : sender
-        const group = body.to_group_uuid === undefined ? null : await groupOf(sql, account.id, body.to_group_uuid)
-        if (group && group.channel !== channel.id) throw refusals.notInGroup(channel.number, body.to_group_uuid)
-        const { abilities } = channel
-        abilities.require('send')
-        if (group) abilities.require('groups')
-        if (body.url !== undefined) abilities.require('media')
-        if (body.pin) abilities.require('location')
-        if (body.template) abilities.require('templates')
-        const remote = body.to_remote_id ?? null
-        const known =
-          remote === null ? null : await rows.peerByRemote(sql, { account: account.id, id: channel.id }, remote)
-        if (remote !== null && !known) throw refusals.unknownPerson(remote, channel.number)
-        const number = body.to_number === undefined ? (known?.number ?? null) : phoneNumber(body.to_number)
-        if (number === channel.number) throw refusals.ownNumber(number)
-        const networkId = group?.network_id ?? null
-        if (group && networkId === null) throw refusals.groupPending(body.to_group_uuid)
-        const id = uuid()
-        await accept.message(
-          {
-            account: account.id,
-            id,
-            channel: channel.id,
-            connection: channel.connection,
-            peer: group ? groupPeer(group.id, networkId) : (known?.peer ?? peerOf(number ?? '')),
-            number,
-            remote,
-            group: group && networkId !== null ? { id: group.id, networkId } : null,
-            text: body.text || null,
-            pin: body.pin ? JSON.stringify(body.pin) : null,
-            template: body.template ? JSON.stringify(body.template) : null,
-            media: body.url === undefined ? null : { id: uuid(), url: body.url, name: nameOf(body.url) },
-          },
-          tx,
-        )
+        const request = { ...body, from_number: phoneNumber(body.from_number) }
+        const id = await sendMessage({ db, chat }, tx, account.id, request)
         return ok({ message_uuid: print('MSG', id), batched: true as const })
       },
     ),

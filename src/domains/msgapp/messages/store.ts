@@ -16,7 +16,8 @@ export type NewMessage = {
   /** JSON. */
   pin: string | null
   template: string | null
-  media: { id: string; url: string; name: string } | null
+  /** `url` null: the file is stored already. */
+  media: { id: string; url: string | null; name: string } | null
 }
 
 /**
@@ -51,7 +52,7 @@ export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
     insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)
     select account_id, media_id, channel_id, 'document', 'application/octet-stream', media_name,
       jsonb_build_object('url', media_url), at
-    from given where media_id is not null
+    from given where media_url is not null
   ), message as (
     insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, media_id, pin, template, at,
       created_at, updated_at)

@@ -34,6 +34,8 @@ export type ConnectionAbilities = {
   /** Null without a driver: then nothing is supported. */
   readonly abilities: ChatCapabilities | null
   readonly checksPerMinute: number
+  /** Hours after an inbound message in which the network accepts free text; null: always. */
+  readonly freeTextHours: number | null
   can(ability: ChatCapability): boolean
   /**
    * Checks an ability before any request to the network.
@@ -45,6 +47,7 @@ export type ConnectionAbilities = {
 const noAbilities: ConnectionAbilities = {
   abilities: null,
   checksPerMinute: 0,
+  freeTextHours: null,
   can: () => false,
   require: () => {
     throw refusals.noDriver()
@@ -56,12 +59,13 @@ export const abilitiesOf = async (sql: Sql, connection: string): Promise<Connect
   const found = await publicSettings(sql, chatKinds, connection)
   if (!found) return noAbilities
   const { kind, settings } = found
-  const { capabilitiesOf, notes, checksPerMinute } = driverOf(kind)
+  const { capabilitiesOf, notes, checksPerMinute, freeTextHours = null } = driverOf(kind)
   const abilities = capabilitiesOf(settings)
   const can = (ability: ChatCapability) => abilities[ability] !== 'no'
   return {
     abilities,
     checksPerMinute: can('check') ? checksPerMinute : 0,
+    freeTextHours,
     can,
     require: (ability) => {
       if (!can(ability)) throw refusals.notSupported(kind, notes[ability] ?? ability)

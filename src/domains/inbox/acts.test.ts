@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { type Browser, member } from '../../../test/persons.ts'
+import { until } from '../../../test/platform.ts'
+import { setPrices } from '../../../test/recipes/scene.ts'
+import { makeWorld, type Tenant } from '../../../test/world.ts'
+import { startWorker } from '../../platform/jobs/consume/worker.ts'
+import { bulkJob } from './bulk/jobs.ts'
+import { makeInbox } from './inbox-testing.ts'
+import { endSnoozes } from './snooze/jobs.ts'
+import { untagJob } from './tags/jobs.ts'
+
+const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
+const { db, call, tenant, parts } = world
+await setPrices(world)
+const inbox = makeInbox(world)
+const work = () =>
+  startWorker({ db, log: parts.log, kinds: [bulkJob({ db }), untagJob({ db })], schedules: [endSnoozes] })
+let worker = work()
+after(() => worker.stop(1_000))
+
+let handsets = 0
+const handset = () => `+4479111${String(20_000 + handsets++)}`
+
+type Line = Awaited<ReturnType<typeof inbox.giveNumber>>
+
+/** A conversation that a handset began. */
+const written = async (who: Tenant, line: Line, text = 'Hello') => {
+  const from = handset()
+  await inbox.write(from, line.number, text)
+  return await until(
+    async () => (await inbox.conversations(who)).find(({ counterpart }) => counterpart === from) ?? null,
+  )
+}
+
+const begin = async (who: Tenant): Promise<string> =>
+  (await call(who, 'POST', '/open/conversations', { number: handset() })).body.conversation.uuid
+
+/** An account with a number, two agents and a conversation that waits for an answer. */
+const stage = async () => {
+  const who = await tenant()
+  const line = await inbox.giveNumber(who)
+  const found = await written(who, line)
+  const path = `/open/conversations/${found.uuid}`
+  const channel_uuid = `SMS${line.channel}`
+  const shown = async (by: Browser | null = null) =>
+    (by ? await by.call('GET', path) : await call(who, 'GET', path)).body.conversation
+  return { who, line, path, uuid: found.uuid, channel_uuid, shown, seen: (await shown()).last.item_uuid }
+}
+
+const agents = async (who: Tenant) => [await member(world, who, 'agent'), await member(world, who, 'agent')] as const
+
+const balanceOf = async (who: Tenant) => (await call(who, 'GET', '/open/info')).body.balance.amount
+
+test('an answer ends the wait, is charged once, and names its author', async () => {
+  const { who, path, channel_uuid, shown, seen } = await stage()
+  const [ada] = await agents(who)
+  const answer = await ada.call('POST', `${path}/messages`, { channel_uuid, text: 'Hi', seen, assign_me: true })
+  assert.equal(answer.status, 202, JSON.stringify(answer.body))
+  const { item } = answer.body
+  assert.deepEqual([item.kind, item.direction, item.user_uuid, item.sms.text], ['sms', 'outbound', ada.user, 'Hi'])
+  const after = await shown()
+  assert.deepEqual(
+    [after.waiting_since, after.last.item_uuid, after.assignee_uuid, after.status],
+    [undefined, item.uuid, ada.user, 'open'],
+  )
+  assert.equal(await balanceOf(who), '99.95')
+  const closed = await ada.call('POST', `${path}/messages`, { channel_uuid, text: 'Bye', close: true })
+  assert.equal(closed.status, 202)
+  assert.equal((await shown()).status, 'closed')
+})
+
+/** Each time costs two requests: the usual form has fewer. */
+const collisions = process.env.TRUNKLINE_TEST_LONG === '1' ? 100 : 20
+
+test('of two agents who answer at once, one is shown the answer of the other, each time', async () => {
+  const { who, path, channel_uuid, shown } = await stage()
+  const [ada, bob] = await agents(who)
+  for (let i = 0; i < collisions; i++) {
+    const seen = (await shown()).last.item_uuid
+    const body = { channel_uuid, text: `Answer ${i}`, seen }
+    const answers = await Promise.all([ada, bob].map((agent) => agent.call('POST', `${path}/messages`, body)))
+    const [sent, refused] = answers.toSorted((one, other) => one.status - other.status)
+    assert.deepEqual([sent?.status, refused?.status], [202, 409], JSON.stringify(refused?.body))
+    assert.equal(refused?.body.error_code, 'conversation_moved')
+    assert.deepEqual(
+      refused?.body.items.map((item: { uuid: string }) => item.uuid),
+      [sent?.body.item.uuid],
+    )
+  }
+})
+
+test('a send stops for what came in since, not for the sender’s own words, and goes anyway on request', async () => {
+  const { who, line, path, channel_uuid, shown, seen } = await stage()
+  const [ada] = await agents(who)
+  const send = (more: object) => ada.call('POST', `${path}/messages`, { channel_uuid, text: 'Hi', seen, ...more })
+  assert.equal((await send({})).status, 202)
+  assert.equal((await send({})).status, 202, 'her own answer is newer than seen')
+  const { counterpart } = await shown()
+  await inbox.write(counterpart, line.number, 'Wait')
+  await until(async () => (await shown()).last.text === 'Wait')
+  const refused = await send({})
+  assert.deepEqual([refused.status, refused.body.items[0].sms.text], [409, 'Wait'])
+  assert.equal((await send({ anyway: true })).status, 202)
+})
+
+test('a message to a person who sent STOP is refused and costs nothing', async () => {
+  const { who, line, path, channel_uuid, shown } = await stage()
+  const { counterpart } = await shown()
+  await db.run`insert into sms_opt_outs (account_id, number, contact) values (${who.id}, ${line.number}, ${counterpart})`
+  const refused = await call(who, 'POST', `${path}/messages`, { channel_uuid, text: 'Hi' })
+  assert.deepEqual([refused.status, refused.body.error_code], [403, 'opted_out'])
+  assert.equal(await balanceOf(who), '100.00')
+  assert.equal((await inbox.items(who, path.slice(20))).count, 1)
+})
+
+test('a send whose response was lost is repeated with its key, and charged once', async () => {
+  const { who, path, channel_uuid, seen } = await stage()
+  const [ada] = await agents(who)
+  const key = { 'idempotency-key': 'the message that the page composed' }
+  const send = () => ada.call('POST', `${path}/messages`, { channel_uuid, text: 'Hi', seen }, key)
+  const [first, second] = [await send(), await send()]
+  assert.deepEqual([first.status, second.status], [202, 202])
+  assert.deepEqual(second.body, first.body)
+  assert.equal(await balanceOf(who), '99.95')
+})
+
+test('a note with a mention is published with the mentioned user, and found until it is deleted', async () => {
+  const { who, path } = await stage()
+  const [ada, bob] = await agents(who)
+  const made = await ada.call('POST', `${path}/notes`, { text: 'Ask Bob about zebras', mentions: [bob.user] })
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  const { uuid } = made.body.item
+  const event = await db.one<{ payload: { item: { note: { mentions: string[] } } } }>`
+    select payload from events where account_id = ${who.id} and name = 'conversation.note.created'`
+  assert.deepEqual(event.payload.item.note.mentions, [bob.user])
+  const find = async () => (await inbox.conversations(who, '?q=zebras')).length
+  assert.equal(await find(), 1)
+  assert.equal((await bob.call('DELETE', `/open/notes/${uuid}`)).body.error_code, 'role')
+  assert.equal((await ada.call('PATCH', `/open/notes/${uuid}`, { text: 'Ask Bob about lions' })).status, 200)
+  assert.equal(await find(), 0)
+  assert.equal((await ada.call('DELETE', `/open/notes/${uuid}`)).status, 200)
+  assert.equal((await ada.call('DELETE', `/open/notes/${uuid}`)).status, 404)
+  const { items } = await inbox.items(who, path.slice(20))
+  assert.deepEqual([items[0].kind, items[0].note.text, typeof items[0].note.removed_at], ['note', '', 'string'])
+})
+
+test('a canned reply with a variable twice in one text is filled twice, each with its own fallback', async () => {
+  const { who, path, uuid } = await stage()
+  const [ada, bob] = await agents(who)
+  const text = 'Hello {{first_name|there}}, {{ first_name | dear friend }}! {{agent}}, {{number}}'
+  const body = { shortcut: 'Hello', title: 'Hello', text }
+  assert.equal((await ada.call('POST', '/open/replies', { ...body, shared: true })).body.error_code, 'role')
+  assert.equal((await ada.call('POST', '/open/replies', body)).status, 201)
+  const filled = async (agent: Browser) =>
+    (await agent.call('GET', `/open/replies?conversation_uuid=${uuid}`)).body.replies.map(
+      (one: { filled: string }) => one.filled,
+    )
+  const [{ phone_number }] = (await call(who, 'GET', path)).body.conversation.channels
+  assert.deepEqual(await filled(ada), [`Hello there, dear friend! Mia, ${phone_number}`])
+  assert.deepEqual(await filled(bob), [], 'it is her own')
+})
+
+test('a draft is never seen by a colleague', async () => {
+  const { who, path } = await stage()
+  const [ada, bob] = await agents(who)
+  await ada.call('PUT', `${path}/draft`, { text: 'Half a sen' })
+  await bob.call('PUT', `${path}/draft`, { text: 'Mine' })
+  const texts = async () =>
+    Promise.all([ada, bob].map(async (agent) => (await agent.call('GET', `${path}/draft`)).body.draft?.text))
+  assert.deepEqual(await texts(), ['Half a sen', 'Mine'])
+  await bob.call('DELETE', `${path}/draft`)
+  assert.deepEqual(await texts(), ['Half a sen', undefined])
+  assert.equal((await call(who, 'GET', `${path}/draft`)).body.draft, undefined)
+})
+
+test('views have an order, and a view of the inbox filters its list', async () => {
+  const { who, uuid } = await stage()
+  const make = async (name: string, query: object) =>
+    (await call(who, 'POST', '/open/views', { name, page: 'inbox', query })).body.view.uuid
+  const [first, second] = [
+    await make('waiting', { waiting: 'true', priority: '0' }),
+    await make('urgent', { priority: '2' }),
+  ]
+  const list = async (view: string) => (await inbox.conversations(who, `?view=${view}`)).map((one) => one.uuid)
+  assert.deepEqual([await list(first), await list(second)], [[uuid], []])
+  const ordered = await call(who, 'PUT', '/open/views/order', { uuids: [second] })
+  assert.deepEqual(
+    ordered.body.views.map((one: { uuid: string }) => one.uuid),
+    [second, first],
+  )
+})
+
+test('1,200 conversations are closed by one act in seconds, also across a crash, and the act is undone', async () => {
+  const who = await tenant()
+  const [open, mine] = [await begin(who), await begin(who)]
+  await db.run`
+    insert into conversations (account_id, id, counterpart, name, status, last_at, last_item, last_kind, last_text,
+      waiting_since, created_at)
+    select account_id, gen_random_uuid(), '+4479112' || n, 'x', 'open', last_at, last_item, last_kind, '', last_at, created_at
+    from conversations, generate_series(10001, 11198) n where account_id = ${who.id} and id = ${open.slice(3)}`
+  const count = async (list: string) =>
+    (
+      await db.one<{ n: number }>`
+      select count(*)::integer as n from conversations where account_id = ${who.id} and status = ${list}`
+    ).n
+  const waiting = await db.many`select id, waiting_since from conversations where account_id = ${who.id} order by id`
+  const began = performance.now()
+  const made = await call(who, 'POST', '/open/conversations/bulk', {
+    query: { status: 'open' },
+    change: { status: 'closed' },
+  })
+  assert.equal(made.status, 202, JSON.stringify(made.body))
+  const { job_uuid } = made.body
+  const jobOf = async (job: string) => (await call(who, 'GET', `/open/conversations/bulk/${job}`)).body.job
+  // A crash: the job keeps its lease until that ends, and another worker takes it over.
+  await until(async () => (await jobOf(job_uuid)).done >= 300)
+  await worker.stop(0)
+  worker = work()
+  await db.run`update jobs set leased_until = now() - interval '1 second' where account_id = ${who.id}`
+  await until(async () => (await jobOf(job_uuid)).state === 'completed')
+  const took = performance.now() - began
+  const job = await jobOf(job_uuid)
+  assert.deepEqual([job.total, job.done, job.changed, await count('closed')], [1_200, 1_200, 1_200, 1_200])
+  assert.ok(took < 30_000, `took ${took} ms`)
+  const events = await db.many<{ payload: { done: number; state: string } }>`
+    select payload from events where account_id = ${who.id} and name = 'conversation.bulk' order by id`
+  assert.deepEqual(
+    events.map(({ payload }) => payload.done),
+    [...Array.from({ length: 12 }, (_, i) => (i + 1) * 100), 1_200],
+  )
+  // Somebody opens one meanwhile: it stays as it is.
+  await call(who, 'PATCH', `/open/conversations/${mine}`, { status: 'snoozed', snoozed_till_reply: true })
+  const undone = await call(who, 'POST', `/open/conversations/bulk/${job_uuid}/undo`)
+  assert.equal(undone.status, 202, JSON.stringify(undone.body))
+  await until(async () => (await jobOf(undone.body.job_uuid)).state === 'completed')
+  assert.deepEqual([await count('open'), await count('snoozed')], [1_199, 1])
+  const after = await db.many`select id, waiting_since from conversations where account_id = ${who.id} order by id`
+  assert.deepEqual(after, waiting)
+  const again = await call(who, 'POST', `/open/conversations/bulk/${job_uuid}/undo`)
+  assert.deepEqual([again.status, again.body.error_code], [409, 'not_undoable'])
+})
+
+test('a snoozed conversation comes back at its time, and earlier when its person writes', async () => {
+  const { who, line, path, shown } = await stage()
+  const until_ = (seconds: number) => new Date(parts.clock.now() + seconds * 1_000).toISOString()
+  await call(who, 'PATCH', path, { snoozed_until: until_(3_600) })
+  assert.equal((await shown()).status, 'snoozed')
+  await call(who, 'POST', '/sandbox/clock', { advance_seconds: 3_601 })
+  await until(async () => (await shown()).status === 'open')
+  const { counterpart } = await shown()
+  await call(who, 'PATCH', path, { snoozed_till_reply: true })
+  await inbox.write(counterpart, line.number, 'Here I am')
+  await until(async () => (await shown()).status === 'open')
+})
+
+test('a deleted tag leaves its conversations', async () => {
+  const { who, path, shown } = await stage()
+  const { tag } = (await call(who, 'POST', '/open/tags', { name: 'Parcels' })).body
+  const tagged = await call(who, 'PUT', `${path}/tags/${tag.uuid}`)
+  assert.deepEqual(tagged.body.conversation.tags, [tag.uuid])
+  assert.equal((await call(who, 'POST', '/open/tags', { name: 'parcels' })).body.error_code, 'tag_exists')
+  await call(who, 'DELETE', `/open/tags/${tag.uuid}`)
+  await until(async () => (await shown()).tags.length === 0)
+})
+
+test('the team shows who is there and what waits; agents set only their own state', async () => {
+  const { who, path, channel_uuid, seen } = await stage()
+  const [ada, bob] = await agents(who)
+  assert.equal((await ada.call('PUT', '/open/me/availability', { state: 'away' })).status, 200)
+  const other = { state: 'away', user_uuid: bob.user }
+  assert.equal((await ada.call('PUT', '/open/me/availability', other)).body.error_code, 'role')
+  await ada.call('PATCH', path, { assignee_uuid: ada.user })
+  const team = async () => (await ada.call('GET', '/open/team')).body
+  const before = await team()
+  const own = before.members.find((one: { user_uuid: string }) => one.user_uuid === ada.user)
+  assert.deepEqual([own.availability, own.open, own.waiting, before.waiting.n], ['away', 1, 1, 1])
+  await ada.call('POST', `${path}/messages`, { channel_uuid, text: 'Hi', seen, close: true })
+  const after = await team()
+  assert.deepEqual([after.waiting.n, after.today.closed, typeof after.today.first_reply_p50_seconds], [0, 1, 'number'])
+})
+
+test('an agent finds conversations, texts and notes by words, and only those that may be seen', async () => {
+  const { who, line, path, uuid, shown } = await stage()
+  const [ada] = await agents(who)
+  const { counterpart } = await shown()
+  await inbox.write(counterpart, line.number, `${'Long ago and far away. '.repeat(9)}The café owes us an Invoice`)
+  await until(async () => (await shown()).last.text.startsWith('Long'))
+  await ada.call('POST', `${path}/notes`, { text: 'Their invoices are late' })
+  const search = async (q: string, kinds = 'conversations,texts,notes') =>
+    (await ada.call('GET', `/open/search?q=${encodeURIComponent(q)}&in=${kinds}`)).body.groups
+  const [texts, notes] = await search('cafe invoi')
+  assert.equal(notes, undefined)
+  const [found] = texts.results
+  assert.deepEqual([texts.in, texts.count, found.conversation_uuid], ['texts', 1, uuid])
+  assert.deepEqual(
+    found.text_marks.map(([from, to]: [number, number]) => found.text.slice(from, to)),
+    ['café', 'Invoice'],
+  )
+  const around = await ada.call('GET', found.href)
+  assert.ok(around.body.items.some((item: { uuid: string }) => item.uuid === found.uuid))
+  assert.deepEqual(
+    (await search('invoice')).map((group: { in: string; count: number }) => [group.in, group.count]),
+    [
+      ['texts', 1],
+      ['notes', 1],
+    ],
+  )
+  const [byNumber] = await search(counterpart, 'conversations')
+  assert.equal(byNumber.results[0].uuid, uuid)
+  assert.deepEqual(await search(line.number, 'numbers'), [], 'numbers need read_only')
+  await db.run`update accounts set agents_see_all = false where id = ${who.id}`
+  await call(who, 'PATCH', path, { assignee_uuid: (await member(world, who, 'agent')).user })
+  assert.deepEqual(await search('invoice'), [])
+})
+
+test('an uploaded file is stored once, has a link, and is refused by SMS', async () => {
+  const { who, path, channel_uuid } = await stage()
+  const upload = async (type: string, payload: string | Buffer, name = 'parcel%20é.png') =>
+    await world.app.inject({
+      method: 'POST',
+      url: '/open/media',
+      headers: { 'x-user-api-key': who.key, 'content-type': type, 'x-file-name': name },
+      payload,
+    })
+  const large = await upload('image/png', Buffer.alloc(6 * 1024 * 1024, 7))
+  assert.equal(large.statusCode, 201, large.body)
+  const { media } = large.json()
+  assert.deepEqual([media.type, media.mime_type, media.size], ['document', 'image/png', 6 * 1024 * 1024])
+  const small = (await upload('image/png', 'small', '../parcel.png')).json().media
+  assert.deepEqual([small.type, small.name], ['image', 'parcel.png'])
+  const { pathname, search } = new URL(small.url)
+  assert.equal((await world.app.inject({ method: 'GET', url: pathname + search })).body, 'small')
+  assert.equal((await upload('text/html', '<script>')).statusCode, 415)
+  const refused = await call(who, 'POST', `${path}/messages`, { channel_uuid, media_uuid: small.uuid })
+  assert.deepEqual([refused.status, refused.body.error_code], [406, 'not_supported'])
+})

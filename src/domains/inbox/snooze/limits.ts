@@ -1,0 +1,4 @@
+// Limits of snoozed conversations.
+
+/** Conversations that are opened in one transaction. */
+export const dueBatchSize = 200
