@@ -149,7 +149,7 @@ export type Pool = {
 }
 
 const shown =
-  /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|CDR|KEY|CNX|TRF|DOC|IMP|CON|WPN|WAG|MSG)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
+  /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|CDR|KEY|CNX|TRF|DOC|IMP|CON|WPN|WAG|MSG|CNV|NTE|TAG|RPL|VIW|JOB|MED)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
 const bare = /"(?:uuid|next_cursor|id)":"([^"]{1,120})"/g
 const numbers = /\+441632\d{6}/g
 

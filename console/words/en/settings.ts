@@ -93,6 +93,7 @@ export const words = section('settings', {
       signIn: 'Signed in',
       signInRefused: 'Sign-in refused',
       signOut: 'Signed out',
+      followInbox: 'Followed messages live (operator)',
       endSession: 'Ended a session',
       endOtherSessions: 'Ended all other sessions',
       changeMe: 'Changed the own profile',

@@ -1783,10 +1783,14 @@ export type SearchResult = {
   href: string
   /** Matching ranges of the title: first UTF-16 unit, and the unit after the last */
   marks: readonly (readonly (number)[])[]
+  /** Matching ranges of the text, of results of the inbox */
+  text_marks?: readonly (readonly (number)[])[]
+  /** The conversation of a result of the inbox */
+  conversation_uuid?: string
 }
 
 export type SearchGroup = {
-  in: 'contacts' | 'numbers' | 'texts' | 'calls' | 'events'
+  in: 'conversations' | 'texts' | 'notes' | 'contacts' | 'numbers' | 'calls' | 'events'
   /** Results in this group */
   count: number
   /** There are more matches */
@@ -5402,13 +5406,13 @@ export type AccountOperations = {
   }
   readonly search: {
     /**
-     * Find contacts, numbers, messages, calls and events by name, number or id.
-     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Contacts need the scope inbox. Contents of messages are returned with inbox or develop, and are not searched.
+     * Find conversations, messages, notes, contacts, numbers, calls and events by words, name, number or id.
+     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Conversations, words of texts, notes and contacts need the scope inbox; the other kinds read_only. Contents of messages are returned with inbox or develop. The last word may be the beginning of one.
      */
     find(args: {
-      /** A name, a telephone number or its beginning, or an id such as SMO…, DID…, CDR… or EVT… */
+      /** Words, a name, a telephone number or its beginning, or an id such as CNV…, SMO…, DID…, CDR… or EVT… */
       q: string
-      /** Kinds to search, separated by commas: contacts, numbers, texts, calls, events. Default: all */
+      /** Kinds to search, separated by commas: conversations, texts, notes, contacts, numbers, calls, events. Default: all */
       in?: string | undefined
       /** Results of each kind. Default: 5 */
       results_per_page?: number | undefined

@@ -279,3 +279,59 @@ test('the team shows who is there and what waits; agents set only their own stat
   const after = await team()
   assert.deepEqual([after.waiting.n, after.today.closed, typeof after.today.first_reply_p50_seconds], [0, 1, 'number'])
 })
+
+test('an agent finds conversations, texts and notes by words, and only those that may be seen', async () => {
+  const { who, line, path, uuid, shown } = await stage()
+  const [ada] = await agents(who)
+  const { counterpart } = await shown()
+  await inbox.write(counterpart, line.number, `${'Long ago and far away. '.repeat(9)}The café owes us an Invoice`)
+  await until(async () => (await shown()).last.text.startsWith('Long'))
+  await ada.call('POST', `${path}/notes`, { text: 'Their invoices are late' })
+  const search = async (q: string, kinds = 'conversations,texts,notes') =>
+    (await ada.call('GET', `/open/search?q=${encodeURIComponent(q)}&in=${kinds}`)).body.groups
+  const [texts, notes] = await search('cafe invoi')
+  assert.equal(notes, undefined)
+  const [found] = texts.results
+  assert.deepEqual([texts.in, texts.count, found.conversation_uuid], ['texts', 1, uuid])
+  assert.deepEqual(
+    found.text_marks.map(([from, to]: [number, number]) => found.text.slice(from, to)),
+    ['café', 'Invoice'],
+  )
+  const around = await ada.call('GET', found.href)
+  assert.ok(around.body.items.some((item: { uuid: string }) => item.uuid === found.uuid))
+  assert.deepEqual(
+    (await search('invoice')).map((group: { in: string; count: number }) => [group.in, group.count]),
+    [
+      ['texts', 1],
+      ['notes', 1],
+    ],
+  )
+  const [byNumber] = await search(counterpart, 'conversations')
+  assert.equal(byNumber.results[0].uuid, uuid)
+  assert.deepEqual(await search(line.number, 'numbers'), [], 'numbers need read_only')
+  await db.run`update accounts set agents_see_all = false where id = ${who.id}`
+  await call(who, 'PATCH', path, { assignee_uuid: (await member(world, who, 'agent')).user })
+  assert.deepEqual(await search('invoice'), [])
+})
+
+test('an uploaded file is stored once, has a link, and is refused by SMS', async () => {
+  const { who, path, channel_uuid } = await stage()
+  const upload = async (type: string, payload: string | Buffer, name = 'parcel%20é.png') =>
+    await world.app.inject({
+      method: 'POST',
+      url: '/open/media',
+      headers: { 'x-user-api-key': who.key, 'content-type': type, 'x-file-name': name },
+      payload,
+    })
+  const large = await upload('image/png', Buffer.alloc(6 * 1024 * 1024, 7))
+  assert.equal(large.statusCode, 201, large.body)
+  const { media } = large.json()
+  assert.deepEqual([media.type, media.mime_type, media.size], ['document', 'image/png', 6 * 1024 * 1024])
+  const small = (await upload('image/png', 'small', '../parcel.png')).json().media
+  assert.deepEqual([small.type, small.name], ['image', 'parcel.png'])
+  const { pathname, search } = new URL(small.url)
+  assert.equal((await world.app.inject({ method: 'GET', url: pathname + search })).body, 'small')
+  assert.equal((await upload('text/html', '<script>')).statusCode, 415)
+  const refused = await call(who, 'POST', `${path}/messages`, { channel_uuid, media_uuid: small.uuid })
+  assert.deepEqual([refused.status, refused.body.error_code], [406, 'not_supported'])
+})

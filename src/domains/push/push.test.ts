@@ -9,7 +9,6 @@ import { uuid } from '../../platform/lib/id.ts'
 import { beginCall, callAnswered } from '../calls/ops.ts'
 import { makeInbox } from '../inbox/inbox-testing.ts'
 import { purgePush, pushJobs } from './jobs.ts'
-import { requestNotices } from './ops.ts'
 
 // Real messages through the projector, real jobs, and a push service over a socket that decrypts what it gets.
 
@@ -173,13 +172,13 @@ test('a notification is withdrawn for a person who read it elsewhere, and for al
   assert.equal(closed?.headers.topic, shown?.headers.topic)
 })
 
-test('a mention notifies those who are mentioned, also of a conversation that is answered', async () => {
+test('a note notifies those whom it mentions, but not its author, also of a closed conversation', async () => {
   const place = await account()
   const [mia, max] = [await agent(place.who), await agent(place.who)]
   const { uuid: conversation } = await write(place, 'Hello')
   await call(place.who, 'PATCH', `/open/conversations/${conversation}`, { status: 'closed' })
-  const notice = { kind: 'mention', subject: conversation.slice(3), item: uuid(), users: [max.user.slice(3)] } as const
-  await db.begin((tx) => requestNotices(tx, place.who.id, [notice]))
+  const note = { text: 'Please look', mentions: [mia.user, max.user] }
+  assert.equal((await mia.call('POST', `/open/conversations/${conversation}/notes`, note)).status, 201)
   await settle(place.who)
   assert.deepEqual([mia.kinds(), max.kinds()], [[], ['mention']])
 })

@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
 import { contract } from '../../platform/http/endpoint.ts'
-import { Enum, Named, Ok, Time } from '../../platform/http/schema.ts'
+import { Enum, Id, Named, Ok, Time } from '../../platform/http/schema.ts'
 
-const kinds = ['contacts', 'numbers', 'texts', 'calls', 'events'] as const
+const kinds = ['conversations', 'texts', 'notes', 'contacts', 'numbers', 'calls', 'events'] as const
 
 export const search = contract({
   auth: 'account',
   needs: 'read_only',
+  orNeeds: 'inbox',
   shape: 'full',
   tag: 'Search',
   id: 'search',
@@ -14,15 +15,17 @@ export const search = contract({
   client: 'search.find',
   method: 'GET',
   url: '/open/search',
-  summary: 'Find contacts, numbers, messages, calls and events by name, number or id',
+  summary: 'Find conversations, messages, notes, contacts, numbers, calls and events by words, name, number or id',
   description:
     'A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. ' +
-    'Contacts need the scope inbox. Contents of messages are returned with inbox or develop, and are not searched.',
+    'Conversations, words of texts, notes and contacts need the scope inbox; the other kinds read_only. ' +
+    'Contents of messages are returned with inbox or develop. The last word may be the beginning of one.',
   query: Type.Object({
     q: Type.String({
       minLength: 2,
       maxLength: 200,
-      description: 'A name, a telephone number or its beginning, or an id such as SMO…, DID…, CDR… or EVT…',
+      description:
+        'Words, a name, a telephone number or its beginning, or an id such as CNV…, SMO…, DID…, CDR… or EVT…',
       examples: ['+447700900123'],
     }),
     in: Type.Optional(
@@ -60,6 +63,12 @@ export const search = contract({
                 marks: Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
                   description: 'Matching ranges of the title: first UTF-16 unit, and the unit after the last',
                 }),
+                text_marks: Type.Optional(
+                  Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
+                    description: 'Matching ranges of the text, of results of the inbox',
+                  }),
+                ),
+                conversation_uuid: Type.Optional(Id('CNV', 'The conversation of a result of the inbox')),
               }),
             ),
           ),

@@ -1,5 +1,6 @@
 import { ok, route } from '../../platform/http/endpoint.ts'
 import type { Services } from '../../services.ts'
+import { inboxSearch } from '../inbox/search/ops.ts'
 import { hasOneOf } from '../timelines/ops.ts'
 import * as c from './contract.ts'
 import { defaultResults } from './limits.ts'
@@ -7,7 +8,7 @@ import { searchAll, searchKinds } from './search.ts'
 
 /** Routes of the search. */
 export const searchRoutes = ({ db }: Services) => [
-  route(c.search, async ({ account, key, query }) => {
+  route(c.search, async ({ account, key, query, request }) => {
     const wanted = query.in?.split(',')
     const groups = await searchAll(db, {
       account: account.id,
@@ -15,6 +16,7 @@ export const searchRoutes = ({ db }: Services) => [
       kinds: searchKinds.filter((kind) => wanted === undefined || wanted.includes(kind)),
       limit: query.results_per_page ?? defaultResults,
       may: (...capabilities) => hasOneOf(key, ...capabilities),
+      inbox: hasOneOf(key, 'inbox') ? await inboxSearch(db, { account, key, request }) : null,
     })
     return ok({ groups })
   }),

@@ -3,10 +3,11 @@ import type { Capability } from '../../platform/http/capability.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { type Prefix, parse, print } from '../../platform/lib/id.ts'
 import { findContactById, findContacts } from '../contacts/search/ops.ts'
+import type { InboxSearch } from '../inbox/search/ops.ts'
 import { marksOf, numbersMeant, partOf } from './spellings.ts'
 import * as store from './store.ts'
 
-export const searchKinds = ['contacts', 'numbers', 'texts', 'calls', 'events'] as const
+export const searchKinds = ['conversations', 'texts', 'notes', 'contacts', 'numbers', 'calls', 'events'] as const
 export type SearchKind = (typeof searchKinds)[number]
 
 export type SearchResult = {
@@ -16,6 +17,8 @@ export type SearchResult = {
   readonly at?: string
   readonly href: string
   readonly marks: [number, number][]
+  readonly text_marks?: [number, number][]
+  readonly conversation_uuid?: string
 }
 
 /** A search of one account. */
@@ -27,6 +30,8 @@ export type SearchRequest = {
   readonly limit: number
   /** True if the reader has one of these capabilities. */
   readonly may: (...capabilities: readonly Capability[]) => boolean
+  /** Search of the reader in conversations; null for a reader without the right. */
+  readonly inbox: InboxSearch | null
 }
 
 /** Returns the bare id that a text is, in any letter case of its uuid; null for other texts. */
@@ -73,6 +78,8 @@ type SearchHit = Omit<SearchResult, 'marks'>
 type Query = SearchRequest & { readonly meant: readonly string[]; readonly part: string | null }
 
 const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: number) => Promise<SearchHit[]> } = {
+  conversations: async (_db, { inbox, text }, limit) => (await inbox?.conversations(text, limit)) ?? [],
+  notes: async (_db, { inbox, text }, limit) => (await inbox?.notes(text, limit)) ?? [],
   contacts: async (db, { account, text, meant, may }, limit) => {
     if (!may('inbox')) return []
     const id = idOf(text, 'CON')
@@ -88,14 +95,15 @@ const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: nu
       href: `/open/contacts/${uuid}`,
     }))
   },
-  numbers: async (db, { account, text, meant, part }, limit) => {
+  numbers: async (db, { account, text, meant, part, may }, limit) => {
+    if (!may('read_only')) return []
     const id = idOf(text, 'DID')
     const rows = id
       ? await store.numberById(db, account, id)
       : await store.numbers(db, account, { meant, part, name: text }, limit)
     return rows.map(numberResult)
   },
-  texts: async (db, { account, text, meant, may }, limit) => {
+  texts: async (db, { account, text, meant, may, inbox }, limit) => {
     const [sms, message] = [idOf(text, 'SMO', 'SMI'), idOf(text, 'MSG')]
     const rows = sms
       ? await store.smsById(db, account, sms)
@@ -107,13 +115,15 @@ const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: nu
               ...(await store.smsWith(db, account, meant, limit)),
               ...(await store.messagesWith(db, account, meant, limit)),
             ]
+    if (rows.length === 0) return (await inbox?.texts(text, limit)) ?? []
     const showsText = may('inbox', 'develop')
     return rows
       .toSorted((one, other) => other.created_at.getTime() - one.created_at.getTime())
       .map((row) => textResult(row, showsText))
       .filter(({ uuid }) => sms === null || uuid.slice(0, 3) === text.slice(0, 3).toUpperCase())
   },
-  calls: async (db, { account, text, meant }, limit) => {
+  calls: async (db, { account, text, meant, may }, limit) => {
+    if (!may('read_only')) return []
     const id = idOf(text, 'CDR')
     const rows = id
       ? await store.callById(db, account, id)
@@ -122,7 +132,8 @@ const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: nu
         : await store.callsWith(db, account, meant, limit)
     return rows.map(callResult)
   },
-  events: async (db, { account, text }) => {
+  events: async (db, { account, text, may }) => {
+    if (!may('read_only')) return []
     const id = idOf(text, 'EVT')
     const rows = id ? await store.eventById(db, account, id) : []
     return rows.map((row) => ({

@@ -1,0 +1,45 @@
+import type { Sql } from '../../../platform/db/sql.ts'
+import type { ConversationRow, ItemKind } from '../conversation-row.ts'
+
+export type WordHit = { id: string; conversation_id: string }
+
+/** Rows that a search reads backwards by time before it uses the index of words. */
+type Window = { readonly examined: number; readonly limit: number }
+
+/** The newest texts, notes or names with all words, among the newest rows of the account: finds frequent words. */
+export const amongNewest = (
+  sql: Sql,
+  account: string,
+  kind: 'name' | 'text' | 'note',
+  hashes: readonly number[],
+  { examined, limit }: Window,
+) => sql.many<WordHit>`
+  select id, conversation_id from (
+    select id, conversation_id, kind, words from conversation_words
+    where account_id = ${account} order by account_id desc, id desc limit ${examined}::integer) newest
+  where kind = ${kind} and words @> ${hashes}::integer[] order by id desc limit ${limit}::integer`
+
+/** The newest texts, notes or names with all words, by the index of words: for words that are rare. */
+export const byWords = (
+  sql: Sql,
+  account: string,
+  kind: 'name' | 'text' | 'note',
+  hashes: readonly number[],
+  limit: number,
+) => sql.many<WordHit>`
+  select id, conversation_id from (
+    select id, conversation_id, kind from conversation_words
+    where words @> ${hashes}::integer[] and account_id = ${account} offset 0) found
+  where kind = ${kind} order by id desc limit ${limit}::integer`
+
+export const conversations = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ConversationRow>`
+  select * from conversations where account_id = ${account} and id = any (${ids}::uuid[])`
+
+/** Kinds of items, which say where their texts are. */
+export const kindsOf = (sql: Sql, account: string, hits: readonly WordHit[]) => sql.many<{
+  id: string
+  kind: ItemKind
+}>`
+  select i.id, i.kind
+  from unnest(${hits.map((h) => h.conversation_id)}::uuid[], ${hits.map((h) => h.id)}::uuid[]) h (conversation_id, id)
+  join conversation_items i on i.account_id = ${account} and i.conversation_id = h.conversation_id and i.id = h.id`
