@@ -30,7 +30,6 @@ const addresses = {
   notifications: '/console/you/notifications',
   security: '/console/you/security',
   telephone: '/console/you/telephone',
-  notifications: '/console/you/notifications',
   inbox: '/console/:account/inbox/:view?/:conversation?',
   inboxTags: '/console/:account/settings/tags',
   cannedReplies: '/console/:account/settings/replies',
