@@ -102,6 +102,11 @@ const Active = ({ call, pane, setPane }: { call: PhoneCall; pane: OpenPane; setP
     <div class="phone-acts">
       {isActive && (
         <>
+          {call.conversation && (
+            <ButtonLink icon="message-square" href={paths.inbox({ view: 'all', conversation: call.conversation })}>
+              {words.conversation}
+            </ButtonLink>
+          )}
           <Button
             icon={isMuted ? 'mic-off' : 'mic'}
             pressed={isMuted}
@@ -121,11 +126,6 @@ const Active = ({ call, pane, setPane }: { call: PhoneCall; pane: OpenPane; setP
           <Button icon="grid-3x3" expanded={pane === 'keypad'} onClick={toggle('keypad')}>
             {words.keypad}
           </Button>
-          {call.conversation && (
-            <ButtonLink icon="message-square" href={paths.inbox({ view: 'all', conversation: call.conversation })}>
-              {words.conversation}
-            </ButtonLink>
-          )}
           <Button icon="pencil" expanded={pane === 'note'} onClick={toggle('note')}>
             {words.notes}
           </Button>

@@ -90,7 +90,7 @@ const useDestination = (number: string | null) => {
 }
 
 const Destination = ({ data, time }: Pick<ReturnType<typeof useDestination>, 'data' | 'time'>) => {
-  if (!data) return null
+  if (!data) return <p class="phone-destination" role="status" />
   const now = Date.now()
   const [first, last] = time ? [clock(now, time.first), clock(now, time.last)] : ['', '']
   return (
@@ -105,7 +105,7 @@ const Destination = ({ data, time }: Pick<ReturnType<typeof useDestination>, 'da
       )}
       {time && (
         <span class={time.isNight ? 'phone-night' : ''}>
-          {time.isNight && <Icon name="moon" />}
+          {time.isNight && <Icon name="moon" label={words.dial.night} />}
           {words.dial.time(first === last ? first : words.dial.between(first, last))}
         </span>
       )}
@@ -115,7 +115,7 @@ const Destination = ({ data, time }: Pick<ReturnType<typeof useDestination>, 'da
 
 const useCallerIds = () => {
   const list = useQuery('GET /open/voip/caller-ids', { query: { results_per_page: 200 } })
-  return (list.data?.caller_ids ?? []).filter(({ verified }) => verified)
+  return list.data?.caller_ids.filter(({ verified }) => verified)
 }
 
 const storedFrom = (): string => {
@@ -143,7 +143,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
   const number = dialled(typed)
   const { data, error, time } = useDestination(number)
   const callerIds = useCallerIds()
-  const from = callerIds.some(({ phone_number }) => phone_number === chosen) ? chosen : ''
+  const from = callerIds?.some(({ phone_number }) => phone_number === chosen) ? chosen : ''
   useEffect(() => field.current?.querySelector('input')?.focus(), [])
   const change = (next: string) => {
     setTyped(next)
@@ -178,7 +178,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
       <Destination data={data} time={time} />
       <Matches text={typed} onChoose={(value) => change(phoneNumber(value))} />
       <Keypad onKey={(key) => change(typed === '' && key === '0' ? '+' : typed + key)} />
-      {callerIds.length > 0 ? (
+      {callerIds === undefined || callerIds.length > 0 ? (
         <SelectField
           name="from"
           label={words.dial.from}
@@ -186,7 +186,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
           onChange={setChosen}
           options={[
             { value: '', text: words.dial.fromAny },
-            ...callerIds.map(({ phone_number, friendly_name }) => ({
+            ...(callerIds ?? []).map(({ phone_number, friendly_name }) => ({
               value: phone_number,
               text:
                 friendly_name && friendly_name !== phone_number
@@ -210,7 +210,6 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
       >
         {time?.isNight ? words.dial.callAnyway : words.dial.call}
       </Button>
-      {time?.isNight && <p class="soft">{words.dial.night}</p>}
     </Form>
   )
 }

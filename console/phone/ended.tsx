@@ -105,16 +105,7 @@ export const Ended = ({ ended }: { ended: EndedCall }) => {
         </div>
         {seconds !== undefined && <span class="phone-timer tabular">{stopwatch(seconds)}</span>}
         <div class="phone-acts">
-          {number && (
-            <Button icon="phone" onClick={() => callNumber(ended.number, own === undefined ? {} : { from: own })}>
-              {ended.direction === 'inbound' ? words.callBack : words.callAgain}
-            </Button>
-          )}
-          {hasNote && (
-            <Button icon="pencil" expanded={isNoting} onClick={() => setNoting(!isNoting)}>
-              {words.notes}
-            </Button>
-          )}
+          {/* First: the record comes a moment later, and nothing to the right moves. */}
           {conversation && (
             <ButtonLink icon="message-square" kind="quiet" href={paths.inbox({ view: 'all', conversation })}>
               {words.conversation}
@@ -124,6 +115,16 @@ export const Ended = ({ ended }: { ended: EndedCall }) => {
             <ButtonLink icon="phone" kind="quiet" href={paths.call({ call: uuid })}>
               {words.details}
             </ButtonLink>
+          )}
+          {number && (
+            <Button icon="phone" onClick={() => callNumber(ended.number, own === undefined ? {} : { from: own })}>
+              {ended.direction === 'inbound' ? words.callBack : words.callAgain}
+            </Button>
+          )}
+          {hasNote && (
+            <Button icon="pencil" expanded={isNoting} onClick={() => setNoting(!isNoting)}>
+              {words.notes}
+            </Button>
           )}
           <Button kind="quiet" icon="x" iconOnly onClick={() => act({ act: 'dismiss' })}>
             {words.close}
