@@ -161,7 +161,9 @@ const renew = (): void => {
 const hurry = (): void => {
   if (document.visibilityState !== 'visible' || !account) return
   if (socket?.readyState !== WebSocket.OPEN) {
-    connect()
+    // A line that broke while the page slept: its end is not told yet.
+    if (socket && socket.readyState > WebSocket.OPEN) renew()
+    else connect()
     return
   }
   sendLiveFrame({ type: 'ping' })
