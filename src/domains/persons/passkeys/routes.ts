@@ -1,4 +1,3 @@
-import { generateAuthenticationOptions, generateRegistrationOptions } from '@simplewebauthn/server'
 import { ok, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import type { Session } from '../../../platform/http/session.ts'
@@ -13,6 +12,7 @@ import * as c from './contract.ts'
 import { algorithms, relyingPartyOf } from './relying-party.ts'
 import * as store from './store.ts'
 import { relyingParty, verifyRegistration } from './verify.ts'
+import { loadWebAuthn } from './webauthn.ts'
 
 const personOf = ({ person }: Session) => person ?? refuse(refusals.noPerson())
 
@@ -38,6 +38,7 @@ export const passkeyRoutes = (services: Services) => {
       const party = relyingParty(services)
       const rows = await store.ofPerson(tx, id, maxPasskeys)
       if (rows.length >= maxPasskeys) throw refusals.tooManyPasskeys(maxPasskeys)
+      const { generateRegistrationOptions } = await loadWebAuthn()
       const options = await generateRegistrationOptions({
         rpName: 'Trunkline',
         rpID: party.id,
@@ -90,6 +91,7 @@ export const passkeyRoutes = (services: Services) => {
     }),
 
     route(c.preparePasskeySignIn, async () => {
+      const { generateAuthenticationOptions } = await loadWebAuthn()
       const options = await generateAuthenticationOptions({
         rpID: relyingParty(services).id,
         challenge: makeChallenge(seal, 'enter'),

@@ -1,4 +1,3 @@
-import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
 import type { Services } from '../../../services.ts'
 import { challengeMs } from '../limits.ts'
 import { refusals } from '../refusals.ts'
@@ -6,6 +5,7 @@ import { challengeDigest, isChallenge } from './challenge.ts'
 import type { AssertionJson, RegistrationJson } from './passkey-credentials.ts'
 import { algorithms, type RelyingParty, relyingPartyOf } from './relying-party.ts'
 import * as store from './store.ts'
+import { loadWebAuthn } from './webauthn.ts'
 
 type Deps = Pick<Services, 'db' | 'seal' | 'publicUrl'>
 
@@ -19,6 +19,7 @@ export const relyingParty = ({ publicUrl }: Pick<Services, 'publicUrl'>): Relyin
 /** Verifies a new passkey of a person. @returns null if the answer is not valid, or was given before */
 export const verifyRegistration = async (deps: Deps, person: string, response: RegistrationJson) => {
   const { id, origin } = relyingParty(deps)
+  const { verifyRegistrationResponse } = await loadWebAuthn()
   let answered = ''
   try {
     const { verified, registrationInfo } = await verifyRegistrationResponse({
@@ -47,6 +48,7 @@ export const acceptAssertion = async (deps: Deps, response: AssertionJson): Prom
   const { id, origin } = relyingParty(deps)
   const row = await store.findByCredential(deps.db, Buffer.from(response.id, 'base64url'))
   if (!row) return null
+  const { verifyAuthenticationResponse } = await loadWebAuthn()
   let answered = ''
   const check = async () => {
     try {
