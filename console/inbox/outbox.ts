@@ -81,7 +81,7 @@ const sendOne = async (entry: Outgoing): Promise<boolean> => {
     const refusal = { status: error.status, code: error.code, message: error.message }
     const outcome = outcomeOf(refusal)
     if (outcome === 'moved') {
-      const { items = [] } = (error.body.faults ?? {}) as { items?: readonly Item[] } // as the contract says
+      const { items = [] } = error.body as { items?: readonly Item[] } // as the contract says
       listeners.onNews(entry.conversation, items)
       remove(entry.id)
       const [newest] = items
