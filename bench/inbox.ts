@@ -125,5 +125,6 @@ const measureAccepting = async () => {
   await off.stop()
 }
 
-await measureAccepting()
-await measureLists()
+const only = run.word('only')
+if (only !== 'lists') await measureAccepting()
+if (only !== 'accepting') await measureLists()

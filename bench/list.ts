@@ -56,6 +56,23 @@ export const benches: readonly Bench[] = [
     run: () => import('./calls.ts'),
   }),
   defineBench({
+    name: 'console',
+    about: 'The first screen of the web console on a slowed processor, against a page with its HTML and styles alone.',
+    rows: null,
+    seconds: null,
+    flags: { throttle: { about: 'how many times slower the processor is', default: 4 } },
+    figures: {
+      paint: { label: 'largest paint of a list of 50 messages', unit: 'ms', isHeadline: true },
+      'yardstick.paint': { label: 'largest paint of the yardstick', unit: 'ms' },
+      'ratio.paint': { label: 'largest paint to that of the yardstick', unit: '×', isHeadline: true },
+      keys: { label: 'until a key has its effect', unit: 'ms', isHeadline: true },
+      'yardstick.keys': { label: 'until a key has its effect, yardstick', unit: 'ms' },
+      'ratio.keys': { label: 'until a key has its effect, to that of the yardstick', unit: '×', isHeadline: true },
+      task: { label: 'longest task without slowing', unit: 'ms' },
+    },
+    run: () => import('./console.ts'),
+  }),
+  defineBench({
     name: 'contacts',
     about: 'Searches among the contacts of one account, up to a million, and what they cost a second account.',
     seconds: null,
@@ -96,6 +113,7 @@ export const benches: readonly Bench[] = [
     flags: {
       conversations: { about: 'conversations of the account, a fifth of them open', default: 500_000 },
       requests: { about: 'requests of each kind in a round', default: 200 },
+      only: { about: 'measures only: lists, or accepting', default: '' },
     },
     figures: {
       first: { label: 'page 1 of the open conversations, p95', unit: 'ms', isHeadline: true },

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
 import { account, enterAccount, entered, isOperator, selectAccount, session } from './api/session.ts'
+import { onNotificationClick } from './live/attention.ts'
 import { followAccount } from './live/socket.ts'
 import { ToastHost } from './parts/toast.tsx'
 import { paths } from './paths.ts'
@@ -81,7 +82,12 @@ const Inside = () => {
   const isStart = path === paths.home() || path === `/console/${account.value?.uuid}`
   const hasStart = account.value !== null || isOperator()
   useEffect(() => {
-    if (isStart && hasStart) go(startPage(), true)
+    if (!isStart || !hasStart) return
+    let isCurrent = true
+    void startPage().then((to) => isCurrent && go(to, true))
+    return () => {
+      isCurrent = false
+    }
   }, [isStart, hasStart, account.value?.uuid])
   const jumps = sections.flatMap(({ key, title, pages }) => {
     const first = pages.find((page) => page.isListed && mayOpen(page))
@@ -90,6 +96,7 @@ const Inside = () => {
     return [{ keys: `g ${key}`, text: () => words.keys.goTo(title()), act, scope: 'everywhere' as const }]
   })
   useShortcuts([...everywhere, ...jumps], [account.value?.uuid])
+  useEffect(() => onNotificationClick((url) => go(url)), [])
   const isLost = found === 'unknown' || (isStart && !hasStart)
   return (
     <Frame>

@@ -4,6 +4,7 @@
 //
 //   node console/build.mjs            one build
 //   node console/build.mjs --watch    builds after each change, and open pages reload
+//   node console/build.mjs --pseudo FOLDER   builds the pseudo-locale for tests
 
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, watch, writeFileSync } from 'node:fs'
@@ -125,10 +126,43 @@ const staticFiles = (outputs, file, seen = new Set()) => {
   return [file, ...next.flatMap(({ path }) => staticFiles(outputs, path, seen))]
 }
 
-/** @param isDev leaves out compression, and makes open pages reload after a build */
-export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } = {}) => {
+/** Folders whose styles are loaded with their pages. The styles of all others are in the first file. */
+const lazyStyles = {
+  calls: 'pages',
+  channels: 'pages',
+  contacts: 'pages',
+  logs: 'pages',
+  money: 'pages',
+  numbers: 'pages',
+  phone: 'shell',
+  start: 'pages',
+}
+
+/** Builds a file of styles for each of these folders, in the layer that style.css would give it. */
+const buildStyles = async (outdir) => {
+  const made = Object.entries(lazyStyles).map(async ([folder, layer]) => {
+    const contents = `@import "./${folder}/${folder}.css" layer(${layer});`
+    const { outputFiles } = await build({
+      ...{ ...shared, outdir, metafile: false, entryNames: `${folder}-[hash]` },
+      stdin: { contents, resolveDir: here, loader: 'css', sourcefile: `${folder}.css` },
+    })
+    const [output] = outputFiles
+    return { folder, file: `assets/${basename(output.path)}`, contents: output.contents }
+  })
+  return await Promise.all(made)
+}
+
+/** @param isDev leaves out compression, and makes open pages reload after a build
+ *  @param isPseudo a build for tests, in the pseudo-locale and without compression */
+export const buildConsole = async ({ isDev = false, isPseudo = false, dist = join(here, 'dist') } = {}) => {
   const made = join(dist, 'assets')
-  const define = { DEV: String(isDev) }
+  const styles = await buildStyles(made)
+  const addresses = styles.map(({ folder, file }) => [folder, `/console/${file}`])
+  const define = {
+    DEV: String(isDev),
+    PSEUDO: String(isPseudo),
+    STYLES: JSON.stringify(Object.fromEntries(addresses)),
+  }
   const assets = { ...shared, define, outdir: made, entryNames: '[name]-[hash]', chunkNames: '[name]-[hash]' }
   const [pages, theme] = await Promise.all([
     build({
@@ -156,6 +190,7 @@ export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } 
   const icon = readFileSync(join(here, 'icon.svg'))
   const iconFile = `icon-${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`
   const files = [...pages.outputFiles, ...theme.outputFiles].map(({ path, contents }) => [nameOf(path), contents])
+  files.push(...styles.map(({ file, contents }) => [file, contents]))
   files.push([`assets/${iconFile}`, icon])
   const webManifest = readFileSync(join(here, 'manifest.webmanifest'), 'utf8').replace(
     '$icon',
@@ -213,7 +248,7 @@ export const buildConsole = async ({ isDev = false, dist = join(here, 'dist') } 
   mkdirSync(made, { recursive: true })
   const written = new Set()
   for (const [name, contents] of files) {
-    for (const [suffix, bytes] of [['', contents], ...(await compressed(Buffer.from(contents), isDev))]) {
+    for (const [suffix, bytes] of [['', contents], ...(await compressed(Buffer.from(contents), isDev || isPseudo))]) {
       if (suffix !== '' && bytes.length >= contents.length) continue
       writeFileSync(join(dist, name + suffix), bytes)
       written.add(join(dist, name + suffix))
@@ -247,6 +282,8 @@ const watchSources = async () => {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  if (process.argv.includes('--watch')) await watchSources()
+  const [option, folder] = process.argv.slice(2)
+  if (option === '--watch') await watchSources()
+  else if (option === '--pseudo') await buildConsole({ isPseudo: true, dist: folder })
   else await buildConsole()
 }

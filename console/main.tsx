@@ -3,11 +3,13 @@ import { render } from 'preact'
 import { ErrorBoundary } from 'preact-iso/lazy'
 import { loadSession, session } from './api/session.ts'
 import { App } from './app.tsx'
+import { startAttention } from './live/attention.ts'
 import { adoptPreferences } from './shell/choices.ts'
 import { Unreachable } from './shell/faults.tsx'
 import { startKeys } from './shell/keys.ts'
 import { startWorker } from './shell/worker.ts'
-import { chooseLanguage } from './words/section.ts'
+import { pseudo } from './words/pseudo.ts'
+import { chooseLanguage, direction, locale } from './words/section.ts'
 
 const app = document.getElementById('app')
 
@@ -19,7 +21,11 @@ const languageOf = (): string => {
 
 const show = () => {
   adoptPreferences()
-  chooseLanguage(languageOf())
+  // The pseudo-locale takes the direction of the browser's language.
+  if (PSEUDO) chooseLanguage(navigator.language, {}, pseudo)
+  else chooseLanguage(languageOf())
+  document.documentElement.lang = locale()
+  document.documentElement.dir = direction()
   if (!app) return
   // The waiting frame of the page gives way at once to the real one, which has the same shape.
   app.replaceChildren()
@@ -32,6 +38,7 @@ const show = () => {
 }
 
 startKeys()
+startAttention()
 loadSession().then(show, () => {
   app?.replaceChildren()
   if (app) render(<Unreachable onReached={show} />, app)

@@ -77,6 +77,14 @@ export const paths = {
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),
   security: path('/console/you/security'),
+  telephone: path('/console/you/telephone'),
+
+  inbox: path(
+    '/console/:account/inbox/:view?/:conversation?',
+    ...(['q', 'status', 'assignee', 'tag', 'channel_uuid', 'kind', 'unread', 'waiting'] as const),
+    ...(['priority', 'since', 'until', 'filter', 'pane', 'item'] as const),
+  ),
+  notifications: path('/console/you/notifications'),
 
   numbers: path('/console/:account/numbers', 'q', 'status', 'country'),
   shop: path(
@@ -93,11 +101,18 @@ export const paths = {
   ),
   callerIds: path('/console/:account/numbers/caller-ids', 'add'),
   number: path('/console/:account/numbers/:number', 'release'),
+  contacts: path('/console/:account/contacts', 'q', 'blocked', 'channel', 'sort', 'create'),
+  duplicates: path('/console/:account/contacts/duplicates', 'by', 'merge'),
+  importContacts: path('/console/:account/contacts/import'),
+  contact: path('/console/:account/contacts/:contact', 'edit'),
   start: path('/console/:account/start'),
   logs: path('/console/:account/logs', 'channel', 'contact', 'direction', 'status', 'error', 'since', 'until'),
-  logCalls: path('/console/:account/logs/calls', 'direction', 'from', 'to', 'status', 'since', 'until'),
   message: path('/console/:account/logs/messages/:message', 'session', 'raw', 'again'),
-  call: path('/console/:account/logs/calls/:call', 'raw'),
+  calls: path(
+    '/console/:account/calls',
+    ...(['q', 'status', 'direction', 'number', 'user', 'recorded', 'longer', 'since', 'until'] as const),
+  ),
+  call: path('/console/:account/calls/:call', 'raw', 'marks', 'at'),
 
   money: path('/console/:account/money', 'kind', 'since', 'until', 'entry', 'at', 'low'),
   holds: path('/console/:account/money/holds'),
@@ -126,5 +141,8 @@ export const paths = {
   people: path('/console/:account/people', 'invite', 'role'),
 
   settings: path('/console/:account/settings'),
+  inboxTags: path('/console/:account/settings/tags', 'edit'),
+  cannedReplies: path('/console/:account/settings/replies', 'edit'),
+  inboxViews: path('/console/:account/settings/views', 'edit'),
   audit: path('/console/:account/settings/audit', 'actor', 'action', 'target', 'since', 'until', 'act'),
 }

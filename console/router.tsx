@@ -2,22 +2,28 @@ import type { ComponentType } from 'preact'
 import { useEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Route, Router } from 'preact-iso/router'
+import { api } from './api/client.ts'
 import { isOperator, may, session } from './api/session.ts'
 import { paths } from './paths.ts'
 import { sections } from './sections.ts'
-import { isStartHidden } from './shell/choices.ts'
+import { hasNumber, isStartHidden, rememberNumber } from './shell/choices.ts'
 import { Forbidden, Missing, NotLoaded } from './shell/faults.tsx'
 import type { AnyPage, PageRoute } from './shell/section.ts'
+import { loadStyle } from './shell/styles.ts'
 
 type RouterProps = AnyPage & { readonly query?: Readonly<Record<string, string>> }
 
 /** True if the session may open a page. */
-export const mayOpen = ({ needs }: PageRoute): boolean => (needs === 'operator' ? isOperator() : may(needs))
+export const mayOpen = ({ needs, orNeeds }: PageRoute): boolean =>
+  needs === 'operator' ? isOperator() : may(needs) || (orNeeds !== undefined && may(orNeeds))
 
 /** Returns the component of a route: loaded on first use, with its rights checked. */
-const component = (route: PageRoute): ComponentType<RouterProps> => {
+const component = (route: PageRoute, folder: string): ComponentType<RouterProps> => {
   // A chunk of an earlier build is gone after an update: the page says so and offers to reload.
-  const Page = lazy(() => route.load().catch(() => NotLoaded))
+  const Page = lazy(async () => {
+    const [loaded] = await Promise.all([route.load().catch(() => NotLoaded), loadStyle(folder)])
+    return loaded
+  })
   return ({ params, query = {} }) => {
     if (!mayOpen(route)) return <Forbidden needs={route.needs} title={route.title()} />
     return <Page params={params} search={query} />
@@ -25,8 +31,7 @@ const component = (route: PageRoute): ComponentType<RouterProps> => {
 }
 
 const routes = sections
-  .flatMap(({ pages }) => pages)
-  .map((route) => ({ pattern: route.path.pattern, view: component(route) }))
+  .flatMap(({ name, pages }) => pages.map((route) => ({ pattern: route.path.pattern, view: component(route, name) })))
   // `/console/you` is matched before `/console/:account`.
   .sort((a, b) => Number(a.pattern.includes('/:account')) - Number(b.pattern.includes('/:account')))
 
@@ -75,15 +80,28 @@ export const Pages = () => {
 /** The account that the address names; null for addresses of none. */
 export const accountOfPath = (path: string): string | null => /^\/console\/(ACC[^/]+)/.exec(path)?.[1] ?? null
 
-/** A start page that the person needs no more. */
-const isPassedOver = ({ pattern }: PageRoute['path']): boolean => pattern === paths.start.pattern && isStartHidden()
+const isStart = ({ path }: PageRoute): boolean => path.pattern === paths.start.pattern
+
+/** True if the start page comes before all others: the account has no number yet, as far as the person may know. */
+const needsStart = async (pages: readonly PageRoute[]): Promise<boolean> => {
+  if (!pages.some(isStart) || isStartHidden() || hasNumber()) return false
+  try {
+    const { channels } = await api('GET /open/sms/channels', { query: { results_per_page: 1 } })
+    if (channels.length > 0) rememberNumber()
+    return channels.length === 0
+  } catch {
+    return false
+  }
+}
 
 /** The first page that the session may open in an account. */
-export const startPage = (): string => {
+export const startPage = async (): Promise<string> => {
   const place = session.value?.kind === 'operator-key' && session.value.accounts.length === 0 ? 'operator' : 'account'
-  const pages = sections.filter((section) => section.place === place).flatMap(({ pages }) => pages)
-  const first =
-    pages.find((route) => route.isListed && mayOpen(route) && !isPassedOver(route.path)) ??
-    pages.find((route) => route.isListed && mayOpen(route))
+  const pages = sections
+    .filter((section) => section.place === place)
+    .flatMap(({ pages }) => pages)
+    .filter((route) => route.isListed && mayOpen(route))
+  const isFirst = await needsStart(pages)
+  const first = pages.find((route) => isStart(route) === isFirst) ?? pages[0]
   return first ? first.path() : '/console/you'
 }

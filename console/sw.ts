@@ -1,14 +1,30 @@
-// The service worker: keeps the hashed assets of the build, so that a warm page loads none from the network. It never
-// stores an answer of the API, and never the page itself, whose policy and build must be those of the server.
+import { isConsolePath, notificationOf, type PushMessage } from './live/push-messages.ts'
+
+// The service worker: keeps the hashed assets of the build, so that a warm page loads none from the network, and shows
+// notifications. It never stores an answer of the API, and never the page itself, whose policy and build must be those of
+// the server.
+
+type Work = { waitUntil(work: Promise<unknown>): void }
+
+type WindowClient = {
+  readonly url: string
+  readonly visibilityState: string
+  focus(): Promise<unknown>
+  postMessage(message: object): void
+}
 
 /** What the worker uses of its own global scope. The library of the page has no types for it. */
 type WorkerScope = {
   skipWaiting(): void
-  clients: { claim(): Promise<void> }
-  addEventListener(
-    name: 'install' | 'activate',
-    listener: (event: { waitUntil(work: Promise<unknown>): void }) => void,
-  ): void
+  readonly registration: ServiceWorkerRegistration
+  clients: {
+    claim(): Promise<void>
+    matchAll(options: { type: 'window'; includeUncontrolled: true }): Promise<readonly WindowClient[]>
+    openWindow(url: string): Promise<unknown>
+  }
+  addEventListener(name: 'install' | 'activate', listener: (event: Work) => void): void
+  addEventListener(name: 'push', listener: (event: Work & { readonly data: { json(): unknown } | null }) => void): void
+  addEventListener(name: 'notificationclick', listener: (event: Work & { notification: Notification }) => void): void
   addEventListener(
     name: 'fetch',
     listener: (event: { request: Request; respondWith(answer: Promise<Response>): void }) => void,
@@ -49,4 +65,36 @@ worker.addEventListener('fetch', (event) => {
   const { method, url } = event.request
   const { origin, pathname } = new URL(url)
   if (method === 'GET' && origin === location.origin && assets.has(pathname)) event.respondWith(answer(event.request))
+})
+
+/** Shows a message, or withdraws the one that it names. */
+const receive = async (message: PushMessage): Promise<void> => {
+  const { registration } = worker
+  if (message.kind === 'close') {
+    for (const shown of await registration.getNotifications({ tag: message.tag ?? '' })) shown.close()
+    return
+  }
+  const { title, body, tag, url } = notificationOf(message)
+  await registration.showNotification(title, { body, tag, data: { url }, requireInteraction: message.kind === 'call' })
+}
+
+worker.addEventListener('push', (event) => {
+  // The server of this origin makes and encrypts these messages.
+  if (event.data) event.waitUntil(receive(event.data.json() as PushMessage))
+})
+
+/** Brings a page of the console to the conversation, or opens one. */
+const openPage = async (url: string): Promise<void> => {
+  const pages = await worker.clients.matchAll({ type: 'window', includeUncontrolled: true })
+  const page = pages.find(({ visibilityState }) => visibilityState === 'visible') ?? pages[0]
+  if (!page) return void (await worker.clients.openWindow(url))
+  // A browser may forbid it, unless a person clicked.
+  await page.focus().catch(() => {})
+  page.postMessage({ type: 'open', url })
+}
+
+worker.addEventListener('notificationclick', (event) => {
+  event.notification.close()
+  const { url } = Object(event.notification.data)
+  if (isConsolePath(url)) event.waitUntil(openPage(url))
 })

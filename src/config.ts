@@ -4,6 +4,7 @@ import { voiceSettings } from './config-voice.ts'
 import { closestWord } from './platform/lib/levenshtein.ts'
 import {
   address,
+  contact,
   flag,
   iceServer,
   integer,
@@ -139,6 +140,12 @@ export const settings = {
     '',
     'Networks that webhooks may always reach, such as 10.1.0.0/16, separated by commas.',
     list(network),
+  ),
+  pushContact: setting(
+    'TRUNKLINE_PUSH_CONTACT',
+    '',
+    'Contact of the operator for push services of browsers: mailto:ops@example.com, or an https address. Default: the public URL.',
+    optional(contact),
   ),
   inbox: setting(
     'TRUNKLINE_INBOX',

@@ -1,9 +1,11 @@
+import * as apiKeys from './domains/accounts/api-keys/contract.ts'
 import * as accounts from './domains/accounts/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
 import * as calls from './domains/calls/contract.ts'
 import * as connections from './domains/connections/contract.ts'
 import * as contacts from './domains/contacts/contract.ts'
+import * as contactDuplicates from './domains/contacts/duplicates/contract.ts'
 import * as contactFiles from './domains/contacts/files/contract.ts'
 import * as devices from './domains/devices/contract.ts'
 import * as documents from './domains/documents/contract.ts'
@@ -42,6 +44,7 @@ import * as secondFactor from './domains/persons/second-factor/contract.ts'
 import * as sessions from './domains/persons/sessions/contract.ts'
 import * as possession from './domains/possession/contract.ts'
 import * as prices from './domains/prices/contract.ts'
+import * as push from './domains/push/contract.ts'
 import * as requests from './domains/requests/contract.ts'
 import * as sandbox from './domains/sandbox/contract.ts'
 import * as sandboxChats from './domains/sandbox/handsets/chat-contract.ts'
@@ -60,6 +63,7 @@ import type { Contract } from './platform/http/endpoint.ts'
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
 export const contracts: readonly Contract[] = [
   accounts,
+  apiKeys,
   possession,
   operators,
   audit,
@@ -86,6 +90,7 @@ export const contracts: readonly Contract[] = [
   messages,
   messageTimelines,
   contacts,
+  contactDuplicates,
   contactFiles,
   inbox,
   conversationMessages,
@@ -109,6 +114,7 @@ export const contracts: readonly Contract[] = [
   usage,
   webhookEndpoints,
   webhookHistory,
+  push,
   requests,
   prices,
   connections,

@@ -3,7 +3,9 @@ import { auditRoutes } from './domains/audit/routes.ts'
 import { callerRoutes } from './domains/callers/routes.ts'
 import { callRoutes } from './domains/calls/routes.ts'
 import { connectionRoutes } from './domains/connections/routes.ts'
+import { duplicateRoutes } from './domains/contacts/duplicates/routes.ts'
 import { contactFileRoutes } from './domains/contacts/files/routes.ts'
+import { contactPictureRoutes } from './domains/contacts/pictures/routes.ts'
 import { contactRoutes } from './domains/contacts/routes.ts'
 import { deviceRoutes } from './domains/devices/routes.ts'
 import { documentRoutes } from './domains/documents/routes.ts'
@@ -38,6 +40,7 @@ import { operatorRoutes } from './domains/operators/routes.ts'
 import { personRoutes } from './domains/persons/routes.ts'
 import { possessionRoutes } from './domains/possession/routes.ts'
 import { priceRoutes } from './domains/prices/routes.ts'
+import { pushRoutes } from './domains/push/routes.ts'
 import { requestRoutes } from './domains/requests/routes.ts'
 import { callSandboxRoutes } from './domains/sandbox/handsets/call-routes.ts'
 import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
@@ -64,6 +67,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...operatorRoutes(services),
   ...auditRoutes(services),
   ...personRoutes(services),
+  ...pushRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),
@@ -79,6 +83,8 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...callerRoutes(services),
   ...callRoutes(services),
   ...contactRoutes(services),
+  ...duplicateRoutes(services),
+  ...contactPictureRoutes(services),
   ...contactFileRoutes(services),
   ...inboxRoutes(services),
   ...messageRoutes(services),

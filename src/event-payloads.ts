@@ -10,6 +10,7 @@ import { getMessage } from './domains/msgapp/messages/contract.ts'
 import { getVirtualNumber } from './domains/numbers/contract.ts'
 import { getSmsMessage } from './domains/sms/contract.ts'
 import type { EventDocument } from './platform/http/openapi-webhooks.ts'
+import { roles } from './platform/http/role.ts'
 import { Decimal, Enum, Id, Named, Time } from './platform/http/schema.ts'
 
 /** Schemas of the bodies that webhooks receive. Most are an object of the interface with a few more fields. */
@@ -120,6 +121,14 @@ const balance = payload('BalanceEvent', {
   created_at: Time,
 })
 
+const member = payload('MemberEvent', {
+  uuid: Id('USR'),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  role: Enum([...roles]),
+  status: Enum(['ACTIVE', 'PENDING_INVITE', 'SUSPENDED', 'DELETED']),
+})
+
 const check = payload('CheckEvent', {
   ...getCheckBatch.reply.properties.batch.properties,
   results: getCheckBatch.reply.properties.results,
@@ -182,6 +191,8 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'contact.created': ['A contact was created', contact],
   'contact.updated': ['A contact was changed', contact],
   'balance.low': ['The balance fell below the limit of the account', balance],
+  'member.joined': ['A person accepted an invitation to the account', member],
+  'member.changed': ['A member was invited, changed, suspended or removed', member],
   'msgapp.check.completed': ['A batch of number checks ended', check],
   'conversation.created': ['A conversation of the inbox began', inbox],
   'conversation.updated': ['A conversation of the inbox changed: a new message, another state or tags', inbox],

@@ -29,6 +29,7 @@ import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-c
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { deleteEndedSessions } from './domains/persons/jobs.ts'
+import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
@@ -138,7 +139,7 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   })
   app.addHook('preClose', async () => {
     for (const one of ticks) await one.end()
-    live.close()
+    await live.close()
   })
   await installSite(app, services)
   await installSupplierCallbacks(app, services)
@@ -213,6 +214,7 @@ export const startRoles = async (
         mediaRetention(config),
         bulkJob(services),
         untagJob(services),
+        ...pushJobs(services),
       ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
@@ -235,6 +237,7 @@ export const startRoles = async (
         auditRetention(config.auditDays),
         deleteRevokedTokens,
         deleteEndedSessions,
+        purgePush,
       ],
     })
     deliveries = startDeliveryEngine(services)

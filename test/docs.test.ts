@@ -3,9 +3,9 @@ import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { isAccessible } from './accessible.ts'
-import { needs } from './needs.ts'
+import { inChromium, launchChromium } from './chromium.ts'
 import { makeWorld } from './world.ts'
 
 // The reference and the documents that an installation serves.
@@ -125,7 +125,7 @@ test('pages are compressed as the client accepts and are not sent again unchange
   assert.equal((await get('br', String(plain.headers.etag))).statusCode, 304)
 })
 
-describe('in a browser', needs('chromium'), () => {
+describe('in a browser', inChromium, () => {
   let browser: Browser
   const open = async (path: string, javaScriptEnabled = true): Promise<Page> => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, javaScriptEnabled })
@@ -138,8 +138,7 @@ describe('in a browser', needs('chromium'), () => {
     page.locator('details.entry[open] > .body').evaluateAll((all) => all.map(({ id }) => id))
 
   before(async () => {
-    const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags })
+    browser = await launchChromium()
   })
   after(() => browser?.close())
 

@@ -34,6 +34,7 @@ const free = new Set([
   'to_number',
   'from_number',
   'phone_number',
+  'number',
   // Places of the catalogue: a search for one of another country returns nothing.
   'region_id',
   'city_id',

@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { contracts } from '../src/contracts.ts'
 import type { Contract } from '../src/platform/http/endpoint.ts'
-import { fillIds, type Input, inputs, makePool, type Pool, validInputs } from './fuzz/input.ts'
+import { fillIds, type Input, inputs, kindsIn, makePool, type Pool, validInputs } from './fuzz/input.ts'
 import { faultOf, type SentRequest } from './fuzz/oracle.ts'
 import { measureHold } from './fuzz/slowest-input.ts'
+import { makeStock } from './fuzz/stock.ts'
 import { recipes } from './recipes/all.ts'
-import { chatThings } from './recipes/chat.ts'
-import { group, makeRecipeWorld, makeScene, type Scene, setPrices } from './recipes/scene.ts'
+import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { nodeOf } from './recipes/schema.ts'
 import { type RequestOverrides, send, sendTo } from './recipes/send.ts'
 
@@ -64,7 +64,19 @@ const prepared = (contract: Contract, input: Input, pool: Pool): PreparedRequest
 /** Refusals that a contract does not list. */
 const unlistedCodes = new Set<string>()
 
-const ask = async (scene: Scene, pool: Pool, contract: Contract, input: Input) => {
+/** A tenant without a rate limit, and another one as a target of changes. */
+const open = async () => {
+  const world = await makeRecipeWorld()
+  const rich = await world.tenant({ balance: '1000000', requestsPerMinute: 100_000_000 })
+  const pool = makePool(new Set([rich.uuid]))
+  const [scene, toy] = [await makeScene(world, 'fuzz', rich), await makeScene(world, 'toy')]
+  return { scene, pool, stock: makeStock(scene, toy, pool) }
+}
+
+type Stage = Awaited<ReturnType<typeof open>>
+
+const ask = async ({ scene, pool, stock }: Stage, contract: Contract, input: Input) => {
+  await stock.supply(kindsIn(input))
   const { url, sent, change } = prepared(contract, input, pool)
   if (contract.auth === 'voice') change.key = (await recipes[contract.id]?.ok(scene))?.bearer ?? null
   const began = performance.now()
@@ -87,55 +99,6 @@ const ask = async (scene: Scene, pool: Pool, contract: Contract, input: Input) =
   if (answer.status >= 500) brokenAnswers++
   const { payload, headers } = change
   throw new Error(`${wrong}\n${contract.method} ${url}\n${JSON.stringify(headers)}\n${String(payload).slice(0, 2000)}`)
-}
-
-/** A tenant without a rate limit, and another one as a target of changes. */
-const open = async () => {
-  const world = await makeRecipeWorld()
-  const rich = await world.tenant({ balance: '1000000', requestsPerMinute: 100_000_000 })
-  const pool = makePool(new Set([rich.uuid]))
-  return { scene: await makeScene(world, 'fuzz', rich), toy: await makeScene(world, 'toy'), pool }
-}
-
-/** A scheduled message can be read and cancelled. */
-const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
-
-/** Ensures that one thing of each kind exists, whatever happened to the previous ones. */
-const replenish = async ({ scene, toy, pool }: Awaited<ReturnType<typeof open>>) => {
-  // The fuzzer changes prices and balances, so both are restored.
-  await setPrices(scene.world)
-  await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, { amount: '10000000' })
-  // The inventory may have changed, too.
-  await scene.world.call('operator', 'POST', '/operator/inventory/restore', { group_id: group.id })
-  const [{ uuid, channel, from }, { number, document }] = [
-    await scene.message({ send_at: tomorrow }),
-    await scene.registration(),
-  ]
-  const things: [string, string][] = [
-    ['ACC', toy.tenant.uuid],
-    ['USR', await scene.user()],
-    ['KEY', await toy.key()],
-    ['CNX', await toy.connection()],
-    ['SMO', uuid],
-    ['SMS', channel],
-    ['number', from],
-    ['DID', number],
-    ['DOC', await scene.document()],
-    ['CON', await scene.contact()],
-    ['WHK', await scene.webhook()],
-    ['WHD', await scene.delivery()],
-    ['EVT', (await recipes.getEvent?.ok(scene))?.params?.event_uuid ?? ''],
-    ['IMP', await scene.imported()],
-    ['CDR', (await recipes.getCall?.ok(scene))?.params?.call_uuid ?? ''],
-    ['ASD', (await recipes.retrySetAside?.ok(scene))?.params?.uuid ?? ''],
-    ['CNV', (await recipes.getInboxConversation?.ok(scene))?.params?.conversation_uuid ?? ''],
-    ['VCI', (await recipes.deleteCallerId?.ok(scene))?.params?.caller_id_uuid ?? ''],
-  ]
-  for (const [kind, id] of [...things, ...(await chatThings(scene, from))]) pool.pin(kind, id)
-  const rare = [await scene.suspended(), document]
-  // Reserved last, because a purchase from the group takes a number that is reserved in it.
-  pool.pin('any', (await scene.reservation()).uuid)
-  return rare
 }
 
 /**
@@ -193,17 +156,14 @@ for (let round = 0; round * perWorld < total; round++) {
   const seed = (firstSeed + round) | 0
   test(`no endpoint breaks, whatever the request (TRUNKLINE_FUZZ_SEED=${seed})`, async (t) => {
     const stage = await open()
-    const { scene, pool } = stage
-    // Creating one of everything is most of the cost, and read-only endpoints leave everything intact.
+    const { scene, stock } = stage
+    // Read-only endpoints leave everything intact.
     let isTouched = true
-    let rare: readonly string[] = []
     for (const contract of contracts)
       await t.test(contract.id, async () => {
-        if (isTouched) rare = await replenish(stage)
-        // List answers fill the pool and would displace the only suspended number from it.
-        for (const id of rare) pool.learn(id)
+        if (isTouched) await stock.renew()
         isTouched = contract.method !== 'GET'
-        const property = fc.asyncProperty(inputs(contract), (input) => ask(scene, pool, contract, input))
+        const property = fc.asyncProperty(inputs(contract), (input) => ask(stage, contract, input))
         // An endpoint without inputs has only headers and bodies to fuzz.
         await fc.assert(property, { seed, numRuns: hasInput(contract) ? runs : 20, interruptAfterTimeLimit: 120_000 })
         if (together.has(contract.id)) {
@@ -215,7 +175,7 @@ for (let round = 0; round * perWorld < total; round++) {
           if (isFulfilled(contract)) break
           for (const input of fc.sample(validInputs(contract), { seed, numRuns })) {
             if (isFulfilled(contract)) break
-            await ask(scene, pool, contract, input)
+            await ask(stage, contract, input)
           }
         }
         assert.ok(isFulfilled(contract), `never fulfilled: ${answers.get(contract.id)?.last}`)

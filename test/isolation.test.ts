@@ -6,10 +6,11 @@ import { writeCursor } from '../src/platform/lib/cursor.ts'
 import { uuid } from '../src/platform/lib/id.ts'
 import { until } from './platform.ts'
 import { recipes } from './recipes/all.ts'
-import type { Request } from './recipes/recipe.ts'
-import { makeRecipeWorld, makeScene, requirement } from './recipes/scene.ts'
+import type { Recipe, Request } from './recipes/recipe.ts'
+import { makeRecipeWorld, makeScene, requirement, type Scene } from './recipes/scene.ts'
 import { fields, type Node, nodeOf, prefixOf } from './recipes/schema.ts'
 import { type RawAnswer, send } from './recipes/send.ts'
+import { anyRequest, spendRequest, usableRequest } from './recipes/usable.ts'
 
 // Two tenants, Ada and Bob. Bob has one of everything, with his mark in every string. A request of Ada's that names a
 // thing of Bob's must be answered as if that thing never existed, byte for byte except the id itself.
@@ -19,11 +20,14 @@ const world = await makeRecipeWorld()
 const ada = await makeScene(world, 'ada')
 const bob = await makeScene(world, mark)
 
-const ok = (contract: Contract, scene: typeof ada): Promise<Request> => {
-  const recipe = recipes[contract.id]
-  assert.ok(recipe, `${contract.id} has no recipe: give it one in test/recipes`)
-  return Promise.resolve(recipe.ok(scene))
-}
+const recipeOf = (contract: Contract): Recipe =>
+  recipes[contract.id] ?? assert.fail(`${contract.id} has no recipe: give it one in test/recipes`)
+const ok = async (contract: Contract, scene: Scene): Promise<Request> => recipeOf(contract).ok(scene)
+const usable = (contract: Contract, scene: Scene) => usableRequest(recipeOf(contract), scene)
+/** Purchases of other requests take the number of a reservation, so these need a new one each time. */
+const perishable = ['cancelReservation']
+const spend = (contract: Contract, scene: Scene) =>
+  perishable.includes(contract.id) ? ok(contract, scene) : spendRequest(recipeOf(contract), scene)
 
 type Part = 'params' | 'query' | 'body'
 /** The position of a value: property names, and 0 for the first item of a list. */
@@ -80,8 +84,8 @@ const unknownId = (contract: Contract, { name, node }: Field): string => {
 }
 
 /** Bob's value for a field: the one of his own request, or one made for him. */
-const bobsValue = async (contract: Contract, field: Field): Promise<unknown> => {
-  const own = inputOf(await ok(contract, bob), field)
+const bobsValue = async (contract: Contract, request: Request, field: Field): Promise<unknown> => {
+  const own = inputOf(request, field)
   if (own !== undefined && field.node.format !== 'phone') return own
   if (field.node.format === 'phone') return (await bob.number()).number
   if (prefixOf(field.node) === 'USR') return bob.user()
@@ -214,7 +218,7 @@ const walked = scoped.flatMap((contract) =>
 test('Bob has one of everything', async () => {
   for (const contract of contracts) {
     if (contract.auth === 'none') continue
-    const answer = await send(world, contract, bob.tenant, await ok(contract, bob))
+    const answer = await send(world, contract, bob.tenant, await spend(contract, bob))
     assert.equal(answer.status, contract.status, answer.text)
   }
 })
@@ -237,22 +241,26 @@ for (const { contract, field } of walked) {
   const what = `${contract.id}: ${field.name} in ${field.part}`
 
   test(`${what}: an id of another account is answered like one that never existed`, async (t) => {
-    const prepare = async () => [await ok(contract, ada), await bobsValue(contract, field)] as const
-    const [request, foreign] = await prepare()
+    const prepare = async (make: typeof usable) =>
+      [await make(contract, ada), await bobsValue(contract, await make(contract, bob), field)] as const
+    const [request, foreign] = await prepare(usable)
     if (foreign === undefined || foreign === inputOf(request, field)) return t.diagnostic('shared by all accounts')
     const missing = unknownId(contract, field)
     const ask = (request: Request, foreign: unknown) =>
       send(world, contract, ada.tenant, withValue(request, field, foreign))
+    // A list is read without effect, and another recipe could add a row to it.
+    const isList = field.name === 'cursor'
     const asForeign = await assertBobUnchanged(
       () => ask(request, foreign),
       async () => {
-        const other = await prepare()
+        const other = isList ? ([request, foreign] as const) : await prepare(ok)
         return () => ask(...other)
       },
     )
-    // A list is read without effect, and another recipe could add a row to it.
-    const again = field.name === 'cursor' ? request : await ok(contract, ada)
+    if (asForeign.status < 300) await spend(contract, ada)
+    const again = isList ? request : await usable(contract, ada)
     const asMissing = await send(world, contract, ada.tenant, withValue(again, field, missing))
+    if (asMissing.status < 300) await spend(contract, ada)
     if (takenOnce.has(what)) assert.equal(asForeign.status, takenOnce.get(what), asForeign.text)
     else assert.equal(normalized(asForeign, foreign), normalized(asMissing, missing))
     assertNothingOfBobs(asForeign, foreign)
@@ -260,7 +268,7 @@ for (const { contract, field } of walked) {
 
   if (prefixOf(field.node) === null) continue
   test(`${what}: an unknown id is answered like one that never existed; another prefix is 400`, async () => {
-    const request = await ok(contract, ada)
+    const request = await usable(contract, ada)
     const [missing, odd] = [unknownId(contract, field), `${prefixOf(field.node)}0`]
     const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
     const asOdd = await send(world, contract, ada.tenant, withValue(request, field, odd))
@@ -273,15 +281,17 @@ for (const { contract, field } of walked) {
 
 for (const contract of contracts.filter(({ auth }) => auth === 'account')) {
   test(`${contract.id}: the answer to Ada contains nothing of Bob's`, async () => {
-    const answer = await send(world, contract, ada.tenant, await ok(contract, ada))
+    const answer = await send(world, contract, ada.tenant, await spend(contract, ada))
     assert.equal(answer.status, contract.status, answer.text)
     assertNothingOfBobs(answer, '')
   })
 
   test(`${contract.id}: requests of Ada's leave Bob's things unchanged`, async () => {
-    const request = await ok(contract, bob)
+    const request = await spend(contract, bob)
     // Answers may repeat Ada's own input.
     const hers: Request = JSON.parse(JSON.stringify(request).replaceAll(mark, 'ada'))
+    // The session of one of her people, in the place of one of his.
+    if (hers.cookie !== undefined) Object.assign(hers, { cookie: (await ok(contract, ada)).cookie })
     const tried = await assertBobUnchanged(() => send(world, contract, ada.tenant, hers))
     if (contract.method !== 'GET' && tried.status < 300) return // every account may do this
     assertNothingOfBobs(tried, '')
@@ -292,7 +302,7 @@ for (const contract of contracts.filter(({ auth }) => auth === 'account')) {
 
 for (const contract of contracts.filter(({ auth }) => auth !== 'none')) {
   test(`${contract.id}: the key of the other kind is refused`, async () => {
-    const request = await ok(contract, bob)
+    const request = await anyRequest(recipeOf(contract), bob)
     const key = contract.auth === 'operator' ? ada.tenant.key : world.operatorKey
     const answer = await send(world, contract, ada.tenant, request, { key })
     assert.equal(answer.status, 401, answer.text)
@@ -305,7 +315,7 @@ for (const contract of contracts.filter(({ auth }) => auth !== 'none')) {
 for (const contract of contracts.filter(({ auth }) => auth === 'operator')) {
   for (const field of idFields(contract).filter(({ node, path }) => prefixOf(node) && path.length === 1)) {
     test(`${contract.id}: a ${field.name} that never existed is answered 404, another prefix 400`, async () => {
-      const request = await ok(contract, ada)
+      const request = await usable(contract, ada)
       const missing = unknownId(contract, field)
       const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
       assert.equal(asMissing.status, 404, asMissing.text)

@@ -176,8 +176,11 @@ const valuesOf: Record<string, readonly string[]> = {
   to_number: ['+447900000001', '+15550001111'],
   from_number: ['+447900000001', '+15550001111'],
   phone_number: ['+447900000001', '+15550001111'],
+  number: ['+447900000001', '+15550001111'],
+  min_duration: ['60'],
   kind: ['sms'],
   q: ['Ada', 'zzzz'],
+  blocked: ['true', 'false'],
   query: ['Ada'],
   role: ['api'],
   event_name: ['contact.created', 'number.purchased'],
@@ -227,7 +230,8 @@ const filtersOf = async (contract: Contract): Promise<[name: string, value: stri
       name === 'channel_uuid' ? [node.pattern === '^WPN' ? await scene.chat() : (await scene.number()).channel] : null
     const event = name === 'after' ? [await eventOf()] : null
     const made = await inboxValue(name)
-    const values = ids ?? event ?? made ?? node.enum?.map(String) ?? valuesOf[name]
+    const user = name === 'user_uuid' ? [await scene.user()] : null
+    const values = ids ?? event ?? made ?? user ?? node.enum?.map(String) ?? valuesOf[name]
     assert.ok(values, `give ${contract.id} values of the filter ${name}`)
     // The groups of the US need a region too.
     const some = contract.id === 'listNumberGroups' ? values.filter((value) => value !== 'US') : values

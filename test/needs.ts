@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path'
 export const packages = {
   'PostgreSQL 15': 'postgresql-15',
   chromium: 'chromium',
+  'chromium-headless-shell': 'chromium-headless-shell',
   'firefox-esr': 'firefox-esr',
   openssl: 'openssl',
   curl: 'curl',

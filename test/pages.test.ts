@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { needs } from './needs.ts'
+import type { Browser, Page } from 'playwright-core'
+import { inChromium, launchChromium } from './chromium.ts'
 import { makeWorld } from './world.ts'
 
 // The pages as a person sees them, in a real browser against a listening server. Each page is opened once: drawing all
 // operations takes a second or more on two cores.
 
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
-const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
-
 const world = await makeWorld()
 const url = await world.app.listen({ host: '127.0.0.1', port: 0 })
 
-describe('pages', needs('chromium'), () => {
+describe('pages', inChromium, () => {
   let browser: Browser
   let docs: Page
   /** Every fault of the pages: errors, policy breaches and foreign requests. */
@@ -38,9 +35,9 @@ describe('pages', needs('chromium'), () => {
   }
 
   before(async () => {
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
+    browser = await launchChromium()
     // Operations are drawn when scrolled into view; the test draws all of them.
-    docs = await open('/docs/try', 16_000)
+    docs = await open('/docs/try', 40_000)
     await docs.locator('.opblock[id$="-ping"]').waitFor()
   })
   after(() => browser?.close())

@@ -127,13 +127,21 @@ export const buyNumber = async ({ call }: Pick<Platform, 'call'>): Promise<{ num
   return { number, channel: channel.uuid }
 }
 
-/** Waits for a condition. @throws Error when the condition stays false until the timeout */
-export const until = async <T>(look: () => Promise<T | null | undefined | false>, seconds = 60): Promise<T> => {
+/**
+ * Waits for a condition.
+ * @param everyMs between two looks; longer where a look is dear, such as a question to a browser
+ * @throws Error when the condition stays false until the timeout
+ */
+export const until = async <T>(
+  look: () => Promise<T | null | undefined | false>,
+  seconds = 60,
+  everyMs = 25,
+): Promise<T> => {
   const end = Date.now() + seconds * 1000
   for (;;) {
     const found = await look()
     if (found) return found
     if (Date.now() > end) throw new Error(`not true within ${seconds} s: ${String(look).slice(0, 300)}`)
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }

@@ -43,13 +43,14 @@ const furnish = async () => {
 }
 
 const lists: { readonly [prefix: string]: readonly [path: string, field: string] } = {
-  USR: ['/open/users', 'users'],
+  USR: ['/open/members', 'members'],
   VCI: ['/open/voip/caller-ids', 'caller_ids'],
 }
 const paths: { readonly [prefix: string]: string } = {
   ...{ SMI: '/open/sms/message/', SMO: '/open/sms/message/', SMS: '/open/sms/channel/' },
   ...{ DID: '/open/voip/virtual-numbers/', CDR: '/open/voip/call/', CON: '/open/contacts/' },
   ...{ WPN: '/open/msgapp/channel/', WAG: '/open/msgapp/group/', CHK: '/open/msgapp/check-numbers/' },
+  CNV: '/open/conversations/',
 }
 
 /** Reads everything that an event names. */
@@ -61,9 +62,13 @@ const readAll = async (body: Answer['body']) => {
     const prefix = id.slice(0, 3)
     const list = lists[prefix]
     if (prefix === 'ACC') assert.equal(id, own)
-    else if (prefix === 'MSG') await must('GET', `/open/msgapp/message/${body.session_key}/${id}`)
+    else if (prefix === 'MSG' && String(body.event).startsWith('conversation.')) {
+      const { items } = await must('GET', `/open/conversations/${body.uuid}/items?around=${id}`)
+      assert.ok(items.some(({ uuid }: { uuid: string }) => uuid === id))
+    } else if (prefix === 'MSG') await must('GET', `/open/msgapp/message/${body.session_key}/${id}`)
     else if (list) {
-      const rows: { uuid: string }[] = (await must('GET', list[0]))[list[1]]
+      const answer = await must('GET', list[0])
+      const rows: { uuid: string }[] = (answer.data ?? answer)[list[1]]
       assert.ok(
         rows.some(({ uuid }) => uuid === id),
         `${id} of ${text}`,
@@ -108,9 +113,16 @@ test('every event that is triggered reaches a webhook on a channel, with ids of 
 test('an event of the whole account really happens, or shows what the account has', async () => {
   await must('POST', '/open/msgapp/check-numbers', { numbers: ['+447400123456'] })
   await until(async () => (await platform.call('POST', '/sandbox/events/msgapp.check.completed')).status === 202)
+  await must('POST', '/open/members', { first_name: 'Ada', last_name: 'Example', email: 'lovelace@example.com' })
   const [account] = (await platform.call('GET', '/operator/accounts')).body.accounts
   await must('PATCH', `/operator/accounts/${account.uuid}`, { low_balance: '1' })
-  for (const event of accountEvents) {
+  const [{ uuid: conversation }] = await until(async () => {
+    const { conversations } = await must('GET', '/open/conversations')
+    return conversations.length > 0 ? conversations : null
+  })
+  const [{ uuid: user }] = (await must('GET', '/open/users')).data.users
+  await must('PATCH', `/open/conversations/${conversation}`, { assignee_uuid: user, status: 'closed' })
+  for (const event of accountEvents.filter((name) => name !== 'conversation.note.created')) {
     const hook = await subscribe(event)
     tried.set(event, hook)
     const { via, channel_uuid } = await must('POST', `/sandbox/events/${event}`)

@@ -2,12 +2,14 @@
 // against src/contracts.ts.
 
 export type Modules =
+  | typeof import('../../src/domains/accounts/api-keys/contract.ts')
   | typeof import('../../src/domains/accounts/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')
   | typeof import('../../src/domains/calls/contract.ts')
   | typeof import('../../src/domains/connections/contract.ts')
   | typeof import('../../src/domains/contacts/contract.ts')
+  | typeof import('../../src/domains/contacts/duplicates/contract.ts')
   | typeof import('../../src/domains/contacts/files/contract.ts')
   | typeof import('../../src/domains/devices/contract.ts')
   | typeof import('../../src/domains/documents/contract.ts')
@@ -46,6 +48,7 @@ export type Modules =
   | typeof import('../../src/domains/persons/sessions/contract.ts')
   | typeof import('../../src/domains/possession/contract.ts')
   | typeof import('../../src/domains/prices/contract.ts')
+  | typeof import('../../src/domains/push/contract.ts')
   | typeof import('../../src/domains/requests/contract.ts')
   | typeof import('../../src/domains/sandbox/contract.ts')
   | typeof import('../../src/domains/sandbox/handsets/chat-contract.ts')

@@ -23,3 +23,33 @@ export const download = async <const R extends ReadRoute>(
   // The browser has read the address when the click is over.
   setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
 }
+
+/**
+ * Sends a file of any length, and reports how much was sent. The answer may take minutes.
+ * @param onProgress gets the sent share, from 0 to 1
+ * @throws ApiError for a refusal, or a lost connection
+ */
+export const uploadStream = (
+  route: string,
+  file: Blob,
+  query: RequestParts['query'],
+  onProgress: (share: number) => void,
+): Promise<unknown> => {
+  const [method = '', url = ''] = route.split(' ')
+  return new Promise((resolve, reject) => {
+    // `fetch` reports no progress of an upload.
+    const request = new XMLHttpRequest()
+    request.open(method, addressOf(url, query ? { query } : {}))
+    request.responseType = 'json'
+    request.setRequestHeader('x-trunkline-console', '1')
+    request.setRequestHeader('content-type', file.type)
+    if (requestContext.account) request.setRequestHeader('x-account', requestContext.account)
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 1)
+    request.onload = () => {
+      if (request.status < 300) resolve(request.response)
+      else reject(new ApiError(request.status, Object(request.response)))
+    }
+    request.onerror = () => reject(new ApiError(0, {}))
+    request.send(file)
+  })
+}

@@ -59,6 +59,18 @@ const useObserver = <O, R>(make: () => Observer<O, R>, options: O): R => {
   return observer.getOptimisticResult(queryClient.defaultQueryOptions(options as never) as never)
 }
 
+/**
+ * Returns the error of a query. While one without an answer is asked again, the cache forgets its error: the page would
+ * flicker between the error and the skeleton.
+ */
+const useSteadyError = (queryKey: unknown, { error, data, isFetching }: QueryResult): ApiError | null => {
+  const key = JSON.stringify(queryKey)
+  const last = useRef<{ readonly key: string; readonly error: ApiError | null }>({ key, error: null })
+  if (error) last.current = { key, error: asApiError(error) }
+  else if (last.current.key !== key || data !== undefined || !isFetching) last.current = { key, error: null }
+  return last.current.error
+}
+
 export type Query<T> = {
   /** Undefined until the first answer. */
   readonly data: T | undefined
@@ -86,10 +98,11 @@ export const useQuery = <const R extends ReadRoute>(
     () => new QueryObserver<ReplyOf<R>>(queryClient, options) as never as Observer<typeof options, QueryResult>,
     options,
   )
+  const error = useSteadyError(options.queryKey, result)
   return {
     data: result.data as ReplyOf<R> | undefined,
-    error: result.error ? asApiError(result.error) : null,
-    isLoading: result.isFetching && result.data === undefined,
+    error,
+    isLoading: result.isFetching && result.data === undefined && error === null,
     refresh: () => void result.refetch(),
   }
 }
@@ -115,23 +128,22 @@ export type List<Row> = {
 type Reply = Readonly<Record<string, unknown>> & { readonly next_cursor?: string }
 const rowsOf = (reply: Reply): readonly unknown[] => Object.values(reply).find((value) => Array.isArray(value)) ?? []
 
-/** Reads a list page by page, by `cursor` and `next_cursor`. */
-export const useList = <const R extends ReadRoute>(
-  route: R,
-  request: RequestOf<R> & ReadOptions,
-): List<RowOf<ReplyOf<R>>> => {
-  type Row = RowOf<ReplyOf<R>>
-  const { live = [], enabled = true, every, ...parts } = request
+type PagesOptions<Row> = ReadOptions & {
+  /** Names the list in the cache, after the account. */
+  readonly key: readonly unknown[]
+  /** Reads a page. @param position `next` of the page before; undefined for the first one */
+  readonly load: (position: unknown, signal: AbortSignal) => Promise<{ rows: readonly Row[]; next: unknown }>
+}
+
+/** Reads a list page by page, from wherever its rows come. The last page has no `next`. */
+export const usePages = <Row>({ key, load, live = [], enabled = true, every }: PagesOptions<Row>): List<Row> => {
   useTopics(live)
-  const asked = parts as { query?: object }
   const options = {
-    queryKey: [requestContext.account, route, parts, 'pages'],
-    queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: unknown }) => {
-      const paged = pageParam ? { ...asked, query: { ...asked.query, cursor: pageParam } } : asked
-      return api(route, paged as unknown as RequestOf<R>, { signal })
-    },
+    queryKey: [requestContext.account, ...key],
+    queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: unknown }) =>
+      load(pageParam === '' ? undefined : pageParam, signal),
     initialPageParam: '',
-    getNextPageParam: (last: unknown) => (last as Reply).next_cursor || null,
+    getNextPageParam: (last: unknown) => (last as { next: unknown }).next || null,
     meta: { live },
     enabled,
     refetchInterval: intervalOf(every),
@@ -140,16 +152,39 @@ export const useList = <const R extends ReadRoute>(
     () => new InfiniteQueryObserver(queryClient, options as never) as never as Observer<typeof options, PagesResult>,
     options,
   )
-  const pages = (result.data as { pages: Reply[] } | undefined)?.pages
+  const error = useSteadyError(options.queryKey, result)
+  const pages = (result.data as { pages: { rows: readonly Row[] }[] } | undefined)?.pages
   return {
-    rows: pages?.flatMap((page) => rowsOf(page) as Row[]),
-    error: result.error ? asApiError(result.error) : null,
-    isLoading: result.isFetching && result.data === undefined,
+    rows: pages?.flatMap(({ rows }) => rows),
+    error,
+    isLoading: result.isFetching && result.data === undefined && error === null,
     hasMore: result.hasNextPage,
     isLoadingMore: result.isFetchingNextPage,
     more: () => void result.fetchNextPage(),
     refresh: () => void result.refetch(),
   }
+}
+
+/** Reads a list page by page, by `cursor` and `next_cursor`. */
+export const useList = <const R extends ReadRoute>(
+  route: R,
+  request: RequestOf<R> & ReadOptions,
+): List<RowOf<ReplyOf<R>>> => {
+  type Row = RowOf<ReplyOf<R>>
+  const { live, enabled, every, ...parts } = request
+  const asked = parts as { query?: object }
+  return usePages<Row>({
+    key: [route, parts, 'pages'],
+    load: async (cursor, signal) => {
+      const paged = cursor ? { ...asked, query: { ...asked.query, cursor } } : asked
+      // Every reply is an object; lists by cursor have `next_cursor`.
+      const reply = (await api(route, paged as unknown as RequestOf<R>, { signal })) as Reply
+      return { rows: rowsOf(reply) as Row[], next: reply.next_cursor }
+    },
+    ...(live === undefined ? {} : { live }),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(every === undefined ? {} : { every }),
+  })
 }
 
 /** An act of a person: a request that changes something. */

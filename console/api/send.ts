@@ -7,7 +7,13 @@ export type RequestParts = {
   readonly body?: unknown
 }
 
-type SendOptions = { readonly signal?: AbortSignal; readonly idempotencyKey?: string; readonly account?: string }
+type SendOptions = {
+  readonly signal?: AbortSignal
+  readonly idempotencyKey?: string
+  readonly account?: string
+  /** Further headers, such as the name of a file. */
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** Dialogs that let a refused request succeed. The shell sets them; each resolves true once the person is done. */
 export const recovery = {
@@ -40,13 +46,13 @@ export const addressOf = (url: string, { params = {}, query = {} }: RequestParts
 
 const readBody = async (response: Response): Promise<Record<string, unknown>> => {
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
-  return isJson ? await response.json() : {}
+  return isJson ? ((await response.json()) as Record<string, unknown>) : {}
 }
 
 const attempt = async (method: string, url: string, body: unknown, options: SendOptions): Promise<unknown> => {
   const account = options.account ?? requestContext.account
   const isFile = body instanceof Blob
-  const headers = new Headers()
+  const headers = new Headers(options.headers)
   if (method !== 'GET') headers.set('x-trunkline-console', '1')
   if (account && url.startsWith('/open/')) headers.set('x-account', account)
   if (options.idempotencyKey) headers.set('idempotency-key', options.idempotencyKey)

@@ -20,8 +20,17 @@ import { type Channel, type ChannelStatus, Proof, reasonText, State } from './st
 
 type Reply = ReplyOf<'GET /open/msgapp/channel/:channel_uuid'>
 
-/** Milliseconds between reads of the status: while something is under way, and otherwise. */
-const [busyInterval, calmInterval] = [2_000, 4_000]
+/** Milliseconds between reads of the status: while something is under way or a proof is late, and otherwise. */
+const [busyInterval, lateInterval, calmInterval] = [2_000, 500, 4_000]
+
+/** Seconds after which a proof is late. The status is no longer connected 12 s after the last one. */
+const lateProof = 8
+
+const intervalOf = (status: ChannelStatus | undefined): number => {
+  const { phase, proof_age_seconds: age = 0 } = status ?? {}
+  if (phase === 'connected') return age >= lateProof ? lateInterval : Math.min(calmInterval, (lateProof - age) * 1_000)
+  return phase === undefined || phase === 'connecting' || phase === 'pairing' ? busyInterval : calmInterval
+}
 
 /** Acts on the link. Each asks first, except those that undo nothing. */
 const Acts = ({ channel, onDone }: { channel: Channel; onDone: () => void }) => {
@@ -37,7 +46,10 @@ const Acts = ({ channel, onDone }: { channel: Channel; onDone: () => void }) => 
   }
   const connect = useAct('POST /open/msgapp/channel/:channel_uuid/connect', {
     stale,
-    after: done(words.connecting(number)),
+    after: () => {
+      showToast(words.connecting(number))
+      onDone()
+    },
     onError: ({ message }) => showToast(message, 'bad'),
   })
   const disconnect = useAct('POST /open/msgapp/channel/:channel_uuid/disconnect', {
@@ -145,17 +157,16 @@ const factsOf = (channel: Channel, status: ChannelStatus | undefined) => [
 
 /** One channel: its true state, its code while it is paired, its acts, and what happened to the link. */
 export const ChannelPage = ({ params }: PageOf<typeof paths.channel>) => {
-  const [isBusy, setBusy] = useState(true)
+  const [interval, setInterval] = useState(busyInterval)
   const request = { params: { channel_uuid: params.channel }, live: ['msgapp.number'] }
   const channel = useQuery('GET /open/msgapp/channel/:channel_uuid', request)
   const status = useQuery('GET /open/msgapp/channel/:channel_uuid/status', {
     ...request,
     enabled: channel.data !== undefined,
-    every: isBusy ? busyInterval : calmInterval,
+    every: interval,
   })
-  const phase = status.data?.phase
-  const isUnderWay = phase === undefined || phase === 'connecting' || phase === 'pairing'
-  if (isUnderWay !== isBusy) setBusy(isUnderWay)
+  const wanted = intervalOf(status.data)
+  if (wanted !== interval) setInterval(wanted)
   const found = channel.data?.channel
   const refresh = () => {
     channel.refresh()

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { useAct, useQuery } from '../api/query.ts'
 import { Banner } from '../parts/banner.tsx'
@@ -32,8 +32,12 @@ export const EndpointForm = ({ address, onDone, onCancel }: FormProps) => {
   const [chosen, setChosen] = useState<readonly string[]>([])
   const [isMissing, setMissing] = useState(false)
   const create = useAct('POST /open/webhooks', { stale: ['GET /open/webhooks/endpoints'] })
+  const field = useRef<HTMLDivElement>(null)
+  const isReady = Boolean(types.data && numbers.data && (apps.data || apps.error))
+  // The dialog was open before the form was there.
+  useEffect(() => field.current?.querySelector('input')?.focus(), [isReady])
   if (types.error && !types.data) return <ErrorState refusal={types.error} onRetry={types.refresh} />
-  if (!types.data || !numbers.data || (!apps.data && !apps.error)) return <Skeleton rows={6} />
+  if (!types.data || !numbers.data || (!apps.data && !apps.error)) return <Skeleton rows={32} />
 
   const events = types.data.event_types
   const ownNumbers = numbers.data.channels
@@ -77,15 +81,16 @@ export const EndpointForm = ({ address, onDone, onCancel }: FormProps) => {
       label={address ? words.form.addEvents : words.form.title}
     >
       {address === undefined && (
-        <TextField
-          name="hook_url"
-          label={words.form.address}
-          hint={words.form.addressHint}
-          type="url"
-          maxLength={2_048}
-          required
-          autofocus
-        />
+        <div ref={field}>
+          <TextField
+            name="hook_url"
+            label={words.form.address}
+            hint={words.form.addressHint}
+            type="url"
+            maxLength={2_048}
+            required
+          />
+        </div>
       )}
       {isMissing && chosen.length === 0 && <Banner tone="bad">{words.form.chooseOne}</Banner>}
       {kinds.map((kind) => (

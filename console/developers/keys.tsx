@@ -47,7 +47,20 @@ const columns = [
   },
   { key: 'key', title: words.keys.key, cell: ({ last_four }: Key) => <code>…{last_four}</code> },
   { key: 'scopes', title: words.keys.scopes, cell: ({ scopes }: Key) => <Scopes scopes={scopes} /> },
-  { key: 'created', title: words.keys.created, cell: ({ created_at }: Key) => <Moment time={created_at} show="day" /> },
+  {
+    key: 'created',
+    title: words.keys.created,
+    cell: ({ created_at, created_by }: Key) => (
+      <>
+        <Moment time={created_at} show="day" />
+        {created_by && (
+          <div class="soft" dir="auto">
+            {words.keys.by(created_by.name)}
+          </div>
+        )}
+      </>
+    ),
+  },
   {
     key: 'used',
     title: words.keys.lastUsed,

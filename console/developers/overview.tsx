@@ -33,7 +33,9 @@ const Endpoints = () => {
   if (unwell.length === 0) return <Status tone="good">{words.overview.allWell}</Status>
   return (
     <span class="stack stack-close">
-      <Status tone={stateTones.failing}>{words.overview.unwell(unwell.length)}</Status>
+      <span>
+        <Status tone={stateTones.failing}>{words.overview.unwell(unwell.length)}</Status>
+      </span>
       {unwell.map(({ endpoint_uuid: webhook, hook_url }) => (
         <a key={webhook} class="break" href={paths.webhook({ webhook })}>
           {hook_url}

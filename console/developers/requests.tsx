@@ -41,7 +41,12 @@ const columns = () => [
       </span>
     ),
   },
-  { key: 'key', title: words.requests.key, cell: ({ key_last_four }: ApiRequest) => <code>…{key_last_four}</code> },
+  {
+    key: 'key',
+    title: words.requests.key,
+    cell: ({ key_last_four: lastFour }: ApiRequest) =>
+      lastFour === '' ? <span class="soft">{words.requests.console}</span> : <code>…{lastFour}</code>,
+  },
   { key: 'took', title: words.requests.took, align: 'end' as const, cell: ({ ms }: ApiRequest) => duration(ms) },
   { key: 'time', title: words.requests.time, cell: ({ at }: ApiRequest) => <Moment time={at} /> },
   {
@@ -55,7 +60,7 @@ const columns = () => [
   },
 ]
 
-/** Requests that programs made with keys of the account. */
+/** Requests of programs with keys of the account, and of the console. */
 export const RequestsPage = ({ search }: PageOf<typeof paths.requests>) => {
   const { route: go } = useLocation()
   const filters: readonly Filter[] = [

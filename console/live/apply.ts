@@ -1,6 +1,6 @@
 import type { LiveServerFrame } from '../../src/interfaces/live/contract.ts'
 
-// What a frame means for the place of the page in the event log. Pure, so that it is tested without a browser.
+// Meaning of a frame for the place of the page in the event log. Pure, so that it is tested without a browser.
 
 export type LiveEvent = Extract<LiveServerFrame, { type: 'event' }>
 

@@ -18,12 +18,16 @@ export const serverVersion = signal('')
 
 /** Milliseconds of silence after which the line is taken for dead. The server sends a head every 15 s. */
 const silence = 25_000
+/** Milliseconds that the answer to a ping may take. */
+const answerTime = 1_500
 const attemptsBeforePolling = 3
 
 let socket: WebSocket | null = null
 let position: Position = start
 let account = ''
 let failures = 0
+/** Whether the account has had a line before. */
+let hasGreeted = false
 let retry: ReturnType<typeof setTimeout> | undefined
 let watchdog: ReturnType<typeof setTimeout> | undefined
 let polling: AbortController | null = null
@@ -45,7 +49,8 @@ const mark = (name: string): void => {
   }, 100)
 }
 
-const sendFrame = (frame: LivePageFrame): void => {
+/** Sends a frame, if the line is open. */
+export const sendLiveFrame = (frame: LivePageFrame): void => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame))
 }
 
@@ -56,11 +61,11 @@ const acknowledge = (): void => {
   isAcknowledging = true
   setTimeout(() => {
     isAcknowledging = false
-    if (position.last) sendFrame({ type: 'ack', id: position.last })
+    if (position.last) sendLiveFrame({ type: 'ack', id: position.last })
   }, 100)
 }
 
-const subscribe = (): void => sendFrame({ type: 'subscribe', account: account, topics: followed.value })
+const subscribe = (): void => sendLiveFrame({ type: 'subscribe', account: account, topics: followed.value })
 
 /** Over the page, so that what was typed stays. The line comes back with the session. */
 const signInAgain = async (): Promise<void> => {
@@ -75,6 +80,9 @@ const onFrame = (frame: LiveServerFrame): void => {
   if (frame.type === 'hello') {
     serverVersion.value = frame.build
     subscribe()
+    // The log tells of everything that was missed, except of these.
+    if (hasGreeted) for (const name of ['balance.changed', 'member.changed', 'webhook.delivery']) mark(name)
+    hasGreeted = true
   }
   if (next.event) {
     mark(next.event.name)
@@ -140,11 +148,25 @@ const connect = (): void => {
   })
 }
 
-/** Brings the line back at once, or asks whether it has all events. */
+/** Gives the line up for a new one, without waiting for the other side. */
+const renew = (): void => {
+  const old = socket
+  socket = null
+  old?.close()
+  setLine('lost')
+  connect()
+}
+
+/** Brings the line back at once, or asks whether it has all events. After sleep it may be dead without a word. */
 const hurry = (): void => {
   if (document.visibilityState !== 'visible' || !account) return
-  if (socket?.readyState === WebSocket.OPEN) sendFrame({ type: 'ping' })
-  else connect()
+  if (socket?.readyState !== WebSocket.OPEN) {
+    connect()
+    return
+  }
+  sendLiveFrame({ type: 'ping' })
+  clearTimeout(watchdog)
+  watchdog = setTimeout(renew, answerTime)
 }
 
 /** Opens the line for an account; closes it for an empty one. */
@@ -152,6 +174,7 @@ export const followAccount = (uuid: string): void => {
   if (uuid === account) return
   account = uuid
   position = start
+  hasGreeted = false
   failures = 0
   clearTimeout(retry)
   clearTimeout(watchdog)
@@ -175,10 +198,7 @@ export const onLiveFrame = (listener: (frame: LiveServerFrame) => void): (() => 
   return () => frameListeners.delete(listener)
 }
 
-/** Reports what the person does in a conversation. */
-export const reportPresence = (conversation: string, doing: 'viewing' | 'typing' | null): void =>
-  sendFrame({ type: 'presence', conversation, doing })
-
 effect(subscribe)
 addEventListener('online', hurry)
 document.addEventListener('visibilitychange', hurry)
+document.addEventListener('resume', hurry)

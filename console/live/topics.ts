@@ -30,6 +30,7 @@ const topicsByName: readonly (readonly [string, readonly LiveTopic[]])[] = [
   ['msgapp.check', ['numbers']],
   ['msgapp', ['inbox', 'numbers']],
   ['sms', ['inbox']],
+  ['conversation', ['inbox']],
   ['contact', ['inbox']],
   ['call', ['calls']],
   ['number', ['numbers']],

@@ -5,11 +5,11 @@ import { type Fact, KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { Copy, Moment, NoValue, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
+import { FactTimeline } from '../shell/fact-timeline.tsx'
 import { Page } from '../shell/page.tsx'
+import { RawButton } from '../shell/raw.tsx'
 import { words } from '../words/en/logs.ts'
 import { phoneNumber } from '../words/format.ts'
-import { FactTimeline } from './fact-timeline.tsx'
-import { RawButton } from './raw.tsx'
 
 type Message = ReplyOf<'GET /open/msgapp/message/:session_key/:message_uuid'>['message']
 
@@ -57,7 +57,7 @@ export const AppMessage = ({ params: { message: uuid }, search }: PageOf<typeof 
     <Page
       key={title}
       title={title}
-      crumbs={[{ text: words.title, href: may('inbox') ? paths.logs() : paths.logCalls() }]}
+      crumbs={[{ text: words.title, href: may('inbox') ? paths.logs() : paths.calls() }]}
       actions={
         timeline.data && (
           <RawButton

@@ -8,17 +8,18 @@ import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { Copy, copyText, Moment, Money, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
+import { ContactLink } from '../shell/contact-link.tsx'
+import { FactTimeline, type TimelineReply } from '../shell/fact-timeline.tsx'
 import { Page } from '../shell/page.tsx'
+import { RawButton } from '../shell/raw.tsx'
 import { words } from '../words/en/logs.ts'
 import { phoneNumber } from '../words/format.ts'
 import { AppMessage } from './app-message.tsx'
 import { curlOf } from './curl.ts'
-import { FactTimeline, type TimelineReply } from './fact-timeline.tsx'
-import { RawButton } from './raw.tsx'
 import { SendAgain } from './send-again.tsx'
 import { type Message, MessageStatus, sidesOf } from './states.tsx'
 
-const crumbs = () => [{ text: words.title, href: may('inbox') ? paths.logs() : paths.logCalls() }]
+const crumbs = () => [{ text: words.title, href: may('inbox') ? paths.logs() : paths.calls() }]
 
 const factsOf = (message: Message): Fact[] => [
   { name: words.message.fromName, value: <PhoneNumber number={message.source} /> },
@@ -124,6 +125,7 @@ const SmsPage = ({ params: { message: uuid }, search }: PageOf<typeof paths.mess
     <Page
       key={title}
       title={title}
+      lead={contact && <ContactLink number={contact} />}
       crumbs={crumbs()}
       status={message && <MessageStatus status={message.status} />}
       actions={message && <Acts message={message} timeline={timeline.data} search={search} />}

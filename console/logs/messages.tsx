@@ -1,18 +1,20 @@
 import { useLocation } from 'preact-iso/router'
 import type { RequestOf } from '../api/client.ts'
 import { useList, useQuery } from '../api/query.ts'
+import { may } from '../api/session.ts'
 import { type Filter, Filters } from '../parts/filters.tsx'
 import { Empty } from '../parts/states.tsx'
 import { Moment, Money, NoValue, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { endOfDay, startOfDay } from '../shell/days.ts'
+import { Direction } from '../shell/direction.tsx'
 import { ExportButton } from '../shell/export-button.tsx'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/logs.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { phoneNumber } from '../words/format.ts'
-import { Direction, type Message, MessageStatus, sidesOf } from './states.tsx'
+import { type Message, MessageStatus, sidesOf } from './states.tsx'
 
 type Search = PageOf<typeof paths.logs>['search']
 type Query = NonNullable<RequestOf<'GET /open/sms/messages'>['query']>
@@ -105,7 +107,7 @@ export const MessagesPage = ({ search }: PageOf<typeof paths.logs>) => {
   const query = queryOf(search)
   const isWaiting = isPartial(query.contact_number)
   const messages = useList('GET /open/sms/messages', { query, live: ['sms.message'], enabled: !isWaiting })
-  const channels = useQuery('GET /open/sms/channels', { query: {} })
+  const channels = useQuery('GET /open/sms/channels', { query: {}, enabled: may('read_only') })
   const filters: Filter[] = [
     { kind: 'search', name: 'contact', label: words.messages.contactFilter },
     {
@@ -120,15 +122,19 @@ export const MessagesPage = ({ search }: PageOf<typeof paths.logs>) => {
       label: words.messages.direction,
       options: directions.map((value) => ({ value, text: words.messages[value] })),
     },
-    {
-      kind: 'choice',
-      name: 'channel',
-      label: words.messages.channel,
-      options: (channels.data?.channels ?? []).map(({ uuid, phone_number: number }) => ({
-        value: uuid,
-        text: phoneNumber(number),
-      })),
-    },
+    ...(may('read_only')
+      ? [
+          {
+            kind: 'choice' as const,
+            name: 'channel',
+            label: words.messages.channel,
+            options: (channels.data?.channels ?? []).map(({ uuid, phone_number: number }) => ({
+              value: uuid,
+              text: phoneNumber(number),
+            })),
+          },
+        ]
+      : []),
     { kind: 'text', name: 'error', label: words.messages.error },
     { kind: 'date', name: 'since', label: parts.filters.since },
     { kind: 'date', name: 'until', label: parts.filters.until },

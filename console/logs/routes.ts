@@ -17,23 +17,10 @@ export const logs: Section = {
       load: () => import('./messages.tsx').then(({ MessagesPage }) => MessagesPage),
     }),
     page({
-      path: paths.logCalls,
-      title: () => words.pages.logCalls,
-      needs: 'read_only',
-      isListed: true,
-      load: () => import('./calls.tsx').then(({ CallsPage }) => CallsPage),
-    }),
-    page({
       path: paths.message,
       title: () => words.pages.message,
       needs: 'read_only',
       load: () => import('./message.tsx').then(({ MessagePage }) => MessagePage),
-    }),
-    page({
-      path: paths.call,
-      title: () => words.pages.call,
-      needs: 'read_only',
-      load: () => import('./call.tsx').then(({ CallPage }) => CallPage),
     }),
   ],
 }

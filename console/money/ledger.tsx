@@ -7,7 +7,7 @@ import { Banner } from '../parts/banner.tsx'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { type Filter, Filters } from '../parts/filters.tsx'
 import { Figure } from '../parts/page.tsx'
-import { Empty } from '../parts/states.tsx'
+import { Empty, Skeleton } from '../parts/states.tsx'
 import { Moment, Money, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { endOfDay, startOfDay } from '../shell/days.ts'
@@ -164,6 +164,9 @@ export const LedgerPage = ({ search }: PageOf<typeof paths.money>) => {
   const { route: go } = useLocation()
   const query = queryOf(search)
   const transfers = useList('GET /open/ledger', { query, live: ['balance'] })
+  // The figures stand above the list: it waits for them, so that nothing moves.
+  const info = useQuery('GET /open/info', { live: ['balance'] })
+  const isReady = info.data !== undefined || info.error !== null
   const filters: Filter[] = [
     {
       kind: 'choice',
@@ -176,12 +179,19 @@ export const LedgerPage = ({ search }: PageOf<typeof paths.money>) => {
   ]
   const second = secondOf(search.at)
   const isFiltered = Object.values(query).some((value) => value !== undefined)
+  const frame = {
+    title: words.ledger.title,
+    lead: words.ledger.about,
+    actions: <ExportButton route="GET /open/ledger" request={{ query }} file="ledger.csv" />,
+  }
+  if (!isReady)
+    return (
+      <Page {...frame}>
+        <Skeleton rows={8} shape="card" />
+      </Page>
+    )
   return (
-    <Page
-      title={words.ledger.title}
-      lead={words.ledger.about}
-      actions={<ExportButton route="GET /open/ledger" request={{ query }} file="ledger.csv" />}
-    >
+    <Page {...frame}>
       <Balance search={search} />
       {second ? (
         <Banner

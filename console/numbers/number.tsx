@@ -121,8 +121,16 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
   const users = useUsers()
   // A released number has a timeline, and nothing else.
   const isGone = error?.status === 404
+  const mayChange = may('numbers')
+  // The documents stand above the rest: the page waits for them, so that nothing moves.
+  const documents = useQuery('GET /open/voip/virtual-numbers/:virtual_number_uuid/requirements', {
+    params,
+    enabled: mayChange && data !== undefined,
+    live: numberEvents,
+  })
+  const isComplete = !mayChange || documents.data !== undefined || documents.error !== null
   const past = useQuery('GET /open/voip/virtual-numbers/:virtual_number_uuid/timeline', { params, enabled: isGone })
-  const number = isGone ? undefined : data?.number
+  const number = isGone || !isComplete ? undefined : data?.number
   if (!number)
     return (
       <Page title={words.number} crumbs={crumbs()}>
@@ -137,7 +145,6 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
         )}
       </Page>
     )
-  const mayChange = may('numbers')
   const hasName = number.friendly_name !== number.formatted_phone_number
   const rings = number.inbound_user_uuid
   return (

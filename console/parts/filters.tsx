@@ -29,6 +29,9 @@ type OneProps<F> = { readonly filter: F; readonly value: string; readonly onChan
 const TextFilter = ({ filter, value, onChange }: OneProps<Filter>) => {
   const [text, setText] = useState(value)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  // Another filter may change while the text waits: the newest function keeps its value.
+  const latest = useRef(onChange)
+  latest.current = onChange
   useEffect(() => {
     clearTimeout(timer.current)
     setText(value)
@@ -36,7 +39,11 @@ const TextFilter = ({ filter, value, onChange }: OneProps<Filter>) => {
   useEffect(() => () => clearTimeout(timer.current), [])
   const send = (next: string) => {
     clearTimeout(timer.current)
-    if (next !== value) onChange(next)
+    if (next !== value) latest.current(next)
+  }
+  const wait = (next: string) => {
+    clearTimeout(timer.current)
+    if (next !== value) timer.current = setTimeout(() => send(next), typingDelay)
   }
   return (
     <label class={`filter filter-${filter.kind}`}>
@@ -49,12 +56,12 @@ const TextFilter = ({ filter, value, onChange }: OneProps<Filter>) => {
         value={text}
         data-search={filter.kind === 'search' ? 'true' : undefined}
         onInput={({ currentTarget }) => {
-          const next = currentTarget.value
-          setText(next)
-          clearTimeout(timer.current)
-          timer.current = setTimeout(() => send(next), typingDelay)
+          setText(currentTarget.value)
+          wait(currentTarget.value)
         }}
-        onChange={({ currentTarget }) => send(currentTarget.value)}
+        onKeyDown={({ key, currentTarget }) => key === 'Enter' && send(currentTarget.value)}
+        // Not at once: the rows must not move under the click that took the focus.
+        onBlur={({ currentTarget }) => wait(currentTarget.value)}
       />
     </label>
   )

@@ -4,6 +4,7 @@ import type { IconName } from '../icons/names.ts'
 import { words } from '../words/en/parts.ts'
 import * as format from '../words/format.ts'
 import { Button } from './button.tsx'
+import { classes } from './classes.ts'
 import { type Refusal, RequestId } from './form.tsx'
 import { Icon } from './icon.tsx'
 
@@ -30,7 +31,7 @@ export const Empty = ({ icon = 'inbox', title, children, act }: EmptyProps) => (
 /** Loads that are faster than this show nothing: a flash is worse than a short wait. */
 const skeletonDelay = 150
 
-/** Lines in the shape of what is loading, after 150 ms. */
+/** Lines in the shape of what is loading. They have their place at once, and are seen after 150 ms. */
 export const Skeleton = ({ rows = 3, shape = 'lines' }: { rows?: number; shape?: 'lines' | 'table' | 'card' }) => {
   const [isShown, setShown] = useState(false)
   useEffect(() => {
@@ -38,12 +39,13 @@ export const Skeleton = ({ rows = 3, shape = 'lines' }: { rows?: number; shape?:
     return () => clearTimeout(timer)
   }, [])
   return (
-    <div class={`skeleton skeleton-${shape}`} aria-busy="true">
+    <div class={classes('skeleton', `skeleton-${shape}`, isShown && 'is-shown')} aria-busy="true">
       <span class="for-readers" role="status">
         {words.loading}
       </span>
-      {isShown &&
-        Array.from({ length: rows }, (_, index) => <span key={index} class={`skeleton-line line-${index % 3}`} />)}
+      {Array.from({ length: rows }, (_, index) => (
+        <span key={index} class={`skeleton-line line-${index % 3}`} />
+      ))}
     </div>
   )
 }

@@ -1,4 +1,8 @@
-import { useAct } from '../api/query.ts'
+import { useState } from 'preact/hooks'
+import type { ReplyOf } from '../api/client.ts'
+import { useAct, useQuery } from '../api/query.ts'
+import { may } from '../api/session.ts'
+import { CheckboxField } from '../parts/choice-fields.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { words } from '../words/en/people.ts'
@@ -33,13 +37,43 @@ const textsOf = ({ kind, member }: MemberAct) => {
   }[kind]
 }
 
+type Key = ReplyOf<'GET /open/keys'>['keys'][number]
+
+type MadeKeysProps = {
+  readonly keys: readonly Key[]
+  readonly revokes: boolean
+  readonly onChange: (revokes: boolean) => void
+}
+
+/** The keys that the member made: programs use them, so they stay valid unless they are revoked too. */
+const MadeKeys = ({ keys, revokes, onChange }: MadeKeysProps) => (
+  <div class="stack">
+    <p>{words.madeKeys(keys.length)}</p>
+    <ul class="plain-list">
+      {keys.map(({ uuid, label, last_four }) => (
+        <li key={uuid}>
+          <span dir="auto">{label}</span> <code>…{last_four}</code>
+        </li>
+      ))}
+    </ul>
+    <CheckboxField name="revoke_keys" label={words.revokeKeys} checked={revokes} onChange={onChange} />
+  </div>
+)
+
 const states = { suspend: 'SUSPENDED', reactivate: 'ACTIVE', remove: 'DELETED' } as const
 
 export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
-  const stale = ['GET /open/members'] as const
+  const stale = ['GET /open/members', 'GET /open/keys'] as const
   const change = useAct('PATCH /open/members/:user_uuid', { stale })
   const invite = useAct('POST /open/members/:user_uuid/invitation', { stale })
+  const bars = act?.kind === 'remove' || act?.kind === 'suspend'
+  const known = useQuery('GET /open/keys', { enabled: bars && may('develop') })
+  const made = bars
+    ? (known.data?.keys ?? []).filter(({ created_by }) => created_by?.user_uuid === act.member.uuid)
+    : []
+  const [revokes, setRevokes] = useState(true)
   const close = () => {
+    setRevokes(true)
     change.reset()
     invite.reset()
     onClose()
@@ -48,12 +82,13 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
     if (!act) return
     const { kind, member } = act
     const params = { user_uuid: member.uuid }
+    const revocation = made.length > 0 && revokes ? { revoke_keys: true } : {}
     if (kind === 'link') {
       const made = await invite({ params })
       if (!made) return
       close()
       onLink({ name: nameOf(member), url: made.invite_url, until: made.expires_at })
-    } else if (await change({ params, body: { status: states[kind] } })) {
+    } else if (await change({ params, body: { status: states[kind], ...revocation } })) {
       close()
       const toasts = { suspend: words.suspended, reactivate: words.reactivated, remove: words.removed }
       showToast(toasts[kind](nameOf(member)))
@@ -65,13 +100,14 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
       open={act !== undefined}
       title={texts?.title ?? ''}
       act={texts?.act ?? ''}
-      danger={act?.kind === 'suspend' || act?.kind === 'remove'}
+      danger={bars}
       busy={change.isPending || invite.isPending}
       error={refusalOf(change.error ?? invite.error)?.message}
       onClose={close}
       onConfirm={() => void confirm()}
     >
       <p>{texts?.why}</p>
+      {made.length > 0 && <MadeKeys keys={made} revokes={revokes} onChange={setRevokes} />}
     </ConfirmDialog>
   )
 }

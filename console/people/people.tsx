@@ -116,9 +116,12 @@ export const PeoplePage = ({ search }: PageOf<typeof paths.people>) => {
           </Empty>
         }
       />
-      <Section title={words.rights.title}>
-        <RoleTable />
-      </Section>
+      {/* After the list, whose length is known then: nothing below it jumps. */}
+      {members.rows && (
+        <Section title={words.rights.title}>
+          <RoleTable />
+        </Section>
+      )}
       <Invite open={search.invite !== undefined} onClose={close} onInvited={setLink} />
       <ChangeRole member={changing} onClose={close} />
       <MemberActDialog act={act} onClose={() => setAct(undefined)} onLink={setLink} />

@@ -9,18 +9,20 @@ import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
+import { CodeField, useCodeNeed } from './sign-in-form.tsx'
 import { useSubmit } from './use-submit.ts'
 import { useToken } from './use-token.ts'
 
 /** Makes the first person of the installation, by the link that the first start prints. */
 export const ClaimPage = () => {
-  const token = useToken()
+  const [token, paste] = useToken()
   const { route: go } = useLocation()
   const [isClaimed, setClaimed] = useState(false)
   const { submit, isPending, error } = useSubmit<Session>('POST /console/claim', (reply) => {
     session.value = reply
     go('/console', true)
   })
+  const needsCode = useCodeNeed(error)
   useEffect(() => {
     api('GET /console/claim', {}).then(
       ({ claimed }) => setClaimed(claimed),
@@ -38,13 +40,19 @@ export const ClaimPage = () => {
   if (!token)
     return (
       <SessionCard title={words.claim.noToken} lead={words.claim.noTokenHint}>
-        {null}
+        <Form label={words.claim.noToken} onSubmit={({ link = '' }) => paste(link)}>
+          <TextField name="link" label={words.claim.link} required autofocus autocomplete="off" maxLength={500} code />
+          <Button type="submit" kind="primary" wide>
+            {words.claim.toForm}
+          </Button>
+        </Form>
       </SessionCard>
     )
+  const isWrongToken = error?.status === 401 && error.code !== 'wrong_code'
   return (
     <SessionCard title={words.claim.title} lead={words.claim.why}>
       <Form
-        refusal={error}
+        refusal={error?.code === 'second_factor_required' ? undefined : error}
         label={words.claim.title}
         onSubmit={(values) => {
           if (!isPending) void submit({ ...values, token })
@@ -59,6 +67,12 @@ export const ClaimPage = () => {
           autocomplete="new-password"
           required
         />
+        {needsCode && <CodeField />}
+        {isWrongToken && (
+          <Button kind="quiet" wide onClick={() => paste('')}>
+            {words.claim.otherLink}
+          </Button>
+        )}
         <Button type="submit" kind="primary" wide busy={isPending}>
           {words.claim.act}
         </Button>

@@ -19,7 +19,7 @@ type Invitation = ReplyOf<'GET /console/invitations/:token'>
 
 /** Joins an account, or sets a new password, by the link that an administrator passed on. */
 export const InvitationPage = () => {
-  const token = useToken()
+  const [token] = useToken()
   const { route: go } = useLocation()
   const [invitation, setInvitation] = useState<Invitation>()
   const [fault, setFault] = useState<ApiError>()

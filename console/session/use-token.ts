@@ -1,7 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** Reads the token of the link from the fragment, and takes it out of the address: no history and no log keeps it. */
-export const useToken = (): string => {
+/**
+ * Reads the token of the link from the fragment, and takes it out of the address: no history and no log keeps it.
+ * @returns the token, and what sets it from a link that a person pastes
+ */
+export const useToken = (): readonly [token: string, paste: (link: string) => void] => {
   const [token, setToken] = useState(() => decodeURIComponent(location.hash.slice(1)))
   useEffect(() => {
     const read = () => {
@@ -13,5 +16,5 @@ export const useToken = (): string => {
     addEventListener('hashchange', read)
     return () => removeEventListener('hashchange', read)
   }, [])
-  return token
+  return [token, (link) => setToken(link.trim().replace(/^.*#/, ''))]
 }

@@ -3,6 +3,7 @@ import { useAct, useQuery } from '../api/query.ts'
 import { account, selectAccount, session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
+import { CheckboxField } from '../parts/choice-fields.tsx'
 import { Form, FormActions } from '../parts/form.tsx'
 import { KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
@@ -39,8 +40,9 @@ const Details = ({ info }: { info: Info }) => {
       <Form
         label={words.details}
         refusal={save.error ?? undefined}
-        onSubmit={({ name = '', low_balance = '' }) => {
-          if (!save.isPending) void save({ body: { name, low_balance: low_balance || null } })
+        onSubmit={({ name = '', low_balance = '', agents_see_log }) => {
+          const body = { name, low_balance: low_balance || null, agents_see_log: agents_see_log === 'true' }
+          if (!save.isPending) void save({ body })
         }}
       >
         <TextField
@@ -57,6 +59,12 @@ const Details = ({ info }: { info: Info }) => {
           hint={words.lowBalanceHint}
           initial={info.balance.low_balance ?? ''}
           optional
+        />
+        <CheckboxField
+          name="agents_see_log"
+          label={words.agentsSeeLog}
+          hint={words.agentsSeeLogHint}
+          initial={info.account.agents_see_log}
         />
         <FormActions>
           <Button type="submit" kind="primary" busy={save.isPending}>
@@ -88,7 +96,7 @@ const most = (limit: number, show: (value: number) => string = (value) => count(
   limit >= unlimited ? words.noLimit : show(limit)
 
 const usesOf = ({ usage, limits }: Info): Use[] => [
-  ...(['webhooks', 'channels', 'contacts', 'reservations'] as const).map((name) => ({
+  ...(['members', 'webhooks', 'channels', 'contacts', 'reservations'] as const).map((name) => ({
     name,
     used: count(usage[name]),
     most: most(limits[name]),

@@ -20,7 +20,8 @@ const useLasting = (holds: boolean): boolean => {
   return lasts && holds
 }
 
-/** Lines above the page: a lost connection, a new version, an operator inside an account. */
+/** Lines above the page: an operator inside an account; over the page, so that it stays in its place, a lost connection
+ *  and a new version. */
 export const Banners = () => {
   const { state, since } = line.value
   const [offlineSince, setOffline] = useState(navigator.onLine ? undefined : Date.now())
@@ -43,24 +44,26 @@ export const Banners = () => {
           <Icon name="shield" /> {words.operatorHere(account.value?.name ?? '')}
         </p>
       )}
-      {isLost && (
-        <p class="frame-banner tone-bad">
-          <Icon name="unlink" /> {words.line.lost(clock(offlineSince ?? since))}
-        </p>
-      )}
-      {!isLost && state === 'polling' && (
-        <p class="frame-banner tone-notice">
-          <Icon name="hourglass" /> {words.line.polling}
-        </p>
-      )}
-      {isOutdated && (
-        <p class="frame-banner tone-info">
-          <Icon name="refresh-cw" /> {words.line.outdated}
-          <Button size="small" onClick={() => location.reload()}>
-            {words.line.reload}
-          </Button>
-        </p>
-      )}
+      <div class="banners-float">
+        {isLost && (
+          <p class="frame-banner tone-bad">
+            <Icon name="unlink" /> {words.line.lost(clock(offlineSince ?? since))}
+          </p>
+        )}
+        {!isLost && state === 'polling' && (
+          <p class="frame-banner tone-notice">
+            <Icon name="hourglass" /> {words.line.polling}
+          </p>
+        )}
+        {isOutdated && (
+          <p class="frame-banner tone-info">
+            <Icon name="refresh-cw" /> {words.line.outdated}
+            <Button size="small" onClick={() => location.reload()}>
+              {words.line.reload}
+            </Button>
+          </p>
+        )}
+      </div>
     </div>
   )
 }

@@ -112,3 +112,16 @@ export const isStartHidden = (): boolean => {
 }
 
 export const hideStart = (): void => share(hiddenStart(), 'hidden')
+
+const numberMark = (): string => `number.${requestContext.account}`
+
+/** True if the account had a number when the browser looked last: then the console opens on the inbox at once. */
+export const hasNumber = (): boolean => {
+  try {
+    return localStorage.getItem(`trunkline.${numberMark()}`) !== null
+  } catch {
+    return false
+  }
+}
+
+export const rememberNumber = (): void => store(numberMark(), 'yes')

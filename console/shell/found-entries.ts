@@ -29,7 +29,7 @@ const icons: Readonly<Record<Group['in'], IconName>> = {
 }
 
 /** The page of a result; undefined while the console has none for it. */
-const pageOf = ({ in: kind }: Group, { uuid, href, title, text }: Group['results'][number]): string | undefined => {
+const pageOf = ({ in: kind }: Group, { uuid, href }: Group['results'][number]): string | undefined => {
   if (kind === 'calls') return paths.call({ call: uuid })
   if (kind === 'texts') {
     // A message of the messaging app is found in its conversation: `/open/msgapp/message/<session>/<message>`.
@@ -38,9 +38,7 @@ const pageOf = ({ in: kind }: Group, { uuid, href, title, text }: Group['results
   }
   if (kind === 'numbers') return paths.number({ number: uuid })
   if (kind === 'events') return paths.event({ event: uuid })
-  // People have no page yet: their messages are found by the number, which is the second line.
-  const number = /\+\d{7,15}/.exec(`${text} ${title}`)?.[0]
-  return number === undefined ? undefined : paths.logs({}, { contact: number })
+  return kind === 'contacts' ? paths.contact({ contact: uuid }) : undefined
 }
 
 /** A title with numbers as people read them. */

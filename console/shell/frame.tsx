@@ -12,6 +12,8 @@ import { Banners } from './banner.tsx'
 import { chooseTheme, theme, themes } from './choices.ts'
 import { capsOf } from './keys.ts'
 import { openPalette } from './open-palette.ts'
+import { callNumber } from './phone.ts'
+import { Phone } from './phone-host.tsx'
 import { Popup } from './popup.tsx'
 import type { PageRoute, Section } from './section.ts'
 
@@ -219,9 +221,11 @@ const PersonMenu = () => {
       <a class="popup-item" href="/docs" target="_blank" rel="noreferrer">
         <Icon name="book-open" /> {words.docs}
       </a>
-      <a class="popup-item" href="/console/phone" target="_blank" rel="noreferrer">
-        <Icon name="phone" /> {words.phone}
-      </a>
+      {!person && (
+        <a class="popup-item" href="/console/phone" target="_blank" rel="noreferrer">
+          <Icon name="phone" /> {words.phone}
+        </a>
+      )}
       <button type="button" class="popup-item" onClick={() => void signOut()}>
         <Icon name="log-out" /> {words.signOut}
       </button>
@@ -260,6 +264,11 @@ export const Frame = ({ children }: { children: ComponentChildren }) => (
         <span class="palette-text">{words.search}</span>
         <kbd>{capsOf('Ctrl k').join(' ')}</kbd>
       </button>
+      {session.value?.person && (
+        <button type="button" class="person-button" onClick={() => callNumber()}>
+          <Icon name="phone" label={words.phone} />
+        </button>
+      )}
       <PersonMenu />
     </header>
     <Navigation />
@@ -270,7 +279,10 @@ export const Frame = ({ children }: { children: ComponentChildren }) => (
         {children}
       </main>
     </div>
-    <BottomNavigation />
+    <div class="frame-foot">
+      <Phone />
+      <BottomNavigation />
+    </div>
     <Announcer />
   </div>
 )

@@ -29,7 +29,8 @@ const Keys = ({ title, all }: { title: string; all: readonly Shortcut[] }) =>
 export const Help = () => {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => dialog.current?.showModal(), [])
-  const of = (scope: Shortcut['scope']) => shortcuts.value.filter((shortcut) => (shortcut.scope ?? 'page') === scope)
+  const of = (scope: Shortcut['scope']) =>
+    shortcuts.value.filter((shortcut) => !shortcut.isHidden && (shortcut.scope ?? 'page') === scope)
   return (
     <dialog
       ref={dialog}

@@ -11,6 +11,10 @@ export type Shortcut = {
   readonly act: () => void
   /** Default: the page. */
   readonly scope?: 'everywhere' | 'page'
+  /** False now: the key has its usual meaning, as an arrow in a box that scrolls. */
+  readonly when?: () => boolean
+  /** A second key of the same act: the list of shortcuts has the first only. */
+  readonly isHidden?: boolean
 }
 
 /** Shortcuts of the frame and of the page, for the list that `?` shows. */
@@ -22,7 +26,8 @@ const isApple = /Mac|iPhone|iPad/.test(navigator.platform)
 export const capsOf = (keys: string): readonly string[] =>
   keys.split(' ').map((cap) => (cap === 'Ctrl' && isApple ? '⌘' : cap.length === 1 ? cap.toUpperCase() : cap))
 
-const isField = (target: EventTarget | null): boolean =>
+/** True for elements in which people type. */
+export const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable ||
     target.matches('input:not([type=checkbox], [type=radio], [type=button]), textarea, select'))
@@ -35,9 +40,10 @@ let forget: ReturnType<typeof setTimeout> | undefined
 const nameOf = (event: KeyboardEvent): string => {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key
   const isChord = isApple ? event.metaKey : event.ctrlKey
-  return [isChord && 'Ctrl', event.altKey && 'Alt', event.shiftKey && (isChord || key.length > 1) && 'Shift', key]
-    .filter(Boolean)
-    .join(' ')
+  // The shift of a sign such as `?` is part of the sign, that of a letter is a key of its own.
+  const isLetter = event.key.toLowerCase() !== event.key.toUpperCase()
+  const isShift = event.shiftKey && (isChord || key.length > 1 || isLetter)
+  return [isChord && 'Ctrl', event.altKey && 'Alt', isShift && 'Shift', key].filter(Boolean).join(' ')
 }
 
 const onKey = (event: KeyboardEvent): void => {
@@ -46,7 +52,7 @@ const onKey = (event: KeyboardEvent): void => {
   const isChord = event.ctrlKey || event.metaKey || event.altKey
   if (!isChord && (!singleKeys.value || isField(event.target) || isDialogOpen())) return
   const keys = prefix ? `${prefix} ${name}` : name
-  const found = shortcuts.value.findLast((shortcut) => shortcut.keys === keys)
+  const found = shortcuts.value.findLast((shortcut) => shortcut.keys === keys && shortcut.when?.() !== false)
   clearTimeout(forget)
   prefix = ''
   if (found) {

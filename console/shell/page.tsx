@@ -7,7 +7,7 @@ import { announcement } from './announcer.tsx'
 let hasShownPage = false
 
 /** After navigation, the title has the focus and is announced once. */
-const useArrival = (title: string): void => {
+export const useArrival = (title: string): void => {
   useEffect(() => {
     // A dialog that the address opens has the focus already.
     const heading = document.querySelector('dialog[open]') ? null : document.querySelector<HTMLElement>('main h1')

@@ -107,11 +107,16 @@ export const Palette = () => {
   useEffect(() => {
     if (current) document.getElementById(current.id)?.scrollIntoView({ block: 'nearest' })
   }, [current?.id])
-  const close = () => {
+  const leave = () => {
     isPaletteOpen.value = false
   }
-  const run = (entry: Entry) => {
+  // The dialog gives the focus back at once, but its event comes later: a key that opens the palette may be first.
+  const close = () => {
     dialog.current?.close()
+    leave()
+  }
+  const run = (entry: Entry) => {
+    close()
     entry.act(go)
   }
   const onKeyDown = (event: KeyboardEvent) => {
@@ -130,8 +135,12 @@ export const Palette = () => {
       ref={dialog}
       class="palette"
       aria-label={words.palette.title}
-      onClose={close}
-      onClick={({ target }) => target === dialog.current && dialog.current?.close()}
+      onCancel={(event) => {
+        event.preventDefault()
+        close()
+      }}
+      onClose={({ target }) => target === dialog.current && leave()}
+      onClick={({ target }) => target === dialog.current && close()}
     >
       <div class="palette-search">
         <Icon name="search" />

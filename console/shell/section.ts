@@ -9,6 +9,8 @@ export type PageRoute = {
   readonly title: () => string
   /** The right that the page needs. Without it, the page is in no list, and its address shows who has the right. */
   readonly needs?: Capability | 'operator' | undefined
+  /** Another right that suffices. */
+  readonly orNeeds?: Capability
   /** True: a link in the navigation of its section, and in the palette. */
   readonly isListed?: boolean
   readonly load: () => Promise<ComponentType<AnyPage>>

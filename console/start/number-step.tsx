@@ -56,7 +56,7 @@ export const NumberStep = ({ isDone }: { isDone: boolean }) => {
   })
   const failed = list.error ?? mobile.error ?? all.error
   if (failed && !group) return <ErrorState refusal={failed} onRetry={list.error ? list.refresh : mobile.refresh} />
-  if (!list.data || (!group && !all.data)) return <Skeleton rows={3} />
+  if (!list.data || (country !== '' && !group && !all.data)) return <Skeleton rows={10} />
   const body = { group_id: group?.id ?? '' }
   return (
     <div class="stack">

@@ -2,7 +2,7 @@ const browsers = [
   ['Edge', /\bEdg\//],
   ['Opera', /\bOPR\//],
   ['Firefox', /\bFirefox\//],
-  ['Chrome', /\bChrome\//],
+  ['Chrome', /\b(?:Headless)?Chrome\//],
   ['Safari', /\bSafari\//],
 ] as const
 

@@ -1,5 +1,6 @@
 import { paths } from '../paths.ts'
 import { page, type Section } from '../shell/section.ts'
+import { loadStyle } from '../shell/styles.ts'
 import { words } from '../words/en/shell.ts'
 
 export const you: Section = {
@@ -25,6 +26,21 @@ export const you: Section = {
       title: () => words.security,
       isListed: true,
       load: () => import('./security.tsx').then(({ SecurityPage }) => SecurityPage),
+    }),
+    page({
+      path: paths.telephone,
+      title: () => words.phone,
+      isListed: true,
+      load: async () => {
+        const [{ TelephonePage }] = await Promise.all([import('./telephone.tsx'), loadStyle('phone')])
+        return TelephonePage
+      },
+    }),
+    page({
+      path: paths.notifications,
+      title: () => words.notifications,
+      isListed: true,
+      load: () => import('./notifications.tsx').then(({ NotificationsPage }) => NotificationsPage),
     }),
   ],
 }

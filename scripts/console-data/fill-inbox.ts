@@ -111,8 +111,8 @@ const addContacts = (db: Db, account: string, { contacts, conversations }: Inbox
 const addMembers = (db: Db, account: string, members: number) =>
   db.raw(
     `insert into users (account_id, id, first_name, last_name, email, status, role)
-     select $1, gen_random_uuid(), (string_to_array('${firstNames.join()}', ','))[1 + n % ${firstNames.length}], 'Agent ' || n,
-       'agent.' || n || '.' || left($1::text, 8) || '@example.com', 'ACTIVE', 'agent' from generate_series(1, ${members}) n`,
+     select $1::uuid, gen_random_uuid(), (string_to_array('${firstNames.join()}', ','))[1 + n % ${firstNames.length}], 'Agent ' || n,
+       'agent.' || n || '.' || left($1::uuid::text, 8) || '@example.com', 'ACTIVE', 'agent' from generate_series(1, ${members}) n`,
     [account],
   )
 
@@ -126,7 +126,7 @@ const addTexts = (db: Db, account: string, channel: string, { texts, conversatio
     await db.raw(
       `insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments,
          status, created_at, updated_at)
-       select $1, r.id, $2, r.direction, '+447' || lpad(r.c::text, 9, '0'), (select phone_number from sms_channels where account_id = $1 and id = $2),
+       select $1::uuid, r.id, $2::uuid, r.direction, '+447' || lpad(r.c::text, 9, '0'), (select phone_number from sms_channels where account_id = $1::uuid and id = $2::uuid),
          t.text, 'gsm7', 1, case when r.direction = 'inbound' then 'received' else 'delivered' end, r.at, r.at
        from (${rows}) r join console_data_texts t on t.n = r.t order by r.n`,
       [account, channel],
@@ -144,17 +144,17 @@ const addConversations = async (
   const { conversations, open, texts } = sizes
   await inParts(conversations, 50_000, async (from, to) => {
     const newest = `(select id, created_at, direction, text, channel_id from sms_messages m
-      where m.account_id = $1 and m.contact = ${numberOf} and m.channel_id = $2 order by created_at desc, id desc limit 1)`
+      where m.account_id = $1::uuid and m.contact = ${numberOf} and m.channel_id = $2::uuid order by created_at desc, id desc limit 1)`
     await db.raw(
       `insert into conversations (account_id, id, counterpart, name, status, assignee_id, priority, last_at, last_item,
          last_kind, last_direction, last_text, last_channel, last_inbound, waiting_since, closed_at, created_at)
-       select $1, ${idOf(conversations, 1)}, ${numberOf}, ${numberOf}, s.status, u.id, case when n % 50 = 0 then 1 else 0 end, m.created_at,
+       select $1::uuid, ${idOf(conversations, 1)}, ${numberOf}, ${numberOf}, s.status, u.id, case when n % 50 = 0 then 1 else 0 end, m.created_at,
          m.id, 'sms', m.direction, m.text, m.channel_id, case when m.direction = 'inbound' then m.id end,
          case when s.status = 'open' and n % 3 = 0 then m.created_at end,
          case when s.status = 'closed' then m.created_at end, m.created_at
        from generate_series(${from + 1}, ${to}) n
        cross join lateral (select case when n > ${conversations - open} then 'open' else 'closed' end as status) s
-       left join (select id, row_number() over (order by id) - 1 as place from users where account_id = $1 and status = 'ACTIVE') u
+       left join (select id, row_number() over (order by id) - 1 as place from users where account_id = $1::uuid and status = 'ACTIVE') u
          on n % 2 = 0 and u.place = (n / 2) % ${sizes.members}
        cross join lateral ${newest} m`,
       [account, await makeChannel(db, account)],
@@ -165,15 +165,15 @@ const addConversations = async (
     const rows = `select n, ${idOf(texts)} as id, 1 + n % ${conversations} as c, n % ${kinds} as t,
       case when (n / ${conversations}) % 2 = 0 then 'inbound' else 'outbound' end as direction, ${momentOf(texts)} as at
       from generate_series(${from}, ${to - 1}) n`
-    const joined = `(${rows}) r join conversations c on c.account_id = $1 and c.counterpart = '+447' || lpad(r.c::text, 9, '0')`
+    const joined = `(${rows}) r join conversations c on c.account_id = $1::uuid and c.counterpart = '+447' || lpad(r.c::text, 9, '0')`
     await db.raw(
       `insert into conversation_items (account_id, conversation_id, id, kind, direction, channel_id, at)
-       select $1, c.id, r.id, 'sms', r.direction, c.last_channel, r.at from ${joined}`,
+       select $1::uuid, c.id, r.id, 'sms', r.direction, c.last_channel, r.at from ${joined}`,
       [account],
     )
     await db.raw(
       `insert into conversation_words (account_id, id, conversation_id, kind, words)
-       select $1, r.id, c.id, 'text', t.words from ${joined} join console_data_texts t on t.n = r.t order by r.n`,
+       select $1::uuid, r.id, c.id, 'text', t.words from ${joined} join console_data_texts t on t.n = r.t order by r.n`,
       [account],
     )
     report(`${to} of ${texts} texts in conversations`)

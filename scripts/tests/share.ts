@@ -20,7 +20,7 @@ const hookOfHelper = /^(?:after|before|afterEach|beforeEach)\(/m
  */
 const harmless = ['test/certificate.ts', 'test/database.ts', 'test/endings.ts', 'test/servers.ts']
 
-const imports = /^(?:import|export)\s+(?!type\b)([^'"]*?)\s*(?:from\s+)?'(\.[^']+)'/gm
+const imports = /^(?:import|export)\s+(?!type\b)([^'"(=]*?)\s*(?:from\s+)?'(\.[^']+)'/gm
 
 /**
  * Decides by the transitive imports of a file, except those of the product: every file makes its own services of it.

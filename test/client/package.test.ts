@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { compile } from '../compiler.ts'
 import { openChromium } from '../sdk/tab.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld } from '../world.ts'
@@ -43,8 +44,7 @@ test('the module and the CommonJS form export the same names', () => {
 })
 
 test('the examples of the README compile under strict types, and the first one runs', async () => {
-  const tsc = join(root, 'node_modules/.bin/tsc')
-  const emitted = spawnSync(tsc, ['-p', source, '--outDir', join(installed, 'dist/types')], { encoding: 'utf8' })
+  const emitted = compile(['-p', source, '--outDir', join(installed, 'dist/types')])
   assert.equal(emitted.status, 0, emitted.stdout)
   const readme = readFileSync(join(source, 'README.md'), 'utf8')
   const examples = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => code)
@@ -57,7 +57,7 @@ test('the examples of the README compile under strict types, and the first one r
   const flags = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', '--target', 'es2023']
   const files = examples.map((_, i) => `example-${i}.mts`)
   const more = ['--lib', 'esnext,dom,dom.iterable', '--types', 'node', '--skipLibCheck', 'false']
-  const { status, stdout } = spawnSync(tsc, [...flags, ...more, ...files], { cwd: project, encoding: 'utf8' })
+  const { status, stdout } = compile([...flags, ...more, ...files], project)
   assert.equal(status, 0, stdout)
   const { key } = await world.tenant()
   const env = { ...process.env, TRUNKLINE_API_KEY: key, TRUNKLINE_URL: baseUrl }
@@ -78,8 +78,7 @@ export const shown: string = message_uuid
   writeFileSync(join(project, 'wrong.mts'), page)
   const flags = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', '--target', 'es2023']
   const more = ['--lib', 'esnext,dom,dom.iterable', '--types', '']
-  const tsc = join(root, 'node_modules/.bin/tsc')
-  const { status, stdout } = spawnSync(tsc, [...flags, ...more, 'wrong.mts'], { cwd: project, encoding: 'utf8' })
+  const { status, stdout } = compile([...flags, ...more, 'wrong.mts'], project)
   assert.notEqual(status, 0)
   assert.deepEqual(
     [...stdout.matchAll(/^wrong\.mts\((\d+),\d+\): error TS\d+: (.*)$/gm)].map(([, line, text = '']) => [

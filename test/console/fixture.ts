@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach } from 'node:test'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
+import { launchChromium } from '../chromium.ts'
 import { type Browser as Person, signIn as signInBy } from '../persons.ts'
+import type { Platform } from '../platform.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
 // What every test of the console needs: a listening installation, one browser, people who are signed in, and a watch
@@ -14,13 +16,36 @@ import { makeWorld, type Tenant, type World } from '../world.ts'
 //
 // Browsers end with each test. `member` of test/persons.ts makes people with a role, for `signIn`.
 
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run']
-const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
-
 /** Milliseconds that a page may take for one step. The machine of the tests is busy. */
 const patience = 30_000
 
 export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
+
+/** How far the content of a page may jump without a cause by the person (Cumulative Layout Shift). */
+const maxShift = 0.02
+
+/** A page's report: the sum of the jumps in its worst five seconds, and what moved. */
+type Shift = { readonly sum: number; readonly moved: string }
+
+/** Runs in every page before its own scripts: sums up jumps as web.dev/cls says, and reports each new maximum. */
+const watchShifts = `(() => {
+  let [sum, first, last, most, moved, input] = [0, 0, 0, 0, '', -Infinity]
+  for (const name of ['pointerdown', 'keydown', 'input']) addEventListener(name, () => { input = performance.now() }, true)
+  const nameOf = ({ node, previousRect: from, currentRect: to }) =>
+    (node?.nodeType === 1 ? node.tagName.toLowerCase() + '.' + node.className : node?.parentNode?.className ?? 'gone') +
+    ' ' + [from.x, from.y, from.width, from.height].map(Math.round) + ' to ' + [to.x, to.y, to.width, to.height].map(Math.round)
+  new PerformanceObserver((list) => {
+    for (const { value, startTime, hadRecentInput, sources } of list.getEntries()) {
+      // The answer to an act may come late on the busy machine of the tests: 3 s instead of half a second.
+      if (hadRecentInput || startTime - input < 3000) continue
+      if (startTime - last > 1000 || startTime - first > 5000) [sum, first, moved] = [0, startTime, '']
+      last = startTime
+      sum += value
+      moved += sources.map(nameOf).join('; ') + ' | '
+      if (sum > most) globalThis.reportShift?.({ sum: (most = sum), moved })
+    }
+  }).observe({ type: 'layout-shift', buffered: true })
+})()`
 
 /** Who signs in: an account's key, the operator's key, or a browser of test/persons.ts. */
 type Visitor = Tenant | 'operator' | Pick<Person, 'cookie' | 'boot'>
@@ -42,24 +67,26 @@ export type ConsoleFixture = ConsoleBrowser<Visitor> & {
   requests(): readonly string[]
 }
 
-/** @param sessionOf signs a visitor in */
+/** @param sessionOf signs a visitor in @param always faults of every test that are permitted */
 const watchedBrowser = <V>(
   url: string,
+  always: readonly RegExp[],
   sessionOf: (visitor: V) => Promise<{ cookie: string; account: string }>,
+  moreFlags: readonly string[] = [],
 ): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
-    started ??= chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...quiet] })
+    started ??= launchChromium(moreFlags)
     return started
   }
   after(async () => (await started)?.close())
 
   let faults: string[] = []
-  let allowed: RegExp[] = []
+  let allowed: readonly RegExp[] = always
   afterEach(async () => {
     const found = faults.filter((fault) => !allowed.some((pattern) => pattern.test(fault)))
     faults = []
-    allowed = []
+    allowed = always
     for (const context of (await started)?.contexts() ?? []) await context.close()
     assert.deepEqual(found, [], 'errors, policy violations, failed requests, or requests that leave the server')
   })
@@ -89,6 +116,10 @@ const watchedBrowser = <V>(
       ...options,
     })
     context.on('page', watch)
+    await context.exposeBinding('reportShift', ({ page }, { sum, moved }: Shift) => {
+      if (sum > maxShift) faults.push(`layout shift ${sum.toFixed(3)} at ${page.url()}: ${moved}`)
+    })
+    await context.addInitScript(watchShifts)
     return context
   }
 
@@ -108,7 +139,7 @@ const watchedBrowser = <V>(
       return page
     },
     allow: (...patterns) => {
-      allowed.push(...patterns)
+      allowed = [...allowed, ...patterns]
     },
   }
 }
@@ -138,7 +169,8 @@ export const openConsole = async (
   }
 
   return {
-    ...watchedBrowser(url, sessionOf),
+    // The start page shows a handset of the sandbox, which no carrier serves without a simulator. No process runs calls.
+    ...watchedBrowser(url, [/\/voice' failed/, ...(overrides.simulator ? [] : [/\/sandbox\/handsets\//])], sessionOf),
     world,
     url,
     requests: () => {
@@ -149,19 +181,66 @@ export const openConsole = async (
   }
 }
 
-/** Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key. */
-export const openPlatform = ({ url }: { readonly url: string }): ConsoleBrowser<string> =>
-  watchedBrowser(url, async (key) => {
-    const answer = await fetch(`${url}/console/session`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
-      body: JSON.stringify({ key }),
-    })
-    // As the contract of the sign-in says.
-    const boot = (await answer.json()) as { accounts: { uuid: string }[] }
-    assert.equal(answer.status, 201, JSON.stringify(boot))
-    return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '', account: boot.accounts[0]?.uuid ?? '' }
-  })
+/** Chromium with a microphone that is allowed and beeps. */
+export const mediaFlags = [
+  ...['--allow-loopback-in-peer-connection', '--autoplay-policy=no-user-gesture-required'],
+  ...['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
+]
+
+/** A person of a whole platform, with a session. */
+export type Member = {
+  readonly cookie: string
+  readonly account: string
+  readonly user: string
+  readonly name: string
+}
+
+const consoleHeaders = { 'content-type': 'application/json', 'x-trunkline-console': '1' }
+
+const openSession = async (url: string, path: string, body: object): Promise<Member> => {
+  const answer = await fetch(url + path, { method: 'POST', headers: consoleHeaders, body: JSON.stringify(body) })
+  // As the contract of the sign-in says.
+  const boot = (await answer.json()) as {
+    accounts: { uuid: string; user_uuid?: string }[]
+    person?: { name: string }
+  }
+  assert.equal(answer.status, 201, JSON.stringify(boot))
+  const [account] = boot.accounts
+  return {
+    cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '',
+    account: account?.uuid ?? '',
+    user: account?.user_uuid ?? '',
+    name: boot.person?.name ?? '',
+  }
+}
+
+/** Invites a person into the account of a platform, and signs the person in. */
+export const joinPlatform = async (
+  { url, call }: Pick<Platform, 'url' | 'call'>,
+  name: string,
+  role: 'owner' | 'admin' | 'agent' = 'agent',
+): Promise<Member> => {
+  const [first_name = '', last_name = ''] = name.split(' ')
+  const email = `${first_name.toLowerCase()}.walk@example.com`
+  const { invite_url } = (await call('POST', '/open/members', { first_name, last_name, email, role })).body
+  const token = String(invite_url).split('#')[1]
+  return openSession(url, `/console/invitations/${token}`, { name, password: 'seven green boats sail' })
+}
+
+/**
+ * Opens a browser at a whole platform, with carriers, jobs and deliveries. A visitor is an API key, or the cookie of a
+ * person and the account.
+ */
+export const openPlatform = (
+  { url }: { readonly url: string },
+  moreFlags: readonly string[] = [],
+): ConsoleBrowser<string | Pick<Member, 'cookie' | 'account'>> =>
+  watchedBrowser(
+    url,
+    [],
+    async (visitor) => (typeof visitor === 'string' ? openSession(url, '/console/session', { key: visitor }) : visitor),
+    moreFlags,
+  )
 
 /** Asserts that the page fits a width without scrolling sideways. */
 export const fitsWidth = async (page: Page, width: number): Promise<void> => {

@@ -100,7 +100,7 @@ test('usage-adds-up: usage, ledger, CSV and API agree to the last micro-dollar',
     const { cdrs } = (await call('GET', '/open/voip/call-history')).body
     return cdrs.some(({ active }: { active: boolean }) => !active) && cdrs
   })
-  const page = await signIn(apiKey, `/logs/calls`)
+  const page = await signIn(apiKey, '/calls')
   await page.getByRole('link', { name: /900123/ }).click()
   await page.getByText('What to do:').waitFor()
   await isWellMade(page, 'the timeline of a call')
@@ -148,6 +148,47 @@ test('usage-adds-up: usage, ledger, CSV and API agree to the last micro-dollar',
   await page.getByText('Nothing is held').waitFor()
   await isWellMade(page, 'held money')
 })
+
+test(
+  'a reload of every list shows the same rows, its export has them, and Back undoes a filter',
+  needs('chromium'),
+  async () => {
+    const page = await signIn(apiKey, '/numbers')
+    const lists = [
+      ['/logs', 'direction', 'outbound'],
+      ['/logs/calls', 'direction', 'inbound'],
+      ['/money', 'kind', 'sms'],
+      ['/numbers', 'status', 'ACTIVE'],
+      ['/settings/audit', 'action', 'purchaseNumber'],
+    ] as const
+    const rowsOf = async () => {
+      await page.getByRole('table').first().waitFor()
+      return (await page.getByRole('table').first().locator('tbody tr').allInnerTexts()).map((row) =>
+        row.replace(/\s+/g, ' '),
+      )
+    }
+    await page.getByRole('table').first().waitFor()
+    const base = baseOf(page)
+    for (const [path, name, value] of lists) {
+      await page.goto(base + path)
+      const all = await rowsOf()
+      const filter = page
+        .getByRole('search')
+        .locator('select')
+        .filter({ has: page.locator(`option[value="${value}"]`) })
+        .first()
+      await filter.selectOption(value)
+      await page.waitForURL(new RegExp(`${name}=${value}`))
+      const filtered = await rowsOf()
+      assert.ok(filtered.length > 0 && filtered.length <= all.length, `${path}: ${filtered.length} of ${all.length}`)
+      assert.equal((await savedRows(page)).length, 1 + filtered.length, `the export of ${path}`)
+      await page.reload()
+      assert.deepEqual(await rowsOf(), filtered, `${path} after a reload`)
+      await page.goBack()
+      await until(async () => !page.url().includes(`${name}=`) && (await rowsOf()).length === all.length)
+    }
+  },
+)
 
 test(
   'search-everything: three spellings of a number and a pasted id lead from the palette to the timeline',

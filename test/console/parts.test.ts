@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
-import { needs } from '../needs.ts'
+import { inChromium, launchChromium } from '../chromium.ts'
 import { until } from '../platform.ts'
 import { type Gallery, serveGallery } from './gallery-server.ts'
 
 // Every part in every state, in a real browser and under the policy of the console.
 
-const flags = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
-
-describe('parts of the console', needs('chromium'), () => {
+describe('parts of the console', inChromium, () => {
   let browser: Browser
   let gallery: Gallery
   let page: Page
@@ -20,7 +18,7 @@ describe('parts of the console', needs('chromium'), () => {
 
   before(async () => {
     gallery = await serveGallery()
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags })
+    browser = await launchChromium()
     page = await browser.newPage({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' })
     page.setDefaultTimeout(10_000)
     page.on('console', (message) => {

@@ -1,38 +1,19 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, describe, test } from 'node:test'
-import pino from 'pino'
+import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { rightsOf } from '../../console/shell/rights.ts'
-import { setUpSandboxChat } from '../../src/bootstrap.ts'
-import { makeInboundHandlers } from '../../src/domains/msgapp/inbound.ts'
-import { msgappSchedules } from '../../src/domains/msgapp/jobs.ts'
-import { makeOperations } from '../../src/domains/msgapp/operations/operations.ts'
-import { makeSimulatorClient } from '../../src/domains/sandbox/simulator-client.ts'
-import { startSimulator } from '../../src/domains/sandbox/simulator-process.ts'
 import { namesOf, roleCapabilities, roles } from '../../src/platform/http/role.ts'
-import { startWorker } from '../../src/platform/jobs/consume/worker.ts'
 import { isAccessible } from '../accessible.ts'
 import { needs } from '../needs.ts'
 import { type Browser, freshClaim, goodPassword, member, tokenOf } from '../persons.ts'
 import { until } from '../platform.ts'
-import { temporaryFolder } from '../servers.ts'
 import type { Tenant } from '../world.ts'
 import { isWellMade, openConsole } from './fixture.ts'
 
-// Walks of the people of an account: the first person, sign-in, invitation, roles, audit; and a channel of the messaging
-// app over the sandbox's network.
+// Walks of the people of an account: the first person, sign-in, invitation, roles, audit.
 
-const log = pino({ level: 'silent' })
-const carrier = await startSimulator(temporaryFolder(), { smpp: 0, sip: 0 }, log)
-const simulator = makeSimulatorClient(() => ({ port: carrier.controlPort, token: carrier.token }))
-const { world, url, open, signIn, allow } = await openConsole({}, { simulator })
-await setUpSandboxChat(world.parts, carrier)
-const worker = startWorker({ db: world.db, log, kinds: [], schedules: msgappSchedules(world.parts) })
-after(async () => {
-  await worker.stop()
-  await carrier.stop()
-})
+const { world, url, open, signIn, allow } = await openConsole()
 
 /** A new account with its first owner. */
 const owned = async (): Promise<{ tenant: Tenant; owner: Browser & { email: string; user: string } }> => {
@@ -48,6 +29,30 @@ const choose = async (page: Page, row: string, act: string): Promise<void> => {
 
 const confirm = (page: Page, act: string) =>
   page.getByRole('dialog').getByRole('button', { name: act, exact: true }).click()
+
+/** The name of the element with the focus; empty if nothing has it. */
+const focused = (page: Page): Promise<string> =>
+  page.evaluate<string>(`(() => {
+    const { activeElement: element } = document
+    const label = element.labels?.[0] ?? element
+    return element === document.body ? '' : (element.getAttribute('aria-label') ?? label.textContent).trim()
+  })()`)
+
+/** Moves the focus by the Tab key to an element with this name, and asserts that it is seen at each step. */
+const tabTo = async (page: Page, name: string): Promise<void> => {
+  for (let i = 0; i < 80; i++) {
+    await page.keyboard.press('Tab')
+    const isSeen = await page.evaluate<boolean>(`(() => {
+      const { activeElement: element } = document
+      if (element === document.body || !element.matches(':focus-visible')) return element === document.body
+      const { top, bottom } = element.getBoundingClientRect()
+      return bottom > 0 && top < innerHeight
+    })()`)
+    assert.ok(isSeen, `the focus is not seen on ${await focused(page)}`)
+    if ((await focused(page)).startsWith(name)) return
+  }
+  assert.fail(`the Tab key does not reach ${name}`)
+}
 
 test('the roles of the console have exactly the rights that the server gives them', () => {
   for (const role of roles) assert.deepEqual(rightsOf(role).sort(), namesOf(roleCapabilities[role]).sort(), role)
@@ -166,6 +171,50 @@ describe('walks of people', needs('chromium'), () => {
     await role.waitFor({ state: 'detached' })
   })
 
+  test('by keyboard alone: a person is invited and suspended, a second factor is begun, and the focus is never lost', async () => {
+    const { tenant, owner } = await owned()
+    const mate = await member(world, tenant, 'agent')
+    await mate.call('PATCH', '/console/me', { name: 'Kim Keys' })
+    const page = await signIn(owner, '/people')
+    const keys = page.keyboard
+    await page.getByRole('row', { name: /Kim Keys/ }).waitFor()
+    await tabTo(page, 'Invite a person')
+    await keys.press('Enter')
+    await until(async () => (await focused(page)).startsWith('First name'))
+    await keys.type('Nora')
+    await keys.press('Tab')
+    await keys.type('Keyboard')
+    await keys.press('Tab')
+    await keys.type('nora.keyboard@example.com')
+    await keys.press('Tab')
+    // The roles are one group: arrows choose.
+    await keys.press('ArrowDown')
+    await tabTo(page, 'Create link')
+    await keys.press('Enter')
+    await page.getByRole('dialog', { name: 'Link for Nora Keyboard' }).waitFor()
+    await tabTo(page, 'I have copied it')
+    await keys.press('Enter')
+    await page.getByRole('row', { name: /Nora Keyboard.*Developer/ }).waitFor()
+    await tabTo(page, 'Actions for Kim Keys')
+    await keys.press('Enter')
+    await keys.press('s')
+    await keys.press('Enter')
+    await page.getByRole('dialog', { name: 'Suspend Kim Keys?' }).waitFor()
+    await tabTo(page, 'Suspend')
+    await keys.press('Enter')
+    await page.getByRole('row', { name: /Kim Keys.*Suspended/ }).waitFor()
+    assert.notEqual(await focused(page), '')
+
+    await page.goto(`${url}/console/you/security`)
+    await tabTo(page, 'Set up an authenticator app')
+    await keys.press('Enter')
+    await page.getByRole('img', { name: 'Code for the authenticator app' }).waitFor()
+    await tabTo(page, 'Code of the app')
+    await keys.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    assert.equal(await focused(page), 'Set up an authenticator app')
+  })
+
   test('audit: the acts of a walk are found by actor, action, target and time, and exported', async () => {
     const { owner } = await owned()
     const page = await signIn(owner, '/settings')
@@ -243,51 +292,5 @@ describe('walks of people', needs('chromium'), () => {
       }
       await page.context().close()
     }
-  })
-
-  test('app-channel: a channel is created, paired by its code, and shows the truth within 12 s of a cut', async () => {
-    const { owner } = await owned()
-    await world.parts.networks.start({ acts: makeOperations(world.parts), intake: makeInboundHandlers(world.parts) })
-    const page = await signIn(owner, '/channels')
-    await page.getByText('No channels yet').waitFor()
-    await isWellMade(page, 'no channels')
-    await page.getByRole('button', { name: 'Add a channel' }).first().click()
-    const form = page.getByRole('dialog', { name: 'Add a channel' })
-    await form.getByLabel('Number').fill('+447700910148')
-    await form.getByLabel(/^Name/).fill('London desk')
-    await form.getByLabel('Ask for a phone, as real networks do').check()
-    await isAccessible(page, 'form of a channel')
-    await form.getByRole('button', { name: 'Add channel' }).click()
-    await page.getByRole('img', { name: 'QR code that connects the phone' }).waitFor()
-    await page.getByText('Waiting for a phone').first().waitFor()
-    await isWellMade(page, 'pairing')
-    await page.getByRole('button', { name: 'Scan with the sandbox phone' }).click()
-    const state = page.getByRole('main').getByText('Connected', { exact: true }).first()
-    await state.waitFor()
-    await page.getByRole('img', { name: 'QR code that connects the phone' }).waitFor({ state: 'detached' })
-    await isWellMade(page, 'connected channel')
-
-    process.kill(carrier.pid, 'SIGSTOP')
-    const cut = performance.now()
-    try {
-      await page
-        .getByRole('main')
-        .getByText(/^(?:Not connected|Connecting)$/)
-        .first()
-        .waitFor()
-      assert.ok(performance.now() - cut < 16_000, `${performance.now() - cut} ms`)
-    } finally {
-      process.kill(carrier.pid, 'SIGCONT')
-    }
-    await state.waitFor()
-    await page.getByRole('button', { name: 'Disconnect' }).click()
-    await confirm(page, 'Disconnect')
-    await page.getByText('Disconnected by you').waitFor()
-    await page.getByRole('button', { name: 'Connect', exact: true }).click()
-    await state.waitFor()
-    await page.getByRole('button', { name: 'Delete channel' }).click()
-    await page.getByRole('dialog').getByLabel(/^Type/).fill('+447700910148')
-    await confirm(page, 'Delete channel')
-    await page.getByText('No channels yet').waitFor()
   })
 })

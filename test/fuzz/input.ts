@@ -191,3 +191,10 @@ export const fillIds = (value: unknown, pool: Pool): unknown => {
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fillIds(inner, pool)]))
 }
+
+/** The kinds of ids whose placeholders are in a value. */
+export const kindsIn = (value: unknown, kinds = new Set<string>()): ReadonlySet<string> => {
+  if (isIdPlaceholder(value)) kinds.add(value.chained)
+  else if (value !== null && typeof value === 'object') for (const inner of Object.values(value)) kindsIn(inner, kinds)
+  return kinds
+}

@@ -1,19 +1,8 @@
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { callFlags, launchChromium, wholeChromium } from '../chromium.ts'
 
 /** Debian's Chromium, whose pages may make calls over the loopback. */
-export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    timeout: 90_000,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-dev-shm-usage',
-      '--disable-background-networking',
-      '--allow-loopback-in-peer-connection',
-      '--autoplay-policy=no-user-gesture-required',
-    ],
-  })
+export const openBrowser = (): Promise<Browser> => launchChromium(callFlags, wholeChromium)
 
 /** The sound that a page received: the strongest frequency, in hertz, and its level, in dB below full scale. */
 export type Peak = { readonly hertz: number; readonly level: number }

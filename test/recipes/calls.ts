@@ -65,6 +65,7 @@ export const callRecipes: Recipes = {
       if (!called.has(scene.tenant.id)) await call(scene)
       return { query: { results_per_page: 5 } }
     },
+    notFound: () => ({ query: { user_uuid: `USR${uuid()}` } }),
   },
   getCallTimeline: { ok: async (scene) => ({ params: { call_uuid: await call(scene) } }) },
   getCallTimelineOfAccount: {

@@ -9,6 +9,7 @@ import type { Recipe, Request } from './recipe.ts'
 import type { Scene } from './scene.ts'
 import { fields, type Node, nodeOf, prefixOf } from './schema.ts'
 import { type RawAnswer, send } from './send.ts'
+import { usableRequest } from './usable.ts'
 
 /** The worlds in which every endpoint can be brought to its refusals. */
 export type RefusalWorlds = {
@@ -57,6 +58,12 @@ const newTenant = (scene: Scene, options: Parameters<World['tenant']>[0] = {}): 
 const changeTenant = (scene: Scene, tenant: Tenant, body: object) =>
   scene.world.call('operator', 'PATCH', `/operator/accounts/${tenant.uuid}`, body)
 
+/** The request of another tenant; that of a person has the session of a member there. */
+const requestIn = async (scene: Scene, tenant: Tenant, recipe: Recipe): Promise<Request> => {
+  const request = await recipe.ok(scene)
+  return request.cookie === undefined ? request : await recipe.ok({ ...scene, tenant })
+}
+
 const changing =
   (change: (request: Request, contract: Contract) => Request | null): RefusalMaker =>
   async ({ scene }, contract, recipe) => {
@@ -72,7 +79,8 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
     if (answer || (contract.auth !== 'account' && contract.auth !== 'operator')) return answer
     // A key and a session at once.
     const headers = { cookie: 'trunkline=some-token' }
-    return send(scene.world, contract, scene.tenant, await recipe.ok(scene), { headers })
+    const { cookie: _, ...request } = await recipe.ok(scene)
+    return send(scene.world, contract, scene.tenant, request, { headers })
   },
   notFound: changing((request, contract) =>
     replaced(request, contract, (node) => {
@@ -102,14 +110,16 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
     }
     if (contract.auth !== 'account') return null
     const tenant = await newTenant(scene)
+    const request = await requestIn(scene, tenant, recipe)
     await changeTenant(scene, tenant, { blocked: true, block_reason: 'fraud' })
-    return send(scene.world, contract, tenant, await recipe.ok(scene))
+    return send(scene.world, contract, tenant, request)
   },
   balance: async ({ scene }, contract, recipe) => {
     if (!isMetered(contract)) return null
     const tenant = await newTenant(scene)
+    const request = await requestIn(scene, tenant, recipe)
     await changeTenant(scene, tenant, { max_api_request_count: 0 })
-    return send(scene.world, contract, tenant, await recipe.ok(scene))
+    return send(scene.world, contract, tenant, request)
   },
   tooMany: async ({ scene, strict }, contract, recipe) => {
     if (!isMetered(contract)) {
@@ -118,9 +128,12 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
       await wrong()
       return await wrong()
     }
-    const tenant = await newTenant(scene, { requestsPerMinute: 1 })
+    const tenant = await newTenant(scene)
+    const request = await requestIn(scene, tenant, recipe)
+    await changeTenant(scene, tenant, { requests_per_minute: 1 })
+    await scene.world.db.run`update rate_limit_usage set tokens = 1 where account_id = ${tenant.id}`
     await scene.world.call(tenant, 'GET', '/open/info')
-    return send(scene.world, contract, tenant, await recipe.ok(scene))
+    return send(scene.world, contract, tenant, request)
   },
   conflict: async ({ scene }, contract, recipe) => {
     if (contract.method !== 'POST') return null
@@ -160,6 +173,12 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
   unavailable: async ({ scene, cut }, contract, recipe) => send(cut, contract, scene.tenant, await recipe.ok(scene)),
 }
 
+/** Common refusals that precede the effect of a request, so that several are made from one request. */
+const beforeEffect: ReadonlySet<ProblemName> = new Set([
+  ...(['invalid', 'notFound', 'unauthorized', 'forbidden', 'balance', 'tooMany'] as const),
+  ...(['tooLarge', 'timedOut', 'mediaType', 'internal', 'unavailable'] as const),
+])
+
 /** Brings an endpoint to a refusal, by its recipe or by the common way. */
 export const refusalOf = async (
   stages: RefusalWorlds,
@@ -168,7 +187,10 @@ export const refusalOf = async (
   problem: ProblemName,
 ): Promise<RawAnswer | null> => {
   const own = recipe[problem]
-  if (!own) return (await refusalMakers[problem]?.(stages, contract, recipe)) ?? null
+  if (!own) {
+    const source = beforeEffect.has(problem) ? { ok: (scene: Scene) => usableRequest(recipe, scene) } : recipe
+    return (await refusalMakers[problem]?.(stages, contract, source)) ?? null
+  }
   const { scene } = stages
   return send(scene.world, contract, scene.tenant, await own(scene))
 }

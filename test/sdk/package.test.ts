@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { compile } from '../compiler.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld } from '../world.ts'
 
@@ -35,10 +35,9 @@ test('the module, the CommonJS form and the global one export the same names', a
 
 test('a program in TypeScript uses the types that the package ships, and JsSIP’s are not among them', () => {
   const folder = temporaryFolder()
-  const tsc = join(root, 'node_modules/.bin/tsc')
   const types = join(folder, 'node_modules/@trunkline/voice-sdk')
   mkdirSync(types, { recursive: true })
-  const emitted = spawnSync(tsc, ['-p', sdk, '--outDir', join(types, 'dist/types')], { encoding: 'utf8' })
+  const emitted = compile(['-p', sdk, '--outDir', join(types, 'dist/types')])
   assert.equal(emitted.status, 0, emitted.stdout)
   symlinkSync(join(sdk, 'package.json'), join(types, 'package.json'))
   const page = `import { type Call, Device, VoiceError, type Quality } from '@trunkline/voice-sdk'
@@ -57,7 +56,7 @@ export const isDenied = (error: unknown): boolean => error instanceof VoiceError
   writeFileSync(join(folder, 'page.ts'), page)
   const flags = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--module', 'esnext', '--target', 'es2022']
   const more = ['--moduleResolution', 'bundler', '--lib', 'es2022,dom', '--types', '']
-  const { status, stdout } = spawnSync(tsc, [...flags, ...more, 'page.ts'], { cwd: folder, encoding: 'utf8' })
+  const { status, stdout } = compile([...flags, ...more, 'page.ts'], folder)
   assert.equal(status, 0, stdout)
 })
 

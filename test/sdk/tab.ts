@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { callFlags, launchChromium } from '../chromium.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
@@ -28,17 +29,11 @@ const toneFile = (hertz: number): string => {
 }
 
 /** Chromium with permitted microphones that all produce a tone of 1,000 Hz. */
-export const openChromium = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    timeout: 90_000,
-    args: [
-      ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-background-networking'],
-      ...['--allow-loopback-in-peer-connection', '--autoplay-policy=no-user-gesture-required'],
-      ...['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
-      `--use-file-for-fake-audio-capture=${toneFile(1_000)}`,
-    ],
-  })
+export const openChromium = (executablePath?: string): Promise<Browser> => {
+  const microphones = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
+  const tone = `--use-file-for-fake-audio-capture=${toneFile(1_000)}`
+  return launchChromium([...callFlags, ...microphones, tone], executablePath)
+}
 
 /**
  * Runs in each page: records every event and measures the received sound. The browser's own audio filters are off,
@@ -137,14 +132,22 @@ export const openTab = async (
     run,
     events: seen,
     waitForEvent: (what, times = 1) =>
-      until(async () => {
-        const found = await seen(what)
-        return found.length >= times && (found.at(-1)?.about ?? true)
-      }),
+      until(
+        async () => {
+          const found = await seen(what)
+          return found.length >= times && (found.at(-1)?.about ?? true)
+        },
+        60,
+        50,
+      ),
     waitForTone: (hertz) =>
-      until(async () => {
-        const { hertz: heard, level } = await run<{ hertz: number; level: number }>('peak()')
-        return Math.abs(heard - hertz) < 12 && level > -45
-      }, 60),
+      until(
+        async () => {
+          const { hertz: heard, level } = await run<{ hertz: number; level: number }>('peak()')
+          return Math.abs(heard - hertz) < 12 && level > -45
+        },
+        60,
+        100,
+      ),
   }
 }

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { usersOf } from '../../src/domains/calls/call-testing.ts'
 import { makeEphemeral } from '../../src/domains/devices/ops.ts'
+import { wholeChromium } from '../chromium.ts'
 import { freePort, type ProgramOwner, runProgram } from '../counterparts/program.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
@@ -62,7 +63,7 @@ describe('a browser that reaches only a TURN server', { skip }, () => {
     const urls = ['udp', 'tcp'].map((transport) => `turn:127.0.0.1:${port}?transport=${transport}`)
     const turn = { TRUNKLINE_TURN_URLS: urls.join(','), TRUNKLINE_TURN_SECRET: secret }
     platform = await startPlatform(undefined, { ...freePortSettings, ...turn })
-    browser = await openChromium()
+    browser = await openChromium(wholeChromium)
   })
   after(async () => {
     await browser?.close()

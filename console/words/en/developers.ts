@@ -14,6 +14,7 @@ export const words = section('developers', {
     scopes: 'Rights',
     allScopes: 'All rights',
     created: 'Created',
+    by: (name: string) => `by ${name}`,
     lastUsed: 'Last used',
     neverUsed: 'Never',
     expires: 'Expires',

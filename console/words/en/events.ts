@@ -91,7 +91,7 @@ export const words = section('events', {
   },
   requests: {
     title: 'Request log',
-    lead: 'Requests with keys of the account: all refused ones and a sample of the others, for 7 days.',
+    lead: 'Requests of programs and of this console: all refused ones and a sample of the others, for 7 days.',
     caption: 'Requests, newest first',
     route: 'Route',
     method: 'Method',
@@ -100,6 +100,7 @@ export const words = section('events', {
     outcomes: { succeeded: 'Succeeded', refused: 'Refused' },
     error: 'Error code',
     key: 'Key',
+    console: 'Console',
     took: 'Took',
     time: 'Time',
     id: 'Request ID',

@@ -1,4 +1,4 @@
-import { section } from '../section.ts'
+import { counted, section } from '../section.ts'
 
 /** Texts of the pages of members. */
 export const words = section('people', {
@@ -55,6 +55,9 @@ export const words = section('people', {
   withdraw: 'Withdraw the invitation',
   removeTitle: (name: string) => `Remove ${name}?`,
   removeWhy: 'The person loses access at once. To come back, the person needs a new invitation.',
+  madeKeys: (count: number) =>
+    `The person made ${counted(count, { one: 'API key', other: 'API keys' })}. Programs may use ${count === 1 ? 'it' : 'them'}:`,
+  revokeKeys: 'Revoke these keys too',
   removed: (name: string) => `${name} is removed`,
   notYourself: 'You cannot do this to yourself. Ask another administrator.',
   notOwners: 'Only an owner can change an owner.',

@@ -9,6 +9,8 @@ export const words = section('settings', {
   nameHint: 'Shown to its members and in the title of the window.',
   lowBalance: 'Warn below a balance of',
   lowBalanceHint: 'The event balance.low is published when the balance falls below. Empty: no warning.',
+  agentsSeeLog: 'Agents see numbers, channels and logs',
+  agentsSeeLogHint: 'They may read them, and change nothing. The change counts at once.',
   save: 'Save',
   saved: 'Account saved',
   id: 'Account ID',
@@ -26,6 +28,7 @@ export const words = section('settings', {
   most: 'At most',
   noLimit: 'No limit',
   uses: {
+    members: 'Members and invitations',
     webhooks: 'Webhooks',
     channels: 'Channels of the messaging app',
     contacts: 'Contacts',

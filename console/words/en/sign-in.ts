@@ -38,8 +38,11 @@ export const words = section('signIn', {
     act: 'Create your user',
     claimed: 'This installation is set up already',
     claimedHint: 'The link works once. Sign in, or ask its operator for an invitation.',
-    noToken: 'This link is incomplete',
-    noTokenHint: 'Copy the whole link from the terminal. It ends with a long code.',
+    noToken: 'The code of the link is missing',
+    noTokenHint: 'Paste the link that the first start printed on the terminal. It ends with a long code.',
+    link: 'Link, or its code',
+    toForm: 'Continue',
+    otherLink: 'Use another link',
   },
   invitation: {
     title: (account: string) => `Join ${account}`,

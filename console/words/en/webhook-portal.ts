@@ -141,9 +141,10 @@ export const words = section('webhooks', {
     every: 'Every event of the endpoint',
     which: 'Which events?',
     missed: 'Missed ones',
-    missedHint: 'Without a successful delivery: failed, during a pause, or before the endpoint was made.',
+    missedHint: 'Without a successful delivery: failed, or during a pause.',
     all: 'All',
-    allHint: 'Also those that were delivered. The receiver recognises them by webhook-id.',
+    allHint:
+      'Also those that were delivered, or are older than the endpoint. The receiver recognises them by webhook-id.',
     since: 'Since',
     times: {
       pause: 'The last pause',
@@ -172,7 +173,7 @@ export const words = section('webhooks', {
     made: 'Made',
     request: 'Request',
     body: 'Body',
-    headers: 'Headers',
+    headers: 'Headers of the request',
     attempts: 'Attempts',
     attempt: (index: number) => `Attempt ${number(index)}`,
     none: 'Not tried yet',

@@ -13,7 +13,7 @@ export type Error = {
   /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
   field?: string
   /** The exhausted quota; on limit_exceeded */
-  limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
+  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
   request_id: string
   /** The message again; on 401 */
@@ -28,7 +28,7 @@ export type BriefError = {
   /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
   field?: string
   /** The exhausted quota; on limit_exceeded */
-  limit?: 'webhooks' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
+  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
   request_id: string
 }
@@ -37,6 +37,8 @@ export type BriefError = {
 export type QuotaChanges = {
   /** Enabled webhooks; ten disabled ones count as one. Enough for one webhook on each of 1,000 channels. null: the default */
   webhooks?: number | null
+  /** Members and pending invitations. Enough for a large call centre. null: the default */
+  members?: number | null
   /** Channels of the messaging app. A thousand sessions with networks take 200 MB of memory. null: the default */
   channels?: number | null
   /** Contacts. Searches are measured with a million contacts of one account. null: the default */
@@ -55,6 +57,8 @@ export type QuotaChanges = {
 export type Quotas = {
   /** Enabled webhooks; ten disabled ones count as one. Enough for one webhook on each of 1,000 channels. */
   webhooks: number
+  /** Members and pending invitations. Enough for a large call centre. */
+  members: number
   /** Channels of the messaging app. A thousand sessions with networks take 200 MB of memory. */
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
@@ -100,6 +104,10 @@ export type OwnAccount = {
   name: string
   /** Absent: never */
   low_balance?: string
+  /** Agents have the right read_only too */
+  agents_see_log: boolean
+  /** Notifications of browsers name the sender */
+  notification_names: boolean
   updated_at: string
 }
 
@@ -120,20 +128,6 @@ export type ClosedAccountCounts = {
   reservations: number
 }
 
-export type NewApiKey = {
-  success: true
-  /** Starts with KEY */
-  uuid: string
-  label: string
-  key: string
-  /** What the key may do: each endpoint names the scope that it needs (x-needs). Absent: all */
-  scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
-  /** The key is refused from then on (401 key_expired), by the real clock. Absent: never */
-  expires_at?: string
-  /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
-  allowed_addresses?: readonly (string)[]
-}
-
 export type AccountProfile = {
   name: string
   /** Starts with ACC */
@@ -141,7 +135,11 @@ export type AccountProfile = {
   on_trial: boolean
   blocked: boolean
   block_reason?: string
+  /** Agents have the right read_only too */
+  agents_see_log: boolean
   created_at: string
+  /** Notifications of browsers name the sender */
+  notification_names: boolean
   expires_at?: string
 }
 
@@ -149,6 +147,8 @@ export type AccountLimits = {
   requests_per_minute: number
   /** Enabled webhooks; ten disabled ones count as one. Enough for one webhook on each of 1,000 channels. */
   webhooks: number
+  /** Members and pending invitations. Enough for a large call centre. */
+  members: number
   /** Channels of the messaging app. A thousand sessions with networks take 200 MB of memory. */
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
@@ -166,6 +166,8 @@ export type AccountLimits = {
 export type AccountUsage = {
   /** Enabled, and a tenth of the disabled */
   webhooks: number
+  /** Not deleted, also those who are invited */
+  members: number
   channels: number
   contacts: number
   reservations: number
@@ -176,6 +178,20 @@ export type AccountUsage = {
   number_check_count: number
   /** 1000000000000 if there is no quota */
   max_number_check_count: number
+}
+
+export type NewApiKey = {
+  success: true
+  /** Starts with KEY */
+  uuid: string
+  label: string
+  key: string
+  /** What the key may do: each endpoint names the scope that it needs (x-needs). Absent: all */
+  scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
+  /** The key is refused from then on (401 key_expired), by the real clock. Absent: never */
+  expires_at?: string
+  /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
+  allowed_addresses?: readonly (string)[]
 }
 
 export type ApiKey = {
@@ -192,6 +208,12 @@ export type ApiKey = {
     /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
     allowed_addresses?: readonly (string)[]
     created_at: string
+    /** The member who made the key in the console; absent: a key or an operator made it */
+    created_by?: {
+      /** Starts with USR */
+      user_uuid: string
+      name: string
+    }
     last_used_at?: string
   })[]
 }
@@ -208,6 +230,12 @@ export type OwnApiKey = {
   /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
   allowed_addresses?: readonly (string)[]
   created_at: string
+  /** The member who made the key in the console; absent: a key or an operator made it */
+  created_by?: {
+    /** Starts with USR */
+    user_uuid: string
+    name: string
+  }
   last_used_at?: string
   /** True for the key of this request */
   current: boolean
@@ -810,7 +838,7 @@ export type TimelineOutcome = {
 
 export type TimelineNextStep = {
   /** none: nothing to do */
-  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'check_webhook' | 'connect_channel' | 'ask_operator'
+  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'unblock' | 'check_webhook' | 'connect_channel' | 'ask_operator'
   text: string
   /** What the step concerns, such as a webhook or a number of the account */
   target_uuid?: string
@@ -837,7 +865,7 @@ export type SmsMessage = {
   price: number
   voip_number_setup_id: number
   status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown'
-  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived */
+  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived, blocked if the sender is a blocked contact */
   sub_status?: string
   error_code?: string
   send_at?: string
@@ -954,6 +982,14 @@ export type TrunkFinding = {
   mend?: string
 }
 
+export type CallLegQuality = {
+  /** Estimated mean opinion score (ITU-T G.107), 1 to 4.5 */
+  mos: number
+  loss_percent: number
+  jitter_ms: number
+  round_trip_ms?: number
+}
+
 export type CallCost = {
   callid: string
   forwarded: boolean
@@ -982,7 +1018,7 @@ export type Call = {
   to_number: string
   iso_country_code: string
   status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, balance, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -999,6 +1035,13 @@ export type Call = {
   rn?: string
   /** Seconds from the answer to the end */
   duration: number
+  /** Sound that arrived from each side, of answered calls that have ended */
+  quality?: {
+    caller?: CallLegQuality
+    callee?: CallLegQuality
+  }
+  /** Name of the contact at the other side, in lists and single calls; needs inbox */
+  contact_name?: string
   /** A WAV file: agent left, remote side right. The link expires after eight days */
   recording_url?: string
   start_time?: string
@@ -1141,14 +1184,6 @@ export type Conversation = {
   last_message?: MsgappMessage
 }
 
-export type NewContactDetail = {
-  /** E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app */
-  type: 'E' | 'A' | 'PH' | 'WAPH'
-  value: string
-}
-
-export type NoContactDetails = Record<string, unknown>
-
 /** State of the contact in the address book of its channel */
 export type ContactSync = {
   state: 'queued' | 'synced' | 'failed' | 'not_supported'
@@ -1178,8 +1213,39 @@ export type Contact = {
   channel_uuid?: string
   sync?: ContactSync
   details: readonly (ContactDetail)[]
+  /** Texts and calls of its numbers reach no one */
+  blocked: boolean
+  blocked_at?: string
   created_at: string
   last_updated: string
+}
+
+export type NewContactDetail = {
+  /** E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app */
+  type: 'E' | 'A' | 'PH' | 'WAPH'
+  value: string
+}
+
+export type NoContactDetails = Record<string, unknown>
+
+export type DuplicateContacts = {
+  by: 'number' | 'email' | 'name'
+  /** The number, address or name that they have in common */
+  key: string
+  /** Contacts with it */
+  count: number
+  /** The oldest 10 of them */
+  contacts: readonly (Contact)[]
+}
+
+/** Values of the contact that remains. A list of details replaces the details of all */
+export type MergedContactFields = {
+  first_name?: string
+  last_name?: string | null
+  profile_pic_url?: string | null
+  channel_uuid?: string | null
+  contact_details?: readonly (NewContactDetail)[] | NoContactDetails
+  blocked?: boolean
 }
 
 export type ContactImportError = {
@@ -1962,6 +2028,19 @@ export type WebhookRequest = {
   })[]
 }
 
+export type PushSubscription = {
+  /** Starts with PSH */
+  uuid: string
+  /** Browser that subscribed */
+  user_agent: string
+  created_at: string
+  /** Last message that the push service accepted */
+  delivered_at?: string
+  /** Last failure, if it is newer than the last delivery */
+  failed_at?: string
+  failure?: string
+}
+
 export type ApiRequest = {
   /** The x-request-id header */
   request_id: string
@@ -2591,7 +2670,7 @@ export type SmsEvent = {
   price: number
   voip_number_setup_id: number
   status: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown'
-  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived */
+  /** Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived, blocked if the sender is a blocked contact */
   sub_status?: string
   error_code?: string
   send_at?: string
@@ -2626,7 +2705,7 @@ export type CallEvent = {
   to_number: string
   iso_country_code: string
   status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, balance, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -2643,6 +2722,13 @@ export type CallEvent = {
   rn?: string
   /** Seconds from the answer to the end */
   duration: number
+  /** Sound that arrived from each side, of answered calls that have ended */
+  quality?: {
+    caller?: CallLegQuality
+    callee?: CallLegQuality
+  }
+  /** Name of the contact at the other side, in lists and single calls; needs inbox */
+  contact_name?: string
   /** A WAV file: agent left, remote side right. The link expires after eight days */
   recording_url?: string
   start_time?: string
@@ -3001,6 +3087,9 @@ export type ContactEvent = {
   channel_uuid?: string
   sync?: ContactSync
   details: readonly (ContactDetail)[]
+  /** Texts and calls of its numbers reach no one */
+  blocked: boolean
+  blocked_at?: string
   created_at: string
   last_updated: string
 }
@@ -3020,6 +3109,21 @@ export type BalanceEvent = {
   low_balance: string
   currency: 'USD'
   created_at: string
+}
+
+export type MemberEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Starts with USR */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  first_name: string
+  last_name: string
+  role: 'owner' | 'admin' | 'agent' | 'developer' | 'billing'
+  status: 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED'
 }
 
 export type CheckEvent = {
@@ -3177,7 +3281,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'conversation_moved' | 'conversations_required' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'conversation_moved' | 'conversations_required' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -3212,6 +3316,8 @@ export type EventPayloads = {
   'contact.created': ContactEvent
   'contact.updated': ContactEvent
   'balance.low': BalanceEvent
+  'member.joined': MemberEvent
+  'member.changed': MemberEvent
   'msgapp.check.completed': CheckEvent
   'conversation.created': ConversationEvent
   'conversation.updated': ConversationEvent
@@ -3242,13 +3348,17 @@ export type AccountOperations = {
       }
     }>
     /**
-     * Change the name of the account, and the balance below which balance.low is published.
+     * Change the account: its name, its balance warning, what agents see, and what notifications show.
      * Absent fields stay unchanged. Limits and flags of the account are changed by the operator.
      */
     update(args?: {
       name?: string | undefined
       /** USD, above 0: balance.low is published when the balance falls below; null: never */
       low_balance?: string | null | undefined
+      /** Agents also get the right read_only: numbers, channels, logs and timelines */
+      agents_see_log?: boolean | undefined
+      /** Notifications of browsers name the sender. Default: false, a count only */
+      notification_names?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       account: OwnAccount
@@ -3380,7 +3490,7 @@ export type AccountOperations = {
     }>
     /**
      * Calls of the account, newest first.
-     * Filter by direction, number and time. Follow next_cursor for older calls.
+     * Filter by direction, number, user and time. Follow next_cursor for older calls. With q, min_duration or recorded=false a page examines 10,000 calls, so it may be short or empty although older calls match.
      */
     list(args?: {
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -3395,6 +3505,16 @@ export type AccountOperations = {
       /** Inbound calls from this number; ignored if direction is outbound */
       from_number?: string | undefined
       status?: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED' | undefined
+      /** Calls that this user placed or answered */
+      user_uuid?: string | undefined
+      /** Calls with this number on either side */
+      number?: string | undefined
+      /** Seconds talked, at least */
+      min_duration?: number | undefined
+      /** true: calls with a recording */
+      recorded?: 'true' | 'false' | undefined
+      /** Name of a contact, or digits of a number of either side */
+      q?: string | undefined
       since?: string | undefined
       until?: string | undefined
     }, options?: CallOptions): List<{
@@ -3524,7 +3644,7 @@ export type AccountOperations = {
     }>
     /**
      * Status of a channel, its reason, and its latest events.
-     * Use it to find out why a channel is not connected.
+     * Use it to find out why a channel is not connected. The codes for pairing are shown with the scope numbers only.
      */
     status(args: {
       /** Starts with WPN */
@@ -3549,6 +3669,17 @@ export type AccountOperations = {
     }>
   }
   readonly contacts: {
+    /**
+     * Block a contact: texts and calls of its numbers reach no one.
+     * Texts are stored with the sub_status blocked and make no event. Calls are refused, and stored with the end_reason caller_blocked. The account may still write to it and call it. The event is contact.updated.
+     */
+    block(args: {
+      /** Starts with CON */
+      contact_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      contact: Contact
+    }>
     /**
      * The conversations with the numbers of a contact, latest activity first.
      * At most 100. A contact with several numbers has a conversation for each.
@@ -3583,6 +3714,25 @@ export type AccountOperations = {
       /** Starts with CON */
       contact_uuid: string
     }, options?: CallOptions): Promise<Success>
+    /**
+     * Contacts that may be one person: with one number, one e-mail address, or one name without case and accents.
+     * Each reply examines at most 10,000 numbers, addresses or names, so a short page, even an empty one, may have a next_cursor.
+     */
+    duplicates(args?: {
+      /** Default: number */
+      by?: 'number' | 'email' | 'name' | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      duplicates: readonly (DuplicateContacts)[]
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+    }, 'duplicates'>
     /**
      * All contacts as CSV or vCard 4.0; the import accepts the file.
      * The file contains every contact of the account.
@@ -3632,8 +3782,8 @@ export type AccountOperations = {
       lines: readonly (ContactImportError)[]
     }>
     /**
-     * The contacts of the account in the order of their creation.
-     * Follow next_cursor to read every contact once, even while contacts are added.
+     * The contacts of the account: in the order of their creation or of their names, or those that a text finds.
+     * Follow next_cursor to read every contact once, even while contacts are added. With q, the best 200 matches are listed, as by searchContacts.
      */
     list(args?: {
       /** From 0. Beyond the first 10,000 rows, page by cursor */
@@ -3642,8 +3792,14 @@ export type AccountOperations = {
       results_per_page?: number | undefined
       /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
+      /** Finds contacts as searchContacts does, best first; sort has no effect then */
+      q?: string | undefined
       /** Only contacts of this channel of the messaging app */
       channel_uuid?: string | undefined
+      /** true: only blocked contacts; false: all */
+      blocked?: boolean | undefined
+      /** Default: created_at, the oldest first. By name, pages are read by cursor alone */
+      sort?: 'created_at' | '-created_at' | 'name' | undefined
     }, options?: CallOptions): List<{
       success: true
       /** Rows in this page */
@@ -3658,6 +3814,30 @@ export type AccountOperations = {
       next_cursor?: string
       contacts: readonly (Contact)[]
     }, 'contacts'>
+    /**
+     * Merge contacts into one: it gets their details, and they are deleted.
+     * Messages, calls and conversations follow by their numbers. The own values of the contact stay, and empty ones are filled; fields sets others. It is blocked if one of them is, unless fields.blocked is false. The event is contact.updated.
+     */
+    merge(args: {
+      /** The contact that remains */
+      contact_uuid: string
+      /** The contacts that are merged into it, and deleted */
+      from: readonly (string)[]
+      fields?: MergedContactFields | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      contact: Contact
+      /** Contacts that were merged into it */
+      merged: number
+    }>
+    /**
+     * The picture of a contact: JPEG, PNG, GIF or WebP of at most 512 pixels a side.
+     * The platform downloads the profile_pic_url, and caches the picture for an hour. Clients may keep it for a day.
+     */
+    picture(args: {
+      /** Starts with CON */
+      contact_uuid: string
+    }, options?: CallOptions): Promise<FileResponse>
     /**
      * Find contacts, best first: by words of the name or of an e-mail address, by their beginnings or parts, without regard to accents or one wrong letter; and by three or more digits anywhere in a number.
      * The best matches come first. Use listContacts to read all contacts.
@@ -3685,6 +3865,17 @@ export type AccountOperations = {
       total_capped?: true
       contacts: readonly (Contact)[]
     }, 'contacts'>
+    /**
+     * Unblock a contact: its next texts and calls arrive again.
+     * Earlier ones stay in the logs. The event is contact.updated.
+     */
+    unblock(args: {
+      /** Starts with CON */
+      contact_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      contact: Contact
+    }>
     /**
      * Change a contact: absent fields stay. A list of details replaces the previous one; matching details keep their ids.
      * Absent fields stay unchanged. The event is contact.updated.
@@ -3742,8 +3933,10 @@ export type AccountOperations = {
       /** All that match, as in GET /open/conversations */
       query?: {
         status?: 'open' | 'snoozed' | 'closed'
-        /** me, none, or USR…. A key has no conversations of its own */
+        /** me, none, USR…, or several separated by commas. A key has no conversations of its own */
         assignee?: string
+        /** Has a note that mentions you */
+        mentioned?: 'me'
         /** Starts with TAG */
         tag?: string
         /** Channel of the last message or call */
@@ -3855,8 +4048,10 @@ export type AccountOperations = {
      */
     list(args?: {
       status?: 'open' | 'snoozed' | 'closed' | undefined
-      /** me, none, or USR…. A key has no conversations of its own */
+      /** me, none, USR…, or several separated by commas. A key has no conversations of its own */
       assignee?: string | undefined
+      /** Has a note that mentions you */
+      mentioned?: 'me' | undefined
       /** Starts with TAG */
       tag?: string | undefined
       /** Channel of the last message or call */
@@ -4113,7 +4308,7 @@ export type AccountOperations = {
      */
     list(args?: {
       /** Event name */
-      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
@@ -4309,6 +4504,51 @@ export type AccountOperations = {
       key_uuid: string
     }, options?: CallOptions): Promise<Success>
   }
+  readonly me: {
+    /**
+     * Browsers in which you get notifications, and the key to subscribe with.
+     * At most 20, the newest first. public_key is the applicationServerKey of the installation (RFC 8292).
+     */
+    pushSubscriptions(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      /** Uncompressed point of P-256, base64url */
+      public_key: string
+      subscriptions: readonly (PushSubscription)[]
+    }>
+    /**
+     * Subscribe a browser to your notifications.
+     * The body is the result of PushManager.subscribe in the browser. Its address is checked as those of webhooks are. The same browser replaces its subscription. It ends when its session is signed out.
+     */
+    subscribe(args: {
+      /** Address at the push service, a secret */
+      endpoint: string
+      keys: {
+        /** Public key of the browser: 65 bytes, base64url (RFC 8291) */
+        p256dh: string
+        /** Authentication secret: 16 bytes, base64url (RFC 8291) */
+        auth: string
+      }
+    }, options?: CallOptions): Promise<{
+      success: true
+      subscription: PushSubscription
+    }>
+    /**
+     * Send a test notification to a browser.
+     * It comes within seconds, also in quiet hours. A failure is shown in the list.
+     */
+    testPushSubscription(args: {
+      /** Starts with PSH */
+      push_subscription_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * End the notifications in a browser.
+     * Messages on their way are not sent any more.
+     */
+    unsubscribe(args: {
+      /** Starts with PSH */
+      push_subscription_uuid: string
+    }, options?: CallOptions): Promise<Success>
+  }
   readonly media: {
     /**
      * Upload a file to send it in a conversation.
@@ -4401,9 +4641,13 @@ export type AccountOperations = {
       status?: 'ACTIVE' | 'SUSPENDED' | 'DELETED' | undefined
       first_name?: string | undefined
       last_name?: string | undefined
+      /** With the status SUSPENDED or DELETED: also revokes the API keys that the member made in the console. Default: false, as programs use them */
+      revoke_keys?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
       member: Member
+      /** Present with revoke_keys */
+      revoked_keys?: readonly (string)[]
     }>
   }
   readonly money: {
@@ -5697,7 +5941,7 @@ export type AccountOperations = {
       since?: string | undefined
       /** Default: now */
       until?: string | undefined
-      /** missed: events whose delivery failed, or that occurred while the webhook was disabled. Default: missed */
+      /** missed: events whose delivery failed, or that occurred while the webhook was disabled. all: also delivered ones, and those from before the webhook. Default: missed */
       only?: 'missed' | 'all' | undefined
       /** Default: false */
       dry_run?: boolean | undefined
@@ -5863,13 +6107,13 @@ export type SandboxOperations = {
      */
     trigger(args: {
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** The channel of the event. Default: the channel of the event’s newest webhook, else the account’s newest channel */
       channel_uuid?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** Absent when the event concerns the whole account */
       channel_uuid?: string
       /** handset: a handset of the sandbox caused it. account: the account did, as with its own request; messages are charged. example: it cannot be triggered; the newest event or the present state was recorded with test: true */

@@ -223,7 +223,11 @@ export class Call extends Emitter<CallEvents> {
       this.setStatus('accepted')
       this.startQuality()
     })
-    const ended = (end: SessionEnd) => this.end(callEndOf(end, this.status === 'accepted'))
+    const ended = (end: SessionEnd) => {
+      // JsSIP terminates a session when its re-INVITE fails, and throws if it has ended meanwhile.
+      rtc.terminate = () => {}
+      this.end(callEndOf(end, this.status === 'accepted'))
+    }
     rtc.on('ended', ended)
     rtc.on('failed', ended)
     rtc.on('muted', () => this.emit('mute', { muted: true }))

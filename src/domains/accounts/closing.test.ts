@@ -81,7 +81,7 @@ test('closing ends all resources of an account, keeps its records, and refuses i
   })
   assert.deepEqual([voice.statusCode, voice.json().error_code], [403, 'account_closed'])
   assert.deepEqual(await callPermissionOf(db, parse('USR', all.user) ?? ''), {
-    ...{ account: tenant.id, may: false, rings: true },
+    ...{ account: tenant.id, may: false, rings: false },
   })
 
   const { acts } = (await call('operator', 'GET', `/operator/audit?account_uuid=${tenant.uuid}&action=closeAccount`))

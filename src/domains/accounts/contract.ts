@@ -1,18 +1,6 @@
 import { type TSchema, Type } from 'typebox'
-import { type Capability, capabilities } from '../../platform/http/capability.ts'
 import { contract } from '../../platform/http/endpoint.ts'
-import {
-  Decimal,
-  Enum,
-  FreeText,
-  Id,
-  Named,
-  Ok,
-  pageFields,
-  pagingQuery,
-  Success,
-  Time,
-} from '../../platform/http/schema.ts'
+import { Decimal, Enum, FreeText, Id, Named, Ok, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
 import {
   maximumQuota,
   minimumQuota,
@@ -20,6 +8,7 @@ import {
   quotaDefinitions,
   quotaNames,
 } from '../../platform/lib/quota-definitions.ts'
+import { accountParams, closed, operator, unknownAccount } from './account-schemas.ts'
 import { unlimited } from './unlimited.ts'
 
 /** Makes one schema field per quota. */
@@ -56,7 +45,9 @@ export const getInfo = contract({
         on_trial: Type.Boolean(),
         blocked: Type.Boolean(),
         block_reason: Type.Optional(Type.String()),
+        agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
         created_at: Time,
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         expires_at: Type.Optional(Time),
       }),
     ),
@@ -65,6 +56,7 @@ export const getInfo = contract({
       'AccountUsage',
       Type.Object({
         webhooks: Type.Integer({ description: 'Enabled, and a tenth of the disabled' }),
+        members: Type.Integer({ description: 'Not deleted, also those who are invited' }),
         channels: Type.Integer(),
         contacts: Type.Integer(),
         reservations: Type.Integer(),
@@ -93,6 +85,10 @@ const LowBalance = Type.Optional(
   }),
 )
 
+const NotificationNames = Type.Optional(
+  Type.Boolean({ description: 'Notifications of browsers name the sender. Default: false, a count only' }),
+)
+
 export const changeOwnAccount = contract({
   id: 'changeOwnAccount',
   client: 'account.update',
@@ -101,12 +97,19 @@ export const changeOwnAccount = contract({
   method: 'PATCH',
   url: '/open/account',
   tag: 'Account',
-  summary: 'Change the name of the account, and the balance below which balance.low is published',
+  summary: 'Change the account: its name, its balance warning, what agents see, and what notifications show',
   description: 'Absent fields stay unchanged. Limits and flags of the account are changed by the operator.',
   auth: 'account',
   shape: 'full',
   body: Type.Object(
-    { name: Type.Optional(FreeText(200)), low_balance: LowBalance },
+    {
+      name: Type.Optional(FreeText(200)),
+      low_balance: LowBalance,
+      agents_see_log: Type.Optional(
+        Type.Boolean({ description: 'Agents also get the right read_only: numbers, channels, logs and timelines' }),
+      ),
+      notification_names: NotificationNames,
+    },
     { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
   ),
   status: 200,
@@ -117,6 +120,8 @@ export const changeOwnAccount = contract({
         uuid: Id('ACC'),
         name: Type.String(),
         low_balance: Type.Optional(Type.String({ description: 'Absent: never', examples: ['5.00'] })),
+        agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
+        notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         updated_at: Time,
       }),
     ),
@@ -173,11 +178,6 @@ const QuotaChanges = Named(
     { description: 'Quotas to change; the others do not change', additionalProperties: false },
   ),
 )
-const accountParams = Type.Object({ account_uuid: Id('ACC') })
-const unknownAccount = 'No such account'
-const closed = 'The account is closed (account_closed)'
-const operator = { auth: 'operator', shape: 'full', tag: 'Operator: accounts' } as const
-
 export const createAccount = contract({
   ...operator,
   id: 'createAccount',
@@ -322,160 +322,4 @@ export const closeAccount = contract({
       'The account is closed already (account_closed), has calls in progress (calls_open) or open holds (holds_open), or a balance remains and write_off is not true (balance_remains)',
   },
   cli: 'accounts close',
-})
-
-const limits = (absent: string) => ({
-  scopes: Type.Optional(
-    Type.Array(Enum<Capability[]>([...capabilities]), {
-      minItems: 1,
-      maxItems: capabilities.length,
-      description: `What the key may do: each endpoint names the scope that it needs (x-needs). ${absent.replace('%', 'all')}`,
-      examples: [['inbox', 'read_only']],
-    }),
-  ),
-  expires_at: Type.Optional({
-    ...Time,
-    description: `The key is refused from then on (401 key_expired), by the real clock. ${absent.replace('%', 'never')}`,
-  }),
-  allowed_addresses: Type.Optional(
-    Type.Array(Type.String({ minLength: 2, maxLength: 50, examples: ['192.0.2.0/24'] }), {
-      minItems: 1,
-      maxItems: 50,
-      description: `Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. ${absent.replace('%', 'any')}`,
-      examples: [['192.0.2.0/24', '2001:db8::/32']],
-    }),
-  ),
-})
-
-const keyLimits = limits('Absent: %')
-const keyRequest = (absent: string) => Type.Object({ label: FreeText(100), ...limits(absent) })
-const NewKey = Named(
-  'NewApiKey',
-  Ok({
-    uuid: Id('KEY'),
-    label: Type.String(),
-    key: Type.String({ examples: ['UAK…'] }),
-    ...keyLimits,
-  }),
-)
-const Key = {
-  uuid: Id('KEY'),
-  label: Type.String(),
-  last_four: Type.String(),
-  ...keyLimits,
-  created_at: Time,
-  last_used_at: Type.Optional(Time),
-}
-const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 1,000 within 24 hours (too_many_keys)'
-
-export const createKey = contract({
-  ...operator,
-  id: 'createKey',
-  proof: true,
-  client: 'keys.create',
-  method: 'POST',
-  url: '/operator/accounts/:account_uuid/keys',
-  summary: 'Create an API key; only this response shows it',
-  description:
-    'The server stores only a digest of the key, so store the response safely. An account may have 100 keys.',
-  ownAnswer: true,
-  params: accountParams,
-  body: keyRequest('Default: %'),
-  status: 201,
-  reply: NewKey,
-  errors: { notFound: unknownAccount, forbidden: tooManyKeys, conflict: closed },
-  cli: 'keys create',
-})
-
-export const listKeys = contract({
-  ...operator,
-  id: 'listKeys',
-  client: 'keys.list',
-  method: 'GET',
-  url: '/operator/accounts/:account_uuid/keys',
-  summary: 'API keys of an account that are not revoked',
-  description: 'The reply shows the label, scopes and last four characters of each key, never the key itself.',
-  params: accountParams,
-  status: 200,
-  reply: Named('ApiKey', Ok({ keys: Type.Array(Type.Object(Key)) })),
-  errors: { notFound: unknownAccount },
-  cli: 'keys list',
-})
-
-export const revokeKey = contract({
-  ...operator,
-  id: 'revokeKey',
-  client: 'keys.revoke',
-  method: 'DELETE',
-  url: '/operator/accounts/:account_uuid/keys/:key_uuid',
-  summary: 'Revoke an API key; every process refuses it within a second',
-  description: 'Revocation is permanent. Create the replacement key first to change keys without interruption.',
-  params: Type.Object({ account_uuid: Id('ACC'), key_uuid: Id('KEY') }),
-  status: 200,
-  reply: Success,
-  errors: { notFound: 'No such key of this account' },
-  cli: 'keys revoke',
-})
-
-const ownKeys = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Account' } as const
-
-export const listOwnKeys = contract({
-  ...ownKeys,
-  id: 'listOwnKeys',
-  csv: 'keys',
-  client: 'keys.list',
-  method: 'GET',
-  url: '/open/keys',
-  summary: 'API keys of the account that are not revoked',
-  description:
-    'The reply marks the key of this request with current. ' +
-    'It shows the last four characters of each key, never the key itself.',
-  status: 200,
-  reply: Ok({
-    keys: Type.Array(
-      Named(
-        'OwnApiKey',
-        Type.Object({ ...Key, current: Type.Boolean({ description: 'True for the key of this request' }) }),
-      ),
-    ),
-  }),
-  errors: {},
-})
-
-export const createOwnKey = contract({
-  ...ownKeys,
-  id: 'createOwnKey',
-  proof: true,
-  client: 'keys.create',
-  audited: true,
-  method: 'POST',
-  url: '/open/keys',
-  summary: 'Create an API key with at most the permissions of the request’s key; only this response shows it',
-  description:
-    'The new key cannot exceed the scopes, addresses or expiry of the key of this request. ' +
-    'An account may have 100 keys.',
-  ownAnswer: true,
-  body: keyRequest('Default: the value of the request’s key'),
-  status: 201,
-  reply: NewKey,
-  codes: { forbidden: ['exceeds_own_key'] },
-  errors: {
-    forbidden: `The account is blocked, the key lacks the scope develop (scope_missing), or the new key would exceed it (exceeds_own_key). ${tooManyKeys}`,
-  },
-})
-
-export const revokeOwnKey = contract({
-  ...ownKeys,
-  id: 'revokeOwnKey',
-  client: 'keys.revoke',
-  audited: true,
-  method: 'DELETE',
-  url: '/open/keys/:key_uuid',
-  summary: 'Revoke another API key of the account; every process refuses it within a second',
-  description: 'Revocation is permanent. The key of this request cannot revoke itself.',
-  params: Type.Object({ key_uuid: Id('KEY') }),
-  status: 200,
-  reply: Success,
-  codes: { forbidden: ['exceeds_own_key'] },
-  errors: { notFound: 'No such key of the account', conflict: 'The key is the one used for this request (key_in_use)' },
 })

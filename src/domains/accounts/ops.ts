@@ -1,5 +1,6 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import type { KeyLimits } from '../../platform/http/auth.ts'
+import type { AccountKey, KeyLimits } from '../../platform/http/auth.ts'
+import { capabilities } from '../../platform/http/capability.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
 import { keyHash, makeKey } from '../../platform/lib/secret.ts'
@@ -55,10 +56,42 @@ export const issueKey = async (
   label: string,
   key = makeKey('UAK'),
   limits: KeyLimits = unlimited,
+  madeBy: string | null = null,
 ) => {
   const id = uuid()
-  await store.addKey(tx, account, { ...limits, id, label, hash: keyHash(key), lastFour: key.slice(-4) })
+  await store.addKey(tx, account, { ...limits, madeBy, id, label, hash: keyHash(key), lastFour: key.slice(-4) })
   return { uuid: print('KEY', id), label, key }
+}
+
+/** Returns a scope of another key that this one lacks, or null. A key without a scope list has all scopes. */
+export const missingScope = (other: KeyLimits['scopes'], own: KeyLimits['scopes']): string | null => {
+  if (!own) return null
+  return (other ?? capabilities).find((scope) => !own.includes(scope)) ?? null
+}
+
+/** Checks that a key may revoke another one. @throws Problem 403 if the revoking key lacks a scope of the other */
+export const assertRevocable = (target: Pick<KeyLimits, 'scopes'>, own: KeyLimits): void => {
+  const more = missingScope(target.scopes, own.scopes)
+  if (more) throw refusals.keyExceedsYours(more)
+}
+
+/**
+ * Revokes the keys that a user made in the console.
+ * @param own the credential of the request @returns printed ids
+ * @throws Problem 403 if it lacks a scope of one of them, 409 if it is one of them
+ */
+export const revokeKeysOf = async (
+  tx: Tx,
+  account: string,
+  user: string,
+  own: Pick<AccountKey, 'id' | 'limits'>,
+): Promise<string[]> => {
+  const revoked = await store.revokeMadeBy(tx, account, user)
+  for (const key of revoked) {
+    if (key.id === own.id) throw refusals.keyInUse()
+    assertRevocable(key, own.limits)
+  }
+  return revoked.map(({ id }) => print('KEY', id))
 }
 
 /** Returns the operator's own account, created at the first start; null if it was created otherwise. */

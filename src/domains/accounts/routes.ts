@@ -9,10 +9,11 @@ import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { heldOf } from '../ledger/ops.ts'
-import { assertRevocable, createKey, presentLimits } from './api-keys.ts'
+import { createKey, presentLimits } from './api-keys/api-keys.ts'
+import * as k from './api-keys/contract.ts'
 import { closeAccount } from './closing.ts'
 import * as c from './contract.ts'
-import { assertOpen, openAccount } from './ops.ts'
+import { assertOpen, assertRevocable, openAccount } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import { unlimited } from './unlimited.ts'
@@ -29,6 +30,8 @@ const presentOwn = (row: store.AccountRow) => ({
   uuid: print('ACC', row.id),
   name: row.name,
   ...lowBalanceOf(row),
+  agents_see_log: row.agents_see_log,
+  notification_names: row.push_names,
   updated_at: iso(row.updated_at),
 })
 
@@ -75,6 +78,7 @@ const presentKey = (key: store.KeyRow) => ({
   last_four: key.last_four,
   ...presentLimits(key),
   created_at: iso(key.created_at),
+  ...(key.made_by === null ? {} : { created_by: { user_uuid: print('USR', key.made_by), name: key.maker_name ?? '' } }),
   ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),
 })
 const idOf = (printed: string) => parse('ACC', printed) ?? refuse(refusals.unknownAccount(printed))
@@ -93,7 +97,9 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           on_trial: row.on_trial,
           blocked: row.blocked,
           ...(row.block_reason ? { block_reason: row.block_reason } : {}),
+          agents_see_log: row.agents_see_log,
           created_at: iso(row.created_at),
+          notification_names: row.push_names,
           ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
         },
         limits: { requests_per_minute: row.requests_per_minute, ...quotas.all(account) },
@@ -119,7 +125,12 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
       await assertOpen(tx, id)
       await setLowBalance(tx, id, body.low_balance)
-      await store.change(tx, id, { ...row, name: body.name ?? row.name })
+      if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
+      await store.change(tx, id, {
+        ...row,
+        name: body.name ?? row.name,
+        agents_see_log: body.agents_see_log ?? row.agents_see_log,
+      })
       await changes.invalidate(tx, 'accounts')
       const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))
       await audit(tx, { target: printed, before: presentOwn(row), after: account })
@@ -195,23 +206,23 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       return ok({ account, ended, written_off })
     }),
 
-    route(c.createKey, async ({ params, body, tx, audit }) => {
+    route(k.createKey, async ({ params, body, tx, audit }) => {
       const row =
         (await store.find(tx, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, row.id)
-      const issued = await createKey(tx, row.id, body, null)
+      const issued = await createKey(tx, row.id, body, null, null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),
 
-    route(c.listKeys, async ({ params }) => {
+    route(k.listKeys, async ({ params }) => {
       const row =
         (await store.find(db, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       const keys = await store.keys(db, row.id)
       return ok({ keys: keys.map(presentKey) })
     }),
 
-    route(c.revokeKey, async ({ params, tx, audit }) => {
+    route(k.revokeKey, async ({ params, tx, audit }) => {
       const key = parse('KEY', params.key_uuid)
       const account = parse('ACC', params.account_uuid)
       const { scopes: _, ...revoked } =
@@ -221,18 +232,18 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       return ok({})
     }),
 
-    route(c.listOwnKeys, async ({ account, key: own }) => {
+    route(k.listOwnKeys, async ({ account, key: own }) => {
       const keys = await store.keys(db, account.id)
       return ok({ keys: keys.map((key) => ({ ...presentKey(key), current: key.id === own.id })) })
     }),
 
-    route(c.createOwnKey, async ({ account, key, body, tx, audit }) => {
-      const issued = await createKey(tx, account.id, body, key.limits)
+    route(k.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
+      const issued = await createKey(tx, account.id, body, key.limits, request.sessionAccount?.userId ?? null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),
 
-    route(c.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
+    route(k.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
       const id = parse('KEY', params.key_uuid) ?? refuse(refusals.unknownKey(params.key_uuid))
       if (id === key.id) throw refusals.keyInUse()
       const { scopes, ...revoked } =

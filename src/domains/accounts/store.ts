@@ -16,6 +16,7 @@ export type AccountRow = {
   a2p_us: boolean
   quotas: QuotaValues
   sandbox: boolean
+  agents_see_log: boolean
   created_at: Date
   updated_at: Date
   expires_at: Date | null
@@ -23,6 +24,7 @@ export type AccountRow = {
   close_reason: string | null
   balance: string
   low_balance: string | null
+  push_names: boolean
   api_requests: number
   number_checks: number
 }
@@ -92,6 +94,7 @@ export const count = (db: Sql, search: Search) => countRows(db, accountsOf(searc
 /** Returns the quota usage of an account. Each count is bounded by its quota or maintained as a counter. */
 export const quotaUsage = (db: Sql, id: string) => db.one<{
   webhooks: number
+  members: number
   channels: number
   contacts: number
   reservations: number
@@ -100,6 +103,7 @@ export const quotaUsage = (db: Sql, id: string) => db.one<{
   select
     (select (count(*) filter (where enabled) + count(*) filter (where not enabled) / 10)::integer
       from webhooks where account_id = ${id} and deleted_at is null) as webhooks,
+    (select count(*)::integer from users where account_id = ${id} and status <> 'DELETED') as members,
     (select count(*)::integer from msgapp_channels where account_id = ${id} and deleted_at is null) as channels,
     (select coalesce(sum(contacts), 0)::bigint from contact_counts where account_id = ${id}) as contacts,
     (select count(*)::integer from reservations
@@ -118,13 +122,14 @@ type AccountChanges = Pick<
   | 'a2p_us'
   | 'quotas'
   | 'sandbox'
+  | 'agents_see_log'
 >
 
 export const change = (tx: Tx, id: string, a: AccountChanges) => tx.run`
   update accounts set name = ${a.name}, on_trial = ${a.on_trial}, blocked = ${a.blocked}, block_reason = ${a.block_reason},
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
     max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas}, sandbox = ${a.sandbox},
-    updated_at = app_now()
+    agents_see_log = ${a.agents_see_log}, updated_at = app_now()
   where id = ${id}`
 
 /** Returns the accounts that are not marked as sandbox accounts. */
@@ -135,20 +140,27 @@ export const outsideSandbox = (db: Sql, most: number) => db.many<{ id: string }>
 export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`
   update balances set low_balance = ${limit}::numeric where account_id = ${id}`
 
+/** @param isOn notifications of browsers name the sender */
+export const setPushNames = (tx: Tx, id: string, isOn: boolean) => tx.run`
+  update accounts set push_names = ${isOn} where id = ${id}`
+
 export type KeyRow = KeyLimits & {
   id: string
   label: string
   last_four: string
   created_at: Date
   last_used_at: Date | null
+  /** Bare uuid of the user who made it in the console, with the user's name. */
+  made_by: string | null
+  maker_name: string | null
 }
 
-export type NewKey = KeyLimits & { id: string; label: string; hash: Buffer; lastFour: string }
+export type NewKey = KeyLimits & { id: string; label: string; hash: Buffer; lastFour: string; madeBy: string | null }
 
 export const addKey = (tx: Tx, account: string, key: NewKey) => tx.run`
-  insert into api_keys (account_id, id, label, hash, last_four, scopes, expires_at, allowed_addresses)
+  insert into api_keys (account_id, id, label, hash, last_four, scopes, expires_at, allowed_addresses, made_by)
   values (${account}, ${key.id}, ${key.label}, ${key.hash}, ${key.lastFour}, ${key.scopes}::text[],
-    ${key.expires_at}::timestamptz, ${key.allowed_addresses}::text[])
+    ${key.expires_at}::timestamptz, ${key.allowed_addresses}::text[], ${key.madeBy}::uuid)
   on conflict (hash) do nothing`
 
 /** Counts the keys of an account, including those revoked within a day, and blocks concurrent additions. Deletes keys
@@ -164,8 +176,17 @@ export const countKeys = async (tx: Tx, account: string): Promise<{ kept: number
 }
 
 export const keys = (db: Sql, account: string) => db.many<KeyRow>`
-  select id, label, last_four, scopes, expires_at, allowed_addresses, created_at, last_used_at from api_keys
-  where account_id = ${account} and revoked_at is null order by created_at, id`
+  select k.id, k.label, k.last_four, k.scopes, k.expires_at, k.allowed_addresses, k.created_at, k.last_used_at, k.made_by,
+    u.first_name || ' ' || u.last_name as maker_name
+  from api_keys k left join users u on u.account_id = k.account_id and u.id = k.made_by
+  where k.account_id = ${account} and k.revoked_at is null order by k.created_at, k.id`
+
+/** Revokes the keys that a user made. */
+export const revokeMadeBy = (tx: Tx, account: string, user: string) =>
+  tx.many<Pick<KeyRow, 'id' | 'label' | 'last_four' | 'scopes'>>`
+    update api_keys set revoked_at = app_now()
+    where account_id = ${account} and made_by = ${user} and revoked_at is null
+    returning id, label, last_four, scopes`
 
 /** Revokes a key. Null if the account has no such key. */
 export const revoke = (tx: Tx, account: string, id: string) => tx.maybe<Pick<KeyRow, 'label' | 'last_four' | 'scopes'>>`

@@ -66,6 +66,7 @@ export const listCallerIds = contract({
   csv: 'caller_ids',
   client: 'callerIds.list',
   needs: 'read_only',
+  orNeeds: 'inbox',
   method: 'GET',
   url: '/open/voip/caller-ids',
   summary: 'List the numbers that calls of the account may show',

@@ -79,3 +79,50 @@ test('filters, pages and cursors show each call once, newest first; the agent is
   assert.deepEqual([cdr.from, cdr.agent_id, agent.uuid], [user, user, user])
   assert.equal(agent.full_name, `${agent.first_name} ${agent.last_name}`)
 })
+
+test('calls are found by user, number of either side, recording, duration, digits and name of a contact', async () => {
+  const who = await world.tenant()
+  const own = await makeScene(world, 'filters', who)
+  const [ada, bob] = [await own.user(), await own.user()]
+  const [ours, theirs, other] = ['+441632960000', '+447700900123', '+33612345678']
+  const contact_details = [{ type: 'PH', value: theirs }]
+  await call(who, 'POST', '/open/contacts', { first_name: 'Grace', last_name: 'Hopper', contact_details })
+  const make = async (direction: 'O' | 'I', number: string, user: string, isOver = true) => {
+    const id = uuid()
+    const [from, to] = direction === 'O' ? [null, number] : [number, ours]
+    await db.begin(async (tx) => {
+      await beginCall(tx, {
+        ...{ account_id: who.id, id, callid: id, direction, user_id: null, from_number: from, to_number: to },
+        ...{ iso_country_code: 'GB', is_msgapp: false, is_trunk: true, caller_id: null, virtual_number_id: null },
+        ...{ caller_id_used: direction === 'O' ? ours : number, toll_free: false, rate: '0' },
+      })
+      await callAnswered(tx, who.id, id, user.slice(3))
+      const quality = { callee: { mos: 4.31, loss_percent: 0.5, jitter_ms: 3, round_trip_ms: 40 } }
+      if (isOver) await callEnded(tx, who.id, id, { status: 'COMPLETED', reason: '200', quality })
+    })
+    return `CDR${id}`
+  }
+  const first = await make('I', theirs, ada)
+  const second = await make('O', other, bob)
+  const third = await make('O', theirs, bob, false)
+  await db.run`update calls set duration = 90, recorded_at = app_now() where id = ${second.slice(3)}`
+  const found = async (query: string) => {
+    const { cdrs, total } = await history(who, query)
+    assert.equal(total, cdrs.length, query)
+    return cdrs.map(({ uuid }: { uuid: string }) => uuid)
+  }
+  assert.deepEqual(await found(`user_uuid=${ada}`), [first])
+  assert.deepEqual(await found(`user_uuid=${bob}`), [third, second], 'also a call in progress')
+  assert.deepEqual(await found(`number=${encodeURIComponent(theirs)}`), [third, first])
+  assert.deepEqual(await found(`number=${encodeURIComponent(ours)}`), [third, second, first])
+  assert.deepEqual(await found(`number=${encodeURIComponent(ours)}&user_uuid=${ada}&min_duration=0`), [first])
+  assert.deepEqual(await found('recorded=true'), [second])
+  assert.deepEqual(await found('recorded=false'), [third, first])
+  assert.deepEqual(await found('min_duration=60'), [second])
+  assert.deepEqual(await found('q=900123'), [third, first], 'the end of a number')
+  assert.deepEqual(await found('q=grace'), [third, first])
+  assert.deepEqual(await found('q=unknown'), [])
+  const { cdr } = (await call(who, 'GET', `/open/voip/call/${first}`)).body
+  assert.equal(cdr.contact_name, 'Grace Hopper')
+  assert.deepEqual(cdr.quality, { callee: { mos: 4.31, loss_percent: 0.5, jitter_ms: 3, round_trip_ms: 40 } })
+})

@@ -30,6 +30,7 @@ export const presentCall = (row: CallRow, linkOf?: RecordingLink) => {
     ...(row.npdi ? { npdi: true } : {}),
     ...(row.rn === null ? {} : { rn: row.rn }),
     duration: row.duration,
+    ...(row.quality === null ? {} : { quality: row.quality }),
     ...(row.recorded_at && linkOf ? { recording_url: linkOf(row.account_id, row.id) } : {}),
     ...(start ? { start_time: start } : {}),
     ...(end ? { end_time: end } : {}),

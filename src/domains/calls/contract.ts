@@ -24,6 +24,16 @@ export const estimateCallPrice = contract({
   errors: { unprocessable: 'The number is not E.164, or there is no price for it (destination_not_priced)' },
 })
 
+const LegQuality = Named(
+  'CallLegQuality',
+  Type.Object({
+    mos: Type.Number({ description: 'Estimated mean opinion score (ITU-T G.107), 1 to 4.5', examples: [4.3] }),
+    loss_percent: Type.Number(),
+    jitter_ms: Type.Number(),
+    round_trip_ms: Type.Optional(Type.Number()),
+  }),
+)
+
 const Call = Named(
   'Call',
   Type.Object({
@@ -39,7 +49,7 @@ const Call = Named(
     end_reason: Type.Optional(
       Type.String({
         description:
-          'interrupted, media_timeout, balance, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
+          'interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
       }),
     ),
     is_msgapp_call: Type.Boolean(),
@@ -62,6 +72,18 @@ const Call = Named(
       }),
     ),
     duration: Type.Integer({ description: 'Seconds from the answer to the end' }),
+    quality: Type.Optional(
+      Type.Object(
+        { caller: Type.Optional(LegQuality), callee: Type.Optional(LegQuality) },
+        { description: 'Sound that arrived from each side, of answered calls that have ended' },
+      ),
+    ),
+    contact_name: Type.Optional(
+      Type.String({
+        description: 'Name of the contact at the other side, in lists and single calls; needs inbox',
+        examples: ['Ada Lovelace'],
+      }),
+    ),
     recording_url: Type.Optional(
       Type.String({ description: 'A WAV file: agent left, remote side right. The link expires after eight days' }),
     ),
@@ -93,16 +115,32 @@ export const getCallHistory = contract({
   csv: 'cdrs',
   client: 'calls.list',
   needs: 'read_only',
+  orNeeds: 'inbox',
   method: 'GET',
   url: '/open/voip/call-history',
   summary: 'Calls of the account, newest first',
-  description: 'Filter by direction, number and time. Follow next_cursor for older calls.',
+  description:
+    'Filter by direction, number, user and time. Follow next_cursor for older calls. With q, min_duration or recorded=false a page examines 10,000 calls, so it may be short or empty although older calls match.',
   query: Type.Object({
     ...pagingQuery,
     direction: Type.Optional(Enum(['inbound', 'outbound'])),
     to_number: Type.Optional(Phone('Outbound calls to this number; ignored if direction is inbound')),
     from_number: Type.Optional(Phone('Inbound calls from this number; ignored if direction is outbound')),
     status: Type.Optional(Call.properties.status),
+    user_uuid: Type.Optional(Id('USR', 'Calls that this user placed or answered')),
+    number: Type.Optional(Phone('Calls with this number on either side')),
+    min_duration: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 86_400, description: 'Seconds talked, at least', examples: [60] }),
+    ),
+    recorded: Type.Optional(Enum(['true', 'false'], { description: 'true: calls with a recording' })),
+    q: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Name of a contact, or digits of a number of either side',
+        examples: ['900123'],
+      }),
+    ),
     since: Moment,
     until: Moment,
   }),
@@ -111,7 +149,7 @@ export const getCallHistory = contract({
     ...pageFields,
     cdrs: Type.Array(Call),
   }),
-  errors: {},
+  errors: { notFound: 'The account has no such user' },
   cli: 'calls history',
 })
 
@@ -120,6 +158,7 @@ export const getCall = contract({
   id: 'getCall',
   client: 'calls.get',
   needs: 'read_only',
+  orNeeds: 'inbox',
   method: 'GET',
   url: '/open/voip/call/:call_uuid',
   summary: 'A call and the agent who handled it',
@@ -148,6 +187,7 @@ export const getCallTimeline = contract({
   id: 'getCallTimeline',
   client: 'calls.timeline',
   needs: 'read_only',
+  orNeeds: 'inbox',
   method: 'GET',
   url: '/open/voip/call/:call_uuid/timeline',
   summary: 'Timeline of a call: SIP messages, audio statistics, charge; its outcome and the next step',

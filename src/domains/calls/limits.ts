@@ -68,3 +68,9 @@ export const maxUnpersistedMs = 60_000
 
 /** Seconds that a platform call may wait. A later call would surprise its callee. */
 export const maxQueuedSeconds = 60
+
+/** Contacts whose calls a search by name finds. */
+export const maxSearchedContacts = 50
+
+/** Delay of buffers and packetisation, which no statistics contain, in milliseconds. The voice SDK has the same figure. */
+export const fixedDelayMs = 60

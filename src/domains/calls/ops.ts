@@ -11,14 +11,16 @@ import { enabledConnections } from '../connections/ops.ts'
 import { type Event, record } from '../events/ops.ts'
 import { capture, extend, hold } from '../ledger/ops.ts'
 import type { Prices } from '../prices/ops.ts'
+import { requestNotices, withdrawNotices } from '../push/ops.ts'
 import { presentCall, type RecordingLink } from './call-presenter.ts'
+import type { CallQuality } from './call-quality.ts'
 import { addSpending, checkCallLimits, checkDestination, countAttempt, limitsOf } from './control/call-limits.ts'
 import { findDestination } from './control/destination.ts'
 import * as dialogs from './control/dialog-store.ts'
 import { isVoiceRunning } from './lease/voice-lease.ts'
 import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
-import { refusals } from './refusals.ts'
+import { blockedReason, refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 // Records of calls. Each step is one transaction with its money and its events, and is idempotent. Every minute is held
@@ -50,7 +52,12 @@ const publishCallEvent = async (
 const rateOf = ({ rate }: store.CallRow): Micros => micros(rate) ?? 0
 
 /** End of a call in terms of the API. `agoMs`: milliseconds since the end. Default: 0. */
-export type CallEnd = { status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>; reason: string; agoMs?: number }
+export type CallEnd = {
+  status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>
+  reason: string
+  agoMs?: number
+  quality?: CallQuality | null
+}
 
 /**
  * Stores an attempt and holds its first minute at the current rate.
@@ -67,6 +74,8 @@ export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> =
     await store.setHold(tx, row.account_id, row.id, await hold(tx, row.account_id, rate, 'calls', what))
   }
   await publishCallEvent(tx, row, 'call.status.update')
+  if (row.direction === 'I' && row.virtual_number_id !== null)
+    await requestNotices(tx, row.account_id, [{ kind: 'call', subject: row.id, item: row.id, users: null }])
   return true
 }
 
@@ -129,6 +138,7 @@ export const callAnswered = async (
   if (!row || row.answered_at) return false
   if (kept.length > 0) await dialogs.saveDialogs(tx, account, id, kept)
   await publishCallEvent(tx, await store.answer(tx, account, id, user), 'call.status.update')
+  await withdrawNotices(tx, account, [id])
   return true
 }
 
@@ -191,7 +201,7 @@ const end = async (
   tx: Tx,
   row: store.CallRow,
   at: Date,
-  { status, reason }: CallEnd,
+  { status, reason, quality = null }: CallEnd,
   linkOf?: RecordingLink,
 ): Promise<void> => {
   const talked = row.answered_at ? Math.max(0, at.getTime() - row.answered_at.getTime()) / 1_000 : 0
@@ -212,6 +222,7 @@ const end = async (
     duration,
     billed: minutes * 60,
     price: decimal(price),
+    quality,
   })
   await publishCallEvent(tx, ended, 'call.status.update', linkOf)
   await publishCallEvent(
@@ -220,6 +231,7 @@ const end = async (
     ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed',
     linkOf,
   )
+  if (ended.direction === 'I') await withdrawNotices(tx, ended.account_id, [ended.id])
 }
 
 /** Returns the time of the end by the platform's clock: not before the answer, and not in the future. */
@@ -262,6 +274,23 @@ export const refuseCall = async (tx: Tx, call: store.NewCall, reason: string): P
   await store.add(tx, call)
   const row = await store.lock(tx, call.account_id, call.id)
   if (row) await end(tx, row, row.now, { status: 'FAILED', reason })
+}
+
+/** Stores a call of a blocked contact, which ends as it starts, without an event. */
+export const storeBlockedCall = async (tx: Tx, call: store.NewCall): Promise<void> => {
+  await store.add(tx, call)
+  const row = await store.lock(tx, call.account_id, call.id)
+  if (!row) return
+  const ended = {
+    at: row.now,
+    status: 'FAILED',
+    end_reason: blockedReason,
+    duration: 0,
+    billed: 0,
+    price: '0',
+    quality: null,
+  } as const
+  await store.end(tx, call.account_id, call.id, ended)
 }
 
 const closeAll = async (tx: Tx, found: readonly store.CallKey[]): Promise<number> => {

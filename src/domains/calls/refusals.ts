@@ -51,6 +51,9 @@ export const refusals = {
 /** A SIP status with reason, and the reason code stored in the call record. */
 export type CallRefusal = { readonly status: number; readonly reason: string; readonly code: string }
 
+/** Stored in the record of a call from a blocked contact. */
+export const blockedReason = 'caller_blocked'
+
 const sip = (status: number, reason: string, code = ''): CallRefusal => ({ status, reason, code })
 
 /** Refusals of calls and registrations, as SIP answers them. */
@@ -71,6 +74,8 @@ export const callRefusals = {
   trunkFull: () => sip(503, 'All Channels Are Taken', 'no_channel'),
   unknownNumber: () => sip(404, 'The number is not in use here', 'unknown_number'),
   numberSuspended: () => sip(480, takesNoCallsNow, 'number_suspended'),
+  /** The called party wants no calls from it: RFC 3261, 21.6.2. */
+  callerBlocked: () => sip(603, 'The called party declines', blockedReason),
   inboundNotCovered: () => sip(480, takesNoCallsNow, 'balance'),
   badCredentials: () => sip(403, 'The credentials are unknown or have expired'),
   credentialsRevoked: () => sip(403, 'The credentials were revoked'),

@@ -1,5 +1,4 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
-import type { Static } from 'typebox'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { boundOf, cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
@@ -13,6 +12,7 @@ import { findConnection } from '../connections/ops.ts'
 import { calledNumber } from '../numbers/ops.ts'
 import { hasOneOf, presentTimeline, publicationOf } from '../timelines/ops.ts'
 import { userOf } from '../users/ops.ts'
+import { callNames, readFilter } from './call-filter.ts'
 import { presentCall } from './call-presenter.ts'
 import * as c from './contract.ts'
 import { presentDefaults, setLimits } from './control/call-limits.ts'
@@ -24,14 +24,7 @@ import * as story from './timeline/call-timeline.ts'
 import { callVerdict } from './timeline/end-reasons.ts'
 import { redact } from './timeline/redact.ts'
 
-const timeOf = (value: string | undefined) => (value === undefined ? null : new Date(value))
 const numberOf = (value: string | undefined) => (value === undefined ? null : phoneNumber(value))
-
-/** Returns the number filters; a filter applies only to calls of its own direction. */
-const numberFilters = ({ direction, to_number, from_number }: Static<typeof c.getCallHistory.query>) => {
-  const [to, from] = [numberOf(to_number), numberOf(from_number)]
-  return { to: direction === 'inbound' ? null : to, from: direction === 'outbound' ? null : from }
-}
 
 const cursors = cursorsOf(c.getCallHistory)
 const openCursors = cursorsOf(c.listOpenCalls)
@@ -62,30 +55,28 @@ export const callRoutes = (parts: Services) => {
       })
     }),
 
-    route(c.getCallHistory, async ({ account, query }) => {
-      const filter: store.CallFilter = {
-        direction: query.direction === undefined ? null : query.direction === 'inbound' ? 'I' : 'O',
-        ...numberFilters(query),
-        status: query.status ?? null,
-        since: timeOf(query.since),
-      }
+    route(c.getCallHistory, async ({ account, key, query }) => {
+      const filter = await readFilter(db, account.id, query)
       const until = boundOf(query.until)
       const asked = requestedPage(query, cursors.key(query.cursor), until)
-      const { rows, fields } = cutPage(asked, await store.page(db, account.id, filter, asked.read), ({ at, id }) =>
-        cursors.write({ time: at, id }),
-      )
+      const { rows: found, examined } = await store.page(db, account.id, filter, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const counted = await store.total(db, account.id, filter, until)
+      const nameOf = await callNames(db, rows, key)
       return ok({
+        ...(examined === null ? {} : { next_cursor: cursors.write(examined) }),
         ...fields,
-        ...totalFields(await store.total(db, account.id, filter, until)),
-        cdrs: rows.map((row) => presentCall(row, linkOf)),
+        ...totalFields(counted.total, counted.isCut),
+        cdrs: rows.map((row) => ({ ...presentCall(row, linkOf), ...nameOf(row) })),
       })
     }),
 
-    route(c.getCall, async ({ account, params }) => {
+    route(c.getCall, async ({ account, key, params }) => {
       const row = await callOf(account.id, params.call_uuid)
       const agent = row.user_id ? await userOf(db, account.id, row.user_id) : null
+      const nameOf = await callNames(db, [row], key)
       return ok({
-        cdr: presentCall(row, linkOf),
+        cdr: { ...presentCall(row, linkOf), ...nameOf(row) },
         ...(agent
           ? {
               agent: {

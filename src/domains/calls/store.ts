@@ -1,6 +1,7 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
+import type { CallQuality } from './call-quality.ts'
 
 export type Status = 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
 
@@ -31,6 +32,7 @@ export type CallRow = {
   billed: number
   price: string
   recorded_at: Date | null
+  quality: CallQuality | null
   /** Inbound calls: statements of the carrier about the numbers. */
   verstat: string | null
   npdi: boolean
@@ -92,11 +94,14 @@ export const storeHeartbeat = (tx: Tx, account: string, id: string, minutes: num
   update calls set beat_at = app_now(), alive_at = now(), held_minutes = ${minutes}
   where account_id = ${account} and id = ${id}`
 
-export type CallEnding = Pick<CallRow, 'status' | 'end_reason' | 'duration' | 'billed' | 'price'> & { at: Date }
+export type CallEnding = Pick<CallRow, 'status' | 'end_reason' | 'duration' | 'billed' | 'price' | 'quality'> & {
+  at: Date
+}
 
 export const end = (tx: Tx, account: string, id: string, e: CallEnding) => tx.one<CallRow>`
   update calls set status = ${e.status}, end_reason = ${e.end_reason}, ended_at = ${e.at}, duration = ${e.duration},
-    billed = ${e.billed}, price = ${e.price}::numeric, updated_at = app_now()
+    billed = ${e.billed}, price = ${e.price}::numeric, quality = ${e.quality === null ? null : JSON.stringify(e.quality)}::text::jsonb,
+    updated_at = app_now()
   where account_id = ${account} and id = ${id}
   returning *`
 
@@ -168,9 +173,24 @@ export type CallFilter = {
   from: string | null
   status: string | null
   since: Date | null
+  user: string | null
+  /** A number of either side. */
+  number: string | null
+  recorded: boolean | null
+  minDuration: number | null
+  /** Digits that a number of either side contains. */
+  digits: string | null
+  /** Numbers of the other side. */
+  others: readonly string[] | null
 }
 
 const callsByTime = { table: 'calls', key: byTimeAndId(), isNewestFirst: true }
+
+// As in the indexes calls_by_other_number and calls_by_own_number.
+const other = "(case direction when 'O' then to_number else from_number end)"
+const own = "(case direction when 'O' then caller_id_used else to_number end)"
+const isEnded = 'ended_at is not null'
+const isOpen = 'ended_at is null'
 
 /**
  * The calls of an account, newest first. The indexes of the filters contain calls that have ended, so that the
@@ -184,16 +204,48 @@ const callsOf = (account: string, f: CallFilter) => {
   asked.add("direction = 'I' and from_number = ?", f.from)
   asked.add('status = ?', f.status)
   asked.add('created_at >= ?', f.since)
-  const isFiltered = [f.direction, f.to, f.from, f.status].some((filter) => filter !== null)
-  return makeListQuery(callsByTime, asked, isFiltered ? ['ended_at is not null', 'ended_at is null'] : [])
+  asked.add('user_id = ?', f.user)
+  if (f.recorded === true) asked.push('recorded_at is not null')
+  const filters = [
+    ...(f.recorded === false ? [{ text: 'recorded_at is null and ?', value: true }] : []),
+    ...(f.minDuration === null ? [] : [{ text: 'duration >= ?', value: f.minDuration }]),
+    ...(f.digits === null ? [] : [{ text: `strpos(concat_ws(' ', ${other}, ${own}), ?) > 0`, value: f.digits }]),
+    ...(f.others === null ? [] : [{ text: `${other} = any (?::text[])`, value: [...f.others] }]),
+  ]
+  if (filters.length > 0) {
+    if (f.number !== null) filters.push({ text: `? in (${other}, ${own})`, value: f.number })
+    return makeListQuery(callsByTime, asked, [], { filters })
+  }
+  if (f.number !== null) {
+    const number = asked.bind(f.number)
+    return makeListQuery(callsByTime, asked, [
+      `${isEnded} and ${other} = ${number}`,
+      `${isEnded} and ${own} = ${number} and ${other} is distinct from ${number}`,
+      `${isOpen} and ${number} in (${other}, ${own})`,
+    ])
+  }
+  const isFiltered = [f.direction, f.to, f.from, f.status, f.user].some((filter) => filter !== null)
+  return makeListQuery(callsByTime, asked, isFiltered ? [isEnded, isOpen] : [])
 }
 
-/** Returns a page of calls, newest first. */
-export const page = (db: Db, account: string, f: CallFilter, at: ListPage) => {
-  const { text, values } = callsOf(account, f).page(`*, ${exactTime('created_at')} as at`, at)
-  return db.raw<CallRow & { at: string }>(text, values)
+/** Returns a page of calls, newest first, with the last call that was examined if the page is short. */
+export const page = async (db: Db, account: string, f: CallFilter, at: ListPage) => {
+  const list = callsOf(account, f)
+  const { text, values } = list.page(`*, ${exactTime('created_at')} as at`, at)
+  const rows = await db.raw<CallRow & { at: string }>(text, values)
+  const isShort = at.limit !== null && rows.length < at.limit && at.skip === 0
+  const last = isShort ? list.lastExamined(at.after) : null
+  const [examined = null] = last === null ? [] : await db.raw<{ time: string; id: string }>(last.text, last.values)
+  return { rows, examined }
 }
 
-/** @param after key that precedes the list */
-export const total = (db: Db, account: string, f: CallFilter, after: readonly string[] | null) =>
-  countRows(db, callsOf(account, f).total(after))
+/** Counts calls; with a filter without an index, among the newest 10,000. @param after key that precedes the list */
+export const total = async (db: Db, account: string, f: CallFilter, after: readonly string[] | null) => {
+  const list = callsOf(account, f)
+  const last = list.lastExamined(after)
+  const [total, more] = await Promise.all([
+    countRows(db, list.total(after)),
+    last === null ? [] : db.raw(last.text, last.values),
+  ])
+  return { total, isCut: more.length > 0 }
+}

@@ -29,6 +29,8 @@ export const presentContact = (row: Contact) => ({
     created_at,
     updated_at,
   })),
+  blocked: row.blocked_at !== null,
+  ...(row.blocked_at ? { blocked_at: iso(row.blocked_at) } : {}),
   created_at: iso(row.created_at),
   last_updated: iso(row.updated_at ?? row.created_at),
 })

@@ -2,94 +2,22 @@ import { Type } from 'typebox'
 import { contract } from '../../platform/http/endpoint.ts'
 import {
   Enum,
-  FreeText,
+  FileBody,
   Id,
-  Named,
   Ok,
   pageFields,
   pageNumberQuery,
   pagingQuery,
   Success,
-  Time,
-  webAddress,
 } from '../../platform/http/schema.ts'
-import { detailTypes } from './details.ts'
-import { maxDetails } from './limits.ts'
+import { maxFoundContacts } from './limits.ts'
+import { Channel, Contact, Details, FirstName, LastName, Picture } from './schema.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
 
 const params = Type.Object({ contact_uuid: Id('CON') })
 const unknown = 'The account has no such contact'
 const unknownChannel = 'The account has no such channel'
-
-const Kind = Enum([...detailTypes], {
-  description: 'E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app',
-})
-
-const Contact = Named(
-  'Contact',
-  Type.Object({
-    uuid: Id('CON'),
-    first_name: Type.String({ examples: ['Ada'] }),
-    last_name: Type.String({ examples: ['Lovelace'] }),
-    profile_pic_url: Type.Union([Type.String(), Type.Null()]),
-    channel_uuid: Type.Optional(Id('WPN')),
-    sync: Type.Optional(
-      Named(
-        'ContactSync',
-        Type.Object(
-          {
-            state: Enum(['queued', 'synced', 'failed', 'not_supported']),
-            error: Type.Optional(Type.String()),
-            synced_at: Type.Optional(Time),
-          },
-          { description: 'State of the contact in the address book of its channel' },
-        ),
-      ),
-    ),
-    details: Type.Array(
-      Named(
-        'ContactDetail',
-        Type.Object({
-          id: Type.Integer(),
-          value: Type.String({ description: 'Phone numbers in E.164', examples: ['+447700900123'] }),
-          type: Kind,
-          created_at: Type.Integer({ description: 'Unix seconds' }),
-          updated_at: Type.Integer({ description: 'Unix seconds; 0: never' }),
-        }),
-      ),
-    ),
-    created_at: Time,
-    last_updated: Time,
-  }),
-)
-
-const GivenDetail = Named(
-  'NewContactDetail',
-  Type.Object({
-    type: Kind,
-    value: Type.String({ minLength: 1, maxLength: 500, examples: ['+447700900123'] }),
-  }),
-)
-
-/** Some clients send an empty object instead of leaving the field out. */
-const Details = Type.Union([
-  Type.Array(GivenDetail, { minItems: 1, maxItems: maxDetails }),
-  Named('NoContactDetails', Type.Object({}, { maxProperties: 0 })),
-])
-
-const FirstName = FreeText(100)
-const LastName = Type.String({ maxLength: 100, examples: ['Lovelace'] })
-const Picture = Type.Union([
-  Type.String({
-    pattern: webAddress,
-    maxLength: 2048,
-    description: 'A public URL',
-    examples: ['https://example.com/ada.jpg'],
-  }),
-  Type.Null(),
-])
-const Channel = Type.Union([Id('WPN', 'A channel of the messaging app'), Type.Null()])
 
 const more = {
   last_name: Type.Optional(LastName),
@@ -154,6 +82,9 @@ const page = (name: string) =>
 
 const perPage = { results_per_page: page(''), per_page: page('results_per_page') }
 
+const Query = (description: string) =>
+  Type.Optional(Type.String({ maxLength: 200, description, examples: ['lovelac'] }))
+
 export const listContacts = contract({
   ...open,
   id: 'listContacts',
@@ -162,12 +93,22 @@ export const listContacts = contract({
   needs: 'inbox',
   method: 'GET',
   url: '/open/contacts',
-  summary: 'The contacts of the account in the order of their creation',
-  description: 'Follow next_cursor to read every contact once, even while contacts are added.',
+  summary: 'The contacts of the account: in the order of their creation or of their names, or those that a text finds',
+  description:
+    'Follow next_cursor to read every contact once, even while contacts are added. ' +
+    `With q, the best ${maxFoundContacts} matches are listed, as by searchContacts.`,
   query: Type.Object({
     ...pagingQuery,
     ...perPage,
+    cursor: Type.Optional(Type.String({ ...pagingQuery.cursor, maxLength: 1_000 })),
+    q: Query('Finds contacts as searchContacts does, best first; sort has no effect then'),
     channel_uuid: Type.Optional(Id('WPN', 'Only contacts of this channel of the messaging app')),
+    blocked: Type.Optional(Type.Boolean({ description: 'true: only blocked contacts; false: all' })),
+    sort: Type.Optional(
+      Enum(['created_at', '-created_at', 'name'], {
+        description: 'Default: created_at, the oldest first. By name, pages are read by cursor alone',
+      }),
+    ),
   }),
   status: 200,
   reply: Ok({
@@ -177,9 +118,6 @@ export const listContacts = contract({
   errors: { notFound: unknownChannel },
   cli: 'contacts list',
 })
-
-const Query = (description: string) =>
-  Type.Optional(Type.String({ maxLength: 200, description, examples: ['lovelac'] }))
 
 export const searchContacts = contract({
   ...open,
@@ -238,4 +176,60 @@ export const deleteContact = contract({
   status: 200,
   reply: Success,
   errors: { notFound: unknown },
+})
+
+export const blockContact = contract({
+  ...open,
+  id: 'blockContact',
+  client: 'contacts.block',
+  audited: true,
+  needs: 'inbox',
+  method: 'PUT',
+  url: '/open/contacts/:contact_uuid/block',
+  summary: 'Block a contact: texts and calls of its numbers reach no one',
+  description:
+    'Texts are stored with the sub_status blocked and make no event. Calls are refused, and stored with the end_reason ' +
+    'caller_blocked. The account may still write to it and call it. The event is contact.updated.',
+  params,
+  status: 200,
+  reply: Ok({ contact: Contact }),
+  errors: { notFound: unknown },
+})
+
+export const unblockContact = contract({
+  ...open,
+  id: 'unblockContact',
+  client: 'contacts.unblock',
+  audited: true,
+  needs: 'inbox',
+  method: 'DELETE',
+  url: '/open/contacts/:contact_uuid/block',
+  summary: 'Unblock a contact: its next texts and calls arrive again',
+  description: 'Earlier ones stay in the logs. The event is contact.updated.',
+  params,
+  status: 200,
+  reply: Ok({ contact: Contact }),
+  errors: { notFound: unknown },
+})
+
+export const getContactPicture = contract({
+  ...open,
+  id: 'getContactPicture',
+  client: 'contacts.picture',
+  needs: 'inbox',
+  waits: true,
+  method: 'GET',
+  url: '/open/contacts/:contact_uuid/picture',
+  summary: 'The picture of a contact: JPEG, PNG, GIF or WebP of at most 512 pixels a side',
+  description:
+    'The platform downloads the profile_pic_url, and caches the picture for an hour. Clients may keep it for a day.',
+  params,
+  status: 200,
+  reply: FileBody('image/jpeg', 'JFIF…'),
+  headers: { 'cache-control': 'private, for a day' },
+  codes: { notFound: ['not_found', 'no_picture'] },
+  errors: {
+    notFound:
+      'The account has no such contact, or it has no picture that can be shown (no_picture); the message says why',
+  },
 })

@@ -38,3 +38,30 @@ export const clearBatchSize = 50_000
 
 /** Characters of the fields of an imported contact. */
 export const maxFieldLengths = { name: 100, address: 500, picture: 2048 }
+
+/** Contacts that a text finds in the list: its first lookups return no more. People narrow the text. */
+export const maxFoundContacts = 200
+
+/** Numbers, addresses or names that a page of duplicates examines: about 20 ms. */
+export const maxExaminedKeys = 10_000
+
+/** Contacts of one group of duplicates in a reply. */
+export const maxDuplicatesShown = 10
+
+/** Contacts that one request merges: each may have 50 details. */
+export const maxMerged = 20
+
+/** Pixels of the longer side of a picture. */
+export const maxPicturePixels = 512
+
+/** Bytes of a picture of that size: a PNG without compression has 1 MB. */
+export const maxPictureBytes = 1_100_000
+
+/** Bytes of pictures that a process caches. */
+export const maxCachedPictureBytes = 32 * 1024 * 1024
+
+/** Milliseconds for which a picture, or the reason why there is none, is cached. */
+export const pictureCacheMs = { found: 3_600_000, missing: 300_000 }
+
+/** Milliseconds for which the server of a picture may be silent. */
+export const pictureIdleMs = 5_000

@@ -153,6 +153,14 @@ export const change = async (tx: Tx, was: Contact, draft: Draft, isBulk = false)
   return contacts[0] ?? was
 }
 
+/** Blocks or unblocks a locked contact and publishes an event; no-op if it is so already. */
+export const setBlocked = async (tx: Tx, was: Contact, isBlocked: boolean): Promise<Contact> => {
+  if ((await store.setBlocked(tx, was.account_id, was.id, isBlocked)) === 0) return was
+  const contacts = await load(tx, was.account_id, [was.id])
+  await publishEvents(tx, 'contact.updated', contacts)
+  return contacts[0] ?? was
+}
+
 /** Returns the newest contact of an account in its event form; null if there is none. */
 export const newestContact = async (sql: Sql, account: string) => {
   const [contact] = await load(sql, account, await store.newest(sql, account))

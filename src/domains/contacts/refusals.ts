@@ -9,7 +9,17 @@ export const refusals = {
     ),
   badEmail: (field: string) => invalid(`${field} must be an e-mail address`).at(field),
   emptyDetail: (field: string) => invalid(`${field} must not be empty`).at(field),
-  unknownContact: (contact: string) => notFound(`No contact ${contact}`).at('contact_uuid'),
+  /** @param field Default: the id of the path */
+  unknownContact: (contact: string, field = 'contact_uuid') => notFound(`No contact ${contact}`).at(field),
+  mergeWithItself: () => invalid('from must not contain the contact that remains', 'merge_with_itself').at('from'),
+  tooManyDetails: (count: number, most: number) =>
+    unprocessable(
+      `The merged contact would have ${count} details, and may have ${most}: give fields.contact_details`,
+      'too_many_details',
+    ).at('from'),
+  pageByName: (field: string) =>
+    invalid(`${field} must be 0: with sort=name or q, read further pages by cursor`).at(field),
+  noPicture: (why: string) => notFound(`The contact has no picture: ${why}`, 'no_picture').at('contact_uuid'),
   noDetails: () => invalid('contact_details must have at least one detail').at('contact_details'),
   importRunning: () =>
     unavailable(

@@ -1,78 +1,45 @@
-import type { Sql } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
+import type { Tx } from '../../platform/db/sql.ts'
+import type { Audit } from '../../platform/http/audit-entry.ts'
+import type { Account } from '../../platform/http/auth.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
-import { cutPage, type PagingQuery, pageOf, requestedPage, totalFields } from '../../platform/http/paging.ts'
+import { pageOf } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
-import { channelOf } from '../msgapp/channels/ops.ts'
+import { channelIn, detailsIn } from './contact-fields.ts'
+import { makeContactList } from './contact-list.ts'
 import { presentContact } from './contact-presenter.ts'
 import * as c from './contract.ts'
-import { type Detail, type DetailType, readDetail, toInput, unique } from './details.ts'
+import { toInput } from './details.ts'
 import * as ops from './ops.ts'
 import { refusals } from './refusals.ts'
 import { search } from './search/search.ts'
 import * as store from './store.ts'
 
-type DetailInput = readonly { readonly type: DetailType; readonly value: string }[]
-type Lists = { contact_details?: DetailInput | object; contact_detail?: DetailInput | object }
-
-/**
- * Reads the details of a body, under either name; null if there are none.
- * @throws Problem 400, 422
- */
-const detailsOf = (body: Lists): Detail[] | null => {
-  for (const name of ['contact_details', 'contact_detail'] as const) {
-    const entries = body[name]
-    if (!Array.isArray(entries)) continue
-    const list: DetailInput = entries
-    const read = list.map(({ type, value }, i): Detail => {
-      const detail = readDetail(type, value)
-      const field = `${name}.${i}.value`
-      if (detail === 'phone') throw refusals.badPhone(field)
-      if (detail === 'email') throw refusals.badEmail(field)
-      return detail === 'empty' ? refuse(refusals.emptyDetail(field)) : detail
-    })
-    return unique(read)
-  }
-  return null
+type BlockInput = {
+  readonly account: Account
+  readonly params: { readonly contact_uuid: string }
+  readonly tx: Tx
+  readonly audit: Audit
 }
 
-/**
- * Finds the channel of the messaging app that a body names, without prefix.
- * @throws the 404 Problem
- */
-const channelIn = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> =>
-  printed ? (await channelOf(sql, account, printed)).id : null
-
-type ListQuery = PagingQuery & { channel_uuid?: string }
-
-const cursors = cursorsOf(c.listContacts)
-
-/** The account's contacts are counted as they change. */
-const exactTotal = (total: number): ReturnType<typeof totalFields> => ({ total })
-
 export const contactRoutes = ({ db, quotas }: Services) => {
-  const listPage = async (account: string, query: ListQuery) => {
-    const after = cursors.read(query.cursor)
-    const channel = await channelIn(db, account, query.channel_uuid)
-    const asked = requestedPage(query, after && [after.id])
-    const found = await store.page(db, account, channel, asked.read)
-    const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
-    const [contacts, total] = await Promise.all([
-      ops.load(
-        db,
-        account,
-        rows.map(({ id }) => id),
-      ),
-      channel ? store.channelTotal(db, account, channel).then(totalFields) : store.total(db, account).then(exactTotal),
-    ])
-    return { ...fields, ...total, count: contacts.length, contacts: contacts.map(presentContact) }
-  }
+  const listPage = makeContactList(db)
+
+  const setBlocked =
+    (isBlocked: boolean) =>
+    async ({ account, params, tx, audit }: BlockInput) => {
+      const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
+      await store.lock(tx, account.id, [id])
+      const [was = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(tx, account.id, [id])
+      const contact = await ops.setBlocked(tx, was, isBlocked)
+      await audit(tx, { before: { blocked: was.blocked_at !== null }, after: { blocked: isBlocked } })
+      return ok({ contact: presentContact(contact) })
+    }
 
   return [
     route(c.createContact, async ({ account, body, tx }) => {
-      const details = detailsOf(body) ?? refuse(refusals.noDetails())
+      const details = detailsIn(body) ?? refuse(refusals.noDetails())
       const { first_name, last_name = '', profile_pic_url } = body
       const draft = {
         first_name: first_name.trim(),
@@ -85,7 +52,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
     }),
 
     route(c.updateContact, async ({ account, params, body, tx }) => {
-      const wanted = detailsOf(body)
+      const wanted = detailsIn(body)
       const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
       await store.lock(tx, account.id, [id])
       const [was = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(tx, account.id, [id])
@@ -115,6 +82,9 @@ export const contactRoutes = ({ db, quotas }: Services) => {
       return ok({ count: contacts.length, page, total, contacts: contacts.map(presentContact) })
     }),
 
+    route(c.blockContact, setBlocked(true)),
+    route(c.unblockContact, setBlocked(false)),
+
     route(c.getContact, async ({ account, params }) => {
       const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
       const [contact = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(db, account.id, [id])
@@ -123,7 +93,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
 
     route(c.deleteContact, async ({ account, params, tx }) => {
       const id = parse('CON', params.contact_uuid)
-      const gone = id ? await store.remove(tx, account.id, id) : 0
+      const gone = id ? await store.remove(tx, account.id, [id]) : 0
       if (gone === 0) throw refusals.unknownContact(params.contact_uuid)
       await store.count(tx, account.id, -1, null)
       return ok({})

@@ -14,6 +14,8 @@ export type ContactRow = {
   sync_state: 'queued' | 'synced' | 'failed' | 'not_supported' | null
   sync_error: string | null
   synced_at: Date | null
+  /** Null: not blocked. */
+  blocked_at: Date | null
   created_at: Date
   updated_at: Date | null
 }
@@ -21,7 +23,7 @@ export type ContactRow = {
 /** Contacts by id, in the order of their ids. */
 export const byIds = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ContactRow>`
   select account_id, id, first_name, last_name, profile_pic_url, channel_id, sync_state, sync_error, synced_at,
-    created_at, updated_at
+    blocked_at, created_at, updated_at
   from contacts where account_id = ${account} and id = any (${ids}::uuid[]) order by id`
 
 /** Details of contacts, in the order in which they were added. */
@@ -30,21 +32,38 @@ export const details = (sql: Sql, account: string, contacts: readonly string[]) 
     coalesce(floor(extract(epoch from updated_at)), 0)::bigint as updated_at
   from contact_details where account_id = ${account} and contact_id = any (${contacts}::uuid[]) order by contact_id, id`
 
-/** Contacts of an account, or of one of its channels, in the order of creation. */
-const contactsOf = (account: string, channel: string | null) => {
+/** Filters and order of a list of contacts. */
+export type ContactList = {
+  readonly channel: string | null
+  readonly isBlocked: boolean
+  readonly sort: 'created_at' | '-created_at' | 'name'
+}
+
+/** The contacts with the key of their names: the planner uses the indexes of that expression. */
+const named = '(select *, contacts_name_key(first_name, last_name) collate "C" as name_key from contacts) contacts'
+
+const byName = [
+  { name: 'name_key', type: 'text' },
+  { name: 'id', type: 'uuid' },
+] as const
+
+const listOf = (account: string, { channel, isBlocked, sort }: ContactList) => {
   const asked = makeConditions()
   asked.add('account_id = ?', account)
   asked.add('channel_id = ?', channel)
-  return makeListQuery({ table: 'contacts', key: [{ name: 'id', type: 'uuid' }], isNewestFirst: false }, asked)
+  if (isBlocked) asked.push('blocked_at is not null')
+  const key = sort === 'name' ? byName : ([{ name: 'id', type: 'uuid' }] as const)
+  return makeListQuery({ table: named, key, isNewestFirst: sort === '-created_at' }, asked)
 }
 
-export const page = (sql: Sql, account: string, channel: string | null, at: ListPage) => {
-  const { text, values } = contactsOf(account, channel).page(`id, ${exactTime('created_at')} as at`, at)
-  return sql.raw<{ id: string; at: string }>(text, values)
+export const page = (sql: Sql, account: string, list: ContactList, at: ListPage) => {
+  const { text, values } = listOf(account, list).page(`id, name_key, ${exactTime('created_at')} as at`, at)
+  return sql.raw<{ id: string; name_key: string; at: string }>(text, values)
 }
 
-export const channelTotal = (sql: Sql, account: string, channel: string) =>
-  countRows(sql, contactsOf(account, channel).total())
+/** Counts the contacts of a filtered list, at most one above 10,000. */
+export const filteredTotal = (sql: Sql, account: string, list: ContactList) =>
+  countRows(sql, listOf(account, list).total())
 
 export const total = async (sql: Sql, account: string): Promise<number> =>
   (
@@ -90,12 +109,23 @@ export const findByGrams = (
   from contacts_search(${account}, ${whole}::integer[], ${one}::integer[], ${two}::integer[], ${three}::integer[],
     ${sampleWhole}::integer[], ${sampleOne}::integer[], ${sampleTwo}::integer[], ${sampleThree}::integer[], ${most})`
 
-/** Filters contacts to those of a channel. */
-export const amongChannel = async (sql: Sql, account: string, channel: string, ids: readonly string[]) => {
+/** Filters contacts to those of a channel, or to blocked ones. */
+export const among = async (
+  sql: Sql,
+  account: string,
+  { channel, isBlocked }: { channel: string | null; isBlocked: boolean },
+  ids: readonly string[],
+) => {
   const rows = await sql.many<{ id: string }>`
-    select id from contacts where account_id = ${account} and id = any (${ids}::uuid[]) and channel_id = ${channel}`
+    select id from contacts where account_id = ${account} and id = any (${ids}::uuid[])
+      and (${channel}::uuid is null or channel_id = ${channel}) and (not ${isBlocked} or blocked_at is not null)`
   return rows.map(({ id }) => id)
 }
+
+/** Blocks or unblocks a contact. */
+export const setBlocked = (tx: Tx, account: string, id: string, isBlocked: boolean) => tx.run`
+  update contacts set blocked_at = case when ${isBlocked} then app_now() end, updated_at = app_now()
+  where account_id = ${account} and id = ${id} and (blocked_at is not null) <> ${isBlocked}`
 
 export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url' | 'channel_id'> & {
   readonly numbers: string
@@ -141,11 +171,11 @@ export const removeDetails = (tx: Tx, account: string, contact: string, ids: rea
   where account_id = ${account} and contact_id = ${contact} and id = any (${ids}::bigint[])`
 
 /**
- * Deletes a contact with its details.
+ * Deletes contacts with their details.
  * @returns how many were deleted
  */
-export const remove = (tx: Tx, account: string, id: string) => tx.run`
-  delete from contacts where account_id = ${account} and id = ${id}`
+export const remove = (tx: Tx, account: string, ids: readonly string[]) => tx.run`
+  delete from contacts where account_id = ${account} and id = any (${ids}::uuid[])`
 
 /** Contacts that have these numbers; the oldest wins if several have one number. */
 export const byNumbers = (sql: Sql, wanted: readonly { account: string; number: string }[]) => sql.many<

@@ -32,6 +32,8 @@ export const accountEvents = [
   'contact.created',
   'contact.updated',
   'balance.low',
+  'member.joined',
+  'member.changed',
   'msgapp.check.completed',
   'conversation.created',
   'conversation.updated',

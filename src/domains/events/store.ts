@@ -72,6 +72,8 @@ export const newest = async (
           when 'CON' then exists (select from contacts where account_id = ${account} and id = substr(p.printed, 4)::uuid)
           when 'CHK' then exists (
             select from msgapp_batches where account_id = ${account} and id = substr(p.printed, 4)::uuid)
+          when 'CNV' then exists (
+            select from conversations where account_id = ${account} and id = substr(p.printed, 4)::uuid)
           when 'DID' then exists (
             select from virtual_numbers
             where account_id = ${account} and id = substr(p.printed, 4)::uuid and released_at is null)

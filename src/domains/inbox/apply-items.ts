@@ -1,6 +1,7 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { contactsByNumber } from '../contacts/ops.ts'
+import { type Notice, requestNotices } from '../push/ops.ts'
 import * as store from './apply-store.ts'
 import { publishConversations } from './conversation-events.ts'
 import type { ConversationRow } from './conversation-row.ts'
@@ -160,6 +161,7 @@ export const applyItems = async (
     ...made.rows.map((row) => ({ row, isNew: true, items: itemsOf(row.id) })),
     ...changed.map(({ after: row }) => ({ row, isNew: false, items: itemsOf(row.id) })),
   ]
+  if (mode === 'live') await requestNotices(tx, account, applied.flatMap(noticeOf))
   if (mode === 'live')
     await publishConversations(tx, account, [
       ...made.rows.map((row) => ({ name: 'conversation.created' as const, row, by })),
@@ -178,6 +180,14 @@ export const applyItems = async (
       ]),
     ])
   return applied
+}
+
+/** The notice of a new message, or of a call that no person took. */
+const noticeOf = ({ row, items }: AppliedConversation): Notice[] => {
+  const item = items.findLast(({ opens }) => opens)
+  if (!item || row.waiting_since === null) return []
+  const isCall = item.kind === 'call' || item.kind === 'msgapp-call'
+  return [{ kind: isCall ? 'missed_call' : 'message', subject: row.id, item: item.id, users: null }]
 }
 
 /** Stores what new items change in existing conversations. */

@@ -1,6 +1,7 @@
 import type { Tx } from '../../platform/db/sql.ts'
-import { print } from '../../platform/lib/id.ts'
+import { parse, print } from '../../platform/lib/id.ts'
 import { type Event, record } from '../events/ops.ts'
+import { type Notice, requestNotices, withdrawNotices } from '../push/ops.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import { presentShared } from './presenter.ts'
 
@@ -38,4 +39,20 @@ export const publishConversations = async (
     })),
     isBulk,
   )
+  await withdrawNotices(
+    tx,
+    account,
+    rows.filter(({ status, waiting_since }) => status !== 'open' || waiting_since === null).map(({ id }) => id),
+  )
+  await requestNotices(tx, account, events.flatMap(mentionNotice))
+}
+
+/** The notice to those whom a new note mentions. Its author needs none. */
+const mentionNotice = ({ name, row, by, more }: ConversationEvent): Notice[] => {
+  // The payload of this event has the note: src/event-payloads.ts.
+  const note = name === 'conversation.note.created' ? Object(more?.item).note : null
+  if (!note) return []
+  const mentions: string[] = note.mentions ?? []
+  const users = mentions.flatMap((printed) => parse('USR', printed) ?? []).filter((user) => user !== by)
+  return [{ kind: 'mention', subject: row.id, item: parse('NTE', note.uuid) ?? row.last_item, users }]
 }

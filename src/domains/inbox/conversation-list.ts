@@ -11,8 +11,10 @@ import { parseWords } from './words.ts'
 /** Filters of a list of conversations. Ids have no prefix. */
 export type ConversationFilter = {
   readonly status: Status | null
-  /** null: any; otherwise the user, or `keyReader` for none. */
-  readonly assignee: string | null
+  /** null: any; otherwise users, and `keyReader` for none. */
+  readonly assignees: readonly string[] | null
+  /** The user whom a note mentions; null: any conversation. */
+  readonly mentioned: string | null
   readonly tag: string | null
   readonly channel: string | null
   readonly kind: string | null
@@ -37,13 +39,23 @@ export type ConversationPage = {
 }
 
 /** Ids to which words and a rare tag limit a list; null: any. An empty list ends the search. */
-const allowedIds = async (sql: Sql, account: string, { q, tag }: ConversationFilter): Promise<string[] | null> => {
+const allowedIds = async (
+  sql: Sql,
+  account: string,
+  { q, tag, mentioned }: ConversationFilter,
+): Promise<string[] | null> => {
+  const mentions = mentioned === null ? null : await store.withMention(sql, account, mentioned)
+  if (mentions !== null && q === null) return mentions
   const words = q === null ? null : parseWords(account, q)
   if (q !== null && words === null) return []
   const found = words && (await store.withWords(sql, account, words.hashes))
+  if (found !== null && mentions !== null) return found.filter((id) => mentions.includes(id))
   if (found !== null || tag === null || (await store.tagged(sql, account, tag)) > rareTag) return found
   return await store.withTag(sql, account, tag)
 }
+
+const hasNoIds = ({ q, tag, mentioned }: ConversationFilter): boolean =>
+  q === null && tag === null && mentioned === null
 
 /**
  * Returns the statement of a list. The conditions that an index serves bound the rows that are examined; the others
@@ -73,7 +85,6 @@ const statementOf = (
   // A leading column of an index, or rows of which few do not match.
   asked.add('status = ?', filter.status)
   const assigned = "coalesce(assignee_id, '00000000-0000-0000-0000-000000000000')"
-  asked.add(`${assigned} = ?::uuid`, filter.assignee)
   asked.add('last_channel = ?', filter.channel)
   asked.add('contact_id = ?', filter.contact)
   if (filter.priority !== null && filter.priority > 0)
@@ -86,13 +97,11 @@ const statementOf = (
     asked.push(`(${time}, id) ${beyond} (${asked.bind(at)}::timestamptz, ${asked.bind(id)}::uuid)`)
   }
   const order = `order by ${time} ${direction}, id ${direction}`
-  // A narrowed reader has two ranges of the index by assignee, which are merged.
-  const ranges =
-    access.isNarrowed && filter.assignee === null
-      ? [none, ...(access.userId === null ? [] : [access.userId])].map(
-          (user) => `${assigned} = ${asked.bind(user)}::uuid`,
-        )
-      : [access.isNarrowed && filter.assignee !== access.userId && filter.assignee !== none ? 'false' : 'true']
+  // Each assignee is a range of the index, and the ranges are merged. A narrowed reader has two.
+  const visible = access.isNarrowed ? [none, ...(access.userId === null ? [] : [access.userId])] : null
+  const assignees = filter.assignees?.filter((user) => visible?.includes(user) !== false) ?? visible
+  const ranges = assignees?.map((user) => `${assigned} = ${asked.bind(user)}::uuid`) ?? ['true']
+  if (ranges.length === 0) ranges.push('false')
   const bound = `limit ${examinedConversations + 1}`
   const selectOne = (range: string, rowLimit: string) =>
     `(select * from conversations ${asked.text} and ${range} ${order} ${rowLimit})`
@@ -135,7 +144,7 @@ export const listConversations = async (
   after: readonly string[] | null,
   limit: number,
 ): Promise<ConversationPage> => {
-  const ids = filter.q === null && filter.tag === null ? null : await allowedIds(sql, access.account, filter)
+  const ids = hasNoIds(filter) ? null : await allowedIds(sql, access.account, filter)
   if (ids?.length === 0) return { rows: [], next: null }
   const mark = filter.unread === null ? none : await unreadAfter(sql, access.account, access.user)
   const { text, lastText, values, boundValues, isExamined } = statementOf(access, filter, {
@@ -159,7 +168,7 @@ export const countConversations = async (
   access: Access,
   filter: ConversationFilter,
 ): Promise<{ n: number; more: boolean }> => {
-  const ids = filter.q === null && filter.tag === null ? null : await allowedIds(sql, access.account, filter)
+  const ids = hasNoIds(filter) ? null : await allowedIds(sql, access.account, filter)
   if (ids?.length === 0) return { n: 0, more: false }
   const mark = filter.unread === null ? none : await unreadAfter(sql, access.account, access.user)
   const { text, values } = statementOf(access, filter, { ids, after: null, limit: countCap.view, unreadAfter: mark })

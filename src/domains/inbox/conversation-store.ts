@@ -119,6 +119,17 @@ export const withTag = async (sql: Sql, account: string, tag: string): Promise<s
       select id from conversations where tags @> array[${tag}::uuid] and account_id = ${account}`
   ).map(({ id }) => id)
 
+/** Conversations with a note that mentions a user, the newest notes first; at most 1,000 notes are read. */
+export const withMention = async (sql: Sql, account: string, user: string): Promise<string[]> =>
+  (
+    await sql.many<{ conversation_id: string }>`
+      select distinct conversation_id from (
+        select conversation_id from conversation_notes
+        where account_id = ${account} and mentions @> array[${user}::uuid] and mentions <> '{}'
+          and removed_at is null
+        order by id desc limit 1000) newest`
+  ).map((row) => row.conversation_id)
+
 /** Conversations with the newest texts, notes and names that have all hashes. */
 export const withWords = async (sql: Sql, account: string, hashes: readonly number[]): Promise<string[]> =>
   (

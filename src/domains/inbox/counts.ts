@@ -19,7 +19,8 @@ const capped = (n: number): CappedCount => ({ n: Math.min(Math.max(n, 0), countC
 const everything: ConversationFilter = {
   ...{
     status: null,
-    assignee: null,
+    assignees: null,
+    mentioned: null,
     tag: null,
     channel: null,
     kind: null,

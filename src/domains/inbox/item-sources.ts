@@ -1,4 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
+import { blockedReason } from '../calls/refusals.ts'
 import { searchedChannels } from './limits.ts'
 
 /** A message or call on its way into a conversation. Ids have no prefix. */
@@ -40,7 +41,8 @@ type SmsRow = {
 const smsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<SmsRow>`
   select m.id, m.channel_id, m.direction, m.contact, m.text, m.created_at
   from unnest(${ids}::uuid[]) i (id) cross join lateral (
-    select * from sms_messages where account_id = ${account} and id = i.id limit 1) m`
+    select * from sms_messages where account_id = ${account} and id = i.id limit 1) m
+  where m.sub_status is distinct from 'blocked'`
 
 const itemOfSms = (row: SmsRow): NewItem => ({
   id: row.id,
@@ -86,7 +88,8 @@ const chatsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<
   cross join lateral (
     select * from msgapp_chats where account_id = ${account} and channel_id = m.channel_id and peer = m.peer limit 1) c
   left join msgapp_groups g on g.account_id = ${account} and g.id = c.group_id
-  left join msgapp_media f on f.account_id = ${account} and f.id = m.media_id`
+  left join msgapp_media f on f.account_id = ${account} and f.id = m.media_id
+  where m.blocked is not true`
 
 /** Returns the counterpart of a person whose number a network hides. */
 export const hiddenCounterpart = (channel: string, remote: string): string => `remote:${channel}:${remote}`
@@ -139,7 +142,8 @@ const callsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<
     coalesce(w.channel_id, c.virtual_number_id) as channel_id, w.remote_id, w.number
   from unnest(${ids}::uuid[]) i (id)
   cross join lateral (select * from calls where account_id = ${account} and id = i.id limit 1) c
-  left join msgapp_calls w on c.is_msgapp and w.account_id = ${account} and w.id = c.id`
+  left join msgapp_calls w on c.is_msgapp and w.account_id = ${account} and w.id = c.id
+  where c.end_reason is distinct from ${blockedReason}`
 
 const itemOfCall = (row: CallRow): NewItem[] => {
   const isInbound = row.direction === 'I'
@@ -168,7 +172,8 @@ const itemOfCall = (row: CallRow): NewItem[] => {
   ]
 }
 
-/** Reads messages and calls as items, in the order of their ids. Those that no longer exist are left out. */
+/** Reads messages and calls as items, in the order of their ids. Those that no longer exist are left out, and so are
+ *  those of blocked contacts. */
 export const loadItems = async (sql: Sql, account: string, refs: readonly ItemRef[]): Promise<NewItem[]> => {
   const idsOf = (kind: ItemRef['kind']) => [...new Set(refs.filter((ref) => ref.kind === kind).map(({ id }) => id))]
   const [sms, chats, calls] = [idsOf('sms'), idsOf('msgapp'), idsOf('call')]

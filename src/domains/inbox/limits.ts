@@ -15,8 +15,8 @@ export const searchedChannels = 1_000
 /** Words of a text that are indexed. */
 export const indexedWords = 64
 
-/** Letters of the shortest and the longest indexed beginning of a word. */
-export const indexedPrefix = { shortest: 3, longest: 6 }
+/** Letters of the shortest and the longest indexed beginning of a word, and digits of a number (E.164 has 15). */
+export const indexedPrefix = { shortest: 3, longest: 6, longestOfDigits: 15 }
 
 /** Conversations that a page examines for filters without an index. */
 export const examinedConversations = 10_000

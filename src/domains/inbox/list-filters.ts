@@ -23,6 +23,12 @@ const assigneeOf = async (sql: Sql, { account, userId }: Access, given: string):
   return id && (await store.exists(sql, account, 'users', id)) ? id : refuse(refusals.unknownUser(given))
 }
 
+const assigneesOf = async (sql: Sql, access: Access, given: string): Promise<readonly string[]> => {
+  const found: string[] = []
+  for (const each of given.split(',')) found.push(await assigneeOf(sql, access, each))
+  return [...new Set(found)]
+}
+
 /** Reads filters. @throws Problem 404 for a thing that is not the account's */
 export const readFilter = async (sql: Sql, access: Access, query: FilterQuery): Promise<ConversationFilter> => {
   const { account } = access
@@ -38,7 +44,8 @@ export const readFilter = async (sql: Sql, access: Access, query: FilterQuery): 
     throw refusals.unknownContact(contact)
   return {
     status: query.status ?? null,
-    assignee: assignee === undefined ? null : await assigneeOf(sql, access, assignee),
+    assignees: assignee === undefined ? null : await assigneesOf(sql, access, assignee),
+    mentioned: query.mentioned === undefined ? null : (access.userId ?? nobody),
     tag: tagId,
     channel: found?.id ?? null,
     kind: query.kind ?? null,

@@ -7,6 +7,7 @@ import { phoneNumber } from '../../platform/http/validation.ts'
 import { readParts, writeParts } from '../../platform/lib/cursor.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
+import { withdrawNotices } from '../push/ops.ts'
 import { type Access, accessOf, maySee } from './access.ts'
 import { beginConversation, threadOf } from './begin-conversation.ts'
 import { changeConversations, fieldsChanged, readChange } from './change-conversation.ts'
@@ -161,8 +162,10 @@ export const inboxRoutes = (services: Services) => {
       const item = id && (await store.findItem(tx, access.account, row.id, id))
       if (body.until !== undefined && !item) throw refusals.unknownItem(body.until)
       if ((body.until === undefined) === (body.unread === undefined)) throw refusals.readMarkRequired()
-      if (item) await store.setRead(tx, access, row.id, item.id, false)
-      else if (row.last_inbound !== null) {
+      if (item) {
+        await store.setRead(tx, access, row.id, item.id, false)
+        await withdrawNotices(tx, access.account, [row.id], { user: access.userId, until: item.id })
+      } else if (row.last_inbound !== null) {
         const after = await unreadAfter(tx, access.account, access.user)
         const mark = previousId(row.last_inbound)
         // Items that are older than the inbox stay read.

@@ -175,12 +175,13 @@ export const conversationFilters = {
   status: Type.Optional(Status),
   assignee: Type.Optional(
     Type.String({
-      pattern: '^(?:me|none|USR.*)$',
-      maxLength: 64,
-      description: 'me, none, or USR…. A key has no conversations of its own',
-      examples: ['me'],
+      pattern: '^(?:me|none|USR[0-9a-f-]{1,60})(?:,(?:me|none|USR[0-9a-f-]{1,60})){0,9}$',
+      maxLength: 600,
+      description: 'me, none, USR…, or several separated by commas. A key has no conversations of its own',
+      examples: ['me,none'],
     }),
   ),
+  mentioned: Type.Optional(Enum(['me'], { description: 'Has a note that mentions you' })),
   tag: Type.Optional(Id('TAG')),
   channel_uuid: Type.Optional(ChannelId('Channel of the last message or call')),
   kind: Type.Optional(Enum([...contactKinds], { description: 'Kind of the last message or call' })),

@@ -21,13 +21,17 @@ const unspacedScripts = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/
 export const wordsOf = (text: string): string[] =>
   fold(text.normalize('NFKC')).replace(unspacedScripts, ' $& ').split(' ').filter(Boolean)
 
+/** Returns the length of the longest indexed beginning of a word. */
+const longestPrefixOf = (word: string): number =>
+  /^\d+$/.test(word) ? indexedPrefix.longestOfDigits : indexedPrefix.longest
+
 /** Returns the hashes of the words of a text, and of their beginnings. */
 export const hashesOf = (account: string, text: string): number[] => {
   const from = stateOf(account)
   const hashes = new Set<number>()
   for (const word of new Set(wordsOf(text).slice(0, indexedWords))) {
     hashes.add(hashFrom(from, `w${word}`))
-    for (let n = indexedPrefix.shortest; n <= Math.min(word.length, indexedPrefix.longest); n++)
+    for (let n = indexedPrefix.shortest; n <= Math.min(word.length, longestPrefixOf(word)); n++)
       hashes.add(hashFrom(from, `p${word.slice(0, n)}`))
   }
   return [...hashes]
@@ -56,6 +60,6 @@ export const parseWords = (account: string, text: string): WordQuery | null => {
   const last = all.at(-1)
   if (last === undefined) return null
   const words = all.slice(0, -1)
-  const beginning = last.length < indexedPrefix.shortest ? `w${last}` : `p${last.slice(0, indexedPrefix.longest)}`
+  const beginning = last.length < indexedPrefix.shortest ? `w${last}` : `p${last.slice(0, longestPrefixOf(last))}`
   return { hashes: [...words.map((word) => hashFrom(from, `w${word}`)), hashFrom(from, beginning)], words, last }
 }

@@ -73,6 +73,8 @@ export const sealedColumns = {
   'msgapp_links.sealed_pairing': 'emptied',
   'msgapp_credentials.sealed_value': 'deleted',
   'person_totp.sealed_secret': 'deleted: the password alone signs in',
+  'push_keys.sealed_private': 'deleted: browsers must subscribe again',
+  'push_subscriptions.sealed_target': 'deleted',
   'registration_answers.sealed_value': 'deleted',
   'signing_keys.sealed_private': 'deleted: voice tokens end',
   'webhooks.sealed_previous_secret': 'emptied',
@@ -102,6 +104,8 @@ export const sealedColumnList: readonly SealedColumn[] = [
   at('msgapp_links', 'sealed_pairing', "'msgapp/' || channel_id || '/pairing'"),
   at('msgapp_credentials', 'sealed_value', "'msgapp/' || channel_id || '/' || type || '/' || id"),
   at('person_totp', 'sealed_secret', "'second factor ' || person_id"),
+  at('push_keys', 'sealed_private', "'push key'"),
+  at('push_subscriptions', 'sealed_target', "'push ' || id"),
   at('registration_answers', 'sealed_value'),
   at('signing_keys', 'sealed_private'),
   at('webhooks', 'sealed_previous_secret'),
@@ -195,6 +199,8 @@ export const forgetSecrets = async (tx: Tx, secretOf: () => Buffer): Promise<voi
     update connections set sealed_secrets = null, updated_at = app_now(),
       enabled = enabled and (kind = 'sandbox' or settings @> '{"sandbox": true}')
     where sealed_secrets is not null`
+  await tx.run`delete from push_subscriptions`
+  await tx.run`delete from push_keys`
   await tx.run`delete from signing_keys`
   await tx.run`delete from idempotency`
   await tx.run`delete from msgapp_credentials`

@@ -18,6 +18,12 @@ export const signInBurst = 5
 /** Milliseconds until one more attempt is possible. */
 export const signInIntervalMs = 30_000
 
+/** Sessions that a person or key may open at once. */
+export const openingBurst = 60
+
+/** Milliseconds until one more session may be opened. */
+export const openingIntervalMs = 1_000
+
 /** Addresses and persons with wrong attempts. Bounds memory. */
 export const maxPacedNames = 20_000
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { accept, callAs, cookieOf, freshClaim, goodPassword, member, signIn, tokenOf } from '../../../test/persons.ts'
 import { makeWorld } from '../../../test/world.ts'
-import { maxPacedNames, signInBurst } from './limits.ts'
+import { maxPacedNames, openingBurst, signInBurst } from './limits.ts'
 import { makeSignInGate } from './sign-in-gate.ts'
 
 const world = await makeWorld({ TRUNKLINE_WRONG_KEYS_PER_MINUTE: '300' })
@@ -196,6 +196,16 @@ test('wrong sign-ins are answered alike and in the same time whether the person 
   const paced = rest.find(({ status }) => status === 429)
   assert.equal(paced?.body.error_code, 'sign_in_pace')
   assert.match(String(paced?.headers['retry-after']), /^(?:[1-9]|[12]\d|30)$/)
+})
+
+test('a right key opens sessions only so fast', () => {
+  let now = 0
+  const gate = makeSignInGate(true, () => now)
+  for (let i = 0; i < openingBurst; i++) gate.admit('a key')
+  assert.throws(() => gate.admit('a key'), { code: 'sign_in_pace' })
+  gate.admit('another key')
+  now += 1_000
+  gate.admit('a key')
 })
 
 test('invented addresses do not restore the attempts of a person', async () => {

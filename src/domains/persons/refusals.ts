@@ -44,6 +44,8 @@ export const refusals = {
   weakPassword: (why: string) => invalid(`password ${why}`, 'weak_password'),
   signInPace: (seconds: number) =>
     tooMany(`Too many wrong attempts: try again in ${seconds} s`, 'sign_in_pace', retryAfter(seconds)),
+  openingPace: (seconds: number) =>
+    tooMany(`Too many sessions were opened: try again in ${seconds} s`, 'sign_in_pace', retryAfter(seconds)),
   signInBusy: () =>
     unavailable('Too many sign-ins are under way: try again in a second', 'sign_in_busy', retryAfter(1)),
   noPerson: () =>

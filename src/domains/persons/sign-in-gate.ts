@@ -1,10 +1,10 @@
 import { peerKeyOf } from '../../platform/lib/address-list.ts'
-import { maxPacedNames, signInBurst, signInIntervalMs } from './limits.ts'
+import { maxPacedNames, openingBurst, openingIntervalMs, signInBurst, signInIntervalMs } from './limits.ts'
 import { refusals } from './refusals.ts'
 
 type Bucket = { tokens: number; at: number }
 
-/** Paces wrong passwords by address and by person. */
+/** Paces wrong passwords by address and by person, and right ones by their owner. */
 export type SignInGate = {
   /**
    * Runs one attempt. A right one is not counted.
@@ -12,15 +12,25 @@ export type SignInGate = {
    * @throws Problem 429 `sign_in_pace`
    */
   attempt(address: string, person: string, verify: () => Promise<boolean>): Promise<boolean>
+  /**
+   * Counts a session that is to be opened: each writes rows, also of a right key.
+   * @param owner id of the person or key @throws Problem 429 `sign_in_pace`
+   */
+  admit(owner: string): void
 }
+
+type Pace = { readonly burst: number; readonly intervalMs: number }
+
+const wrongPace: Pace = { burst: signInBurst, intervalMs: signInIntervalMs }
+const openingPace: Pace = { burst: openingBurst, intervalMs: openingIntervalMs }
 
 /** Keeps the buckets in this process. @param pacesAddresses false: by person only @param now milliseconds */
 export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () => performance.now()): SignInGate => {
   const buckets = new Map<string, Bucket>()
 
-  const tokensOf = (name: string, at: number): number => {
-    const known = buckets.get(name) ?? { tokens: signInBurst, at }
-    return Math.min(signInBurst, known.tokens + (at - known.at) / signInIntervalMs)
+  const tokensOf = (name: string, at: number, { burst, intervalMs }: Pace = wrongPace): number => {
+    const known = buckets.get(name) ?? { tokens: burst, at }
+    return Math.min(burst, known.tokens + (at - known.at) / intervalMs)
   }
 
   /** Stores a bucket at the end: the one with the oldest attempt is dropped first. */
@@ -53,6 +63,13 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
         giveBack()
         throw error
       }
+    },
+    admit: (owner) => {
+      const name = `opening ${owner}`
+      const at = now()
+      const tokens = tokensOf(name, at, openingPace)
+      if (tokens < 1) throw refusals.openingPace(Math.max(1, Math.ceil(((1 - tokens) * openingIntervalMs) / 1_000)))
+      store(name, { tokens: tokens - 1, at })
     },
   }
 }

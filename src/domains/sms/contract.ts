@@ -50,7 +50,7 @@ const Message = Named(
     sub_status: Type.Optional(
       Type.String({
         description:
-          'Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived',
+          'Sent: state of the last receipt (enroute, accepted, unknown), or no_receipt. Received: incomplete if parts never arrived, blocked if the sender is a blocked contact',
       }),
     ),
     error_code: Type.Optional(Type.String()),

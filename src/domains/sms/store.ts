@@ -317,6 +317,7 @@ export type ReceivedMessage = Pick<
 > & {
   /** True if some parts never arrived. */
   isIncomplete: boolean
+  isBlocked: boolean
 }
 
 /** Stores inbound messages. */
@@ -324,13 +325,13 @@ export const receive = (tx: Tx, rows: readonly ReceivedMessage[]) => tx.many<Eve
   insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price, status,
     sub_status, created_at, updated_at)
   select g.account_id, g.id, g.channel_id, 'inbound', g.contact, g.number, g.text, g.encoding, 1, g.price, 'received',
-    case when g.is_incomplete then 'incomplete' end, (select app_now()), (select app_now())
+    case when g.is_blocked then 'blocked' when g.is_incomplete then 'incomplete' end, (select app_now()), (select app_now())
   from unnest(
     ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
     ${rows.map((r) => r.contact)}::text[], ${rows.map((r) => r.number)}::text[], ${rows.map((r) => r.text)}::text[],
     ${rows.map((r) => r.encoding)}::text[], ${rows.map((r) => decimal(r.price))}::numeric[],
-    ${rows.map((r) => r.isIncomplete)}::boolean[]
-  ) as g (account_id, id, channel_id, contact, number, text, encoding, price, is_incomplete)
+    ${rows.map((r) => r.isIncomplete)}::boolean[], ${rows.map((r) => r.isBlocked)}::boolean[]
+  ) as g (account_id, id, channel_id, contact, number, text, encoding, price, is_incomplete, is_blocked)
   returning account_id, id, channel_id, direction, contact, number, text, fragments, price, status, sub_status, error_code,
     created_at, updated_at`
 

@@ -48,6 +48,7 @@ export const nextSteps = [
   'provide_documents',
   'buy_number',
   'check_device',
+  'unblock',
   'check_webhook',
   'connect_channel',
   'ask_operator',

@@ -35,7 +35,8 @@ export const mintToken = contract({
   codes: { forbidden: ['https_required'] },
   errors: {
     notFound: 'No such user of the account, or the user is not active',
-    forbidden: 'The account is blocked, or the request did not come over HTTPS (https_required)',
+    forbidden:
+      'The account is blocked, the request did not come over HTTPS (https_required), or the user is another one than the person of the session, who lacks team_settings (role)',
   },
 })
 

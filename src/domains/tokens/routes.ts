@@ -1,5 +1,7 @@
+import { scopeRefusal } from '../../platform/http/auth.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
+import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
 import { iso, seconds } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
@@ -16,8 +18,11 @@ const presentSigningKey = ({ kid, created_at, retired_at }: store.KeyRow) => ({
 })
 
 export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Services) => [
-  route(c.mintToken, async ({ account, body, tx }) => {
+  route(c.mintToken, async ({ account, key, request, body, tx }) => {
     const id = parse('USR', body.user_uuid) ?? refuse(refusals.noActiveUser(body.user_uuid))
+    // With the token of a colleague, a person would take the colleague's calls.
+    const own = request.sessionAccount?.userId ?? id
+    if (id !== own && scopeRefusal(key, 'team_settings')) throw httpRefusals.sessionLacks('team_settings')
     const ttl = Math.min(86_400, Math.max(60, body.ttl ?? 3600))
     const now = seconds(Date.now())
     const end = new Date((now + ttl) * 1000)

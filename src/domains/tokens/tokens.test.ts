@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose'
+import { member } from '../../../test/persons.ts'
 import { makeWorld } from '../../../test/world.ts'
 import { deleteRevokedTokens } from './ops.ts'
 
@@ -206,4 +207,13 @@ test('only valid and current tokens of ours are accepted', async () => {
   const claimed = { user: ada, account: account.uuid, label: null }
   const expired = await db.begin((tx) => parts.tokens.mint(tx, claimed, issuer, -1))
   await assert.rejects(parts.tokens.verify(expired.token, issuer), 'an expired token was accepted')
+})
+
+test('a person mints tokens of the own user only, and one with team_settings of every user', async () => {
+  const agent = await member({ app, call }, account, 'agent')
+  const admin = await member({ app, call }, account, 'admin')
+  const status = async (who: typeof agent, user_uuid: string) =>
+    (await who.call('POST', '/open/sdk/access-token', { user_uuid })).status
+  assert.deepEqual([await status(agent, agent.user), await status(agent, ada)], [200, 403])
+  assert.deepEqual([await status(admin, admin.user), await status(admin, ada)], [200, 200])
 })

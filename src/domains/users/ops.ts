@@ -1,5 +1,7 @@
-import type { Tx } from '../../platform/db/sql.ts'
-import { uuid } from '../../platform/lib/id.ts'
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Role } from '../../platform/http/role.ts'
+import { print, uuid } from '../../platform/lib/id.ts'
+import { record } from '../events/ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -32,6 +34,32 @@ export const makeOwner = async (
     await store.create(tx, account, user, { first_name, last_name: rest.join(' '), email, status: 'ACTIVE' })
   }
   await store.makeOwner(tx, account, user, id)
+}
+
+/** Fields of a member in events. There is no e-mail address: its right is `people`. */
+type EventMember = Pick<store.UserRow, 'id' | 'first_name' | 'last_name' | 'status'> & { readonly role: Role }
+
+const eventPayload = ({ id, first_name, last_name, role, status }: EventMember) => ({
+  uuid: print('USR', id),
+  first_name,
+  last_name,
+  role,
+  status,
+})
+
+/** Records that a member joined or changed. */
+export const publishMember = (
+  tx: Tx,
+  name: 'member.joined' | 'member.changed',
+  account: string,
+  member: EventMember,
+): Promise<void> =>
+  record(tx, [{ account, name, channel: null, conversation: member.id, payload: eventPayload(member) }])
+
+/** Returns the newest member of an account as events tell of one; null if there is none. */
+export const newestMember = async (sql: Sql, account: string): Promise<object | null> => {
+  const row = await store.newest(sql, account)
+  return row && eventPayload(row)
 }
 
 /** Whether the account has such a user, and the user is active. */

@@ -1,6 +1,7 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Role } from '../../platform/http/role.ts'
 
 export type Status = 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED'
 
@@ -70,13 +71,11 @@ export const isEmailTaken = async (tx: Tx, account: string, email: string, excep
 export const isActive = async (db: Sql, account: string, id: string): Promise<boolean> =>
   (await db.maybe`select 1 from users where account_id = ${account} and id = ${id} and status = 'ACTIVE'`) !== null
 
-/** Returns the account of a user. `may`: the user is active, and the account is not blocked; `rings`: the user is not away. */
-export const callPermission = (db: Sql, id: string) => db.maybe<{
-  account: string
-  may: boolean
-  rings: boolean
-}>`
-  select u.account_id as account, u.status = 'ACTIVE' and not a.blocked as may, u.availability <> 'away' as rings
+/** Returns the account of a user. `may`: the user is active, and the account is not blocked. `rings`: so it is, and the
+ *  user is not away. */
+export const callPermission = (db: Sql, id: string) => db.maybe<{ account: string; may: boolean; rings: boolean }>`
+  select u.account_id as account, u.status = 'ACTIVE' and not a.blocked as may,
+    u.status = 'ACTIVE' and not a.blocked and u.availability = 'available' as rings
   from users u join accounts a on a.id = u.account_id where u.id = ${id}`
 
 export const findBarred = async (db: Sql, ids: readonly string[]): Promise<string[]> =>
@@ -89,6 +88,10 @@ export const findBarred = async (db: Sql, ids: readonly string[]): Promise<strin
 /** Returns a user of an account, of any status. */
 export const findInAccount = (db: Sql, account: string, id: string) =>
   db.maybe<UserRow>`select * from users where account_id = ${account} and id = ${id}`
+
+/** Returns the newest user of an account who is not deleted. */
+export const newest = (sql: Sql, account: string) => sql.maybe<UserRow & { role: Role }>`
+  select * from users where account_id = ${account} and status <> 'DELETED' order by created_at desc, id desc limit 1`
 
 /** Returns the oldest undeleted user with an e-mail address, who is of no person. */
 export const findByEmail = (tx: Tx, account: string, email: string) => tx.maybe<UserRow>`

@@ -6,6 +6,7 @@ import { isPublished, newestPayload, requireSubscribable } from '../events/ops.t
 import { balanceWithLimit } from '../ledger/ops.ts'
 import { statusOf } from '../msgapp/channels/ops.ts'
 import { newestNumber } from '../numbers/ops.ts'
+import { newestMember } from '../users/ops.ts'
 import * as lanes from './delivery/endpoint-lease-store.ts'
 import { totalsCacheMs } from './limits.ts'
 import * as store from './store.ts'
@@ -25,6 +26,7 @@ export type ExampleRequest = { readonly name: string; readonly channel: string |
 const stateOf = (sql: Sql, account: string, { name, channel }: ExampleRequest): Promise<object | null> | null => {
   if (name.startsWith('contact.')) return newestContact(sql, account)
   if (name.startsWith('number.')) return newestNumber(sql, account)
+  if (name.startsWith('member.')) return newestMember(sql, account)
   if (name === 'balance.low') return balanceWithLimit(sql, account)
   return name === 'msgapp.number.status' && channel !== null ? statusOf(sql, account, channel) : null
 }
@@ -33,6 +35,8 @@ const stateOf = (sql: Sql, account: string, { name, channel }: ExampleRequest): 
 const missing: readonly (readonly [string, string])[] = [
   ['contact.', 'has no contact: create one with POST /open/contacts'],
   ['number.', 'has no virtual number: buy one with POST /open/numbers/purchase'],
+  ['member.', 'has no member: invite one with POST /open/members'],
+  ['conversation.', 'has had no such conversation'],
   ['balance.', 'has no low_balance limit: the operator sets it'],
   ['msgapp.check.', 'has checked no batch of numbers: POST /open/msgapp/check-numbers'],
   ['msgapp.group.message', 'has received no message in a group'],

@@ -110,7 +110,9 @@ export const Delivery = Named(
 )
 
 export const ReplayMode = Enum(['missed', 'all'], {
-  description: 'missed: events whose delivery failed, or that occurred while the webhook was disabled. Default: missed',
+  description:
+    'missed: events whose delivery failed, or that occurred while the webhook was disabled. ' +
+    'all: also delivered ones, and those from before the webhook. Default: missed',
 })
 
 export const Replay = Named(

@@ -7,8 +7,19 @@ export const livePath = '/console/live'
 /** Subprotocol (RFC 6455, 1.9) that the page must offer. */
 export const liveProtocol = 'trunkline.console.1'
 
-/** Events of the account that a page follows. `webhook:WHK…` reports the delivery attempts of one webhook. */
-export type LiveTopic = 'inbox' | 'calls' | 'numbers' | 'webhooks' | `webhook:WHK${string}` | 'money' | 'team'
+/**
+ * Events of the account that a page follows. `webhook:WHK…` reports the delivery attempts of one webhook,
+ * `conversation:CNV…` the events of one conversation and the people who view it.
+ */
+export type LiveTopic =
+  | 'inbox'
+  | 'calls'
+  | 'numbers'
+  | 'webhooks'
+  | `webhook:WHK${string}`
+  | `conversation:CNV${string}`
+  | 'money'
+  | 'team'
 
 /** A frame from the server. */
 export type LiveServerFrame =
@@ -39,7 +50,10 @@ export type LiveServerFrame =
   | { readonly type: 'resync'; readonly reason: 'too_far_behind' | 'expired'; readonly after: string }
   /** A topic was refused: the session lacks the capability, or the webhook is not the account's. */
   | { readonly type: 'refused'; readonly topic: string; readonly error_code: string; readonly error_message: string }
+  /** After each change of the other people in a conversation that the page follows, and once at the beginning. */
   | { readonly type: 'presence'; readonly conversation: string; readonly people: readonly LivePerson[] }
+  /** Conversations in each view of the sidebar: after a change, at most once a second, to pages that follow `inbox`. */
+  | { readonly type: 'counts'; readonly views: LiveCounts }
   /** The last frame before the socket is closed with the same code. 4401: signed out. 4403: rights changed. 1012: the
    *  server restarts. */
   | { readonly type: 'bye'; readonly code: 4401 | 4403 | 1012; readonly reason: string }
@@ -48,8 +62,11 @@ export type LiveServerFrame =
 export type LivePerson = {
   readonly user_uuid: string
   readonly name: string
-  readonly doing: 'viewing' | 'typing'
+  readonly state: 'viewing' | 'typing'
 }
+
+/** Conversations by the name of a view, or the id of a stored one. `more`: there are more than `n`. */
+export type LiveCounts = { readonly [view: string]: { readonly n: number; readonly more: boolean } }
 
 /** A frame from the page. */
 export type LivePageFrame =
@@ -58,7 +75,10 @@ export type LivePageFrame =
   /** The page has applied all events up to this one. */
   | { readonly type: 'ack'; readonly id: string }
   | { readonly type: 'ping' }
-  | { readonly type: 'presence'; readonly conversation: string; readonly doing: 'viewing' | 'typing' | null }
+  /** Every 5 s while it is true, and after a change. Needs the topic of the conversation; ends after 12 s. */
+  | { readonly type: 'presence'; readonly conversation: string; readonly state: 'viewing' | 'typing' | null }
+  /** Every 15 s while the page is visible, and after a change. A person with a visible page gets no push. */
+  | { readonly type: 'visibility'; readonly visible: boolean }
 
 /** Events that may be sent without an `ack`. */
 export const maxUnansweredEvents = 256

@@ -1,8 +1,8 @@
 import type { Sql } from '../../platform/db/sql.ts'
 import { timeOf } from '../../platform/lib/id.ts'
-import type { FeedEvent } from './frames.ts'
 import { eventPageSize, lookback } from './limits.ts'
 import * as store from './store.ts'
+import type { FeedEvent } from './topics.ts'
 
 /** A receiver of the events of an account. */
 export type FeedSink = { receive(event: FeedEvent): void }

@@ -51,8 +51,14 @@ export const statePollMs = 500
 /** Deliveries of a webhook that are compared: the newest, and the retries that are due next. */
 export const comparedDeliveries = 50
 
-/** Webhooks whose deliveries one page follows by the topic `webhooks`. */
+/** Webhooks of one account whose deliveries are followed. */
 export const maxFollowedWebhooks = 50
+
+/** Webhooks whose deliveries one look reads, of all accounts. */
+export const maxReadWebhooks = 10
+
+/** Topics of one page by kind: a page shows one webhook or conversation, and two while it changes. */
+export const maxTopicsOfKind = { plain: 20, webhook: 5, conversation: 5 }
 
 /** Days for which events outlive their deliveries: see deleteOldEvents of the webhooks. */
 export const extraEventDays = 7
@@ -62,3 +68,21 @@ export const headMs = 15_000
 
 /** Milliseconds within which a page must subscribe. */
 export const subscribeWithinMs = 30_000
+
+/** Seconds after which a presence ends that the page does not repeat. */
+export const presenceSeconds = 12
+
+/** Milliseconds between writes of presences: bounds what pages that report without end cost. */
+export const presenceFlushMs = 100
+
+/** People of one presence frame. */
+export const maxPeople = 50
+
+/** Minutes after which unused rows of presences are deleted. */
+export const presenceRowMinutes = 5
+
+/** Milliseconds between looks for changed numbers of the sidebar. */
+export const countPollMs = 1_000
+
+/** Highest number of the sidebar. */
+export const maxCounted = 1_000

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { type LiveServerFrame, type LiveTopic, maxUnansweredEvents } from './contract.ts'
-import { eventFrame, type FeedEvent, frameText, parsePageFrame } from './frames.ts'
+import { eventFrame, frameText, parsePageFrame } from './frames.ts'
 import {
   maxBufferedBytes,
   maxPendingChanges,
@@ -11,15 +11,26 @@ import {
   maxUnreadBytes,
   resumePageSize,
 } from './limits.ts'
-import { topicsOf } from './topics.ts'
+import { type FeedEvent, topicsOf } from './topics.ts'
+
+/** The member whose page a socket is. Ids have no prefix. */
+export type LiveMember = { readonly user: string; readonly person: string }
 
 /** What a page may follow, as it was checked. */
-export type Subscription = { readonly account: string; readonly topics: ReadonlySet<LiveTopic> }
+export type Subscription = {
+  readonly account: string
+  readonly topics: ReadonlySet<LiveTopic>
+  /** Null for a key, and for an operator who is no member. */
+  readonly member: LiveMember | null
+  /** True if the page may see only conversations of its member, and those without an assignee. */
+  readonly isNarrowed: boolean
+}
 
 /** Reads events in order, each once. */
 export type ResumeReader = { next(limit: number): Promise<readonly FeedEvent[]> }
 
 export type LiveSessionDeps = {
+  readonly id: string
   readonly socket: WebSocket
   readonly build: string
   /** The page has the events up to this id. */
@@ -31,11 +42,17 @@ export type LiveSessionDeps = {
   readonly watch: (account: string, session: LiveSession) => Promise<() => void>
   /** Reads what the page missed. Null: its last event is older than the log. */
   readonly resume: (account: string, after: string) => ResumeReader | null
+  /** Returns the events that a narrowed page may see. */
+  readonly narrow: (subscription: Subscription, events: readonly FeedEvent[]) => Promise<readonly FeedEvent[]>
+  readonly onPresence: (session: LiveSession, conversation: string, state: 'viewing' | 'typing' | null) => void
+  /** The page is visible, or was until now. */
+  readonly onVisible: (session: LiveSession) => void
   readonly onError: (error: unknown) => void
 }
 
 /** The socket of one page. */
 export type LiveSession = {
+  readonly id: string
   /** Sends an event of the log when the page follows it and keeps up. */
   receive(event: FeedEvent): void
   /** Sends a change without an event, if the page follows one of its topics. */
@@ -48,6 +65,9 @@ export type LiveSession = {
   bye(code: 4401 | 4403 | 1012, reason: string): void
   close(code: number, reason: string): void
   subscription(): Subscription | null
+  member(): LiveMember | null
+  /** Checks the topics of the page again: what it may follow has changed. */
+  recheck(): void
 }
 
 export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
@@ -67,7 +87,13 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
   let resent = new Set<string>()
   /** Continuations of work that waits until the page has room. */
   let waiting: (() => void)[] = []
+  /** Events of a narrowed page that are not checked yet. */
+  let toNarrow: FeedEvent[] = []
+  let isNarrowing = false
   let isAlive = true
+  let isVisible = false
+  /** What the page asked for last. */
+  let wanted: { readonly account: string; readonly topics: readonly string[] } | null = null
   let isOver = false
 
   const isOpen = () => !isOver && socket.readyState === socket.OPEN
@@ -111,23 +137,53 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
     send({ type: 'resync', reason, after: print('EVT', after) })
   }
 
-  const receive = (event: FeedEvent) => {
-    if (!isOpen() || !follows(topicsOf(event.name)) || resent.delete(event.id)) return
+  const accept = (event: FeedEvent) => {
+    if (!isOpen() || !follows(topicsOf(event)) || resent.delete(event.id)) return
     queue.push(event)
     if (queue.length > maxQueuedEvents) resync('too_far_behind', event.id)
     flush()
   }
 
+  /** Hands over the events that a narrowed page may see, in their order. */
+  const narrowNext = async () => {
+    while (toNarrow.length > 0 && subscription) {
+      const [events, current] = [toNarrow, subscription]
+      toNarrow = []
+      for (const event of await deps.narrow(current, events)) if (subscription === current) accept(event)
+      // An assignment may have ended, or begun, the right to follow a conversation.
+      if (events.some(({ name }) => name === 'conversation.assigned')) session.recheck()
+    }
+  }
+
+  const receive = (event: FeedEvent) => {
+    if (!subscription?.isNarrowed) return accept(event)
+    toNarrow.push(event)
+    if (toNarrow.length > maxQueuedEvents) {
+      toNarrow = []
+      resync('too_far_behind', event.id)
+    }
+    if (isNarrowing) return
+    isNarrowing = true
+    narrowNext()
+      .catch((error: unknown) => {
+        onError(error)
+        end(1011, 'reading failed')
+      })
+      .finally(() => {
+        isNarrowing = false
+      })
+  }
+
   /** Sends the events that the page missed. */
-  const catchUp = async (account: string) => {
-    const reader = deps.resume(account, last)
+  const catchUp = async (next: Subscription) => {
+    const reader = deps.resume(next.account, last)
     if (reader === null) return resync('expired', uuid())
     for (let count = 0; isOpen(); ) {
       const events = await reader.next(resumePageSize)
       count += events.length
       if (count > maxResumedEvents) return resync('too_far_behind', uuid())
-      for (const event of events) {
-        if (!follows(topicsOf(event.name))) continue
+      for (const event of next.isNarrowed ? await deps.narrow(next, events) : events) {
+        if (!follows(topicsOf(event))) continue
         await whenRoom()
         if (!isOpen()) return
         resent.add(event.id)
@@ -144,6 +200,7 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
     endWatch?.()
     endWatch = null
     queue = []
+    toNarrow = []
     resent = new Set()
   }
 
@@ -153,7 +210,7 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
       endWatch = await deps.watch(next.account, session)
       confirm(next)
       // Events of one account are no position in the log of another.
-      if (isFirst) await catchUp(next.account)
+      if (isFirst) await catchUp(next)
       queue = queue.filter(({ id }) => !resent.delete(id))
     } finally {
       isResuming = false
@@ -187,14 +244,7 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
     socket.close(code, reason)
   }
 
-  socket.on('message', (data, isBinary) => {
-    const frame = isBinary ? null : parsePageFrame(String(data))
-    if (frame === null) return end(1003, 'expected a frame of the subprotocol')
-    if (frame.type === 'ping') return head()
-    if (frame.type === 'ack') return acknowledge(frame.id)
-    if (frame.type === 'presence') return
-    const { account, topics } = frame
-    if (topics.length > maxTopics || pendingChanges >= maxPendingChanges) return end(1008, 'too many topics')
+  const enqueueChange = (account: string, topics: readonly string[]) => {
     pendingChanges++
     changing = changing
       .then(() => change(account, topics))
@@ -205,6 +255,27 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
       .finally(() => {
         pendingChanges--
       })
+  }
+
+  const see = (visible: boolean) => {
+    if (visible || isVisible) deps.onVisible(session)
+    isVisible = visible
+  }
+
+  socket.on('message', (data, isBinary) => {
+    const frame = isBinary ? null : parsePageFrame(String(data))
+    if (frame === null) return end(1003, 'expected a frame of the subprotocol')
+    if (frame.type === 'ping') return head()
+    if (frame.type === 'ack') return acknowledge(frame.id)
+    if (frame.type === 'visibility') return see(frame.visible)
+    if (frame.type === 'presence') {
+      const conversation = parse('CNV', frame.conversation)
+      return conversation ? deps.onPresence(session, conversation, frame.state) : undefined
+    }
+    const { account, topics } = frame
+    if (topics.length > maxTopics || pendingChanges >= maxPendingChanges) return end(1008, 'too many topics')
+    wanted = { account, topics }
+    enqueueChange(account, topics)
   })
   socket.on('pong', () => {
     isAlive = true
@@ -219,6 +290,7 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
   socket.on('error', () => {})
 
   const session: LiveSession = {
+    id: deps.id,
     receive,
     notify: (name, topics, id, data) => {
       if (!isOpen() || !follows(topics) || socket.bufferedAmount > maxBufferedBytes) return
@@ -237,6 +309,11 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
     },
     close: end,
     subscription: () => subscription,
+    member: () => subscription?.member ?? null,
+    recheck: () => {
+      // A check that waits sees the change, too.
+      if (wanted && pendingChanges < 2) enqueueChange(wanted.account, wanted.topics)
+    },
   }
   send({ type: 'hello', after: print('EVT', deps.after), build: deps.build, now: now() })
   return session

@@ -1,9 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
 import { WebSocketServer } from 'ws'
 import { onRecorded } from '../../domains/events/ops.ts'
 import { refusals as webhookRefusals } from '../../domains/webhooks/refusals.ts'
+import { type AuditActor, auditVisit } from '../../platform/http/audit.ts'
 import { blockedRefusal, keyRefusal } from '../../platform/http/auth.ts'
+import { sessionKeyRefusal } from '../../platform/http/authenticate-session.ts'
+import { bitOf } from '../../platform/http/capability.ts'
 import { Problem, refuse } from '../../platform/http/problem.ts'
 import type { Session, SessionAccount } from '../../platform/http/session.ts'
 import type { Upgrade } from '../../platform/http/upgrade.ts'
@@ -13,12 +17,15 @@ import type { Services } from '../../services.ts'
 import { makeResumeReader } from '../tunnel/ops.ts'
 import { refusals as tunnelRefusals } from '../tunnel/refusals.ts'
 import { type LiveTopic, livePath, liveProtocol } from './contract.ts'
-import { makeEventFeed } from './event-feed.ts'
+import { makeCountFeed } from './count-feed.ts'
+import { type FeedSink, makeEventFeed } from './event-feed.ts'
 import {
+  countPollMs,
   extraEventDays,
   headMs,
   maxFrameBytes,
   maxSocketsOfAccount,
+  maxTopicsOfKind,
   pollMs,
   resumeLimits,
   socketLimits,
@@ -26,10 +33,12 @@ import {
   subscribeWithinMs,
 } from './limits.ts'
 import { type LiveSession, type ResumeReader, type Subscription, startLiveSession } from './live-session.ts'
+import { narrowEvents } from './narrowed-events.ts'
+import { makePresenceBoard } from './presence-board.ts'
 import { refusals } from './refusals.ts'
 import { makeStateFeed } from './state-feed.ts'
 import * as store from './store.ts'
-import { mayFollow, parseTopic, type Topic } from './topics.ts'
+import { mayFollow, parseTopic, showsTexts, type Topic } from './topics.ts'
 
 /** Keeps pages of the console current. */
 export type Live = {
@@ -38,11 +47,14 @@ export type Live = {
   readonly periodic: readonly { readonly everyMs: number; run(): Promise<void> }[]
   /** Number of open sockets. */
   openSockets(): number
-  close(): void
+  close(): Promise<void>
 }
 
-/** A page, and when it connected: Unix milliseconds. */
-type Page = { readonly connectedAt: number }
+/** A page, and when it connected: milliseconds of `performance.now()`. */
+type Page = { readonly connectedAt: number; readonly session: Session; readonly address: string }
+
+/** The request of a page. `recorded`: accounts whose texts the page of an operator follows, as the audit trail has it. */
+type Visitor = Pick<FastifyRequest, 'ip' | 'id' | 'headers'> & { readonly recorded: Set<string> }
 
 /** @param addressOf the client address of a request, from trusted proxies as the settings say */
 export const makeLive = (
@@ -58,7 +70,10 @@ export const makeLive = (
   const pages = new Map<LiveSession, Page>()
   const onError = (error: unknown) => log.warn({ err: error }, 'live: failed to read')
   const feed = makeEventFeed(db, onError)
-  const state = makeStateFeed(db, () => [...pages.keys()])
+  const openPages = () => [...pages.keys()]
+  const state = makeStateFeed(db, openPages)
+  const board = makePresenceBoard(db, openPages, onError)
+  const counts = makeCountFeed(db, openPages)
   const sockets = makeFairLimiter(socketLimits)
   const shares = makeFairLimiter({ perKey: maxSocketsOfAccount, total: socketLimits.total })
   const resumes = makeFairLimiter(resumeLimits)
@@ -66,16 +81,46 @@ export const makeLive = (
 
   const unsubscribe = onRecorded((_webhooks, accounts) => void feed.wake(accounts))
   changes.on('users', () => void state.compareTeams().catch(onError))
+  /** Whether agents of an account see only a part of the inbox. */
+  const narrowed = new Map<string, boolean>()
+  changes.on('accounts', () => void checkNarrowing().catch(onError))
 
   const now = () => new Date(clock.now()).toISOString()
 
   /** Checks one topic. @throws Problem */
-  const checkTopic = async (text: string, { account, key }: SessionAccount): Promise<Topic> => {
+  const checkTopic = async (
+    text: string,
+    { account, key, userId }: SessionAccount,
+    isNarrowed: boolean,
+  ): Promise<Topic> => {
     const topic = parseTopic(text) ?? refuse(refusals.unknownTopic(text))
+    const { kind, id } = topic
     if (!mayFollow(topic, key.scopes)) throw refusals.topicNotAllowed(topic.name)
-    if (topic.webhook !== null && !(await store.hasWebhook(db, account.id, topic.webhook)))
-      throw webhookRefusals.unknownWebhook(print('WHK', topic.webhook))
+    if (kind === 'webhook' && !(await store.hasWebhook(db, account.id, id)))
+      throw webhookRefusals.unknownWebhook(print('WHK', id))
+    if (kind === 'conversation' && !(await store.hasConversation(db, account.id, id, { isNarrowed, user: userId })))
+      throw refusals.unknownConversation(print('CNV', id))
     return topic
+  }
+
+  /** Whether a page may see only conversations of its user, and those without an assignee. */
+  const isNarrowed = async ({ account, key, role }: SessionAccount): Promise<boolean> => {
+    if ((key.scopes & bitOf('inbox')) === 0) return false
+    if ((key.scopes & bitOf('inbox.all')) === 0) return true
+    if (role !== 'agent') return false
+    const isOn = (await store.narrowedAccounts(db, [account.id])).length > 0
+    narrowed.set(account.id, isOn)
+    return isOn
+  }
+
+  /** Checks again what the pages of an account may follow, after it changed what its agents see. */
+  const checkNarrowing = async () => {
+    const accounts = new Set(openPages().flatMap((page) => page.subscription()?.account ?? []))
+    for (const account of narrowed.keys()) if (!accounts.has(account)) narrowed.delete(account)
+    if (narrowed.size === 0) return
+    const now = new Set(await store.narrowedAccounts(db, [...narrowed.keys()]))
+    const changed = new Set([...narrowed].flatMap(([account, isOn]) => (isOn === now.has(account) ? [] : [account])))
+    for (const page of openPages()) if (changed.has(page.subscription()?.account ?? '')) page.recheck()
   }
 
   const refuseTopic = (page: LiveSession, topic: string, error: unknown) => {
@@ -95,26 +140,53 @@ export const makeLive = (
     return entered
   }
 
+  /** Records once for each page and account that an operator who is no member follows texts. */
+  const recordReading = async (session: Session, { account }: SessionAccount, visitor: Visitor): Promise<void> => {
+    if (visitor.recorded.has(account.id)) return
+    const { person, operator } = session
+    const actor: AuditActor = person
+      ? { kind: 'operator_person', id: person.id, label: person.name, lastFour: null }
+      : {
+          kind: 'operator',
+          id: operator?.id ?? null,
+          label: operator?.label ?? '',
+          lastFour: operator?.lastFour ?? null,
+        }
+    await db.begin((tx) =>
+      auditVisit(tx, visitor, 'followInbox', actor, { accounts: [account.id], session: session.id }),
+    )
+    visitor.recorded.add(account.id)
+  }
+
   const subscribe = async (
     session: Session,
-    address: string,
+    visitor: Visitor,
     printed: string,
     texts: readonly string[],
     page: LiveSession,
   ): Promise<Subscription | null> => {
     try {
-      const entered = await enter(session, printed, address)
+      const entered = await enter(session, printed, visitor.ip)
       const isThere = page.subscription()?.account === entered.account.id
       if (!isThere && socketsOf(entered.account.id) >= maxSocketsOfAccount)
         throw refusals.tooManySockets(maxSocketsOfAccount)
-      const topics = new Set<LiveTopic>()
+      const isPartial = await isNarrowed(entered)
+      const topics = new Map<LiveTopic, Topic>()
       for (const text of new Set(texts))
         try {
-          topics.add((await checkTopic(text, entered)).name)
+          const topic = await checkTopic(text, entered, isPartial)
+          const most = maxTopicsOfKind[topic.kind]
+          const ofKind = [...topics.values()].filter(({ kind }) => kind === topic.kind)
+          if (ofKind.length >= most) throw refusals.tooManyTopics(most)
+          topics.set(topic.name, topic)
         } catch (error) {
           refuseTopic(page, text, error)
         }
-      return { account: entered.account.id, topics }
+      if (entered.isOperator && [...topics.keys()].some(showsTexts)) await recordReading(session, entered, visitor)
+      const member = entered.userId && session.person ? { user: entered.userId, person: session.person.id } : null
+      const next = { account: entered.account.id, topics: new Set(topics.keys()), member, isNarrowed: isPartial }
+      board.change(page, next)
+      return next
     } catch (error) {
       for (const text of new Set(texts)) refuseTopic(page, text, error)
       return null
@@ -127,6 +199,14 @@ export const makeLive = (
     const reader = makeResumeReader(db, account, after, isResumed)
     return { next: (limit) => resumes.run(account, () => reader.next(limit)) }
   }
+
+  /** Hands the events of an account to a page. */
+  const sinkOf = (account: string, page: LiveSession): FeedSink => ({
+    receive: (event) => {
+      if (event.name.startsWith('conversation.')) counts.mark(account)
+      page.receive(event)
+    },
+  })
 
   const readQuery = (url: string): string | null => {
     const after = new URLSearchParams(url.split('?', 2)[1] ?? '').get('after') || null
@@ -141,6 +221,8 @@ export const makeLive = (
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const address = addressOf(request)
     const session = await sessions.ofUpgrade(request, address)
+    const refusal = sessionKeyRefusal(session, { ip: address })
+    if (refusal) throw refusal
     if (!offersProtocol(request)) throw refusals.badProtocol(liveProtocol)
     const after = readQuery(request.url ?? '')
     if (!sockets.tryAcquire(session.id)) throw refusals.tooManySockets(sockets.used(session.id))
@@ -150,21 +232,27 @@ export const makeLive = (
     if (!shares.tryAcquire(share)) throw refusals.tooManySockets(shares.used(share))
     socket.once('close', () => shares.release(share))
     server.handleUpgrade(request, socket, head, (browser) => {
+      const id = uuid()
+      const visitor: Visitor = { ip: address, id, headers: request.headers, recorded: new Set() }
       const page = startLiveSession({
+        id,
         socket: browser,
         build: version,
         after: after ?? uuid(),
         now,
-        subscribe: (account, topics, one) => subscribe(session, address, account, topics, one),
+        subscribe: (account, topics, one) => subscribe(session, visitor, account, topics, one),
         watch: async (account, one) => {
-          const end = await feed.watch(account, one)
+          const end = await feed.watch(account, sinkOf(account, one))
           void feed.wake([account])
           return end
         },
         resume: (account, from) => resume(account, from, after !== null),
+        narrow: ({ account, member }, events) => narrowEvents(db, { account, user: member?.user ?? null }, events),
+        onPresence: board.report,
+        onVisible: board.reportVisible,
         onError,
       })
-      pages.set(page, { connectedAt: performance.now() })
+      pages.set(page, { connectedAt: performance.now(), session, address })
       const signedOut = () => page.bye(4401, 'the session ended')
       const unwatch = sessions.watch(session, {
         onEnd: signedOut,
@@ -172,6 +260,7 @@ export const makeLive = (
       })
       browser.on('close', () => {
         unwatch()
+        board.change(page, null)
         pages.delete(page)
       })
       // The session may have ended while the request was admitted.
@@ -181,24 +270,36 @@ export const makeLive = (
 
   /** Sends heads, pings all pages and closes those that are gone. */
   const beat = async () => {
-    for (const [page, { connectedAt }] of pages) {
-      if (page.subscription()) page.head()
+    for (const [page, { connectedAt, session, address }] of pages) {
+      // A key may expire while its page is open.
+      if (sessionKeyRefusal(session, { ip: address })) page.bye(4401, 'the key has expired')
+      else if (page.subscription()) page.head()
       else if (performance.now() - connectedAt > subscribeWithinMs) page.close(1008, 'no subscription')
       page.ping()
     }
+    counts.markAll()
+    if (pages.size > 0) await board.deleteOld()
   }
 
   return {
     upgrade: { path: livePath, open },
     periodic: [
-      { everyMs: pollMs, run: () => (feed.size() > 0 ? feed.poll() : Promise.resolve()) },
+      {
+        everyMs: pollMs,
+        run: async () => void (await Promise.all([feed.size() > 0 ? feed.poll() : null, board.look()])),
+      },
+      { everyMs: countPollMs, run: counts.look },
       { everyMs: statePollMs, run: () => (pages.size > 0 ? state.poll() : Promise.resolve()) },
       { everyMs: headMs, run: beat },
     ],
     openSockets: () => pages.size,
-    close: () => {
+    close: async () => {
       unsubscribe()
-      for (const page of pages.keys()) page.bye(1012, 'the server is restarting')
+      for (const page of pages.keys()) {
+        board.change(page, null)
+        page.bye(1012, 'the server is restarting')
+      }
+      await board.settle()
     },
   }
 }

@@ -13,12 +13,16 @@ type Fields = Readonly<Record<string, unknown>>
 
 export type Change = { field: string; before?: unknown; after?: unknown }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+/** Objects of fields; not the stream of an uploaded file, whose inner objects refer to each other. */
+const isFields = (value: unknown): value is Fields => {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
 
 /** Values by their dotted path; lists are values. */
-const flattened = (fields: Fields, above = ''): [string, unknown][] =>
-  Object.entries(fields).flatMap(([name, value]) =>
+const flattened = (fields: unknown, above = ''): [string, unknown][] =>
+  Object.entries(isFields(fields) ? fields : {}).flatMap(([name, value]) =>
     isFields(value) ? flattened(value, `${above}${name}.`) : [[`${above}${name}`, value]],
   )
 
@@ -207,6 +211,12 @@ const idsInPayload = (payload: unknown): string[] =>
         .slice(0, maxAuditTargets)
     : []
 
+/** Returns the numbers in a response: of a file that was sent, what became of it. */
+const countsIn = (payload: unknown): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(Object(payload)).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
+  )
+
 /** Returns the function that runs an operation of a session which is not audited for keys, and writes its row. */
 export const makeSessionAuditor = (contract: Contract) => {
   const write = makeWriter(contract, contentFields)
@@ -217,7 +227,13 @@ export const makeSessionAuditor = (contract: Contract) => {
   ): Promise<T> => {
     const result = await act()
     const isRead = contract.method === 'GET'
-    const after = !isRead && isFields(request.body) ? request.body : undefined
+    const after = isRead
+      ? undefined
+      : contract.media
+        ? countsIn(result)
+        : isFields(request.body)
+          ? request.body
+          : undefined
     const target = idsIn(Object(request.params)).length > 0 ? undefined : idsInPayload(result)
     const entry: AuditEntry = isRead ? {} : { after, target }
     await (tx ? write(tx, request, entry) : db.begin((own) => write(own, request, entry)))

@@ -189,8 +189,9 @@ export const keyRefusal = (key: AccountKey, from: { readonly ip: string }): Prob
 }
 
 /** Returns the refusal of a key without a scope; null if the key has it. */
-export const scopeRefusal = (key: AccountKey, needs: Capability): Problem | null =>
-  (key.scopes & bitOf(needs)) !== 0 ? null : refusals.scopeMissing(needs)
+export const scopeRefusal = (key: AccountKey, needs: Capability, orNeeds: Capability = needs): Problem | null =>
+  (key.scopes & (bitOf(needs) | bitOf(orNeeds))) !== 0 ? null : refusals.scopeMissing(needs)
+
 /** Returns the refusal of a blocked or closed account. */
 export const blockedRefusal = (account: Account) =>
   account.closed ? refusals.accountClosed() : refusals.accountBlocked(account.blockReason)

@@ -81,6 +81,12 @@ export const enterInstallationRights = async (
   request.operator = session.operator
 }
 
+/** Returns the refusal of a session whose key expired, or may not be used from this address; null for any other. */
+export const sessionKeyRefusal = ({ kind, accounts }: Session, from: { readonly ip: string }): Problem | null => {
+  const [only] = accounts
+  return kind === 'account-key' && only ? keyRefusal(only.key, from) : null
+}
+
 /** Admits a request with a session of any kind. @throws Problem 401, 403 */
 export const requireSession = async (
   parts: SessionAuthDeps,
@@ -90,6 +96,8 @@ export const requireSession = async (
   const token = sessionTokenOf(request.raw)
   if (token === null) throw refusals.missingSession()
   const session = await findSession(parts, request, token)
+  const refusal = sessionKeyRefusal(session, request)
+  if (refusal) throw refusal
   if (contract.proof) await checkProof(parts, session)
 }
 

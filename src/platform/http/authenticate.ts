@@ -66,12 +66,6 @@ const makeSandboxRule = ({ config, sandboxAccounts, log }: AuthDeps) => {
   }
 }
 
-/** Returns the refusal of a key that has neither of two scopes. */
-const missingScope = (key: AccountKey, needs: Capability, orNeeds: Capability | undefined): Problem | null => {
-  const refusal = scopeRefusal(key, needs)
-  return refusal && orNeeds !== undefined && scopeRefusal(key, orNeeds) === null ? null : refusal
-}
-
 /** Admits an account: first its rate limit and quota (429, 402). Then 403 if it is blocked, if the key lacks the scope,
  *  or if the sandbox is required and not available to it. */
 const admitAccount = (parts: AuthDeps, contract: Contract) => {
@@ -88,7 +82,7 @@ const admitAccount = (parts: AuthDeps, contract: Contract) => {
   ) => {
     const admit = () => {
       if (account.blocked) return done(blockedRefusal(account))
-      const lacking = needs && request.accountKey && missingScope(request.accountKey, needs, contract.orNeeds)
+      const lacking = needs && request.accountKey && scopeRefusal(request.accountKey, needs, contract.orNeeds)
       if (lacking && needs) return done(request.session ? refusals.sessionLacks(needs) : lacking)
       const fault = sandboxFault(account, request, isSandboxNeeded)
       if (fault) return done(fault)

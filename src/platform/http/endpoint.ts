@@ -18,7 +18,7 @@ type ContractAuth =
   | {
       readonly auth: 'account'
       readonly needs: Capability
-      /** Another scope that is enough: the handler returns what it allows. */
+      /** Another scope that suffices. */
       readonly orNeeds?: Capability
       readonly client: string
     }
@@ -222,14 +222,14 @@ const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>
       return { unauthorized: 'The token is missing or not valid', forbidden: 'The account is blocked' }
     case 'session':
       return {
-        unauthorized: 'There is no session, or it ended (session_expired)',
-        forbidden: `Refused: ${session}`,
+        unauthorized: 'There is no session, it ended (session_expired), or its key has expired (key_expired)',
+        forbidden: `Refused: ${session}, or its key may not be used from this address (address_not_allowed)`,
       }
     case 'account':
       return {
         invalid: invalidText(made),
         unauthorized: 'The key or session is missing or not valid, or has expired (key_expired, session_expired)',
-        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs} (scope_missing), the role of the session lacks it (role), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
+        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs}${made.orNeeds ? ` or ${made.orNeeds}` : ''} (scope_missing), the role of the session lacks it (role), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
       }
     case 'operator':
       return {

@@ -37,7 +37,7 @@ const platformCodes = (contract: Contract): CodesByProblem => {
     ],
     unauthorized: [
       'unauthorized',
-      ...(auth === 'account' ? ['key_expired'] : []),
+      ...(auth === 'account' || auth === 'session' ? ['key_expired'] : []),
       ...(takesSession ? ['session_expired'] : []),
       ...(auth === 'voice' ? ['token_invalid'] : []),
     ],
@@ -46,6 +46,7 @@ const platformCodes = (contract: Contract): CodesByProblem => {
       ...(auth === 'account'
         ? ['account_blocked', 'account_closed', 'address_not_allowed', 'scope_missing', 'limit_exceeded']
         : []),
+      ...(auth === 'session' ? ['address_not_allowed'] : []),
       ...(auth === 'voice' ? ['account_blocked', 'account_closed'] : []),
       ...(auth === 'account' || auth === 'operator' ? ['role'] : []),
       ...(takesSession || opensSession ? ['csrf', 'https_required'] : []),

@@ -111,7 +111,7 @@ const pascalCase = (text: string): string => text.replace(/(?:^|_)([a-z])/g, (_,
 
 /** Name of a refusal that many operations share. */
 const sharedName = (contract: Contract, problem: ProblemName): string => {
-  const { auth, needs = '', shape, url } = contract
+  const { auth, needs = '', orNeeds = '', shape, url } = contract
   const brief = shape === 'brief' && problem !== 'unauthorized' ? 'Brief' : ''
   const takesKey = auth === 'account' || auth === 'operator'
   const ofKey =
@@ -121,7 +121,7 @@ const sharedName = (contract: Contract, problem: ProblemName): string => {
     (problem === 'invalid' && takesKey)
   const ofSandbox = problem === 'tooMany' || problem === 'forbidden' || problem === 'unavailable'
   const sandbox = ofSandbox && url.startsWith('/sandbox/') ? 'Sandbox' : ''
-  const rights = `${pascalCase(needs)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
+  const rights = `${pascalCase(needs)}${pascalCase(orNeeds)}${auth === 'operator' && !needsOperator(contract) ? 'Observer' : ''}`
   const scope = problem === 'forbidden' ? `${rights}${contract.proof ? 'Proof' : ''}` : ''
   const transfer = transferOf(contract)
   const file = problem === 'unavailable' && transfer !== 'none' ? pascalCase(transfer) : ''
@@ -191,12 +191,22 @@ const idempotencyKey = {
   schema: { type: 'string', maxLength: 255 },
 }
 
+const accountHeader = {
+  name: 'X-Account',
+  in: 'header',
+  required: false,
+  description:
+    'The account that a session acts for, as ACC…. Needed if the session has several; an operator may name any. Keys ignore it.',
+  schema: { type: 'string' },
+}
+
 const operation = (contract: Contract, components: Components): Json => {
   const { id, tag, summary, body, media } = contract
   const key = securitySchemeNames[contract.auth]
   const inputs = [
     ...parameters(contract.params, 'path'),
     ...parameters(querySchemaOf(contract), 'query'),
+    ...(contract.auth === 'account' ? [{ $ref: '#/components/parameters/Account' }] : []),
     ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
   return {
@@ -207,6 +217,7 @@ const operation = (contract: Contract, components: Components): Json => {
       ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`${contract.orNeeds ? ` or \`${contract.orNeeds}\`` : ''}.`
       : contract.description,
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
+    ...(contract.orNeeds ? { 'x-or-needs': contract.orNeeds } : {}),
     security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],
     ...(contract.auth === 'operator' ? { 'x-role': needsOperator(contract) ? 'operator' : 'observer' } : {}),
     ...(inputs.length > 0 ? { parameters: inputs } : {}),
@@ -253,7 +264,7 @@ export const openapi = (contracts: readonly Contract[], version: string, events:
         session: { type: 'apiKey', in: 'cookie', name: '__Host-trunkline' },
         voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
       },
-      parameters: { IdempotencyKey: idempotencyKey, ...webhookHeaders },
+      parameters: { IdempotencyKey: idempotencyKey, Account: accountHeader, ...webhookHeaders },
       responses: components.responses,
       schemas: components.schemas,
     },

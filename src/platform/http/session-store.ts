@@ -5,9 +5,10 @@ import { parse } from '../lib/id.ts'
 import { keyDigest, keyHash } from '../lib/secret.ts'
 import { type Account, type AccountKey, type AuthRow, accountKeyOfRow, accountOfRow, type KeyLimits } from './auth.ts'
 import { type AuthThrottle, lookUp } from './auth-throttle.ts'
+import { type Capability, maskOf } from './capability.ts'
 import { maxCachedKeys, maxCachedSessions, maxSessionAccounts } from './limits.ts'
 import { refusals } from './refusals.ts'
-import { maskOfRole, type Role, roleCapabilities } from './role.ts'
+import { type Role, roleCapabilities } from './role.ts'
 import type { Session, SessionAccount, SessionKind, Sessions, SessionWatcher } from './session.ts'
 import { sessionTokenOf, upgradeOriginRefusal } from './session-cookie.ts'
 
@@ -34,10 +35,24 @@ const unlimited = { expires_at: null, allowed_addresses: null }
 
 const noKeyLimits = { expiresAt: Number.POSITIVE_INFINITY, addresses: null }
 
-const memberAccount = (row: AuthRow & { user_id: string; role: Role }, person: string): SessionAccount => {
+type MemberRow = AuthRow & { user_id: string; role: Role; agents_see_log: boolean }
+
+/** Returns the capabilities of a member: those of the role, and what the account gives its agents. */
+const capabilitiesOf = ({ role, agents_see_log }: MemberRow): readonly Capability[] | null => {
+  const own = roleCapabilities[role]
+  return role === 'agent' && agents_see_log && own ? [...own, 'read_only'] : own
+}
+
+const memberAccount = (row: MemberRow, person: string): SessionAccount => {
   const account = accountOfRow(row)
-  const limits: KeyLimits = { scopes: roleCapabilities[row.role], ...unlimited }
-  const key: AccountKey = { id: person, account, limits, scopes: maskOfRole(row.role), ...noKeyLimits }
+  const scopes = capabilitiesOf(row)
+  const key: AccountKey = {
+    id: person,
+    account,
+    limits: { scopes, ...unlimited },
+    scopes: maskOf(scopes),
+    ...noKeyLimits,
+  }
   return { account, key, role: row.role, userId: row.user_id, isOperator: false }
 }
 
@@ -80,8 +95,8 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
 
   const accountsOf = async (row: SessionRow): Promise<SessionAccount[] | null> => {
     if (row.kind === 'person') {
-      const rows = await db.many<AuthRow & { user_id: string; role: Role }>`
-        select u.id as user_id, u.role, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at,
+      const rows = await db.many<MemberRow>`
+        select u.id as user_id, u.role, a.agents_see_log, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at,
           a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
         from users u join accounts a on a.id = u.account_id
         where u.person_id = ${row.person_id} and u.status = 'ACTIVE'

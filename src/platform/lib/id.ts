@@ -32,6 +32,7 @@ export type Prefix =
   | 'WHD' // a webhook delivery
   | 'EVT' // an event
   | 'CNV' // a conversation of the inbox
+  | 'PSH' // a browser that gets notifications
   | 'ITM' // an item of a conversation that has no id of its own kind
   | 'NTE' // a note
   | 'TAG'

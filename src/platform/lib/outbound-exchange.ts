@@ -18,7 +18,7 @@ export type ExchangeResult = { readonly status: number; readonly headers: Incomi
 export type ExchangeOptions = {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | null
+  readonly body: string | Uint8Array | null
   /** Total time, from the connection to the last byte of the response. */
   readonly timeoutMs: number
   /** Maximum size of the response body. Beyond it the connection is closed. */

@@ -21,7 +21,7 @@ export type OutboundPolicy = AddressPolicy & {
 export type PostRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | Uint8Array
   /** Time from the connection to the last byte of the response, in ms. Names are resolved before, in at most 5 s. */
   readonly timeoutMs: number
   /** Maximum size of the response body. */

@@ -21,6 +21,13 @@ export const quotaDefinitions = {
     description: 'Enabled webhooks; ten disabled ones count as one. Enough for one webhook on each of 1,000 channels.',
     fix: 'delete one',
   },
+  members: {
+    unit: 'members',
+    paid: 1_000,
+    trial: 20,
+    description: 'Members and pending invitations. Enough for a large call centre.',
+    fix: 'remove one',
+  },
   channels: {
     unit: 'channels',
     paid: 1_000,

@@ -56,6 +56,13 @@ export const address = (value: string): string => {
   return url.href.replace(/\/$/, '')
 }
 
+/** A contact of the operator: RFC 8292, 2.1. */
+export const contact = (value: string): string => {
+  if (!/^mailto:[^@\s]+@[^@\s]+$/.test(value) && !/^https:\/\/./.test(value))
+    throw new SettingError('wants mailto:ops@example.com, or an https address')
+  return value
+}
+
 export const origin = (value: string): string => {
   const found = URL.canParse(value) ? new URL(value).origin : value
   if (found !== '*' && !/^https?:/.test(found))

@@ -9,7 +9,7 @@ import { backups } from '../ops.ts'
 import { makeInstallation, passphrase, runControl } from '../testing.ts'
 
 test('a restore refuses a non-empty database or home, and --replace preserves the previous content', async () => {
-  const { db, settings, file, home } = await makeInstallation()
+  const { world, db, settings, file, home } = await makeInstallation()
   await backups.create(settings, file, passphrase, '1.2.3', runControl())
   const before = readdirSync(home).sort()
   await assert.rejects(
@@ -31,6 +31,9 @@ test('a restore refuses a non-empty database or home, and --replace preserves th
     [],
   )
   await db.run`update accounts set name = 'renamed since'`
+  // A restore expects that nothing else uses the tables.
+  world.parts.changes.stop()
+  await world.app.close()
   const done = await backups.restore(settings, file, passphrase, true, runControl())
   assert.ok('aside' in done && done.aside !== null && existsSync(join(done.aside, 'media')))
   assert.deepEqual(await db.many`select from accounts where name = 'renamed since'`, [])

@@ -18,15 +18,24 @@ import type {
   VoiceUser,
 } from '../../../ports/voice.ts'
 import { callerIdOf, checkTypedCode, codeDigits } from '../../callers/ops.ts'
+import { findBlocked } from '../../contacts/blocking/ops.ts'
 import { expiryOf, newestGeneration, sipSecret } from '../../devices/ops.ts'
 import { calledNumber } from '../../numbers/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { callPermissionOf } from '../../users/ops.ts'
 import type { RecordingLink } from '../call-presenter.ts'
 import { callHeartbeatMs, maxCodeEntrySeconds, maxUnpersistedMs, ringTimeoutSeconds } from '../limits.ts'
-import { beginCall, callAnswered, callEnded, type HoldShortfall, heartbeatCall, refuseCall } from '../ops.ts'
+import {
+  beginCall,
+  callAnswered,
+  callEnded,
+  type HoldShortfall,
+  heartbeatCall,
+  refuseCall,
+  storeBlockedCall,
+} from '../ops.ts'
 import * as recordings from '../recordings/recording-files.ts'
-import { type CallRefusal, callRefusals } from '../refusals.ts'
+import { blockedReason, type CallRefusal, callRefusals } from '../refusals.ts'
 import type { NewCall, QueuedCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
@@ -91,7 +100,9 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     timelines.append(call.id, [
       { at: Date.now(), leg: null, what: 'note', text: `${refusal.status} ${refusal.reason}` },
     ])
-    await db.begin((tx) => refuseCall(tx, call, refusal.code))
+    await db.begin((tx) =>
+      refusal.code === blockedReason ? storeBlockedCall(tx, call) : refuseCall(tx, call, refusal.code),
+    )
     return refused(refusal)
   }
 
@@ -239,8 +250,11 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     const call = inboundCall(asked, called)
     if (asked.isFull) return await storeRefusal(call, full)
     if (!called.works) return await refuseInbound(call, callRefusals.numberSuspended())
+    const caller = e164(asked.from) ?? asked.from
+    const isBlocked = await findBlocked(db, [{ account, number: caller }])
+    if (isBlocked(account, caller)) return await refuseInbound(call, callRefusals.callerBlocked())
     const standing = user ? await callPermissionOf(db, user) : null
-    const targets: VoiceTarget[] = user && standing?.may && standing.rings ? [{ people: [{ account, user }] }] : []
+    const targets: VoiceTarget[] = user && standing?.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
     return await admitCall(

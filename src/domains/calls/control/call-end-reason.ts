@@ -1,4 +1,5 @@
 import type { VoiceEnd } from '../../../ports/voice.ts'
+import { qualityOf } from '../call-quality.ts'
 import type { CallEnd } from '../ops.ts'
 
 /** A call that this process runs. */
@@ -35,11 +36,11 @@ const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
 
 /** Maps the end to status and reason. Unanswered inbound calls are `MISSED`, whichever side gave up. */
 export const callEndOf = (
-  { how, status, agoMs }: VoiceEnd,
+  { how, status, agoMs, stats }: VoiceEnd,
   { direction, isAnswered, cutReason }: RunningCall,
 ): CallEnd => {
   const reason = cutReason ?? endReasons[how] ?? String(status)
-  if (isAnswered) return { status: 'COMPLETED', reason, agoMs }
+  if (isAnswered) return { status: 'COMPLETED', reason, agoMs, quality: qualityOf(stats) }
   if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
     return { status: 'MISSED', reason, agoMs }
   return { status: statuses[how] ?? 'FAILED', reason, agoMs }

@@ -71,7 +71,7 @@ export const findDestination = async (
   if (own?.account_id === account) {
     const called = own.inbound_user_id
     const standing = called && own.works ? await callPermissionOf(deps.db, called) : null
-    const targets = called && standing?.may && standing.rings ? [{ people: [{ account, user: called }] }] : []
+    const targets = called && standing?.rings ? [{ people: [{ account, user: called }] }] : []
     return internalDestination(number, country, targets, own.record_inbound)
   }
   const price = deps.prices.of('call_out', number)

@@ -40,6 +40,10 @@ const reasons = new Map<string, Reason>([
   ['no_trunk', reason('No trunk carries calls to this number', askOperator('to add a trunk for it'))],
   ['unknown_number', reason('The called number is not in use here', checkNumber)],
   ['number_suspended', reason('The called number is suspended', askOperator('why it is suspended'))],
+  [
+    'caller_blocked',
+    reason('The caller is a blocked contact', { kind: 'unblock', text: 'Unblock the contact to get its next calls.' }),
+  ],
   ['unknown_user', reason('The account has no active user of this name', checkNumber)],
   [
     'emergency',

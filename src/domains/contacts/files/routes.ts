@@ -14,6 +14,8 @@ import { type ImportResult, importContacts } from './contact-import.ts'
 import * as c from './contract.ts'
 import { formatVcard, readVcards } from './vcard.ts'
 
+const everyContact = { channel: null, isBlocked: false, sort: 'created_at' } as const
+
 const refusal = ({ read, faults }: ImportResult): Problem => {
   const first = faults.listed.slice(0, maxNamedFaults).map(({ line, error }) => `line ${line}: ${error}`)
   const rest = faults.count > maxNamedFaults ? `; and ${faults.count - maxNamedFaults} more` : ''
@@ -25,7 +27,7 @@ const refusal = ({ read, faults }: ImportResult): Problem => {
 export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
   const readPart = async (account: string, after: string | null) => {
     const at = { after: after === null ? null : [after], skip: 0, limit: exportChunkSize }
-    const ids: string[] = (await page(db, account, null, at)).map(({ id }) => id)
+    const ids: string[] = (await page(db, account, everyContact, at)).map(({ id }) => id)
     return { ids, contacts: await load(db, account, ids) }
   }
 

@@ -15,6 +15,14 @@ import {
 } from './search-query.ts'
 import { scoreOf } from './search-ranking.ts'
 
+type SearchPage = {
+  readonly channel: string | null
+  /** Only blocked contacts. */
+  readonly isBlocked?: boolean | undefined
+  readonly limit: number
+  readonly offset: number
+}
+
 type QueryBuilder = (hash: Hash, variant: SearchQuery) => store.GramQuery
 
 /**
@@ -25,7 +33,7 @@ export const search = async (
   db: Db,
   account: string,
   text: string,
-  { channel, limit, offset }: { channel: string | null; limit: number; offset: number },
+  { channel, isBlocked = false, limit, offset }: SearchPage,
 ): Promise<{ contacts: Contact[]; total: number }> => {
   const query = parseQuery(text)
   const [all, sample] = [makeHash(account, false), makeHash(account, true)]
@@ -36,9 +44,10 @@ export const search = async (
     if (gramQuery.whole.length + gramQuery.any.length === 0) return
     const found = await store.findByGrams(db, account, gramQuery, build(sample, variant), maxPerLookup)
     const ids = found.map(({ id }) => id)
-    const inChannel = channel === null ? null : new Set(await store.amongChannel(db, account, channel, ids))
+    const isFiltered = channel !== null || isBlocked
+    const wanted = isFiltered ? new Set(await store.among(db, account, { channel, isBlocked }, ids)) : null
     for (const row of found) {
-      if (inChannel && !inChannel.has(row.id)) continue
+      if (wanted && !wanted.has(row.id)) continue
       if (scores.has(row.id)) continue
       const score = scoreOf(variant, row)
       if (score > 0) scores.set(row.id, score)

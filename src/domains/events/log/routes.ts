@@ -36,7 +36,11 @@ const verdictOf = (deliveries: readonly EventDelivery[]): Verdict => {
       text: `${done} of ${total} webhooks received the event. The others are tried again.`,
       step: { kind: 'wait', text: 'Wait for the next attempt, or check the receiver.' },
     }
-  return { state: 'succeeded', text: `All ${total} webhooks received the event.`, step: nothingToDo }
+  return {
+    state: 'succeeded',
+    text: total === 1 ? 'The webhook received the event.' : `All ${total} webhooks received the event.`,
+    step: nothingToDo,
+  }
 }
 
 const presentDelivery = (one: EventDelivery) => {

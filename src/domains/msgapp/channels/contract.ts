@@ -162,7 +162,8 @@ export const getChannelStatus = contract({
   method: 'GET',
   url: '/open/msgapp/channel/:channel_uuid/status',
   summary: 'Status of a channel, its reason, and its latest events',
-  description: 'Use it to find out why a channel is not connected.',
+  description:
+    'Use it to find out why a channel is not connected. The codes for pairing are shown with the scope numbers only.',
   params,
   status: 200,
   reply: Ok({

@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { scopeRefusal } from '../../../platform/http/auth.ts'
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
@@ -88,7 +89,7 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
       return ok({ channel: presentChannel(row), ...(abilities ? { abilities } : {}) })
     }),
 
-    route(c.getChannelStatus, async ({ account, params }) => {
+    route(c.getChannelStatus, async ({ account, key, params }) => {
       const row = await channel(db, account.id, params.channel_uuid)
       const { connection_status, enabled, phase, reason, since } = row
       return ok({
@@ -98,7 +99,8 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
         reason,
         since: iso(since),
         ...presentProof(row),
-        ...pairingOf(row),
+        // Whoever has the code can link the number: it needs the right to change channels.
+        ...(scopeRefusal(key, 'numbers') === null ? pairingOf(row) : {}),
         events: (await events(db, account.id, row.id)).map(({ name, detail, at }) => ({
           event: name,
           detail,

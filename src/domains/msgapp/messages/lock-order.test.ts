@@ -115,6 +115,7 @@ test('events delivered to two processes at once in different orders are stored o
     pin: null,
     media: null,
     at: Date.now(),
+    isBlocked: false,
   })
   const add = (tx: Tx, ...ids: string[]) => arrivals.insertNew(tx, ids.map(arrival))
   let other: Promise<{ id: string }[]> | undefined

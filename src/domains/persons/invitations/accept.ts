@@ -5,7 +5,7 @@ import { print, uuid } from '../../../platform/lib/id.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
 import { firstAccount } from '../../accounts/ops.ts'
-import { makeOwner } from '../../users/ops.ts'
+import { makeOwner, publishMember } from '../../users/ops.ts'
 import { assertStrong, hashPassword, verifyPassword } from '../password.ts'
 import { refusals } from '../refusals.ts'
 import { checkSecondFactor, type SecondFactor } from '../second-factor/check.ts'
@@ -184,7 +184,8 @@ export const acceptWith = async (
     // An administrator of one account may hold a password link: it must not open what the person gains now.
     await store.deleteUnused(tx, { user: null, person: person.id })
     const { account_id: account, user_id: user, operator } = invitation
-    if (account && user) await store.joinUser(tx, account, user, person.id)
+    if (account && user)
+      await publishMember(tx, 'member.joined', account, await store.joinUser(tx, account, user, person.id))
     if (operator && person.operator !== 'operator') await persons.setOperator(tx, person.id, operator)
     if (operator === 'operator') await persons.markClaimed(tx, person.id)
     await changes.invalidate(tx, 'users')

@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { Role } from '../../../platform/http/role.ts'
 import type { OperatorRole } from '../store.ts'
 
 export type InvitationKind = 'invite' | 'password' | 'claim'
@@ -57,6 +58,12 @@ export const subject = (sql: Sql, account: string, user: string) => sql.maybe<{
   from users u join accounts a on a.id = u.account_id where u.account_id = ${account} and u.id = ${user}`
 
 /** Joins a person to an account as the invited user. */
-export const joinUser = (tx: Tx, account: string, user: string, person: string) => tx.run`
+export const joinUser = (tx: Tx, account: string, user: string, person: string) => tx.one<{
+  id: string
+  first_name: string
+  last_name: string
+  role: Role
+  status: 'ACTIVE'
+}>`
   update users set person_id = ${person}, status = 'ACTIVE', updated_at = app_now()
-  where account_id = ${account} and id = ${user}`
+  where account_id = ${account} and id = ${user} returning id, first_name, last_name, role, status`

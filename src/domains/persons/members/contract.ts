@@ -67,7 +67,11 @@ export const createMember = contract({
   }),
   status: 201,
   reply: Ok({ member: Member, ...link }),
-  errors: { conflict: 'Another user of the account has this e-mail address (email_exists)' },
+  errors: {
+    forbidden:
+      'The account is blocked, the role has rights that yours lacks, or the account has as many members as it may (limit_exceeded)',
+    conflict: 'Another user of the account has this e-mail address (email_exists)',
+  },
 })
 
 export const changeMember = contract({
@@ -87,11 +91,20 @@ export const changeMember = contract({
       status: Type.Optional(Enum(['ACTIVE', 'SUSPENDED', 'DELETED'])),
       first_name: Type.Optional(Name),
       last_name: Type.Optional(Name),
+      revoke_keys: Type.Optional(
+        Type.Boolean({
+          description:
+            'With the status SUSPENDED or DELETED: also revokes the API keys that the member made in the console. Default: false, as programs use them',
+        }),
+      ),
     },
     { examples: [{ first_name: 'Ada' }] },
   ),
   status: 200,
-  reply: Ok({ member: Member }),
+  reply: Ok({
+    member: Member,
+    revoked_keys: Type.Optional(Type.Array(Id('KEY'), { description: 'Present with revoke_keys' })),
+  }),
   errors: {
     notFound: 'No such member',
     conflict:
@@ -102,6 +115,7 @@ export const changeMember = contract({
 export const inviteMember = contract({
   ...member,
   id: 'inviteMember',
+  proof: true,
   client: 'members.invite',
   audited: true,
   ownAnswer: true,

@@ -9,7 +9,8 @@ import { maskOfRole, type Role } from '../../../platform/http/role.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
-import { addMember } from '../../users/ops.ts'
+import { revokeKeysOf } from '../../accounts/ops.ts'
+import { addMember, publishMember } from '../../users/ops.ts'
 import { makePasswordLink, makeUserLink } from '../invitations/links.ts'
 import * as invitations from '../invitations/store.ts'
 import { refusals } from '../refusals.ts'
@@ -53,7 +54,7 @@ const isActiveOwner = ({ role, status, person_id }: Pick<store.MemberRow, 'role'
 
 const cursors = cursorsOf(c.listMembers)
 
-export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
+export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
   const lockMember = async (tx: Tx, account: string, printed: string): Promise<store.MemberRow> => {
     const id = parse('USR', printed)
     await store.lock(tx, account)
@@ -74,11 +75,13 @@ export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
       const { first_name, last_name, email, role = 'agent' } = body
       assertWithin(role, key)
       const id = await addMember(tx, account.id, { first_name, last_name, email })
+      await quotas.check(tx, account, 'members', () => store.countUsed(tx, account.id))
       await store.setRole(tx, account.id, id, role)
       const invitedBy = inviter(request, account)
       const { url, expires_at } = await makeUserLink(tx, publicUrl(), { account: account.id, user: id, invitedBy })
       const row = await readMember(tx, account.id, id)
       await audit(tx, { target: print('USR', id), after: audited(row) })
+      await publishMember(tx, 'member.changed', account.id, row)
       await changes.invalidate(tx, 'users')
       return ok({ member: presentMember(row), invite_url: url, expires_at })
     }),
@@ -98,14 +101,18 @@ export const memberRoutes = ({ db, changes, publicUrl }: Services) => {
       if (isActiveOwner(row) && !isActiveOwner({ ...row, ...wanted }))
         if ((await store.countOtherOwners(tx, account.id, row.id)) === 0) throw refusals.lastOwner()
       await store.change(tx, account.id, row.id, wanted)
-      if (wanted.status !== 'ACTIVE' && wanted.status !== row.status)
-        await invitations.deleteUnused(tx, { user: row.id, person: null })
+      const isBarred = wanted.status !== 'ACTIVE' && wanted.status !== row.status
+      if (isBarred) await invitations.deleteUnused(tx, { user: row.id, person: null })
+      const revoked = isBarred && body.revoke_keys ? await revokeKeysOf(tx, account.id, row.id, key) : null
+      if (revoked) await changes.invalidate(tx, 'accounts')
       const after = { ...row, ...wanted }
-      await audit(tx, { before: audited(row), after: { ...audited(row), ...wanted } })
+      const keys = revoked ? { revoked_keys: revoked } : {}
+      await audit(tx, { before: audited(row), after: { ...audited(row), ...wanted, ...keys } })
+      await publishMember(tx, 'member.changed', account.id, after)
       await changes.invalidate(tx, 'users')
       // A deleted member is answered as the member was last.
       const shown = wanted.status === 'DELETED' ? row : await readMember(tx, account.id, after.id)
-      return ok({ member: presentMember(shown) })
+      return ok({ member: presentMember(shown), ...keys })
     }),
 
     route(c.inviteMember, async ({ account, key, params, request, tx, audit }) => {

@@ -68,6 +68,13 @@ export const countOtherOwners = async (tx: Tx, account: string, except: string):
         and p.suspended_at is null`
   ).n
 
+/** Counts the members of an account, and those who are invited. */
+export const countUsed = async (tx: Tx, account: string): Promise<number> =>
+  (
+    await tx.one<{ n: number }>`
+      select count(*)::integer as n from users where account_id = ${account} and status <> 'DELETED'`
+  ).n
+
 export const setRole = (tx: Tx, account: string, id: string, role: Role) => tx.run`
   update users set role = ${role}, updated_at = app_now() where account_id = ${account} and id = ${id}`
 

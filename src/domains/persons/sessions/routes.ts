@@ -31,6 +31,11 @@ import {
 import * as c from './contract.ts'
 import * as store from './store.ts'
 
+const openerId = (opener: Opener): string => {
+  if (opener.kind === 'person') return opener.person.id
+  return opener.kind === 'account-key' ? opener.key.id : opener.operator.id
+}
+
 /** Finds the owner of a key of either kind. */
 const findKey = async (
   { auth, db, authThrottle }: Services,
@@ -166,6 +171,7 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
           : email !== undefined && password !== undefined
             ? await openByPassword(request, { email, password, code })
             : refuse(refusals.signInFields())
+      gate.admit(openerId(opener))
       const token = await db.begin((tx) => openSession(tx, services, request, opener, 'signIn'))
       return await enter(services, request, reply, token)
     }),

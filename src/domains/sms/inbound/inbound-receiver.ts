@@ -5,6 +5,7 @@ import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { Problem } from '../../../platform/http/problem.ts'
 import { print, uuid } from '../../../platform/lib/id.ts'
 import { storable } from '../../../platform/lib/storable.ts'
+import { findBlocked } from '../../contacts/blocking/ops.ts'
 import { charge } from '../../ledger/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { publishEvents } from '../message-presenter.ts'
@@ -92,22 +93,31 @@ export const receive = async (
       encoding: isGsm(text) ? 'gsm7' : 'ucs2',
       price: 0,
       isIncomplete,
+      isBlocked: false,
     })
   }
   if (rows.length === 0) return
+  const isBlocked = await findBlocked(
+    tx,
+    rows.map(({ account, contact }) => ({ account, number: contact })),
+  )
   // Balances are locked in the order of accounts (docs/locks.md).
   const paid = new Map<string, store.ReceivedMessage>()
   for (const row of [...rows].sort((a, b) => (a.account < b.account ? -1 : 1)))
     paid.set(row.id, await chargeInbound(tx, prices, row))
   const received = await store.receive(
     tx,
-    rows.map((row) => paid.get(row.id) ?? row),
+    rows.map((row) => ({ ...(paid.get(row.id) ?? row), isBlocked: isBlocked(row.account, row.contact) })),
   )
   await optout.storeOptOuts(
     tx,
     rows.map(({ account, number, contact, text }) => ({ account, number, contact, wish: optout.keywordOf(text) })),
   )
-  await publishEvents(tx, received)
+  // Texts of blocked contacts are in the log alone.
+  await publishEvents(
+    tx,
+    received.filter((row) => row.sub_status !== 'blocked'),
+  )
 }
 
 /** Receives messages, many in a transaction; each is committed before the carrier gets its response. */

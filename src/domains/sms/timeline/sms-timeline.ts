@@ -150,6 +150,11 @@ const endFacts = (trace: SmsTrace): TimelineFact[] => {
   ]
 }
 
+const receivedTexts: ReadonlyMap<string | null, string> = new Map([
+  ['incomplete', 'The message was received without some of its parts'],
+  ['blocked', 'The message was received from a blocked contact'],
+])
+
 /** Returns the stored facts about a message. */
 export const smsFacts = (trace: SmsTrace): TimelineFact[] => {
   const { row, parts, attempts, deliveries } = trace
@@ -159,10 +164,7 @@ export const smsFacts = (trace: SmsTrace): TimelineFact[] => {
       {
         at: row.created_at,
         what: 'received',
-        text:
-          row.sub_status === 'incomplete'
-            ? 'The message was received without some of its parts'
-            : 'The message was received',
+        text: receivedTexts.get(row.sub_status) ?? 'The message was received',
         detail: { encoding: row.encoding },
       },
       ...webhookFacts,
@@ -217,18 +219,29 @@ const outboundVerdict = ({ row, refunds }: SmsTrace): Verdict => {
   }
 }
 
+const inboundVerdict = ({ row }: SmsTrace): Verdict => {
+  switch (row.sub_status) {
+    case 'incomplete':
+      return {
+        state: 'succeeded',
+        text: 'The message was received. Some of its parts never arrived.',
+        step: { kind: 'wait', text: 'Ask the sender to send the message again.' },
+      }
+    case 'blocked':
+      return {
+        state: 'succeeded',
+        code: 'blocked',
+        text: 'The sender is a blocked contact. The message is in the log alone.',
+        step: { kind: 'unblock', text: 'Unblock the contact to get its next messages.' },
+      }
+    default:
+      return { state: 'succeeded', text: 'The message was received.', step: nothingToDo }
+  }
+}
+
 /** Returns how a message ended, and what helps next. */
 export const smsVerdict = (trace: SmsTrace): Verdict => {
   const { row, deliveries } = trace
-  const verdict: Verdict =
-    row.direction === 'outbound'
-      ? outboundVerdict(trace)
-      : row.sub_status === 'incomplete'
-        ? {
-            state: 'succeeded',
-            text: 'The message was received. Some of its parts never arrived.',
-            step: { kind: 'wait', text: 'Ask the sender to send the message again.' },
-          }
-        : { state: 'succeeded', text: 'The message was received.', step: nothingToDo }
+  const verdict = row.direction === 'outbound' ? outboundVerdict(trace) : inboundVerdict(trace)
   return verdict.step.kind === 'none' ? { ...verdict, step: webhookStep(deliveries) ?? verdict.step } : verdict
 }

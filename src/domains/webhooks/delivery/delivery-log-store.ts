@@ -62,6 +62,7 @@ export const replayPage = (tx: Tx, r: Replay, limit: number) => tx.one<{
     from page e join webhooks w on w.account_id = e.account_id and w.id = ${r.webhook} and w.event = e.name
     where w.enabled and w.deleted_at is null and e.webhook_id is null
       and e.created_at >= ${r.since}::timestamptz and e.created_at < ${r.until}::timestamptz
+      and (${r.all} or e.created_at >= w.created_at)
       and (w.match_id is null or w.match_id = e.channel_id)
       and (w.to_group is null or w.to_group = e.payload ->> 'group_uuid')
       and (e.name <> 'msgapp.conversation.new' or e.payload ->> 'previous_message_at' is null

@@ -68,6 +68,7 @@ export const count = (
       left join webhook_deliveries d on d.account_id = e.account_id and d.webhook_id = w.id and d.event_id = e.id
       where e.webhook_id is null
         and e.created_at >= ${r.since}::timestamptz and e.created_at < ${r.until}::timestamptz
+        and (${r.all}::boolean or e.created_at >= w.created_at)
         and (w.match_id is null or w.match_id = e.channel_id)
         and (w.to_group is null or w.to_group = e.payload ->> 'group_uuid')
         and (e.name <> 'msgapp.conversation.new' or e.payload ->> 'previous_message_at' is null

@@ -107,8 +107,8 @@ test('a job inserted leased starts after the older ones of a claim in progress, 
       await until(
         'the claim waits',
         async () =>
-          (await db.maybe`select from pg_locks where not granted and relation = 'jobs'::regclass and database =
-            (select oid from pg_database where datname = current_database())`) !== null,
+          (await db.maybe`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+            and query like '%jobs_complete_and_claim%'`) !== null,
       )
       queue.commit(slot, { ...jobOf('follows', id), payload: 2 })
     })

@@ -3,7 +3,8 @@ import type { Db, Tx } from '../../../../platform/db/sql.ts'
 import { type Clock, iso } from '../../../../platform/lib/clock.ts'
 import { print, uuid } from '../../../../platform/lib/id.ts'
 import type { ChatCall } from '../../../../ports/chat-message.ts'
-import { beginCall, chatCallEnded } from '../../../calls/ops.ts'
+import { beginCall, chatCallEnded, storeBlockedCall } from '../../../calls/ops.ts'
+import { findBlocked } from '../../../contacts/blocking/ops.ts'
 import { record } from '../../../events/ops.ts'
 import type { ChannelRef } from '../../inbound-handlers.ts'
 import { peerOf } from '../peer.ts'
@@ -11,7 +12,10 @@ import * as arrivals from './inbound-store.ts'
 
 export type CallDeps = { readonly db: Db; readonly clock: Clock }
 
-/** Stores a call that a network reports, and publishes it once. */
+const isCallerBlocked = async (tx: Tx, account: string, number: string | null): Promise<boolean> =>
+  number !== null && (await findBlocked(tx, [{ account, number }]))(account, number)
+
+/** Stores a call that a network reports, and publishes it once. Those of blocked contacts are only stored. */
 export const receiveCall = async (
   tx: Tx,
   { clock }: CallDeps,
@@ -35,24 +39,25 @@ export const receiveCall = async (
     isEnded: call.state === 'ended',
   })
   const known = isNew ? id : await arrivals.findCall(tx, channelRef, call.id)
-  if (isNew)
-    await beginCall(tx, {
-      account_id: channelRef.account,
-      id,
-      callid: call.id,
-      direction: own ? 'O' : 'I',
-      user_id: null,
-      from_number: own ? channelRef.number : other,
-      to_number: own ? other : channelRef.number,
-      iso_country_code: mainCountryOf(own ? (number ?? '') : channelRef.number) ?? '',
-      is_msgapp: true,
-      is_trunk: false,
-      caller_id: null,
-      caller_id_used: own ? channelRef.number : other,
-      virtual_number_id: null,
-      toll_free: false,
-      rate: '0',
-    })
+  const begun = {
+    account_id: channelRef.account,
+    id,
+    callid: call.id,
+    direction: own ? ('O' as const) : ('I' as const),
+    user_id: null,
+    from_number: own ? channelRef.number : other,
+    to_number: own ? other : channelRef.number,
+    iso_country_code: mainCountryOf(own ? (number ?? '') : channelRef.number) ?? '',
+    is_msgapp: true,
+    is_trunk: false,
+    caller_id: null,
+    caller_id_used: own ? channelRef.number : other,
+    virtual_number_id: null,
+    toll_free: false,
+    rate: '0',
+  }
+  if (isNew && !own && (await isCallerBlocked(tx, channelRef.account, number))) return await storeBlockedCall(tx, begun)
+  if (isNew) await beginCall(tx, begun)
   // This platform never answers; a telephone may have, and not every network reports that.
   if (known && call.state === 'ended') await chatCallEnded(tx, channelRef.account, known, call.answered === true)
   if (!isNew) return

@@ -5,6 +5,7 @@ import { iso } from '../../../../platform/lib/clock.ts'
 import { uuid } from '../../../../platform/lib/id.ts'
 import { storable, storableJson } from '../../../../platform/lib/storable.ts'
 import type { ChatInbound, ChatParty } from '../../../../ports/chat-message.ts'
+import { findBlocked } from '../../../contacts/blocking/ops.ts'
 import type { ChannelRef, InboundHandlers } from '../../inbound-handlers.ts'
 import { jobKindOf } from '../../operations/requests.ts'
 import { ackEvents, conversationEvent, type MessageEvent, publishEvents } from '../message-events.ts'
@@ -95,8 +96,22 @@ const assignConversations = async (
       pin: message.pin ? storableJson(message.pin) : null,
       media: message.media ? uuid() : null,
       at: message.at,
+      isBlocked: false,
     }
   })
+}
+
+/** Marks the messages of blocked contacts. In groups they are as those of others. Their files are not downloaded. */
+const markBlocked = async (tx: Tx, placed: readonly arrivals.InboundRow[]): Promise<arrivals.InboundRow[]> => {
+  const personal = placed.flatMap(({ account, number, isOwn, group }) =>
+    isOwn || group !== null || number === null ? [] : [{ account, number }],
+  )
+  const isBlocked = await findBlocked(tx, personal)
+  return placed.map((row) =>
+    !row.isOwn && row.group === null && row.number !== null && isBlocked(row.account, row.number)
+      ? { ...row, isBlocked: true, media: null }
+      : row,
+  )
 }
 
 /** Events of a new message. */
@@ -150,11 +165,11 @@ const storeMessages = async (
 ): Promise<void> => {
   const own = batch.filter(({ message }) => message.own)
   if (own.length > 0) await lockChannelsShared(tx, [...new Set(own.map(({ channelRef }) => channelRef.channel))])
-  const placed = await assignConversations(tx, batch, chats)
+  const placed = await markBlocked(tx, await assignConversations(tx, batch, chats))
   const added = new Set((await arrivals.insertNew(tx, placed)).map(({ id }) => id))
   const inserted = placed.flatMap((arrival, i) => {
     const one = batch[i]
-    return one && added.has(arrival.id) ? [{ ...arrival, ...one }] : []
+    return one && added.has(arrival.id) && !arrival.isBlocked ? [{ ...arrival, ...one }] : []
   })
   if (inserted.length === 0) return
   const touched = byKey(await arrivals.addToChats(tx, inserted), ({ channel_id, peer }) => `${channel_id} ${peer}`)
@@ -213,7 +228,7 @@ export const makeInboundMessages = (
     edited: (channelRef, edit) =>
       db.begin(async (tx) => {
         const row = await arrivals.storeEdit(tx, channelRef.channel, { ...edit, text: storable(edit.text) })
-        if (!row) return
+        if (!row || row.is_blocked) return
         const more = { edited: true, ...(row.previous === null ? {} : { previous_text: row.previous }) }
         await publishEvents(tx, loadViewContext, [
           { account: row.account_id, message: row.id, name: 'msgapp.message.edited', more },

@@ -21,6 +21,8 @@ export type InboundRow = {
   pin: string | null
   media: string | null
   at: number
+  /** A person wrote it who is a blocked contact: it joins no conversation, and makes no event. */
+  isBlocked: boolean
 }
 
 /**
@@ -31,16 +33,17 @@ export type InboundRow = {
  */
 export const insertNew = (tx: Tx, rows: readonly InboundRow[]) => tx.many<{ id: string }>`
   insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, author, text, media_id, pin, network_id, at,
-    ack, created_at, updated_at)
+    ack, blocked, created_at, updated_at)
   select account_id, id, channel_id, peer, case when is_own then 'outbound' else 'inbound' end,
     case when is_own then 'agent' else 'user' end, author, text, media_id, pin::jsonb, network_id, at,
-    case when is_own then 1 else 2 end, (select app_now()), (select app_now())
+    case when is_own then 1 else 2 end, case when is_blocked then true end, (select app_now()), (select app_now())
   from unnest(
     ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
     ${rows.map((r) => r.peer)}::text[], ${rows.map((r) => r.isOwn)}::boolean[], ${rows.map((r) => r.author)}::text[],
     ${rows.map((r) => r.text)}::text[], ${rows.map((r) => r.media)}::uuid[], ${rows.map((r) => r.pin)}::text[],
-    ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => new Date(r.at))}::timestamptz[]
-  ) as g (account_id, id, channel_id, peer, is_own, author, text, media_id, pin, network_id, at)
+    ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => new Date(r.at))}::timestamptz[],
+    ${rows.map((r) => r.isBlocked)}::boolean[]
+  ) as g (account_id, id, channel_id, peer, is_own, author, text, media_id, pin, network_id, at, is_blocked)
   where not (is_own and exists (
     select from msgapp_messages m
     where m.account_id = g.account_id and m.channel_id = g.channel_id
@@ -162,17 +165,17 @@ type ChangedMessage = { account_id: string; id: string }
 
 /** @returns null if the message is unknown, or has a later edit */
 export const storeEdit = (tx: Tx, channel: string, e: { id: string; text: string; at: number }) => tx.maybe<
-  ChangedMessage & { previous: string | null }
+  ChangedMessage & { previous: string | null; is_blocked: boolean }
 >`
   with before as materialized (
-    select account_id, id, text from msgapp_messages
+    select account_id, id, text, blocked is true as is_blocked from msgapp_messages
     where channel_id = ${channel} and network_id = ${e.id} and removed is null
       and (edited_at is null or edited_at < ${new Date(e.at)}) and text is distinct from ${e.text}
     for update
   )
   update msgapp_messages m set text = ${e.text}, edited_at = ${new Date(e.at)}, updated_at = (select app_now())
   from before where m.account_id = before.account_id and m.id = before.id
-  returning m.account_id, m.id, before.text as previous`
+  returning m.account_id, m.id, before.text as previous, before.is_blocked`
 
 /** @prop peer conversation that must contain the message; null if the network vouches for it */
 export type Reaction = { id: string; by: string; emoji: string | null; at: number; peer: string | null }

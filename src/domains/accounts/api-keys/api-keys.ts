@@ -1,13 +1,13 @@
-import type { Tx } from '../../platform/db/sql.ts'
-import type { KeyLimits } from '../../platform/http/auth.ts'
-import { type Capability, capabilities } from '../../platform/http/capability.ts'
-import { refuse } from '../../platform/http/problem.ts'
-import { isNetwork, makeAddressList } from '../../platform/lib/address-list.ts'
-import { iso } from '../../platform/lib/clock.ts'
-import { maxKeys, maxKeysPerDay } from './limits.ts'
-import { issueKey } from './ops.ts'
-import { refusals } from './refusals.ts'
-import * as store from './store.ts'
+import type { Tx } from '../../../platform/db/sql.ts'
+import type { KeyLimits } from '../../../platform/http/auth.ts'
+import type { Capability } from '../../../platform/http/capability.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { isNetwork, makeAddressList } from '../../../platform/lib/address-list.ts'
+import { iso } from '../../../platform/lib/clock.ts'
+import { maxKeys, maxKeysPerDay } from '../limits.ts'
+import { issueKey, missingScope } from '../ops.ts'
+import { refusals } from '../refusals.ts'
+import * as store from '../store.ts'
 
 /** Requested limits of a key. */
 type KeyRequest = {
@@ -40,12 +40,6 @@ const parseLimits = (wish: KeyRequest, own: KeyLimits | null): KeyLimits => {
   }
 }
 
-/** Returns a scope of another key that this one lacks, or null. A key without a scope list has all scopes. */
-const missingScope = (other: KeyLimits['scopes'], own: KeyLimits['scopes']): string | null => {
-  if (!own) return null
-  return (other ?? capabilities).find((scope) => !own.includes(scope)) ?? null
-}
-
 /** Returns the limit by which a key would exceed its creator, or null. */
 const exceededLimit = (wished: KeyLimits, own: KeyLimits): string | null => {
   const { scopes, expires_at: end, allowed_addresses: addresses } = own
@@ -57,20 +51,20 @@ const exceededLimit = (wished: KeyLimits, own: KeyLimits): string | null => {
   return outside ? `allowed_addresses: ${outside} is not within one of those of your key` : null
 }
 
-/** Checks that a key may revoke another one. @throws Problem 403 if the revoking key lacks a scope of the other */
-export const assertRevocable = (target: Pick<KeyLimits, 'scopes'>, own: KeyLimits): void => {
-  const more = missingScope(target.scopes, own.scopes)
-  if (more) throw refusals.keyExceedsYours(more)
-}
-
 /** Creates a key of an account. @param own limits of the creating key; null for the operator
- *  @throws Problem 400, 403 */
-export const createKey = async (tx: Tx, account: string, wish: KeyRequest, own: KeyLimits | null) => {
+ *  @param madeBy bare uuid of the user who makes it in the console @throws Problem 400, 403 */
+export const createKey = async (
+  tx: Tx,
+  account: string,
+  wish: KeyRequest,
+  own: KeyLimits | null,
+  madeBy: string | null,
+) => {
   const limits = parseLimits(wish, own)
   const exceeded = own && exceededLimit(limits, own)
   if (exceeded) throw refusals.newKeyExceedsYours(exceeded)
   const { kept, recent } = await store.countKeys(tx, account)
   if (kept >= maxKeys) throw refusals.tooManyKeys(kept, maxKeys)
   if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)
-  return { ...(await issueKey(tx, account, wish.label, undefined, limits)), ...presentLimits(limits) }
+  return { ...(await issueKey(tx, account, wish.label, undefined, limits, madeBy)), ...presentLimits(limits) }
 }

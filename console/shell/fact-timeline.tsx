@@ -77,15 +77,30 @@ const linkOf = (entry: Entry): TimelineStep['link'] => {
   return undefined
 }
 
+/** The last entry of a call, such as `no_answer 480: No registered device`. */
+const ending = /^([a-z_]+)(?: (\d{3}))?: (.+)$/
+
+/** Whether a measurement says that there was nothing to measure. */
+export const isSilent = (text: string): boolean => /^no codec; received 0 packets.*; sent 0 packets/.test(text)
+
+/** The short text of the log as a sentence. */
+const inWords = ({ what }: Entry, text: string): string => {
+  if (what === 'media' && isSilent(text)) return words.call.noSound
+  const [, how, status, reason = ''] = (what === 'note' && ending.exec(text)) || []
+  const [, name] = Object.entries(words.call.ends).find(([each]) => each === how) ?? []
+  if (name === undefined) return text
+  return `${status ? words.call.endStatus(name, status) : name}: ${reason}`
+}
+
 const stepsOf = (entries: readonly Entry[]): TimelineStep[] => {
   const moments = momentsOf(entries)
   return entries.map((entry, index) => {
-    const [title = '', ...rest] = entry.text.split('\n')
+    const [first = '', ...rest] = entry.text.split('\n')
     const hasDetail = entry.leg || entry.detail
     return {
       key: `${index} ${entry.at}`,
       time: moments[index] ?? entry.at,
-      title,
+      title: inWords(entry, first),
       tone: toneOf(entry),
       ...(hasDetail ? { text: <Detail entry={entry} /> } : {}),
       link: linkOf(entry),

@@ -1,0 +1,151 @@
+import type { ReplyOf } from '../api/client.ts'
+import { useQuery } from '../api/query.ts'
+import { may } from '../api/session.ts'
+import { Button } from '../parts/button.tsx'
+import { type Fact, KeyValue, Section } from '../parts/page.tsx'
+import { ErrorState, Skeleton } from '../parts/states.tsx'
+import { Copy, Moment, Money, NoValue } from '../parts/values.tsx'
+import { type PageOf, paths } from '../paths.ts'
+import { ContactLink } from '../shell/contact-link.tsx'
+import { FactTimeline, isSilent, type TimelineReply } from '../shell/fact-timeline.tsx'
+import { Page } from '../shell/page.tsx'
+import { callNumber } from '../shell/phone.ts'
+import { RawButton } from '../shell/raw.tsx'
+import { words } from '../words/en/calls.ts'
+import { stopwatch } from '../words/format.ts'
+import { isNumber, otherName, Party } from './party.tsx'
+import { LegQualities } from './quality.tsx'
+import { Recording } from './recording.tsx'
+import { type Call, CallStatus, partiesOf } from './states.tsx'
+
+type Reply = ReplyOf<'GET /open/voip/call/:call_uuid'>
+
+const factsOf = ({ cdr, agent }: Reply): Fact[] => {
+  const { other, own } = partiesOf(cdr)
+  const isInbound = cdr.direction === 'I'
+  const cost = cdr.call_cost
+  const numberOf = (number: string) => (number === '' ? <NoValue /> : <Party number={number} />)
+  return [
+    ...(cdr.contact_name ? [{ name: words.one.contact, value: <ContactLink number={other} /> }] : []),
+    { name: words.one.from, value: numberOf(isInbound ? other : own) },
+    { name: words.one.to, value: numberOf(isInbound ? own : other) },
+    { name: words.direction, value: isInbound ? words.inbound : words.outbound },
+    ...(agent ? [{ name: words.user, value: <span dir="auto">{agent.full_name}</span> }] : []),
+    { name: words.one.duration, value: cdr.duration === 0 ? <NoValue /> : stopwatch(cdr.duration) },
+    { name: words.one.charged, value: cost.duration === 0 ? <NoValue /> : stopwatch(cost.duration) },
+    {
+      name: words.one.cost,
+      value: cost.toll_free ? words.one.tollFree : <Money amount={String(cost.call_price)} exact />,
+    },
+    ...(cdr.verstat ? [{ name: words.one.verification, value: <code>{cdr.verstat}</code> }] : []),
+    { name: words.time, value: <Moment time={cdr.created_at} show="exact" /> },
+    { name: words.one.id, value: <Copy value={cdr.uuid} what={words.one.id} /> },
+    { name: words.one.callId, value: <Copy value={cdr.callid} what={words.one.callId} /> },
+  ]
+}
+
+/** Measurements in the words of the timeline: for calls in progress, and calls of earlier versions. */
+const Measured = ({ timeline: { timeline } }: { timeline: TimelineReply }) => {
+  const measured = timeline.filter(({ what, text }) => what === 'media' && !isSilent(text))
+  if (measured.length === 0) return <p class="soft">{words.one.noQuality}</p>
+  return (
+    <KeyValue
+      facts={measured.map(({ leg, text }) => ({
+        name: leg === undefined ? words.one.plain : words.one[leg],
+        value: text,
+      }))}
+    />
+  )
+}
+
+const Links = ({ call }: { call: Call }) => {
+  const { other } = partiesOf(call)
+  return (
+    <div class="row">
+      {isNumber(other) && <a href={paths.calls({}, { number: other })}>{words.one.others}</a>}
+      {may('money') && call.call_cost.call_price > 0 && (
+        <a href={paths.money({}, { kind: 'call' })}>{words.one.ledger}</a>
+      )}
+    </div>
+  )
+}
+
+const CallBack = ({ call }: { call: Call }) => {
+  const { other, own } = partiesOf(call)
+  if (!may('inbox') || !isNumber(other)) return null
+  return (
+    <Button kind="primary" icon="phone" onClick={() => callNumber(other, { from: own })}>
+      {call.direction === 'I' ? words.one.callBack : words.one.callAgain}
+    </Button>
+  )
+}
+
+/** A call: what happened, the sound of its sides, its recording and its cost. */
+export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths.call>) => {
+  const asked = { params: { call_uuid: uuid }, live: ['call', 'webhook.delivery'] }
+  const found = useQuery('GET /open/voip/call/:call_uuid', asked)
+  const timeline = useQuery('GET /open/voip/call/:call_uuid/timeline', asked)
+  const call = found.data?.cdr
+  const title = call ? words.one.with(otherName(call)) : words.one.plain
+  const error = found.error ?? timeline.error
+  return (
+    <Page
+      key={title}
+      title={title}
+      crumbs={[{ text: words.title, href: paths.calls() }]}
+      status={call && <CallStatus status={call.status} />}
+      actions={
+        call && (
+          <>
+            <RawButton
+              value={{ ...found.data, ...timeline.data }}
+              isOpen={search.raw !== undefined}
+              opened={paths.call({ call: uuid }, { ...search, raw: '1' })}
+              closed={paths.call({ call: uuid }, { ...search, raw: undefined })}
+            />
+            <CallBack call={call} />
+          </>
+        )
+      }
+    >
+      {error && !found.data ? (
+        <ErrorState refusal={error} onRetry={found.refresh} />
+      ) : (
+        // Nothing is below what is still loading: it would move.
+        <div class="call-columns">
+          {call ? (
+            <div class="stack stack-wide">
+              <Section title={words.recording.title}>
+                <Recording key={call.recording_url} call={call} search={search} />
+              </Section>
+              <Section title={words.one.timeline}>
+                {timeline.data ? <FactTimeline reply={timeline.data} /> : <Skeleton rows={6} />}
+              </Section>
+            </div>
+          ) : (
+            <Skeleton rows={9} />
+          )}
+          {found.data && call ? (
+            <div class="stack stack-wide">
+              <Section title={words.one.facts}>
+                <KeyValue facts={factsOf(found.data)} />
+                <Links call={call} />
+              </Section>
+              <Section title={words.one.quality} lead={words.one.qualityHint}>
+                {call.quality ? (
+                  <LegQualities quality={call.quality} />
+                ) : timeline.data ? (
+                  <Measured timeline={timeline.data} />
+                ) : (
+                  <Skeleton rows={2} />
+                )}
+              </Section>
+            </div>
+          ) : (
+            <Skeleton rows={6} />
+          )}
+        </div>
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,170 @@
+import { useRef, useState } from 'preact/hooks'
+import { useQuery } from '../api/query.ts'
+import { may } from '../api/session.ts'
+import { Button } from '../parts/button.tsx'
+import { SelectField } from '../parts/choice-fields.tsx'
+import { Form, FormActions, type Refusal } from '../parts/form.tsx'
+import { PhoneField, TextField } from '../parts/text-fields.tsx'
+import { words } from '../words/en/contacts.ts'
+import { words as parts } from '../words/en/parts.ts'
+import { phoneNumber } from '../words/format.ts'
+import { type Contact, isNumber, type Kind, kinds } from './contact.ts'
+
+/** The fields of a contact as the API takes them. */
+export type Fields = {
+  readonly first_name: string
+  readonly last_name: string | null
+  readonly profile_pic_url: string | null
+  readonly channel_uuid: string | null
+  readonly contact_details: { type: Kind; value: string }[]
+}
+
+type Props = {
+  readonly contact?: Contact
+  readonly act: string
+  readonly busy: boolean
+  readonly refusal: Refusal | undefined
+  readonly onSave: (fields: Fields) => void
+  readonly onCancel: () => void
+}
+
+/** A row of the form. The key stays while other rows are removed. */
+type DetailRow = { readonly key: number; readonly type: Kind; readonly value: string }
+
+type RowProps = {
+  readonly row: DetailRow
+  readonly index: number
+  readonly isOnly: boolean
+  readonly isNew: boolean
+  readonly onChange: (row: DetailRow) => void
+  readonly onRemove: () => void
+}
+
+const DetailFields = ({ row, index, isOnly, isNew, onChange, onRemove }: RowProps) => {
+  const place = index + 1
+  const value = {
+    name: `contact_details/${index}/value`,
+    label: words.form.detail(place),
+    hideLabel: true,
+    required: true,
+    autofocus: isNew,
+    value: row.value,
+    placeholder: words.form.example[row.type],
+    onInput: (text: string) => onChange({ ...row, value: text }),
+  }
+  return (
+    <div class="contact-detail-row">
+      <SelectField
+        name={`contact_details/${index}/type`}
+        label={words.form.kind(place)}
+        hideLabel
+        value={row.type}
+        options={kinds.map((kind) => ({ value: kind, text: words.kinds[kind] }))}
+        onChange={(type) => onChange({ ...row, type: kinds.find((kind) => kind === type) ?? 'PH' })}
+      />
+      {isNumber(row) ? (
+        <PhoneField {...value} />
+      ) : (
+        <TextField {...value} type={row.type === 'E' ? 'email' : 'text'} maxLength={row.type === 'E' ? 254 : 500} />
+      )}
+      {!isOnly && (
+        <Button kind="quiet" icon="x" iconOnly onClick={onRemove}>
+          {words.form.remove(place)}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+/** Creates or changes a contact: names, numbers and addresses, picture, address book. */
+export const ContactForm = ({ contact, act, busy, refusal, onSave, onCancel }: Props) => {
+  const next = useRef(contact?.details.length ?? 1)
+  const [rows, setRows] = useState<readonly DetailRow[]>(
+    contact?.details.map(({ type, value }, key) => ({ key, type, value })) ?? [{ key: 0, type: 'PH', value: '' }],
+  )
+  const [added, setAdded] = useState<number>()
+  const channels = useQuery('GET /open/msgapp/get-numbers', {
+    query: { results_per_page: 200 },
+    enabled: may('read_only'),
+  })
+  const choices = (channels.data?.numbers ?? []).map(({ uuid, phone_number: number, friendly_name: name }) => ({
+    value: uuid,
+    text: name && name !== number ? `${name} (${phoneNumber(number)})` : phoneNumber(number),
+  }))
+  const add = () => {
+    const key = next.current
+    next.current += 1
+    setAdded(key)
+    setRows([...rows, { key, type: 'PH', value: '' }])
+  }
+  const submit = (values: Readonly<Record<string, string>>) => {
+    if (busy) return
+    onSave({
+      first_name: values.first_name ?? '',
+      last_name: values.last_name?.trim() || null,
+      profile_pic_url: values.profile_pic_url?.trim() || null,
+      channel_uuid: values.channel_uuid || null,
+      contact_details: rows.map(({ type, value }) => ({ type, value })),
+    })
+  }
+  return (
+    <Form onSubmit={submit} refusal={refusal} label={act}>
+      <div class="contact-names">
+        <TextField
+          name="first_name"
+          label={words.form.firstName}
+          initial={contact?.first_name}
+          maxLength={100}
+          required
+          autofocus
+        />
+        <TextField name="last_name" label={words.form.lastName} initial={contact?.last_name} maxLength={100} optional />
+      </div>
+      <fieldset class="field contact-details">
+        <legend class="field-label">{words.form.details}</legend>
+        {rows.map((row, index) => (
+          <DetailFields
+            key={row.key}
+            row={row}
+            index={index}
+            isOnly={rows.length === 1}
+            isNew={row.key === added}
+            onChange={(changed) => setRows(rows.map((each) => (each.key === row.key ? changed : each)))}
+            onRemove={() => setRows(rows.filter(({ key }) => key !== row.key))}
+          />
+        ))}
+        <div>
+          <Button kind="quiet" size="small" icon="plus" onClick={add}>
+            {words.form.add}
+          </Button>
+        </div>
+      </fieldset>
+      <TextField
+        name="profile_pic_url"
+        type="url"
+        label={words.form.picture}
+        hint={words.form.pictureHint}
+        initial={contact?.profile_pic_url ?? ''}
+        maxLength={2_048}
+        optional
+      />
+      {(choices.length > 0 || contact?.channel_uuid) && (
+        <SelectField
+          name="channel_uuid"
+          label={words.form.channel}
+          hint={words.form.channelHint}
+          placeholder={words.form.noChannel}
+          initial={contact?.channel_uuid}
+          options={choices}
+          optional
+        />
+      )}
+      <FormActions>
+        <Button type="submit" kind="primary" busy={busy}>
+          {act}
+        </Button>
+        <Button onClick={onCancel}>{parts.cancel}</Button>
+      </FormActions>
+    </Form>
+  )
+}

@@ -1,0 +1,217 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { useAct } from '../api/query.ts'
+import { Button } from '../parts/button.tsx'
+import { Form, FormActions } from '../parts/form.tsx'
+import { showToast } from '../parts/toast.tsx'
+import { NoValue } from '../parts/values.tsx'
+import { words } from '../words/en/contacts.ts'
+import { words as parts } from '../words/en/parts.ts'
+import { phoneNumber, shortDay } from '../words/format.ts'
+import { Avatar } from './avatar.tsx'
+import { type Contact, type Detail, isNumber, nameOf, staleLists } from './contact.ts'
+
+/** Equal details of several contacts are one. */
+const detailKey = ({ type, value }: Detail): string => `${isNumber({ type }) ? 'PH' : type} ${value.toLowerCase()}`
+
+const textOf = (detail: Detail): string => (isNumber(detail) ? phoneNumber(detail.value) : detail.value)
+
+/** The values of the contacts for one field. A choice is the id of the contact whose value remains. */
+type Field = {
+  readonly name: 'first_name' | 'last_name' | 'profile_pic_url' | 'blocked'
+  readonly label: string
+  readonly show: (contact: Contact) => ComponentChildren
+  readonly value: (contact: Contact) => string
+}
+
+const fields = (): readonly Field[] => [
+  {
+    name: 'first_name',
+    label: words.merge.firstName,
+    show: ({ first_name: name }) => name,
+    value: ({ first_name: name }) => name,
+  },
+  {
+    name: 'last_name',
+    label: words.merge.lastName,
+    show: ({ last_name: name }) => name || <span class="soft">{words.merge.empty}</span>,
+    value: ({ last_name: name }) => name,
+  },
+  {
+    name: 'profile_pic_url',
+    label: words.merge.picture,
+    show: (contact) => (contact.profile_pic_url ? <Avatar contact={contact} /> : <NoValue />),
+    value: ({ profile_pic_url: url }) => url ?? '',
+  },
+  {
+    name: 'blocked',
+    label: words.merge.blocked,
+    show: ({ blocked }) => (blocked ? words.merge.isBlocked : words.merge.notBlocked),
+    value: ({ blocked }) => String(blocked),
+  },
+]
+
+/** What the merge keeps by itself: the own value, else the first that is not empty; a block stays. */
+const defaultOf = (field: Field, into: Contact, all: readonly Contact[]): string => {
+  const found =
+    field.name === 'blocked'
+      ? all.find(({ blocked }) => blocked)
+      : [into, ...all].find((contact) => field.value(contact) !== '')
+  return (found ?? into).uuid
+}
+
+type ChoiceProps = {
+  readonly field: Field
+  readonly contacts: readonly Contact[]
+  readonly chosen: string
+  readonly onChoose: (uuid: string) => void
+}
+
+const ChoiceRow = ({ field, contacts, chosen, onChoose }: ChoiceProps) => (
+  <tr>
+    <th scope="row">{field.label}</th>
+    {contacts.map((contact) => (
+      <td key={contact.uuid}>
+        <label class="merge-choice">
+          <input
+            type="radio"
+            name={field.name}
+            value={contact.uuid}
+            checked={contact.uuid === chosen}
+            aria-label={`${field.label}: ${field.value(contact) || words.merge.empty}`}
+            onChange={() => onChoose(contact.uuid)}
+          />
+          <span dir="auto">{field.show(contact)}</span>
+        </label>
+      </td>
+    ))}
+  </tr>
+)
+
+/** Shows contacts side by side: which remains, and which value of each field. */
+export const MergeForm = ({ contacts, onClose }: { contacts: readonly Contact[]; onClose: () => void }) => {
+  const [included, setIncluded] = useState<ReadonlySet<string>>(new Set(contacts.map(({ uuid }) => uuid)))
+  const [into, setInto] = useState(contacts[0]?.uuid ?? '')
+  const [choices, setChoices] = useState<Readonly<Record<string, string>>>({})
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
+  const merge = useAct('POST /open/contacts/:contact_uuid/merge', {
+    stale: staleLists,
+    after: ({ contact }) => {
+      onClose()
+      showToast(words.merge.merged(nameOf(contact)))
+    },
+  })
+  const chosen = contacts.filter(({ uuid }) => included.has(uuid))
+  const target = chosen.find(({ uuid }) => uuid === into) ?? chosen[0]
+  const choiceOf = (field: Field): string => {
+    const choice = choices[field.name]
+    return choice !== undefined && included.has(choice) ? choice : target ? defaultOf(field, target, chosen) : ''
+  }
+  const details = new Map(chosen.flatMap((contact) => contact.details.map((one) => [detailKey(one), one] as const)))
+  const kept = [...details].filter(([key]) => !left.has(key)).map(([, detail]) => detail)
+  const shown = fields().filter((field) => new Set(chosen.map(field.value)).size > 1)
+  const reason = chosen.length < 2 ? words.merge.two : kept.length === 0 ? words.merge.oneDetail : undefined
+  const toggle = (set: ReadonlySet<string>, value: string): ReadonlySet<string> =>
+    new Set(set.has(value) ? [...set].filter((each) => each !== value) : [...set, value])
+
+  const submit = () => {
+    if (merge.isPending || reason !== undefined || !target) return
+    const chosenOf = (name: Field['name']): Contact => {
+      const field = fields().find((each) => each.name === name)
+      return chosen.find(({ uuid }) => field && uuid === choiceOf(field)) ?? target
+    }
+    void merge({
+      params: { contact_uuid: target.uuid },
+      body: {
+        from: chosen.filter((each) => each !== target).map(({ uuid }) => uuid),
+        fields: {
+          first_name: chosenOf('first_name').first_name,
+          last_name: chosenOf('last_name').last_name || null,
+          profile_pic_url: chosenOf('profile_pic_url').profile_pic_url,
+          blocked: chosenOf('blocked').blocked,
+          contact_details: kept.map(({ type, value }) => ({ type, value })),
+        },
+      },
+    })
+  }
+
+  return (
+    <Form onSubmit={submit} refusal={merge.error ?? undefined} label={words.merge.title(contacts.length)}>
+      <p class="soft">{words.merge.why}</p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
+      <section class="merge-holder" aria-label={words.merge.title(contacts.length)} tabIndex={0}>
+        <table class="merge">
+          <thead>
+            <tr>
+              <td />
+              {contacts.map((contact) => (
+                <th key={contact.uuid} scope="col" class={included.has(contact.uuid) ? '' : 'is-left-out'}>
+                  <label class="merge-choice">
+                    <input
+                      type="checkbox"
+                      checked={included.has(contact.uuid)}
+                      aria-label={words.merge.include(nameOf(contact))}
+                      onChange={() => setIncluded(toggle(included, contact.uuid))}
+                    />
+                    <span dir="auto">{nameOf(contact)}</span>
+                  </label>
+                  <span class="soft merge-added">{words.merge.added(shortDay(contact.created_at))}</span>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            <tr>
+              <th scope="row">{words.merge.remains}</th>
+              {contacts.map((contact) => (
+                <td key={contact.uuid}>
+                  {included.has(contact.uuid) && (
+                    <label class="merge-choice">
+                      <input
+                        type="radio"
+                        name="into"
+                        value={contact.uuid}
+                        checked={contact === target}
+                        aria-label={`${words.merge.into}: ${nameOf(contact)}`}
+                        onChange={() => setInto(contact.uuid)}
+                      />
+                      <span>{words.merge.into}</span>
+                    </label>
+                  )}
+                </td>
+              ))}
+            </tr>
+            {shown.map((field) => (
+              <ChoiceRow
+                key={field.name}
+                field={field}
+                contacts={chosen}
+                chosen={choiceOf(field)}
+                onChoose={(uuid) => setChoices({ ...choices, [field.name]: uuid })}
+              />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <fieldset class="field choices">
+        <legend class="field-label">{words.merge.details}</legend>
+        <div class="choices-box">
+          {[...details].map(([key, detail]) => (
+            <label key={key} class="choice">
+              <input type="checkbox" checked={!left.has(key)} onChange={() => setLeft(toggle(left, key))} />
+              <span class="choice-text">
+                <bdi>{textOf(detail)}</bdi> <span class="soft">{words.kinds[detail.type]}</span>
+              </span>
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <FormActions>
+        <Button type="submit" kind="primary" busy={merge.isPending} reason={reason}>
+          {words.merge.act(chosen.length)}
+        </Button>
+        <Button onClick={onClose}>{parts.cancel}</Button>
+      </FormActions>
+    </Form>
+  )
+}

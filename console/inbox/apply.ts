@@ -1,0 +1,116 @@
+import type { LiveEvent } from '../live/apply.ts'
+import type { Conversation, Item } from './types.ts'
+
+// What an event of the log means for the inbox. Pure, so that it is tested without a browser: the store carries it out.
+
+/** What the page has. */
+export type Known = {
+  readonly conversation: (uuid: string) => Conversation | undefined
+  /** The conversation with a number or a group, if the page has it. */
+  readonly withCounterpart: (counterpart: string) => Conversation | undefined
+  /** Items of a thread that is loaded. */
+  readonly items: (conversation: string) => readonly Item[] | undefined
+  /** The thread that the person reads now. */
+  readonly isRead: (conversation: string) => boolean
+}
+
+export type Changes = {
+  readonly conversations: readonly Conversation[]
+  readonly items: readonly { readonly conversation: string; readonly items: readonly Item[] }[]
+  /** Conversations of which the page lacks something: it reads them. */
+  readonly missing: readonly string[]
+  /** Threads whose newest items the page reads. */
+  readonly behind: readonly string[]
+}
+
+const nothing: Changes = { conversations: [], items: [], missing: [], behind: [] }
+
+type Data = Readonly<Record<string, unknown>>
+
+/** The newer version of a conversation. An event has no read mark and no channels: those of the page remain. */
+export const newerOf = (current: Conversation | undefined, next: Conversation): Conversation | undefined =>
+  current !== undefined && current.version >= next.version ? undefined : next
+
+const isNewInbound = (current: Conversation, next: Data): boolean => {
+  const last = next.last as Conversation['last'] // of the event's contract
+  return last.direction === 'inbound' && last.item_uuid !== current.last.item_uuid
+}
+
+const conversationChange = (data: Data, known: Known): Changes => {
+  const uuid = String(data.uuid)
+  const current = known.conversation(uuid)
+  const item = data.item as Item | undefined // of the event's contract
+  const added = item && known.items(uuid) ? [{ conversation: uuid, items: [item] }] : []
+  if (!current) return { ...nothing, missing: [uuid], items: added }
+  const { event, test, note, by_user_uuid, previous_assignee_uuid, item: _, ...fields } = data
+  const isUnread = isNewInbound(current, data) && !known.isRead(uuid)
+  const whole = { channels: current.channels, unread: current.unread + (isUnread ? 1 : 0) }
+  const next = newerOf(current, { ...fields, ...whole } as Conversation) // the event has all other fields
+  const shown = known.items(uuid)
+  const last = (data.last as Conversation['last']).item_uuid
+  const isChanged = next !== undefined && item === undefined
+  // A change of the state is an item of its own, and so is a message whose event has not come yet.
+  const isBehind =
+    shown !== undefined && isChanged && (!shown.some((each) => each.uuid === last) || hasNewState(current, next))
+  return { ...nothing, conversations: next ? [next] : [], items: added, behind: isBehind ? [uuid] : [] }
+}
+
+const hasNewState = (before: Conversation, after: Conversation): boolean =>
+  before.status !== after.status ||
+  before.assignee_uuid !== after.assignee_uuid ||
+  before.priority !== after.priority ||
+  before.tags.join() !== after.tags.join() ||
+  before.snoozed_until !== after.snoozed_until
+
+/** Events have times in UTC without a zone. */
+const withZone = (time: unknown): string => {
+  const text = String(time)
+  return /(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`
+}
+
+type Kind = { readonly kind: Item['kind']; readonly field: 'sms' | 'message' | 'call'; readonly counterpart: string }
+
+/** Replaces the item that shows a message or call. A new one is added if its thread is loaded. */
+const itemChange = (data: Data, { kind, field, counterpart }: Kind, isInbound: boolean, known: Known): Changes => {
+  const conversation = known.withCounterpart(counterpart)
+  const items = conversation && known.items(conversation.uuid)
+  if (!conversation || !items) return nothing
+  const { uuid } = conversation
+  const { event, test, note, ...fields } = data
+  const shown = items.find((item) => item.uuid === data.uuid)
+  const content = { ...shown?.[field], ...fields, created_at: withZone(data.created_at) }
+  // Outbound messages name their author in the list of items only.
+  if (!shown && !isInbound) return { ...nothing, behind: [uuid] }
+  const item = {
+    uuid: String(data.uuid),
+    kind,
+    at: shown?.at ?? withZone(data.created_at),
+    direction: isInbound ? 'inbound' : 'outbound',
+    channel_uuid: data.channel_uuid,
+    ...shown,
+    [field]: content,
+  } as Item // the fields of an item, by its contract
+  return { ...nothing, items: [{ conversation: uuid, items: [item] }] }
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** What an event changes. */
+export const changesOf = ({ name, data }: LiveEvent, known: Known): Changes => {
+  if (name.startsWith('conversation.') && name !== 'conversation.bulk') return conversationChange(data, known)
+  if (name.startsWith('sms.message.')) {
+    const isInbound = data.direction === 'inbound'
+    const counterpart = text(isInbound ? data.source : data.destination)
+    return itemChange(data, { kind: 'sms', field: 'sms', counterpart }, isInbound, known)
+  }
+  if (name.startsWith('msgapp.message.')) {
+    const counterpart = text(data.group_uuid) || text(data.remote_phone_number)
+    return itemChange(data, { kind: 'msgapp', field: 'message', counterpart }, data.sent_by === 'user', known)
+  }
+  if (name.startsWith('call.')) {
+    const counterpart = text(data.direction === 'I' ? data.from : data.to_number)
+    const conversation = known.withCounterpart(counterpart)
+    return conversation && known.items(conversation.uuid) ? { ...nothing, behind: [conversation.uuid] } : nothing
+  }
+  return nothing
+}

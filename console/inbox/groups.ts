@@ -1,0 +1,44 @@
+import type { Item } from './types.ts'
+
+// A thread as it is shown: days, and runs of messages of one author. Pure.
+
+export type Row =
+  | { readonly kind: 'day'; readonly key: string; readonly at: string }
+  | {
+      readonly kind: 'item'
+      readonly key: string
+      readonly item: Item
+      readonly isFirst: boolean
+      readonly isLast: boolean
+    }
+
+/** Messages of one author within this time are one run. Milliseconds. */
+const runLength = 5 * 60_000
+
+const dayOf = (at: string): string => new Date(at).toDateString()
+
+const authorOf = ({ kind, direction, user_uuid, channel_uuid }: Item): string | null =>
+  kind === 'sms' || kind === 'msgapp' ? [direction, user_uuid, channel_uuid].join() : null
+
+const isRun = (before: Item | undefined, item: Item | undefined): boolean =>
+  before !== undefined &&
+  item !== undefined &&
+  authorOf(item) !== null &&
+  authorOf(before) === authorOf(item) &&
+  dayOf(before.at) === dayOf(item.at) &&
+  Date.parse(item.at) - Date.parse(before.at) < runLength
+
+/** The rows of a thread, oldest first. */
+export const rowsOf = (items: readonly Item[]): readonly Row[] =>
+  items.flatMap((item, index): Row[] => {
+    const [before, next] = [items[index - 1], items[index + 1]]
+    const row: Row = {
+      kind: 'item',
+      key: item.uuid,
+      item,
+      isFirst: !isRun(before, item),
+      isLast: !isRun(item, next),
+    }
+    const isNewDay = before === undefined || dayOf(before.at) !== dayOf(item.at)
+    return isNewDay ? [{ kind: 'day', key: `day-${dayOf(item.at)}`, at: item.at }, row] : [row]
+  })

@@ -1,0 +1,185 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import lazy from 'preact-iso/lazy'
+import { Button } from '../parts/button.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { List } from '../parts/list.tsx'
+import { ErrorState, Skeleton } from '../parts/states.tsx'
+import { density } from '../shell/choices.ts'
+import { words } from '../words/en/inbox.ts'
+import { words as parts } from '../words/en/parts.ts'
+import type { Place } from './context.ts'
+import { counts } from './counts.ts'
+import { EmptyList } from './empty.tsx'
+import { busyWith, faults, loadList, loadMore } from './load.ts'
+import type { ListQuery } from './match.ts'
+import { Row } from './row.tsx'
+import { clearSelection, cursor, isAllSelected, rows, selection } from './selection.ts'
+import { keyOfQuery, listOf } from './store.ts'
+import { ViewSwitch } from './view-switch.tsx'
+import { countText, filtersIn } from './views.ts'
+
+const BulkBar = lazy(() => import('./bulk-bar.tsx').then(({ BulkBar }) => BulkBar))
+const FilterBox = lazy(() => import('./filters.tsx').then(({ FilterBox }) => FilterBox))
+const Begin = lazy(() => import('./begin.tsx').then(({ Begin }) => Begin))
+
+const typingDelay = 200
+
+const SearchBox = ({ place }: { place: Place }) => {
+  const value = place.search.q ?? ''
+  const [text, setText] = useState(value)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => setText(value), [value])
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const search = (next: string) => {
+    clearTimeout(timer.current)
+    if (next.trim() !== value) place.setSearch({ q: next.trim() || undefined }, true)
+  }
+  return (
+    <search class="inbox-search">
+      <label class="input-box">
+        <Icon name="search" />
+        <span class="for-readers">{words.list.search}</span>
+        <input
+          type="search"
+          class="input"
+          data-search="true"
+          placeholder={words.list.search}
+          autocomplete="off"
+          spellcheck={false}
+          dir="auto"
+          value={text}
+          onInput={({ currentTarget }) => {
+            const next = currentTarget.value
+            setText(next)
+            clearTimeout(timer.current)
+            timer.current = setTimeout(() => search(next), typingDelay)
+          }}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') search(event.currentTarget.value)
+            else if (event.key === 'Escape' && text !== '') {
+              event.preventDefault()
+              setText('')
+              search('')
+            } else if (event.key === 'ArrowDown') {
+              event.preventDefault()
+              focusRow(rows.current[0] ?? '')
+            }
+          }}
+        />
+      </label>
+    </search>
+  )
+}
+
+/** Moves the keyboard to a row. One outside of the window of the list is there after the list has scrolled. */
+export const focusRow = (uuid: string): void => {
+  if (!uuid) return
+  cursor.value = uuid
+  const row = () => document.querySelector<HTMLElement>(`[data-row="${uuid}"]`)
+  if (row()) row()?.focus()
+  else requestAnimationFrame(() => requestAnimationFrame(() => row()?.focus()))
+}
+
+const ListHead = ({ place }: { place: Place }) => {
+  const [isBeginning, setBeginning] = useState(false)
+  const filters = filtersIn(place.search).length
+  const isOpen = place.search.filter === '1'
+  return (
+    <header class="inbox-list-head">
+      <div class="inbox-list-title">
+        <ViewSwitch place={place} />
+        <span data-act="filter">
+          <Button
+            kind="quiet"
+            icon="filter"
+            iconOnly
+            expanded={isOpen}
+            pressed={filters > 0}
+            onClick={() => place.setSearch({ filter: isOpen ? undefined : '1' }, true)}
+          >
+            {words.list.filter}
+          </Button>
+        </span>
+        <Button kind="quiet" icon="plus" iconOnly haspopup="dialog" onClick={() => setBeginning(true)}>
+          {words.list.begin}
+        </Button>
+      </div>
+      <SearchBox place={place} />
+      {(isOpen || filters > 0) && <FilterBox place={place} />}
+      {isBeginning && <Begin place={place} onClose={() => setBeginning(false)} />}
+    </header>
+  )
+}
+
+const Foot = ({ place, query }: { place: Place; query: ListQuery }) => {
+  const list = listOf(query).value
+  const total = filtersIn(place.search).length > 0 || place.search.q ? '' : countText(place.view, counts.value)
+  if (!list || list.ids.length === 0) return null
+  const text =
+    list.cursor === undefined || !total
+      ? words.list.count(list.ids.length, list.cursor !== undefined)
+      : words.list.of(String(list.ids.length), total)
+  return (
+    <footer class="inbox-list-foot">
+      <span class="tabular">{place.search.q ? `${words.list.found}: ${text}` : text}</span>
+      <span class="inbox-keys" aria-hidden="true">
+        <kbd>J</kbd> <kbd>K</kbd> <kbd>X</kbd> <kbd>?</kbd>
+      </span>
+    </footer>
+  )
+}
+
+const rowHeights = { comfortable: 68, compact: 52 }
+
+const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
+  const key = keyOfQuery(query)
+  const list = listOf(query).value
+  const fault = faults.value.get(key)
+  useEffect(() => {
+    void loadList(query)
+    clearSelection()
+  }, [key])
+  rows.current = list?.ids ?? []
+  if (!list && fault) return <ErrorState refusal={fault} onRetry={() => void loadList(query)} />
+  if (!list) return <Skeleton rows={9} shape="table" />
+  if (list.ids.length === 0) return <EmptyList place={place} query={query} />
+  const moreFault = faults.value.get(`more ${key}`)
+  const current = list.ids.includes(cursor.value) ? cursor.value : place.conversation
+  const shown = list.ids.includes(current) ? current : list.ids[0]
+  return (
+    <>
+      <List
+        label={words.list.label}
+        rows={list.ids}
+        rowKey={(uuid) => uuid}
+        rowHeight={rowHeights[density.value]}
+        current={shown}
+        row={(uuid) => <Row uuid={uuid} place={place} isCurrent={uuid === shown} />}
+        onEnd={list.cursor === undefined ? undefined : () => void loadMore(query)}
+      />
+      {busyWith.value.has(`more ${key}`) && (
+        <p class="inbox-more soft" role="status">
+          {parts.loading}
+        </p>
+      )}
+      {moreFault && (
+        <p class="inbox-more">
+          {moreFault.message}{' '}
+          <Button size="small" onClick={() => void loadMore(query)}>
+            {parts.error.again}
+          </Button>
+        </p>
+      )}
+    </>
+  )
+}
+
+/** The list: its view, search and filters, and the conversations. */
+export const ListPane = ({ place, query }: { place: Place; query: ListQuery | undefined }) => (
+  <section class="inbox-list" aria-label={words.list.pane}>
+    {selection.value.size > 0 || isAllSelected.value ? <BulkBar place={place} query={query ?? {}} /> : null}
+    <ListHead place={place} />
+    <div class="inbox-rows">{query ? <Rows place={place} query={query} /> : <Skeleton rows={9} shape="table" />}</div>
+    {query && <Foot place={place} query={query} />}
+  </section>
+)

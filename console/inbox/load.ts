@@ -1,0 +1,212 @@
+import { batch, signal } from '@preact/signals'
+import { api, type RequestOf } from '../api/client.ts'
+import { type ApiError, asApiError } from '../api/errors.ts'
+import type { ListQuery } from './match.ts'
+import { mergeItems } from './order.ts'
+import { keyOfQuery, listOf, loaded, open, putConversations, putItems, readers, threadOf } from './store.ts'
+import type { Conversation } from './types.ts'
+
+// Reads lists, threads and conversations into the store.
+
+const pageSize = 50
+
+/** Faults by what was to be read: the key of a query, or a conversation. */
+export const faults = signal<ReadonlyMap<string, ApiError>>(new Map())
+/** Pages that are on their way. */
+export const busyWith = signal<ReadonlySet<string>>(new Set())
+
+const setFault = (key: string, error: ApiError | undefined): void => {
+  if (!error && !faults.peek().has(key)) return
+  const next = new Map(faults.peek())
+  if (error) next.set(key, error)
+  else next.delete(key)
+  faults.value = next
+}
+
+const under = new Map<string, Promise<void>>()
+
+/** Reads once at a time for each key, and keeps the fault for the place that shows it. */
+const once = (key: string, place: string, act: () => Promise<void>): Promise<void> => {
+  const running = under.get(key)
+  if (running) return running
+  busyWith.value = new Set([...busyWith.peek(), key])
+  const done = act()
+    .then(() => setFault(place, undefined))
+    .catch((error: unknown) => setFault(place, asApiError(error)))
+    .finally(() => {
+      under.delete(key)
+      busyWith.value = new Set([...busyWith.peek()].filter((each) => each !== key))
+    })
+  under.set(key, done)
+  return done
+}
+
+/** Waits for a reading that is under way: it may have begun before what is to be read was there. */
+const anew = async (key: string, act: () => Promise<void>): Promise<void> => {
+  await under.get(key)
+  return act()
+}
+
+const listPage = (query: ListQuery, cursor?: string) =>
+  api('GET /open/conversations', {
+    // The contract has the same fields.
+    query: { ...query, results_per_page: pageSize, cursor } as RequestOf<'GET /open/conversations'>['query'] & object,
+  })
+
+const idsOf = (rows: readonly Conversation[]): readonly string[] => rows.map(({ uuid }) => uuid)
+
+/** Reads the first page of a list. Rows behind it are read again as the person scrolls. */
+export const loadList = (query: ListQuery): Promise<void> => {
+  const key = keyOfQuery(query)
+  return once(`list ${key}`, key, async () => {
+    const { conversations, next_cursor: cursor } = await listPage(query)
+    const list = listOf(query)
+    batch(() => {
+      putConversations(conversations)
+      list.value = { query, ids: idsOf(conversations), cursor }
+    })
+  })
+}
+
+export const loadMore = (query: ListQuery): Promise<void> => {
+  const key = keyOfQuery(query)
+  const { cursor } = listOf(query).peek() ?? {}
+  if (cursor === undefined) return Promise.resolve()
+  return once(`more ${key}`, `more ${key}`, async () => {
+    const page = await listPage(query, cursor)
+    const list = listOf(query)
+    const state = list.peek()
+    // The list was read anew meanwhile.
+    if (state?.cursor !== cursor) return
+    batch(() => {
+      putConversations(page.conversations)
+      const ids = [...new Set([...(list.peek()?.ids ?? []), ...idsOf(page.conversations)])]
+      list.value = { query, ids, cursor: page.next_cursor }
+    })
+  })
+}
+
+export const loadConversation = (uuid: string): Promise<void> =>
+  once(`conversation ${uuid}`, uuid, async () => {
+    const { conversation } = await api('GET /open/conversations/:conversation_uuid', {
+      params: { conversation_uuid: uuid },
+    })
+    putConversations([conversation])
+  })
+
+const itemPage = (uuid: string, query: { cursor?: string | undefined; around?: string; results_per_page?: number }) =>
+  api('GET /open/conversations/:conversation_uuid/items', {
+    params: { conversation_uuid: uuid },
+    query: { results_per_page: pageSize, ...query },
+  })
+
+/** Reads the newest page of a thread, or the one around an item. */
+export const loadThread = (uuid: string, around?: string): Promise<void> =>
+  once(`thread ${uuid} ${around ?? ''}`, `thread ${uuid}`, async () => {
+    const page = await itemPage(uuid, around ? { around } : {})
+    threadOf(uuid).value = {
+      items: mergeItems([], page.items),
+      older: page.next_cursor,
+      newer: page.previous_cursor,
+    }
+  })
+
+export const loadOlder = (uuid: string): Promise<void> => {
+  const { older: cursor } = threadOf(uuid).peek() ?? {}
+  if (cursor === undefined) return Promise.resolve()
+  return once(`older ${uuid}`, `older ${uuid}`, async () => {
+    const page = await itemPage(uuid, { cursor })
+    const thread = threadOf(uuid)
+    const state = thread.peek()
+    if (state?.older === cursor)
+      thread.value = { ...state, items: mergeItems(state.items, page.items), older: page.next_cursor }
+  })
+}
+
+export const loadNewer = (uuid: string): Promise<void> => {
+  const { newer: cursor } = threadOf(uuid).peek() ?? {}
+  if (cursor === undefined) return Promise.resolve()
+  return once(`newer ${uuid}`, `newer ${uuid}`, async () => {
+    const page = await itemPage(uuid, { cursor })
+    const thread = threadOf(uuid)
+    const state = thread.peek()
+    if (state?.newer === cursor)
+      thread.value = { ...state, items: mergeItems(state.items, page.items), newer: page.previous_cursor }
+  })
+}
+
+/** Reads the newest items of a thread again, and joins them to what is shown. */
+const catchUp = (uuid: string): Promise<void> =>
+  once(`newest ${uuid}`, `thread ${uuid}`, async () => {
+    const state = threadOf(uuid).peek()
+    if (!state || state.newer !== undefined) return
+    const page = await itemPage(uuid, {})
+    const oldest = page.items.at(-1)?.uuid
+    const isJoined = page.next_cursor === undefined || state.items.some((item) => item.uuid === oldest)
+    // More than a page came meanwhile: what is between would be missing.
+    if (!isJoined && !page.items.some(({ uuid: id }) => state.items.some((item) => item.uuid === id)))
+      threadOf(uuid).value = { items: mergeItems([], page.items), older: page.next_cursor, newer: undefined }
+    else putItems(uuid, page.items)
+  })
+
+/** Events of a burst lead to one reading. Milliseconds. */
+const gathering = 40
+const waiting = { conversations: new Set<string>(), threads: new Set<string>(), lists: false }
+let isScheduled = false
+
+const readNow = async (): Promise<void> => {
+  isScheduled = false
+  const [conversations, threads, lists] = [[...waiting.conversations], [...waiting.threads], waiting.lists]
+  waiting.conversations.clear()
+  waiting.threads.clear()
+  waiting.lists = false
+  // Many new ones are on the first pages of the lists.
+  if (conversations.length > 10 || lists)
+    await Promise.all(loaded.lists().map((list) => reloadList(list.peek()?.query)))
+  else await Promise.all(conversations.map((uuid) => anew(`conversation ${uuid}`, () => loadConversation(uuid))))
+  await Promise.all(threads.map((uuid) => anew(`newest ${uuid}`, () => catchUp(uuid))))
+}
+
+const reloadList = async (query: ListQuery | undefined): Promise<void> => {
+  if (query) await anew(`list ${keyOfQuery(query)}`, () => loadList(query))
+}
+
+const soon = (): void => {
+  if (isScheduled) return
+  isScheduled = true
+  setTimeout(() => void readNow(), gathering)
+}
+
+readers.conversations = (uuids) => {
+  for (const uuid of uuids) waiting.conversations.add(uuid)
+  soon()
+}
+readers.threads = (uuids) => {
+  for (const uuid of uuids) waiting.threads.add(uuid)
+  soon()
+}
+readers.lists = () => {
+  waiting.lists = true
+  soon()
+}
+
+/** Reads again what is shown: the line was away for longer than its log goes back. */
+export const reloadShown = (): void => {
+  readers.lists()
+  const { uuid } = open.peek()
+  if (!uuid) return
+  void loadConversation(uuid)
+  readers.threads([uuid])
+}
+
+/** Marks a conversation as read up to its newest item. */
+export const markRead = async (uuid: string, until: string): Promise<void> => {
+  try {
+    await api('POST /open/conversations/:conversation_uuid/read', {
+      params: { conversation_uuid: uuid },
+      body: { until },
+    })
+  } catch {
+    // The next item, or the next opening, marks it again.
+  }
+}

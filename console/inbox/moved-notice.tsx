@@ -1,0 +1,56 @@
+import { Button } from '../parts/button.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { words as texts } from '../words/en/conversation.ts'
+import { changeDraft } from './drafts.ts'
+import { moved, setMoved } from './moved.ts'
+import { releaseHeld } from './outbox.ts'
+import { shownName } from './row.tsx'
+import { textOf } from './states.ts'
+import { memberName } from './team.ts'
+import type { Conversation } from './types.ts'
+
+/** What came while the person wrote, above the text that was not sent. */
+export const MovedNotice = ({ conversation, onSend }: { conversation: Conversation; onSend: () => void }) => {
+  const { uuid } = conversation
+  const items = moved.value.get(uuid) ?? []
+  const answer = items.find(({ direction }) => direction === 'outbound')
+  const author = answer && (memberName(answer.user_uuid) ?? texts.item.someone)
+  const discard = () => {
+    setMoved(uuid, undefined)
+    changeDraft(uuid, 'message', { text: '' })
+    releaseHeld(uuid)
+  }
+  return (
+    <div class="box-moved" role="alert">
+      <p>
+        <Icon name="triangle-alert" />
+        <strong>{author ? texts.box.moved(author) : texts.box.movedOther}</strong>
+      </p>
+      <ul>
+        {items
+          .filter((item) => textOf(item) !== '')
+          .slice(0, 3)
+          .reverse()
+          .map((item) => (
+            <li key={item.uuid} dir="auto">
+              <span class="soft">
+                {item.direction === 'outbound'
+                  ? (memberName(item.user_uuid) ?? texts.item.api)
+                  : shownName(conversation)}
+                :
+              </span>{' '}
+              {textOf(item)}
+            </li>
+          ))}
+      </ul>
+      <p class="row">
+        <Button size="small" onClick={discard}>
+          {texts.box.discard}
+        </Button>
+        <Button size="small" kind="primary" onClick={onSend}>
+          {texts.box.sendAnyway}
+        </Button>
+      </p>
+    </div>
+  )
+}

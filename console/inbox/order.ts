@@ -1,0 +1,54 @@
+import type { Item } from './types.ts'
+
+// The order of a thread and of a list. Pure, so that it is tested without a browser.
+
+/** The part of an identifier that is ordered by time: a UUID of version 7 behind three letters. */
+export const timeKey = (uuid: string): string => uuid.slice(3)
+
+export const compareIds = (a: string, b: string): number => {
+  const [left, right] = [timeKey(a), timeKey(b)]
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** Inserts items by their time; an item that is there already is replaced. */
+export const mergeItems = (items: readonly Item[], added: readonly Item[]): readonly Item[] => {
+  if (added.length === 0) return items
+  const byId = new Map(items.map((item) => [item.uuid, item]))
+  for (const item of added) byId.set(item.uuid, item)
+  return [...byId.values()].sort((a, b) => compareIds(a.uuid, b.uuid))
+}
+
+/** A window of loaded pages: the list may go on behind `cursor`. */
+export type ListWindow = { readonly ids: readonly string[]; readonly cursor: string | undefined }
+
+/** A place in a list: the first value decides, the identifier breaks ties. */
+export type SortKey = { readonly value: string; readonly id: string; readonly isDescending: boolean }
+
+const compareKeys = (a: SortKey, b: SortKey): number => {
+  const order = a.value < b.value ? -1 : a.value > b.value ? 1 : compareIds(a.id, b.id)
+  return a.isDescending ? -order : order
+}
+
+/**
+ * Moves a conversation to its place in a window, or out of it. A place behind the last loaded row is outside while
+ * the list has more pages: the next page brings the conversation.
+ */
+export const placeInWindow = (
+  window: ListWindow,
+  id: string,
+  isMember: boolean,
+  keyOf: (id: string) => SortKey | undefined,
+): ListWindow => {
+  const rest = window.ids.filter((each) => each !== id)
+  const key = isMember ? keyOf(id) : undefined
+  if (key === undefined) return rest.length === window.ids.length ? window : { ...window, ids: rest }
+  const index = rest.findIndex((each) => {
+    const other = keyOf(each)
+    return other !== undefined && compareKeys(key, other) < 0
+  })
+  if (index < 0 && window.cursor !== undefined)
+    return rest.length === window.ids.length ? window : { ...window, ids: rest }
+  const place = index < 0 ? rest.length : index
+  if (window.ids[place] === id) return window
+  return { ...window, ids: [...rest.slice(0, place), id, ...rest.slice(place)] }
+}

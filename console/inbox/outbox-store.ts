@@ -1,0 +1,51 @@
+import type { Outgoing } from './outbox-rules.ts'
+
+// IndexedDB holds what waits to be sent: it survives a reload and a restart of the browser.
+
+const name = 'trunkline'
+const storeName = 'outbox'
+
+let opened: Promise<IDBDatabase | null> | undefined
+
+const settled = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+
+/** Null where the browser forbids storage: then messages wait as long as the page is open. */
+const database = (): Promise<IDBDatabase | null> => {
+  opened ??= (async () => {
+    try {
+      const request = indexedDB.open(name, 1)
+      request.onupgradeneeded = () => request.result.createObjectStore(storeName, { keyPath: 'id' })
+      return await settled(request)
+    } catch {
+      return null
+    }
+  })()
+  return opened
+}
+
+const run = async <T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T | null> => {
+  const found = await database()
+  return found && settled(act(found.transaction(storeName, mode).objectStore(storeName)))
+}
+
+export const storedOutgoing = async (): Promise<readonly Outgoing[]> =>
+  // Only `storeOutgoing` writes here.
+  ((await run('readonly', (store) => store.getAll())) ?? []) as Outgoing[]
+
+export const storeOutgoing = async (entry: Outgoing): Promise<void> => {
+  await run('readwrite', (store) => store.put(entry))
+}
+
+/** True if the message is still to be sent: another tab may have sent it. True too without storage. */
+export const isStored = async (id: string): Promise<boolean> => {
+  if ((await database()) === null) return true
+  return (await run('readonly', (store) => store.getKey(id))) !== undefined
+}
+
+export const forgetOutgoing = async (id: string): Promise<void> => {
+  await run('readwrite', (store) => store.delete(id))
+}

@@ -1,0 +1,196 @@
+import { signal } from '@preact/signals'
+import { api, type ReplyOf } from '../api/client.ts'
+import { asApiError } from '../api/errors.ts'
+import { newIdempotencyKey, requestContext } from '../api/send.ts'
+import { line } from '../live/socket.ts'
+import {
+  isAnswerOfAnother,
+  type MessageBody,
+  nextToSend,
+  type Outgoing,
+  outcomeOf,
+  outgoingOf,
+  pauseAfter,
+} from './outbox-rules.ts'
+import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
+import type { Item } from './types.ts'
+
+// Messages on their way to the server. Enter puts one here; it leaves when the server has it.
+
+/** Every message of this person that waits, over all conversations. */
+export const outgoing = signal<readonly Outgoing[]>([])
+
+type Listeners = {
+  /** The server has the message. */
+  readonly onSent: (conversation: string, item: Item) => void
+  /** A colleague answered meanwhile: the text goes back into the box. */
+  readonly onMoved: (entry: Outgoing, items: readonly Item[]) => void
+  /** Items that the page may not have. */
+  readonly onNews: (conversation: string, items: readonly Item[]) => void
+}
+
+let listeners: Listeners = { onSent: () => {}, onMoved: () => {}, onNews: () => {} }
+let owner = { account: '', user: '' }
+let lastPlace = 0
+const busy = new Set<string>()
+/** Conversations in which a person decides first. */
+const held = new Set<string>()
+const failures = new Map<string, number>()
+/** The last item that was sent: whatever came before it was checked with it. */
+const lastSent = new Map<string, string>()
+
+const put = (entry: Outgoing): void => {
+  outgoing.value = [...outgoing.value.filter(({ id }) => id !== entry.id), entry]
+  void storeOutgoing(entry)
+}
+
+const remove = (id: string): void => {
+  outgoing.value = outgoing.value.filter((entry) => entry.id !== id)
+  void forgetOutgoing(id)
+}
+
+const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
+  left !== undefined && (right === undefined || left.slice(3) > right.slice(3)) ? left : right
+
+const request = async (entry: Outgoing): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> => {
+  const seen = laterOf(entry.body.seen, lastSent.get(entry.conversation))
+  return api(
+    'POST /open/conversations/:conversation_uuid/messages',
+    { params: { conversation_uuid: entry.conversation }, body: { ...entry.body, ...(seen ? { seen } : {}) } },
+    { idempotencyKey: entry.id, account: entry.account },
+  )
+}
+
+/** Sends one message. Returns false if the queue of the conversation must wait. */
+const sendOne = async (entry: Outgoing): Promise<boolean> => {
+  // Only one tab sends it. Where locks are missing (plain HTTP), the key alone makes a second request harmless.
+  if (!(await isStored(entry.id))) {
+    outgoing.value = outgoing.value.filter(({ id }) => id !== entry.id)
+    return true
+  }
+  put({ ...entry, state: 'sending' })
+  try {
+    const { item } = await request(entry)
+    failures.delete(entry.conversation)
+    lastSent.set(entry.conversation, item.uuid)
+    listeners.onSent(entry.conversation, item)
+    remove(entry.id)
+    return true
+  } catch (thrown) {
+    const error = asApiError(thrown)
+    const refusal = { status: error.status, code: error.code, message: error.message }
+    const outcome = outcomeOf(refusal)
+    if (outcome === 'moved') {
+      const { items = [] } = (error.body.faults ?? {}) as { items?: readonly Item[] } // as the contract says
+      listeners.onNews(entry.conversation, items)
+      remove(entry.id)
+      const [newest] = items
+      if (newest && !items.some((item) => isAnswerOfAnother(item, owner.user))) {
+        // The person wrote again meanwhile: no colleague has answered, so the text goes, behind what came.
+        put({ ...entry, id: newIdempotencyKey(), state: 'waiting', body: { ...entry.body, seen: newest.uuid } })
+        return true
+      }
+      held.add(entry.conversation)
+      listeners.onMoved(entry, items)
+    } else if (outcome === 'refused') put({ ...entry, state: 'refused', refusal })
+    else {
+      put({ ...entry, state: 'waiting' })
+      const count = failures.get(entry.conversation) ?? 0
+      failures.set(entry.conversation, count + 1)
+      setTimeout(() => void pump(entry.conversation), pauseAfter(count))
+    }
+    return false
+  }
+}
+
+const locked = async (conversation: string, act: () => Promise<void>): Promise<void> => {
+  // Browsers offer locks on secure origins only.
+  if (!navigator.locks) return act()
+  await navigator.locks.request(`trunkline.outbox.${conversation}`, act)
+}
+
+/** Sends what waits in a conversation, in order. */
+const pump = async (conversation: string): Promise<void> => {
+  if (busy.has(conversation) || held.has(conversation)) return
+  busy.add(conversation)
+  try {
+    await locked(conversation, async () => {
+      for (;;) {
+        const entry = nextToSend(outgoing.value, conversation, Date.now())
+        if (!entry || held.has(conversation) || !(await sendOne(entry))) return
+      }
+    })
+  } finally {
+    busy.delete(conversation)
+  }
+}
+
+const pumpAll = (): void => {
+  for (const conversation of new Set(outgoing.value.map((entry) => entry.conversation))) void pump(conversation)
+}
+
+/** Puts a message on its way. */
+export const sendMessage = (conversation: string, body: MessageBody, file?: Outgoing['file']): void => {
+  lastPlace = Math.max(lastPlace + 1, Date.now())
+  held.delete(conversation)
+  put({
+    id: newIdempotencyKey(),
+    ...owner,
+    conversation,
+    at: Date.now(),
+    place: lastPlace,
+    body,
+    state: 'waiting',
+    file,
+  })
+  void pump(conversation)
+}
+
+/** Takes a message back that is not on its way. Returns it, or undefined if it is too late. */
+export const takeBack = (id: string): Outgoing | undefined => {
+  const entry = outgoing.value.find((each) => each.id === id)
+  if (!entry || (entry.state === 'sending' && navigator.onLine && line.value.state !== 'lost')) return undefined
+  remove(id)
+  void pump(entry.conversation)
+  return entry
+}
+
+/** Sends a message again under a new key: the server may have forgotten the old one. */
+export const sendOutgoingAgain = (id: string): void => {
+  const entry = outgoing.value.find((each) => each.id === id)
+  if (!entry) return
+  remove(id)
+  put({ ...entry, id: newIdempotencyKey(), at: Date.now(), state: 'waiting', refusal: undefined })
+  void pump(entry.conversation)
+}
+
+/** Lets the next messages of a conversation go: the person has decided about the one that came back. */
+export const releaseHeld = (conversation: string): void => {
+  if (held.delete(conversation)) void pump(conversation)
+}
+
+/** Messages of a conversation that are not on the server yet. */
+export const outgoingIn = (conversation: string): readonly Outgoing[] => outgoingOf(outgoing.value, conversation)
+
+/** Begins for a person in an account: what an earlier page left is sent now. */
+export const openOutbox = async (user: string, given: Listeners): Promise<void> => {
+  listeners = given
+  const { account } = requestContext
+  if (owner.account === account && owner.user === user) return
+  owner = { account, user }
+  const stored = await storedOutgoing()
+  const own = stored.filter((entry) => entry.account === account && entry.user === user)
+  const known = new Set(outgoing.value.map(({ id }) => id))
+  outgoing.value = [
+    ...outgoing.value.filter((entry) => entry.account === account && entry.user === user),
+    ...own
+      .filter(({ id }) => !known.has(id))
+      .map((entry): Outgoing => (entry.state === 'sending' ? { ...entry, state: 'waiting' } : entry)),
+  ]
+  pumpAll()
+}
+
+line.subscribe(({ state }) => {
+  if (state === 'open') pumpAll()
+})
+addEventListener('online', pumpAll)

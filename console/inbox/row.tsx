@@ -1,0 +1,171 @@
+import type { IconName } from '../icons/names.ts'
+import { classes } from '../parts/classes.ts'
+import { Icon } from '../parts/icon.tsx'
+import { words } from '../words/en/inbox.ts'
+import { duration, phoneNumber, shortTime } from '../words/format.ts'
+import { listTime } from '../words/list-time.ts'
+import { Avatar } from './avatar.tsx'
+import { now } from './clock.ts'
+import type { Place } from './context.ts'
+import { draftTexts } from './drafts.ts'
+import { isSelected, selection, toggleSelected } from './selection.ts'
+import { conversationOf } from './store.ts'
+import { memberName, ownUser, tags } from './team.ts'
+import type { Conversation } from './types.ts'
+
+/** A name as people read it. */
+export const shownName = ({ name }: Pick<Conversation, 'name'>): string => phoneNumber(name)
+
+const kindIcons: Readonly<Record<string, IconName>> = {
+  'call inbound': 'phone-incoming',
+  'call outbound': 'phone-outgoing',
+  'msgapp-call inbound': 'phone-incoming',
+  'msgapp-call outbound': 'phone-outgoing',
+}
+
+const isFailed = (status: string | undefined): boolean =>
+  status !== undefined && ['failed', 'undelivered', 'rejected', 'expired'].includes(status)
+
+const stateIcon = (status: string | undefined): IconName | undefined =>
+  isFailed(status)
+    ? 'circle-alert'
+    : status === 'delivered' || status === 'received' || status === 'read'
+      ? 'check-check'
+      : status === 'sent'
+        ? 'check'
+        : status === 'queued' || status === 'sending' || status === 'scheduled'
+          ? 'clock'
+          : undefined
+
+/** What was said last, or what the person has begun to write. */
+const Preview = ({ conversation }: { conversation: Conversation }) => {
+  const { uuid, last } = conversation
+  const draft = draftTexts.value.get(uuid)
+  if (draft)
+    return (
+      <span class="inbox-preview cut">
+        <Icon name="pencil" /> <span class="inbox-draft">{words.list.draft}:</span> <span dir="auto">{draft}</span>
+      </span>
+    )
+  const isCall = last.kind === 'call' || last.kind === 'msgapp-call'
+  const isMissed =
+    isCall && last.direction === 'inbound' && ['MISSED', 'NO_ANSWER', 'CANCELED'].includes(last.status ?? '')
+  const icon = isMissed ? 'phone-missed' : kindIcons[`${last.kind} ${last.direction}`]
+  const state = last.direction === 'outbound' && !isCall ? stateIcon(last.status) : undefined
+  return (
+    <span class={classes('inbox-preview', 'cut', isMissed && 'is-missed', isFailed(last.status) && 'is-failed')}>
+      {icon && <Icon name={icon} />}
+      {last.direction === 'outbound' && !isCall && <span>{words.list.you}: </span>}
+      <span dir="auto">{isMissed && !last.text ? words.list.missed : last.text}</span>
+      {state && <Icon name={state} label={last.status} class="inbox-state" />}
+    </span>
+  )
+}
+
+/** Facts beside the preview: unread, waiting, snoozed, assigned. */
+const Marks = ({ conversation }: { conversation: Conversation }) => {
+  const { unread, waiting_since: since, status, snoozed_until: until, snoozed_till_reply: tillReply } = conversation
+  const assignee = conversation.assignee_uuid
+  const waited = since && status === 'open' ? now.value - Date.parse(since) : 0
+  return (
+    <span class="inbox-marks">
+      {conversation.priority > 0 && (
+        <Icon
+          name="flag"
+          class={conversation.priority > 1 ? 'is-urgent' : 'is-high'}
+          label={conversation.priority > 1 ? words.list.urgent : words.list.high}
+        />
+      )}
+      {status === 'snoozed' && (
+        <span class="inbox-mark">
+          <Icon name="alarm-clock" />
+          {tillReply && !until ? words.list.snoozedReply : until ? words.list.snoozedUntil(shortTime(until)) : ''}
+        </span>
+      )}
+      {waited >= 60_000 && (
+        <span class={classes('inbox-mark', waited > 15 * 60_000 && 'is-late')}>
+          <Icon name="hourglass" />
+          <span class="for-readers">{words.list.waiting(duration(waited))}</span>
+          <span aria-hidden="true">{duration(waited)}</span>
+        </span>
+      )}
+      {assignee && assignee !== ownUser.value && (
+        <span class="inbox-mark inbox-assignee">
+          <Icon name="user" />
+          <span class="cut" dir="auto">
+            <span class="for-readers">{words.list.assignedTo('')}</span>
+            {memberName(assignee) ?? '–'}
+          </span>
+        </span>
+      )}
+      {unread > 0 && (
+        <span class="inbox-unread tabular">
+          <span aria-hidden="true">{unread >= 100 ? '99+' : unread}</span>
+          <span class="for-readers">{words.list.unread(unread)}</span>
+        </span>
+      )}
+    </span>
+  )
+}
+
+const TagDots = ({ of: uuids }: { of: readonly string[] }) =>
+  uuids.length === 0 ? null : (
+    <span class="inbox-dots">
+      {uuids.slice(0, 4).map((uuid) => {
+        const tag = tags.value.find((each) => each.uuid === uuid)
+        return tag && <i key={uuid} class={`tag-color color-${tag.color}`} title={tag.name} />
+      })}
+    </span>
+  )
+
+/** A conversation in the list. */
+export const Row = ({ uuid, place, isCurrent }: { uuid: string; place: Place; isCurrent: boolean }) => {
+  const conversation = conversationOf(uuid)
+  if (!conversation) return null
+  const name = shownName(conversation)
+  const isOpen = place.conversation === uuid
+  const selected = isSelected(uuid)
+  return (
+    <div
+      class={classes(
+        'inbox-row',
+        isOpen && 'is-open',
+        conversation.unread > 0 && 'is-unread',
+        selected && 'is-selected',
+        selection.value.size > 0 && 'is-selecting',
+      )}
+    >
+      <label class="inbox-pick">
+        <input
+          type="checkbox"
+          tabIndex={-1}
+          checked={selected}
+          onClick={(event) => toggleSelected(uuid, event.shiftKey)}
+        />
+        <span class="for-readers">{words.list.select(name)}</span>
+        <Avatar conversation={conversation} />
+      </label>
+      <a
+        class="inbox-link"
+        data-row={uuid}
+        href={place.hrefOf(uuid)}
+        aria-current={isOpen ? 'true' : undefined}
+        tabIndex={isCurrent ? 0 : -1}
+      >
+        <span class="inbox-line">
+          <span class="inbox-name cut" dir="auto">
+            {name}
+          </span>
+          <TagDots of={conversation.tags} />
+          <time class="inbox-time tabular" dateTime={conversation.last.at}>
+            {listTime(conversation.last.at, now.value)}
+          </time>
+        </span>
+        <span class="inbox-line">
+          <Preview conversation={conversation} />
+          <Marks conversation={conversation} />
+        </span>
+      </a>
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+import { api } from '../api/client.ts'
+import type { CallFacts, PhoneCall } from '../shell/phone-state.ts'
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/
+
+type CallContext = { readonly account: string; readonly user: string; readonly sipId: string }
+type Subject = Pick<PhoneCall, 'direction' | 'number'>
+
+/** Milliseconds before the record of a call is looked for again. */
+const pause = 400
+const attempts = 5
+
+/** The Call-ID of an incoming call begins with the id of its record; that of an outgoing call is in the record. */
+const readRecord = async ({ account, user, sipId }: CallContext, { direction }: Subject) => {
+  const id = uuidForm.exec(sipId)?.[0]
+  if (direction === 'inbound' && id !== undefined) {
+    const params = { call_uuid: `CDR${id}` }
+    return (await api('GET /open/voip/call/:call_uuid', { params }, { account })).cdr
+  }
+  const query = { direction: 'outbound', user_uuid: user, results_per_page: 5 } as const
+  const { cdrs } = await api('GET /open/voip/call-history', { query }, { account })
+  return cdrs.find(({ callid }) => sipId.startsWith(callid))
+}
+
+const nameOfUser = async (uuid: string, account: string): Promise<string | undefined> => {
+  const { data } = await api('GET /open/users', {}, { account })
+  const user = data.users.find((each) => each.uuid === uuid)
+  return user && `${user.first_name} ${user.last_name}`.trim()
+}
+
+/** The conversation with the other side, and the last words in it. */
+const readConversation = async ({ account }: CallContext, { number }: Subject): Promise<CallFacts> => {
+  if (!number.startsWith('+')) return {}
+  const query = { q: number, results_per_page: 5 }
+  const { conversations } = await api('GET /open/conversations', { query }, { account })
+  const found = conversations.find((each) => each.number === number)
+  if (!found) return {}
+  const { uuid: conversation, last } = found
+  const isText = (last.kind === 'sms' || last.kind === 'msgapp') && last.text !== ''
+  return { conversation, ...(isText ? { lastText: { text: last.text, isOurs: last.direction === 'outbound' } } : {}) }
+}
+
+/** Finds what the account knows about a call: its record, our number, and the contact. */
+export const readFacts = async (known: CallContext, subject: Subject): Promise<CallFacts> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const record = await readRecord(known, subject).catch(() => undefined)
+    if (!record && attempt < attempts) {
+      await new Promise((resolve) => setTimeout(resolve, pause))
+      continue
+    }
+    const colleague = subject.number.startsWith('USR') ? await nameOfUser(subject.number, known.account) : undefined
+    const name = colleague ?? record?.contact_name
+    const said = await readConversation(known, subject).catch(() => ({}))
+    const own = subject.direction === 'inbound' ? record?.to_number : record?.caller_id_used
+    return {
+      ...(record ? { uuid: record.uuid } : {}),
+      ...(own ? { own } : {}),
+      ...(name ? { name } : {}),
+      ...said,
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { Button } from '../parts/button.tsx'
+import { Status, type Tone } from '../parts/status.tsx'
+import { phone } from '../shell/phone.ts'
+import type { LineState } from '../shell/phone-state.ts'
+import { words } from '../words/en/phone.ts'
+import { act } from './tabs.ts'
+
+const tones: Readonly<Record<LineState, Tone>> = {
+  off: 'neutral',
+  connecting: 'info',
+  ready: 'good',
+  reconnecting: 'notice',
+  elsewhere: 'notice',
+  failed: 'bad',
+}
+
+/** Whether calls can be made and ring here, and the way to make it so. */
+export const LineStatus = () => {
+  const { line, problem } = phone.value
+  return (
+    <div class="stack stack-close" role="status">
+      <div>
+        <Status tone={tones[line]}>{words.lines[line]}</Status>
+      </div>
+      {line === 'failed' && problem && <p class="soft">{problem}</p>}
+      {line === 'elsewhere' && (
+        <div>
+          <Button size="small" onClick={() => act({ act: 'register' })}>
+            {words.useHere}
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}

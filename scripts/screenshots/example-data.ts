@@ -1,0 +1,148 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buyNumber, type Platform, until } from '../../test/platform.ts'
+
+// An account as it looks after some days of use, made through the interface of a platform with its sandbox.
+
+type Call = Platform['call']
+
+/** Addresses of pages that need ids, as what follows `/console/ACC…`. */
+export type ExamplePages = Readonly<Record<string, string>>
+
+/** A receiver of webhooks: it accepts calls to /crm, and refuses all others. */
+const startReceiver = async (): Promise<{ readonly url: string; stop(): void }> => {
+  const server = createServer((request, reply) => {
+    const isGood = request.url === '/crm'
+    request.resume().on('end', () => {
+      reply.writeHead(isGood ? 200 : 503, { 'content-type': 'application/json' })
+      reply.end(isGood ? '{"received": true}' : '{"error": "the queue is full"}')
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  // A server that listens on a port has an address of this shape.
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, stop: () => server.close() }
+}
+
+const people = [
+  ['Ada', 'Lovelace', 'admin'],
+  ['Grace', 'Hopper', 'developer'],
+  ['Katherine', 'Johnson', 'billing'],
+  ['Linus', 'Pauling', 'agent'],
+] as const
+
+const texts = [
+  ['+447700900123', 'Your parcel arrives today between 14:00 and 16:00.'],
+  ['+447700900124', 'Your code is 481 516. It is valid for ten minutes.'],
+  ['+447700900001', 'Your table for two is reserved for 19:30.'],
+  ['+447700900003', 'Reminder: your appointment is tomorrow at 9:00.'],
+  ['+33612345678', 'Votre commande est prête. À bientôt !'],
+  ['+4915123456789', 'Ihre Rechnung liegt bereit. Die Zusammenfassung finden Sie in Ihrem Konto.'],
+] as const
+
+const answers = [
+  ['+447700900123', 'Thank you! Could you leave it with the neighbour, please?'],
+  ['+447700900124', 'STOP sending me codes :)'],
+] as const
+
+const makeTexts = async (call: Call, number: string): Promise<readonly string[]> => {
+  const sent: string[] = []
+  for (const [to_number, text] of texts)
+    sent.push((await call('POST', '/open/sms/send', { from_number: number, to_number, text })).body.message_uuid)
+  for (const [from, text] of answers) await call('POST', `/sandbox/handsets/${from}/sms`, { to: number, text })
+  await until(async () => {
+    const { messages } = (await call('GET', '/open/sms/messages')).body
+    return (
+      messages.length === texts.length + answers.length &&
+      messages.every(({ status }: { status: string }) => !['queued', 'sending', 'sent'].includes(status))
+    )
+  })
+  return sent
+}
+
+const makeCalls = async (call: Call, number: string): Promise<string> => {
+  for (const from of ['+447700900123', '+447700900777'])
+    await call('POST', `/sandbox/handsets/${from}/calls`, { to: number })
+  const { cdrs } = await until(async () => {
+    const { body } = await call('GET', '/open/voip/call-history')
+    return body.cdrs.length >= 2 && !body.cdrs.some(({ active }: { active: boolean }) => active) && body
+  })
+  return cdrs[0].uuid
+}
+
+const makePeople = async (call: Call, url: string): Promise<void> => {
+  for (const [first_name, last_name, role] of people) {
+    const email = `${last_name.toLowerCase()}@example.com`
+    const { invite_url } = (await call('POST', '/open/members', { first_name, last_name, email, role })).body
+    if (role === 'agent') continue
+    await fetch(`${url}/console/invitations/${invite_url.split('#')[1]}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
+      body: JSON.stringify({ name: `${first_name} ${last_name}`, password: 'seven green boats sail' }),
+    })
+  }
+}
+
+const makeWebhooks = async (call: Call, url: string, channel_uuid: string): Promise<string> => {
+  const event_names = ['contact.created', 'sms.message.received', 'sms.message.delivered']
+  await call('POST', '/open/webhooks', { hook_url: `${url}/crm`, event_names, channel_uuid })
+  const made = await call('POST', '/open/webhooks', { hook_url: `${url}/warehouse`, event_names: ['contact.created'] })
+  return made.body.webhooks[0].uuid
+}
+
+/** Fills the account. @returns the pages that need ids, and what ends the receiver of its webhooks */
+export const makeExampleData = async (platform: Platform): Promise<{ readonly pages: ExamplePages; stop(): void }> => {
+  const { url } = platform
+  const call: Call = async (method, path, body) => {
+    const answer = await platform.call(method, path, body)
+    // One refusal is part of the example.
+    if (answer.status >= 300 && answer.body.error_code !== 'not_found')
+      throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
+    return answer
+  }
+  const receiver = await startReceiver()
+  const { number, channel: sms } = await buyNumber({ call })
+  await buyNumber({ call })
+  const { numbers } = (await call('GET', '/open/voip/virtual-numbers')).body
+  const bought: { uuid: string } = numbers.find((one: { phone_number: string }) => one.phone_number === number)
+  await call('PUT', `/open/voip/virtual-numbers/${bought.uuid}`, { friendly_name: 'Front desk' })
+  const webhook = await makeWebhooks(call, receiver.url, sms)
+  for (const [first_name, last_name, value] of [
+    ['Ada', 'Byron', '+447700900123'],
+    ['Mary', 'Somerville', '+447700900124'],
+  ])
+    await call('POST', '/open/contacts', { first_name, last_name, contact_details: [{ type: 'PH', value }] })
+  const [, , failed] = await makeTexts(call, number)
+  const cdr = await makeCalls(call, number)
+  await makePeople(call, url)
+  await call('POST', '/open/keys', { label: 'Shop, production', scopes: ['inbox', 'read_only'] })
+  await call('POST', '/open/keys', { label: 'Reports', scopes: ['read_only', 'money'] })
+  await call('POST', '/open/sms/send', { from_number: '+447700900999', to_number: '+447700900123', text: 'x' })
+  await call('POST', '/open/msgapp/channel/create', { phone_number: '+447700910148', friendly_name: 'Support' })
+  const [channel] = (await call('GET', '/open/msgapp/get-numbers')).body.numbers
+  const delivery = await until(async () => {
+    const { deliveries } = (await call('GET', `/open/webhooks/${webhook}/deliveries?endpoint=true`)).body
+    return deliveries.find(({ attempts }: { attempts: object[] }) => attempts.length > 0)
+  })
+  const groups = (await call('GET', '/open/numbers/groups?country=GB&did_type=mobile')).body.data.groups
+  return {
+    pages: {
+      number: `/numbers/${bought.uuid}`,
+      country: '/numbers/shop/GB',
+      group: `/numbers/shop/GB/${groups[0].id}`,
+      release: `/numbers/${bought.uuid}?release=1`,
+      message: `/logs/messages/${failed}`,
+      call: `/logs/calls/${cdr}`,
+      webhook: `/developers/webhooks/${webhook}`,
+      figures: `/developers/webhooks/${webhook}?tab=figures`,
+      delivery: `/developers/webhooks/${webhook}/${delivery.id}`,
+      event: `/developers/events/${delivery.event_uuid}`,
+      channel: `/channels/${channel.uuid}`,
+      'new-key': '/developers/keys?create=1',
+      'new-endpoint': '/developers/webhooks?create=1',
+      invite: '/people?invite=1',
+      'new-channel': '/channels?create=1',
+    },
+    stop: receiver.stop,
+  }
+}

@@ -1,0 +1,63 @@
+import type { Static } from 'typebox'
+import type { Db } from '../../platform/db/sql.ts'
+import { refuse } from '../../platform/http/problem.ts'
+import { phoneNumber } from '../../platform/http/validation.ts'
+import { parse } from '../../platform/lib/id.ts'
+import { contactsByNumber } from '../contacts/ops.ts'
+import { findContacts } from '../contacts/search/ops.ts'
+import { hasOneOf } from '../timelines/ops.ts'
+import { userOf } from '../users/ops.ts'
+import { refusals as userRefusals } from '../users/refusals.ts'
+import type { getCallHistory } from './contract.ts'
+import { maxSearchedContacts } from './limits.ts'
+import type { CallFilter, CallRow } from './store.ts'
+
+type Query = Static<typeof getCallHistory.query>
+
+const numberOf = (value: string | undefined) => (value === undefined ? null : phoneNumber(value))
+
+/** Reads a search: digits of a number, or the numbers of contacts with a name. */
+const searchOf = async (db: Db, account: string, q: string): Promise<Pick<CallFilter, 'digits' | 'others'>> => {
+  if (/^[\d\s().+-]+$/.test(q)) return { digits: q.replace(/\D/g, '').replace(/^0+/, ''), others: null }
+  const found = await findContacts(db, account, q, maxSearchedContacts)
+  return { digits: null, others: found.map(({ detail }) => detail) }
+}
+
+const userIdOf = async (db: Db, account: string, printed: string): Promise<string> => {
+  const id = parse('USR', printed) ?? refuse(userRefusals.unknownUser(printed))
+  return (await userOf(db, account, id)) === null ? refuse(userRefusals.unknownUser(printed)) : id
+}
+
+/** Reads the filters of the call history. A number filters only calls of its own direction. */
+export const readFilter = async (db: Db, account: string, query: Query): Promise<CallFilter> => {
+  const { direction } = query
+  const [to, from] = [numberOf(query.to_number), numberOf(query.from_number)]
+  return {
+    direction: direction === undefined ? null : direction === 'inbound' ? 'I' : 'O',
+    to: direction === 'inbound' ? null : to,
+    from: direction === 'outbound' ? null : from,
+    status: query.status ?? null,
+    since: query.since === undefined ? null : new Date(query.since),
+    user: query.user_uuid === undefined ? null : await userIdOf(db, account, query.user_uuid),
+    number: numberOf(query.number),
+    recorded: query.recorded === undefined ? null : query.recorded === 'true',
+    minDuration: query.min_duration ?? null,
+    ...(query.q === undefined ? { digits: null, others: null } : await searchOf(db, account, query.q)),
+  }
+}
+
+const otherOf = ({ direction, from_number, to_number }: CallRow) => (direction === 'O' ? to_number : from_number)
+
+/** Returns a function that names the contact of a call, for readers who may see contacts. */
+export const callNames = async (db: Db, rows: readonly CallRow[], key: Parameters<typeof hasOneOf>[0]) => {
+  const isShown = hasOneOf(key, 'inbox')
+  const wanted = rows.flatMap((row) => {
+    const number = otherOf(row)
+    return isShown && number !== null ? [{ account: row.account_id, number }] : []
+  })
+  const known = await contactsByNumber(db, wanted)
+  return (row: CallRow): { contact_name?: string } => {
+    const contact = known.get(`${row.account_id} ${otherOf(row)}`)
+    return contact ? { contact_name: `${contact.first_name} ${contact.last_name}`.trim() } : {}
+  }
+}

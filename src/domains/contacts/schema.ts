@@ -1,0 +1,76 @@
+import { Type } from 'typebox'
+import { Enum, FreeText, Id, Named, Time, webAddress } from '../../platform/http/schema.ts'
+import { detailTypes } from './details.ts'
+import { maxDetails } from './limits.ts'
+
+export const DetailKind = Enum([...detailTypes], {
+  description: 'E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app',
+})
+
+/** A contact in replies and events. */
+export const Contact = Named(
+  'Contact',
+  Type.Object({
+    uuid: Id('CON'),
+    first_name: Type.String({ examples: ['Ada'] }),
+    last_name: Type.String({ examples: ['Lovelace'] }),
+    profile_pic_url: Type.Union([Type.String(), Type.Null()]),
+    channel_uuid: Type.Optional(Id('WPN')),
+    sync: Type.Optional(
+      Named(
+        'ContactSync',
+        Type.Object(
+          {
+            state: Enum(['queued', 'synced', 'failed', 'not_supported']),
+            error: Type.Optional(Type.String()),
+            synced_at: Type.Optional(Time),
+          },
+          { description: 'State of the contact in the address book of its channel' },
+        ),
+      ),
+    ),
+    details: Type.Array(
+      Named(
+        'ContactDetail',
+        Type.Object({
+          id: Type.Integer(),
+          value: Type.String({ description: 'Phone numbers in E.164', examples: ['+447700900123'] }),
+          type: DetailKind,
+          created_at: Type.Integer({ description: 'Unix seconds' }),
+          updated_at: Type.Integer({ description: 'Unix seconds; 0: never' }),
+        }),
+      ),
+    ),
+    blocked: Type.Boolean({ description: 'Texts and calls of its numbers reach no one' }),
+    blocked_at: Type.Optional(Time),
+    created_at: Time,
+    last_updated: Time,
+  }),
+)
+
+const GivenDetail = Named(
+  'NewContactDetail',
+  Type.Object({
+    type: DetailKind,
+    value: Type.String({ minLength: 1, maxLength: 500, examples: ['+447700900123'] }),
+  }),
+)
+
+/** Some clients send an empty object instead of leaving the field out. */
+export const Details = Type.Union([
+  Type.Array(GivenDetail, { minItems: 1, maxItems: maxDetails }),
+  Named('NoContactDetails', Type.Object({}, { maxProperties: 0 })),
+])
+
+export const FirstName = FreeText(100)
+export const LastName = Type.String({ maxLength: 100, examples: ['Lovelace'] })
+export const Picture = Type.Union([
+  Type.String({
+    pattern: webAddress,
+    maxLength: 2048,
+    description: 'A public URL',
+    examples: ['https://example.com/ada.jpg'],
+  }),
+  Type.Null(),
+])
+export const Channel = Type.Union([Id('WPN', 'A channel of the messaging app'), Type.Null()])

@@ -1,0 +1,51 @@
+import type { Sql } from '../../platform/db/sql.ts'
+import { print } from '../../platform/lib/id.ts'
+import * as store from './store.ts'
+import { type FeedEvent, topicsOf } from './topics.ts'
+
+// An account may let agents see only conversations that are theirs, or that have no assignee. Pages of such agents get
+// the events of these alone.
+
+type Payload = { readonly [field: string]: unknown }
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+/** Returns the counterparts that an event of a message or call may be with, as conversations name them. */
+export const counterpartsOf = (payload: Payload): string[] => {
+  const numbers = Object.values(payload).flatMap((value) => {
+    const text = textOf(value)
+    return text?.startsWith('+') || text?.startsWith('WAG') ? [text] : []
+  })
+  // Senders such as INFO have no number.
+  const names = ['from_number', 'to_number', 'from', 'to'].flatMap((field) => textOf(payload[field]) ?? [])
+  const [channel, remote] = [textOf(payload.channel_uuid), textOf(payload.remote_id)]
+  return [...new Set([...numbers, ...names, ...(channel && remote ? [`remote:${channel}:${remote}`] : [])])]
+}
+
+/** A conversation that went to another user: the page learns that, and no more. */
+const withoutContent = (event: FeedEvent, { uuid, version, assignee_uuid, event: name }: Payload): FeedEvent => ({
+  ...event,
+  payload: JSON.stringify({ uuid, version, assignee_uuid, event: name }),
+})
+
+/** Returns the events that a user may see, in their order. Those of other topics than the inbox are not narrowed. */
+export const narrowEvents = async (
+  sql: Sql,
+  { account, user }: { readonly account: string; readonly user: string | null },
+  events: readonly FeedEvent[],
+): Promise<FeedEvent[]> => {
+  const own = user && print('USR', user)
+  const read = events.map((event) => {
+    const payload: Payload = JSON.parse(event.payload)
+    const isText = topicsOf(event).includes('inbox') || event.name.startsWith('call.')
+    const isConversation = event.name.startsWith('conversation.')
+    return { event, payload, isConversation, counterparts: isText && !isConversation ? counterpartsOf(payload) : [] }
+  })
+  const asked = [...new Set(read.flatMap(({ counterparts }) => counterparts))]
+  const hidden = new Set(asked.length > 0 ? await store.hiddenCounterparts(sql, account, user, asked) : [])
+  return read.flatMap(({ event, payload, isConversation, counterparts }) => {
+    if (!isConversation) return counterparts.some((one) => hidden.has(one)) ? [] : [event]
+    const assignee = textOf(payload.assignee_uuid)
+    return [assignee === null || assignee === own ? event : withoutContent(event, payload)]
+  })
+}

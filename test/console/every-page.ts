@@ -1,0 +1,16 @@
+import { paths } from '../../console/paths.ts'
+
+// The pages of the console without parameters of their own, for tests and pictures that visit all of them.
+
+const withoutParameters = Object.entries(paths).map(([name, path]) => ({ name, pattern: path.pattern as string }))
+
+/** Pages of an account, as what follows `/console/ACC…`, by their names. */
+export const accountPages: readonly { readonly name: string; readonly path: string }[] = withoutParameters
+  .map(({ name, pattern }) => ({ name, path: pattern.replace(/(?:\/:\w+\?)+$/, '') }))
+  .filter(({ path }) => path.startsWith('/console/:account/') && path.lastIndexOf(':') === path.indexOf(':'))
+  .map(({ name, path }) => ({ name, path: path.replace('/console/:account', '') }))
+
+/** Pages of the person. */
+export const ownPages: readonly { readonly name: string; readonly path: string }[] = withoutParameters
+  .filter(({ pattern }) => pattern.startsWith('/console/you'))
+  .map(({ name, pattern }) => ({ name, path: pattern }))

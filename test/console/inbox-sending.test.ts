@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { needs } from '../needs.ts'
+import { buyNumber, startPlatform, until } from '../platform.ts'
+import { isWellMade, joinPlatform, openPlatform } from './fixture.ts'
+
+// Sending from the inbox when something is in the way, and the inbox in other shapes.
+
+const platform = await startPlatform()
+after(() => platform.end('SIGKILL'))
+const { call } = platform
+const { signIn, allow } = openPlatform(platform)
+const { number } = await buyNumber(platform)
+const ruth = await joinPlatform(platform, 'Ruth Asawa', 'admin')
+
+const handsetOf = async (handset: string) => (await call('GET', `/sandbox/handsets/${handset}`)).body
+const received = async (handset: string): Promise<string[]> =>
+  (await handsetOf(handset)).sms
+    .filter(({ direction }: { direction: string }) => direction === 'inbound')
+    .map(({ text }: { text: string }) => text)
+
+const write = async (from: string, text: string): Promise<void> => {
+  assert.equal((await call('POST', `/sandbox/handsets/${from}/sms`, { to: number, text })).status, 202)
+}
+
+const begin = async (handset: string): Promise<string> =>
+  (await call('POST', '/open/conversations', { number: handset })).body.conversation.uuid
+
+const thread = (page: Page) => page.getByRole('log', { name: 'Messages' })
+const inThread = (page: Page, text: string | RegExp) => thread(page).getByText(text).first().waitFor()
+const box = (page: Page) => page.getByRole('textbox', { name: /^Reply to/ })
+const send = async (page: Page, text: string): Promise<void> => {
+  await box(page).fill(text)
+  await box(page).press('Enter')
+}
+
+test(
+  'no-line: what is written without a line is sent once and in order, after a reload too',
+  needs('chromium'),
+  async () => {
+    allow(/ERR_INTERNET_DISCONNECTED|WebSocket|409/)
+    const handset = '+447700900331'
+    const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
+    await inThread(page, 'The conversation began')
+    const texts = ['First', 'Second', 'Third']
+    await page.context().setOffline(true)
+    for (const text of texts) {
+      await send(page, text)
+      await inThread(page, text)
+    }
+    await write(handset, 'What came meanwhile')
+    await inThread(page, 'will be sent when connected')
+    await page.getByRole('button', { name: 'Take back' }).first().waitFor()
+    await page.context().setOffline(false)
+    await page.reload()
+    for (const text of texts) await inThread(page, text)
+    await inThread(page, 'What came meanwhile')
+    await until(async () => (await received(handset)).length >= 3)
+    assert.deepEqual(await received(handset), texts)
+    await thread(page).getByText('sending').waitFor({ state: 'detached' })
+    for (const text of texts) assert.equal(await thread(page).getByText(text, { exact: true }).count(), 1, text)
+  },
+)
+
+test('opted-out: STOP is shown before anything is sent, and START lifts it', needs('chromium'), async () => {
+  const handset = '+447700900332'
+  await write(handset, 'STOP')
+  const uuid = await begin(handset)
+  const page = await signIn(ruth, `/inbox/all/${uuid}`)
+  await page.getByText('The person has opted out with STOP.').first().waitFor()
+  await isWellMade(page, 'a person who has opted out')
+  await box(page).fill('Are you there?')
+  await box(page).press('Enter')
+  assert.equal(await box(page).inputValue(), 'Are you there?', 'the text stays')
+  await write(handset, 'START')
+  await page.getByText('The person has opted out with STOP.').first().waitFor({ state: 'detached' })
+  await box(page).press('Enter')
+  await until(async () => (await received(handset)).includes('Are you there?'))
+})
+
+test(
+  'failed-text: a failed message says why in its thread, and send again is a new message',
+  needs('chromium'),
+  async () => {
+    const handset = '+447700900001'
+    const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
+    await inThread(page, 'The conversation began')
+    await send(page, 'Your order is ready')
+    await inThread(page, 'not delivered')
+    await inThread(page, /could not be delivered to the recipient/)
+    await isWellMade(page, 'a message that failed')
+    await page.getByRole('button', { name: /Send again/ }).click()
+    await until(async () => (await thread(page).getByText('Your order is ready', { exact: true }).count()) === 2)
+  },
+)
+
+test(
+  'media: a picture goes out by the app and comes in, and a file that SMS cannot carry is not attached',
+  needs('chromium'),
+  async () => {
+    const handset = '+447700900333'
+    const app = (await call('GET', '/open/msgapp/get-numbers')).body.numbers[0]
+    const wrote = await call('POST', `/sandbox/handsets/${handset}/msgapp`, {
+      to: app.phone_number,
+      text: 'Send me a picture',
+    })
+    assert.equal(wrote.status, 202)
+    const page = await signIn(ruth, '/inbox/all')
+    await page.getByRole('link', { name: /Send me a picture/ }).click()
+    await inThread(page, 'Send me a picture')
+    const png = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    )
+    const [picker] = await Promise.all([
+      page.waitForEvent('filechooser'),
+      page.getByRole('button', { name: 'Attach a file' }).click(),
+    ])
+    await picker.setFiles({ name: 'dot.png', mimeType: 'image/png', buffer: png })
+    await page.getByRole('button', { name: 'Remove dot.png' }).waitFor()
+    await page.getByText('dot.png is being uploaded').waitFor({ state: 'detached' })
+    await send(page, 'Here it is')
+    await thread(page).getByRole('img', { name: 'dot.png' }).waitFor()
+    await until(async () => JSON.stringify((await handsetOf(handset)).msgapp).includes('Here it is'))
+    await page.getByRole('button', { name: /^Send by/ }).click()
+    await page.getByRole('menuitemradio', { name: /^SMS/ }).first().click()
+    await page.getByRole('button', { name: 'Attach a file' }).waitFor({ state: 'detached' })
+  },
+)
+
+test('phone-width: a text is answered at 360 px by touch, and Back leads to the list', needs('chromium'), async () => {
+  const handset = '+447700900334'
+  await write(handset, 'From my phone to yours')
+  const page = await signIn(ruth, '/inbox', { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true })
+  await page.getByRole('link', { name: /From my phone to yours/ }).tap()
+  await inThread(page, 'From my phone to yours')
+  await box(page).fill('Received')
+  await page.getByRole('button', { name: 'Send', exact: true }).tap()
+  await inThread(page, 'delivered')
+  assert.deepEqual(await received(handset), ['Received'])
+  await page.getByRole('link', { name: 'Show details' }).tap()
+  await page.getByRole('complementary', { name: 'Details' }).getByText('Reached by').waitFor()
+  await page.getByRole('link', { name: 'Back to the conversation' }).tap()
+  await page.getByRole('link', { name: 'Back to the list' }).tap()
+  await page.getByRole('link', { name: /You: Received/ }).waitFor()
+  await page.goBack()
+  await inThread(page, 'Received')
+})
+
+test('arabic: mirrored, with both directions of writing in one thread', needs('chromium'), async () => {
+  const handset = '+447700900335'
+  await write(handset, 'مرحبا، طلبي 4711 لم يصل')
+  const page = await signIn(ruth, '/inbox')
+  await page.evaluate("document.documentElement.dir = 'rtl'")
+  await page.getByRole('link', { name: /مرحبا/ }).click()
+  await inThread(page, /مرحبا/)
+  await send(page, 'Order 4711 is on its way')
+  await inThread(page, 'delivered')
+  await isWellMade(page, 'a thread from right to left')
+  const side = async (text: string) => (await thread(page).getByText(text).first().boundingBox())?.x ?? 0
+  assert.ok((await side('Order 4711')) < (await side('مرحبا')), 'own messages are at the end of the line: left')
+  assert.equal((await received(handset))[0], 'Order 4711 is on its way')
+})
+
+test(
+  'keyboard: a conversation is found, opened, tagged, answered and closed without a mouse',
+  needs('chromium'),
+  async () => {
+    await call('POST', '/open/tags', { name: 'Parcels', color: 'blue' })
+    const handset = '+447700900336'
+    await write(handset, 'Keys only, please')
+    const page = await signIn(ruth, '/inbox')
+    await page.getByRole('link', { name: /Keys only, please/ }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Close, and go to the next').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('/')
+    await page.keyboard.type('Keys only')
+    await page.getByText('In all conversations').waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await inThread(page, 'Keys only, please')
+    await page.keyboard.press('r')
+    await until(async () => page.evaluate<boolean>("document.activeElement?.tagName === 'TEXTAREA'"))
+    await page.keyboard.type('x e a s')
+    assert.equal(await box(page).inputValue(), 'x e a s', 'single keys write in the box')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('By keys')
+    await page.keyboard.press('Enter')
+    await inThread(page, 'delivered')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('t')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await inThread(page, 'You added the tag Parcels')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('e')
+    await page.getByText('Conversation closed').first().waitFor()
+    const { conversations } = (await call('GET', '/open/conversations?status=closed')).body
+    assert.equal(conversations[0].counterpart, handset)
+  },
+)
