@@ -5,6 +5,8 @@ import { until } from '../../../test/platform.ts'
 import { setPrices } from '../../../test/recipes/scene.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
 import { startWorker } from '../../platform/jobs/consume/worker.ts'
+import { deleteOldUploads } from '../msgapp/media/uploads.ts'
+import { makeChatHarness } from '../msgapp/messages/testing.ts'
 import { bulkJob } from './bulk/jobs.ts'
 import { makeInbox } from './inbox-testing.ts'
 import { endSnoozes } from './snooze/jobs.ts'
@@ -18,6 +20,8 @@ const work = () =>
   startWorker({ db, log: parts.log, kinds: [bulkJob({ db }), untagJob({ db })], schedules: [endSnoozes] })
 let worker = work()
 after(() => worker.stop(1_000))
+
+const noChannel = '00000000-0000-0000-0000-000000000000'
 
 let handsets = 0
 const handset = () => `+4479111${String(20_000 + handsets++)}`
@@ -314,7 +318,7 @@ test('an agent finds conversations, texts and notes by words, and only those tha
   assert.deepEqual(await search('invoice'), [])
 })
 
-test('an uploaded file is stored once, has a link, and is refused by SMS', async () => {
+test('an uploaded file has a link, is refused by SMS, and is sent on the messaging app as often as one likes', async () => {
   const { who, path, channel_uuid } = await stage()
   const upload = async (type: string, payload: string | Buffer, name = 'parcel%20é.png') =>
     await world.app.inject({
@@ -334,4 +338,17 @@ test('an uploaded file is stored once, has a link, and is refused by SMS', async
   assert.equal((await upload('text/html', '<script>')).statusCode, 415)
   const refused = await call(who, 'POST', `${path}/messages`, { channel_uuid, media_uuid: small.uuid })
   assert.deepEqual([refused.status, refused.body.error_code], [406, 'not_supported'])
+  const app = await makeChatHarness(world, who.id)
+  const onApp = { channel_uuid: `WPN${app.line.channel}`, media_uuid: small.uuid, text: 'Here it is' }
+  for (const count of [1, 2]) {
+    const sent = await call(who, 'POST', `${path}/messages`, onApp)
+    assert.equal(sent.status, 202, JSON.stringify(sent.body))
+    assert.equal(sent.body.item.message.message.media.name, 'parcel.png')
+    await until(async () => app.sent.length === count)
+  }
+  const bytes = await Array.fromAsync(app.sent[1]?.file?.open() ?? [])
+  assert.deepEqual([app.sent[1]?.file?.type, String(Buffer.concat(bytes))], ['image', 'small'])
+  await db.run`update msgapp_media set created_at = now() - interval '2 days' where channel_id = ${noChannel}`
+  await db.begin((tx) => deleteOldUploads.run(tx, new Date()))
+  assert.equal((await call(who, 'POST', `${path}/messages`, onApp)).status, 404)
 })
