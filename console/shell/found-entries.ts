@@ -26,6 +26,8 @@ const icons: Readonly<Record<Group['in'], IconName>> = {
   texts: 'message-square',
   calls: 'phone',
   events: 'zap',
+  conversations: 'inbox',
+  notes: 'pencil',
 }
 
 /** The page of a result; undefined while the console has none for it. */
@@ -37,6 +39,8 @@ const pageOf = ({ in: kind }: Group, { uuid, href, title, text }: Group['results
     return paths.message({ message: uuid }, session === undefined ? {} : { session: decodeURIComponent(session) })
   }
   if (kind === 'numbers') return paths.number({ number: uuid })
+  // The page of the inbox shows these.
+  if (kind === 'conversations' || kind === 'notes') return undefined
   if (kind === 'events') return paths.event({ event: uuid })
   // People have no page yet: their messages are found by the number, which is the second line.
   const number = /\+\d{7,15}/.exec(`${text} ${title}`)?.[0]
