@@ -105,7 +105,10 @@ export const words = section('shell', {
     pages: 'Pages',
     acts: 'Actions',
     accounts: 'Accounts',
-    kinds: { contacts: 'People', numbers: 'Numbers', texts: 'Messages', calls: 'Calls', events: 'Events' },
+    kinds: {
+      ...{ contacts: 'People', numbers: 'Numbers', texts: 'Messages', calls: 'Calls', events: 'Events' },
+      ...{ conversations: 'Conversations', notes: 'Notes' },
+    },
     none: 'Nothing matches',
     results: (count: number) => (count === 1 ? '1 result' : `${count} results`),
   },
