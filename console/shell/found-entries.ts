@@ -7,7 +7,7 @@ import { paths } from '../paths.ts'
 import { words } from '../words/en/shell.ts'
 import { phoneNumber } from '../words/format.ts'
 
-// Results of the search of the API in the palette: people, numbers, messages, calls and events.
+// Results of the search of the API in the palette: conversations, messages, notes, people, numbers, calls and events.
 
 type Group = ReplyOf<'GET /open/search'>['groups'][number]
 
@@ -21,6 +21,8 @@ type FoundEntry = {
 }
 
 const icons: Readonly<Record<Group['in'], IconName>> = {
+  conversations: 'inbox',
+  notes: 'sticky-note',
   contacts: 'user',
   numbers: 'hash',
   texts: 'message-square',
@@ -31,7 +33,12 @@ const icons: Readonly<Record<Group['in'], IconName>> = {
 }
 
 /** The page of a result; undefined while the console has none for it. */
-const pageOf = ({ in: kind }: Group, { uuid, href }: Group['results'][number]): string | undefined => {
+const pageOf = (
+  { in: kind }: Group,
+  { uuid, href, conversation_uuid: conversation }: Group['results'][number],
+): string | undefined => {
+  if (conversation !== undefined)
+    return paths.inbox({ view: 'all', conversation }, kind === 'conversations' ? {} : { item: uuid })
   if (kind === 'calls') return paths.call({ call: uuid })
   if (kind === 'texts') {
     // A message of the messaging app is found in its conversation: `/open/msgapp/message/<session>/<message>`.
@@ -60,7 +67,7 @@ export const useFound = (text: string): readonly FoundEntry[] => {
   const isLongEnough = asked.length >= 2 && asked.length <= 200
   const found = useQuery('GET /open/search', {
     query: { q: asked },
-    enabled: isLongEnough && may('read_only'),
+    enabled: isLongEnough && (may('read_only') || may('inbox')),
   })
   if (!isLongEnough || text.trim().length < 2) return []
   return (found.data?.groups ?? []).flatMap((group) =>

@@ -108,6 +108,13 @@ export const words = section('shell', {
     kinds: {
       ...{ contacts: 'People', numbers: 'Numbers', texts: 'Messages', calls: 'Calls', events: 'Events' },
       ...{ conversations: 'Conversations', notes: 'Notes' },
+      conversations: 'Conversations',
+      texts: 'Messages',
+      notes: 'Notes',
+      contacts: 'People',
+      numbers: 'Numbers',
+      calls: 'Calls',
+      events: 'Events',
     },
     none: 'Nothing matches',
     results: (count: number) => (count === 1 ? '1 result' : `${count} results`),
