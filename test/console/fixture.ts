@@ -19,7 +19,7 @@ const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-ru
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
 
 /** Milliseconds that a page may take for one step. The machine of the tests is busy. */
-const patience = Number(process.env.PATIENCE ?? 30_000)
+const patience = 30_000
 
 export const widths = { desktop: 1440, tablet: 768, phone: 360 } as const
 
