@@ -73,6 +73,9 @@ export const words = section('shell', {
     channel: 'Channel',
     people: 'Members',
     settings: 'Account',
+    inboxTags: 'Tags',
+    cannedReplies: 'Canned replies',
+    inboxViews: 'Views',
     audit: 'Audit log',
   },
   line: {
