@@ -39,14 +39,24 @@ export const projectedEvents = { each: 200, read: 5_000 }
 /** Failed passes of an account after which its events are handled one by one, and after which one is skipped. */
 export const projectionFailures = { alone: 3, most: 6 }
 
-/** Milliseconds by which the projector looks back: events appear when their transactions commit, behind later ids. */
-export const projectorLookback = { eachMs: 1_000, wholeMs: 12_000, wholeEveryMs: 5_000 }
+/**
+ * Milliseconds by which the projector looks back: events appear when their transactions commit, up to `commit` behind later
+ * ids. The whole of that time is read again at an interval, which is longer while it has more than `bulkEvents`.
+ */
+export const projectorLookback = {
+  eachMs: 1_000,
+  commitMs: 11_000,
+  wholeEveryMs: 5_000,
+  bulkEveryMs: 20_000,
+  bulkEvents: 2_000,
+}
 
 /**
  * Milliseconds: within `fold`, events become one update of their conversations. Events of bulk messages, which change
- * few conversations, wait for `lazy`. Every `sweep` looks for events of other processes.
+ * few conversations, wait for `lazy`. Every `sweep` looks for events of other processes. A failed pass is repeated after
+ * `retry`.
  */
-export const projectorPace = { foldMs: 20, lazyMs: 500, sweepMs: 150, idleMs: 30_000 }
+export const projectorPace = { foldMs: 20, lazyMs: 1_000, sweepMs: 150, retryMs: 250, idleMs: 30_000 }
 
 /** Accounts that are projected at once, and examined by one sweep. */
 export const projectedAccounts = { atOnce: 2, sweep: 1_000 }

@@ -174,3 +174,25 @@ test('what the projector missed while it was stopped is there after its start, o
   await until(async () => (await inbox.items(who, found?.uuid ?? '', '?results_per_page=200')).count === 31)
   assert.equal((await inbox.events(who)).filter((name) => name === 'conversation.created').length, 1)
 })
+
+test('an event that cannot be projected is skipped, and those around it are not lost', async () => {
+  const { who, line } = await account()
+  await db.raw(`
+    create function refuse_poison() returns trigger language plpgsql as $$
+    begin
+      if exists (select from sms_messages m where m.id = new.id and m.text = 'poison') then raise exception 'refused'; end if;
+      return new;
+    end $$;
+    create trigger refuse_poison before insert on conversation_items for each row execute function refuse_poison()`)
+  await inbox.write(ada, line.number, 'First')
+  await until(async () => (await inbox.conversations(who)).length === 1)
+  await inbox.write(ada, line.number, 'Before', 'poison', 'After')
+  await inbox.write('+447911123458', line.number, 'Another')
+  const list = await until(async () => {
+    const found = await inbox.conversations(who)
+    return found.length === 2 ? found : null
+  })
+  const own = list.find(({ counterpart }) => counterpart === ada)
+  await until(async () => (await inbox.items(who, own?.uuid ?? '')).count === 3)
+  await db.raw('drop trigger refuse_poison on conversation_items')
+})

@@ -38,18 +38,21 @@ export const eventsAfter = async (
 ): Promise<{ events: ProjectedEvent[]; last: string | null; count: number }> => {
   const rows = await sql.many<{ id: string | null; name: string; subject: string; last: string | null; count: number }>`
     with examined as materialized (
-      select id, name, conversation, payload, webhook_id from events
-      where account_id = ${account} and id > ${after} order by id limit ${projectedEvents.read}::integer)
+      select id, name, conversation from events
+      where account_id = ${account} and id > ${after} order by id limit ${projectedEvents.read}::integer
+    ), has as materialized (select exists (select from conversations where account_id = ${account}) as is_some)
     select e.id, e.name, e.subject, x.last, x.count::integer as count
     from (select (select id from examined order by id desc limit 1) as last, count(*) as count from examined) x
     left join lateral (
-      select id, name, payload ->> 'uuid' as subject from examined
-      where webhook_id is null and (
-        name = any (${[...beginningEvents]}::text[])
-        or (name = any (${[...followingEvents]}::text[]) and exists (
-          select from conversations c
-          where c.account_id = ${account} and c.counterpart = split_part(conversation, ' ', 2) limit 1)))
-      ) e on true
+      select o.id, o.name, v.payload ->> 'uuid' as subject from (
+        select id, name from examined
+        where name = any (${[...beginningEvents]}::text[])
+          or ((select h.is_some from has h) and name = any (${[...followingEvents]}::text[]) and exists (
+            select from conversations c
+            where c.account_id = ${account} and c.counterpart = split_part(conversation, ' ', 2) limit 1))) o
+      cross join lateral (
+        select payload, webhook_id from events where account_id = ${account} and id = o.id limit 1) v
+      where v.webhook_id is null) e on true
     order by e.id`
   const [first] = rows
   const events = rows.flatMap(({ id, name, subject }) =>

@@ -27,6 +27,9 @@ type AccountState = {
   readonly seen: Set<string>
   /** Unix milliseconds of the next read of the whole lookback time. */
   wholeAt: number
+  /** Milliseconds between reads of the whole lookback time, and events that the read in progress examined. */
+  wholeEveryMs: number
+  examined: number
   /** Unix milliseconds of the last event. */
   activeAt: number
   /** Passes that failed since the last one that did not. */
@@ -112,7 +115,9 @@ export const startProjector = ({
   const startOf = (state: AccountState, floor: string, now: number): string => {
     if (state.cursor !== null) return state.cursor
     state.isWhole = now >= state.wholeAt
-    const recent = idAt(now - (state.isWhole ? projectorLookback.wholeMs : projectorLookback.eachMs))
+    const recent = idAt(
+      now - (state.isWhole ? state.wholeEveryMs + projectorLookback.commitMs : projectorLookback.eachMs),
+    )
     const start = recent < state.position ? recent : state.position
     return start < floor ? floor : start
   }
@@ -124,14 +129,19 @@ export const startProjector = ({
     now: number,
   ) => {
     for (const { id } of handled) state.seen.add(id)
-    const oldest = idAt(now - 2 * projectorLookback.wholeMs)
+    const oldest = idAt(now - 2 * (projectorLookback.bulkEveryMs + projectorLookback.commitMs))
     for (const id of state.seen) if (id < oldest) state.seen.delete(id)
     if (reached > state.position) {
       state.position = reached
       state.activeAt = now
     }
     state.cursor = isEnd ? null : reached
-    if (isEnd && state.isWhole) state.wholeAt = now + projectorLookback.wholeEveryMs
+    if (isEnd && state.isWhole) {
+      // A read covers the time since the previous one, and that in which transactions commit.
+      const isBulk = state.examined > projectorLookback.bulkEvents
+      state.wholeEveryMs = isBulk ? projectorLookback.bulkEveryMs : projectorLookback.wholeEveryMs
+      state.wholeAt = now + state.wholeEveryMs
+    }
   }
 
   /** One transaction: reads events of an account and handles some. @returns true if there are more */
@@ -148,11 +158,14 @@ export const startProjector = ({
         isWhole: true,
         seen: new Set(),
         wholeAt: 0,
+        wholeEveryMs: projectorLookback.bulkEveryMs,
+        examined: 0,
         activeAt: now,
         failures: 0,
       }
       const start = startOf(state, floor, now)
       const { events, last, count } = await store.eventsAfter(tx, account, start)
+      state.examined = state.cursor === null ? count : state.examined + count
       const fresh = events.filter(({ id }) => !state.seen.has(id))
       // After failures events are handled one by one, and one that fails time and again is skipped.
       const isDoubtful = state.failures >= projectionFailures.alone
@@ -166,7 +179,7 @@ export const startProjector = ({
       const reached = (isAll ? last : handled.at(-1)?.id) ?? start
       const isEnd = isAll && count < projectedEvents.read
       // A floor within the lookback time would skip events that commit late.
-      const settled = idAt(now - projectorLookback.wholeMs)
+      const settled = idAt(now - projectorLookback.bulkEveryMs - projectorLookback.commitMs)
       if (state.isWhole) await store.storePosition(tx, account, reached < settled ? reached : settled)
       tx.afterCommit(() => {
         advance(state, { handled, reached, isEnd }, now)
@@ -186,7 +199,7 @@ export const startProjector = ({
         const state = states.get(account)
         if (state) state.failures++
       }
-      schedule(account, 1_000)
+      schedule(account, projectorPace.retryMs)
     } finally {
       running.delete(account)
       arm()
