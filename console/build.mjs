@@ -85,20 +85,29 @@ const lazyImport = /\bimport\('(\.[^']+)'\)/g
  * use become one file.
  */
 const sharedModules = () => {
-  const lazy = new Set(
+  const lazy = new Map(
     sources()
       .filter((path) => /\.tsx?$/.test(path))
       .flatMap((path) =>
-        [...readFileSync(path, 'utf8').matchAll(lazyImport)].map(([, source]) => join(dirname(path), source)),
+        [...readFileSync(path, 'utf8').matchAll(lazyImport)].map(([, source]) => [join(dirname(path), source), path]),
       ),
   )
-  const added = `import ${JSON.stringify(join(here, 'main.tsx'))}`
+  // The parts of a large page, such as the thread of the inbox, share the file of their page too.
+  const pageOf = (path) => {
+    const importer = lazy.get(path) ?? ''
+    if (basename(importer) === 'routes.ts' || dirname(importer) !== dirname(path)) return []
+    return [...lazy].flatMap(([page, from]) =>
+      basename(from) === 'routes.ts' && dirname(page) === dirname(path) && page !== path ? [page] : [],
+    )
+  }
+  const added = (path) =>
+    [join(here, 'main.tsx'), ...pageOf(path)].map((each) => `import ${JSON.stringify(each)}`).join('\n')
   return {
     name: 'shared modules',
     setup: ({ onLoad }) =>
       onLoad({ filter: /\.tsx?$/ }, ({ path }) =>
         lazy.has(path)
-          ? { contents: `${readFileSync(path, 'utf8')}\n${added}`, loader: extname(path).slice(1) }
+          ? { contents: `${readFileSync(path, 'utf8')}\n${added(path)}`, loader: extname(path).slice(1) }
           : undefined,
       ),
   }

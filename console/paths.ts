@@ -141,8 +141,8 @@ export const paths = {
   people: path('/console/:account/people', 'invite', 'role'),
 
   settings: path('/console/:account/settings'),
-  inboxTags: path('/console/:account/settings/tags', 'edit'),
-  cannedReplies: path('/console/:account/settings/replies', 'edit'),
-  inboxViews: path('/console/:account/settings/views', 'edit'),
+  inboxTags: path('/console/:account/settings/tags'),
+  cannedReplies: path('/console/:account/settings/replies'),
+  inboxViews: path('/console/:account/settings/views'),
   audit: path('/console/:account/settings/audit', 'actor', 'action', 'target', 'since', 'until', 'act'),
 }

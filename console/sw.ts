@@ -13,7 +13,7 @@ type WindowClient = {
   postMessage(message: object): void
 }
 
-/** What the worker uses of its own global scope. The library of the page has no types for it. */
+/** The part of its global scope that the worker uses. The library of the page has no types for it. */
 type WorkerScope = {
   skipWaiting(): void
   readonly registration: ServiceWorkerRegistration

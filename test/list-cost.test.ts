@@ -202,6 +202,8 @@ const valuesOf: Record<string, readonly string[]> = {
 const inboxValue = async (name: string): Promise<string[] | null> => {
   const id = uuid()
   if (name === 'contact_uuid') return [await scene.contact()]
+  if (name === 'conversation_uuid')
+    return [(await recipes.getInboxConversation?.ok(scene))?.params?.conversation_uuid ?? assert.fail(name)]
   if (name === 'tag') {
     await db.run`
       insert into inbox_tags (account_id, id, name, name_key, color, created_at)

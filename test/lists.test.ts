@@ -45,7 +45,7 @@ const unpagedLists = new Set([
   'listContactConversations',
 ])
 
-/** Lists of past events, which have cursors only. */
+/** Lists of past events and candidates, which have cursors only. */
 const logs = new Set([
   'listOwnAudit',
   'listDeliveries',
@@ -55,6 +55,7 @@ const logs = new Set([
   'listRequests',
   'listInboxConversations',
   'listConversationItems',
+  'listDuplicateContacts',
 ])
 
 const fieldsOf = (node: Node | undefined): Record<string, Node> => node?.properties ?? {}

@@ -122,6 +122,8 @@ test('an event of the whole account really happens, or shows what the account ha
   })
   const [{ uuid: user }] = (await must('GET', '/open/users')).data.users
   await must('PATCH', `/open/conversations/${conversation}`, { assignee_uuid: user, status: 'closed' })
+  await must('POST', '/open/conversations/bulk', { uuids: [conversation], change: { priority: 1 } })
+  await until(async () => (await platform.call('POST', '/sandbox/events/conversation.bulk')).status === 202)
   for (const event of accountEvents.filter((name) => name !== 'conversation.note.created')) {
     const hook = await subscribe(event)
     tried.set(event, hook)

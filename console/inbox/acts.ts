@@ -5,9 +5,9 @@ import { showToast } from '../parts/toast.tsx'
 import { words } from '../words/en/inbox.ts'
 import { shortTime } from '../words/format.ts'
 import { markRead } from './load.ts'
-import { changeAtOnce, peekConversation, putConversations, readers, type Shown, threadOf } from './store.ts'
+import { changeAtOnce, type OptimisticFields, peekConversation, putConversations, readers, threadOf } from './store.ts'
 
-// What a person does to a conversation. The page shows it at once; a refusal brings the old state back and says why.
+// Acts of a person on a conversation. The page shows it at once; a refusal brings the old state back and says why.
 
 type Change = NonNullable<RequestOf<'PATCH /open/conversations/:conversation_uuid'>['body']>
 
@@ -18,7 +18,7 @@ const fail = (undo: () => void, thrown: unknown): false => {
 }
 
 /** Changes a conversation. Resolves false after a refusal. */
-const change = async (uuid: string, body: Change, shown: Shown): Promise<boolean> => {
+const change = async (uuid: string, body: Change, shown: OptimisticFields): Promise<boolean> => {
   const undo = changeAtOnce(uuid, shown)
   try {
     const { conversation } = await api('PATCH /open/conversations/:conversation_uuid', {
@@ -81,10 +81,10 @@ export const toggleTag = async (uuid: string, tag: string): Promise<void> => {
 }
 
 /** Conversations that the person marked as unread: they stay so until they are opened again. */
-export const keptUnread = new Set<string>()
+export const unreadMarks = new Set<string>()
 
 export const markUnread = async (uuid: string): Promise<void> => {
-  keptUnread.add(uuid)
+  unreadMarks.add(uuid)
   const undo = changeAtOnce(uuid, { unread: Math.max(1, peekConversation(uuid)?.unread ?? 0) })
   try {
     const { unread } = await api('POST /open/conversations/:conversation_uuid/read', {
@@ -100,7 +100,7 @@ export const markUnread = async (uuid: string): Promise<void> => {
 /** Marks what is shown as read. */
 export const markShownRead = (uuid: string): void => {
   const last = threadOf(uuid).peek()?.items.at(-1)
-  if (!last || keptUnread.has(uuid) || (peekConversation(uuid)?.unread ?? 0) === 0) return
+  if (!last || unreadMarks.has(uuid) || (peekConversation(uuid)?.unread ?? 0) === 0) return
   changeAtOnce(uuid, { unread: 0 })
   void markRead(uuid, last.uuid)
 }

@@ -1,10 +1,10 @@
 import type { LiveEvent } from '../live/apply.ts'
 import type { Conversation, Item } from './types.ts'
 
-// What an event of the log means for the inbox. Pure, so that it is tested without a browser: the store carries it out.
+// The meaning of the log's events for the inbox. Pure, so that it is tested without a browser: the store carries it out.
 
-/** What the page has. */
-export type Known = {
+/** The part of the inbox that the page has. */
+export type InboxSnapshot = {
   readonly conversation: (uuid: string) => Conversation | undefined
   /** The conversation with a number or a group, if the page has it. */
   readonly withCounterpart: (counterpart: string) => Conversation | undefined
@@ -36,7 +36,7 @@ const isNewInbound = (current: Conversation, next: Data): boolean => {
   return last.direction === 'inbound' && last.item_uuid !== current.last.item_uuid
 }
 
-const conversationChange = (data: Data, known: Known): Changes => {
+const conversationChange = (data: Data, known: InboxSnapshot): Changes => {
   const uuid = String(data.uuid)
   const current = known.conversation(uuid)
   const item = data.item as Item | undefined // of the event's contract
@@ -71,7 +71,12 @@ const withZone = (time: unknown): string => {
 type Kind = { readonly kind: Item['kind']; readonly field: 'sms' | 'message' | 'call'; readonly counterpart: string }
 
 /** Replaces the item that shows a message or call. A new one is added if its thread is loaded. */
-const itemChange = (data: Data, { kind, field, counterpart }: Kind, isInbound: boolean, known: Known): Changes => {
+const itemChange = (
+  data: Data,
+  { kind, field, counterpart }: Kind,
+  isInbound: boolean,
+  known: InboxSnapshot,
+): Changes => {
   const conversation = known.withCounterpart(counterpart)
   const items = conversation && known.items(conversation.uuid)
   if (!conversation || !items) return nothing
@@ -95,8 +100,8 @@ const itemChange = (data: Data, { kind, field, counterpart }: Kind, isInbound: b
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** What an event changes. */
-export const changesOf = ({ name, data }: LiveEvent, known: Known): Changes => {
+/** Returns the changes of an event. */
+export const changesOf = ({ name, data }: LiveEvent, known: InboxSnapshot): Changes => {
   if (name.startsWith('conversation.') && name !== 'conversation.bulk') return conversationChange(data, known)
   if (name.startsWith('sms.message.')) {
     const isInbound = data.direction === 'inbound'

@@ -1,5 +1,3 @@
-// In the file of the page is what both need: see sharedModules in build.mjs.
-import './inbox.tsx'
 import { useState } from 'preact/hooks'
 import { type ApiError, asApiError } from '../api/errors.ts'
 import { Button } from '../parts/button.tsx'

@@ -1,5 +1,3 @@
-// In the file of the page is what both need: see sharedModules in build.mjs.
-import './inbox.tsx'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, type RequestOf } from '../api/client.ts'
 import { asApiError } from '../api/errors.ts'
@@ -17,7 +15,7 @@ import { viewName } from './views.ts'
 
 type Change = RequestOf<'POST /open/conversations/bulk'>['body']['change']
 
-/** What can be done to everything that is selected. */
+/** Acts on all selected conversations. */
 export const BulkBar = ({ place, query }: { place: Place; query: ListQuery }) => {
   const bar = useRef<HTMLDivElement>(null)
   const [error, setError] = useState<string>()

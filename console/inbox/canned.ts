@@ -21,18 +21,6 @@ export const replaceTrigger = (
   cursor: start + replacement.length,
 })
 
-/** Facts that variables of canned replies name. */
-export type Facts = Readonly<Record<string, string | undefined>>
-
-/** Fills `{{first_name|there}}`: the fact, or the text behind the bar. A name that is unknown stays for the writer. */
-export const fillVariables = (text: string, facts: Facts): string =>
-  text.replace(/\{\{\s*(\w+)\s*(?:\|([^{}]*))?\}\}/g, (whole, name: string, fallback: string | undefined) => {
-    const fact = facts[name]
-    if (fact) return fact
-    if (fallback !== undefined) return fallback.trim()
-    return name in facts ? '' : whole
-  })
-
 const fold = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
 
 /** Choices whose names begin with what was typed, then those that contain it. */

@@ -32,7 +32,7 @@ const assigned = (by: string, user: string | undefined, to: string | null): stri
   return to === user ? texts.changes.took(by) : texts.changes.assigned(by, who(to))
 }
 
-/** What a person changed, as a sentence. */
+/** Returns a change as a sentence. */
 const sentenceOf = ({ user_uuid: user, change }: Item): string => {
   if (!change) return ''
   const by = who(user)

@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 import { api } from '../api/client.ts'
 import { requestContext } from '../api/send.ts'
 
-// What a person has begun to write. It is stored in the browser with each letter, and on the server when typing pauses:
+// Drafts of the person. A draft is stored in the browser with each letter, and on the server when typing pauses:
 // it is there after a reload, and in another browser. Nobody else can read it.
 
 export type DraftKind = 'message' | 'note'

@@ -66,7 +66,7 @@ const FirstSteps = ({ query }: { query: ListQuery }) => {
   )
 }
 
-/** What a list without rows says: why, and what to do. */
+/** The text of a list without rows: why, and what to do. */
 export const EmptyList = ({ place, query }: { place: Place; query: ListQuery }) => {
   const isFiltered = filtersIn(place.search).length > 0
   const all = useQuery('GET /open/conversations', {

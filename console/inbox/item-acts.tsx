@@ -15,7 +15,7 @@ export type ItemActs = {
   readonly remove: (item: Item) => void
 }
 
-/** What can be done about a message that failed. */
+/** The reason of a failed message, and the acts that help. */
 export const FailedActs = ({
   item,
   conversation,

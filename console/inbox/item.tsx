@@ -35,7 +35,7 @@ export const LinkedText = ({ text }: { text: string }) => (
   </p>
 )
 
-/** Who wrote a message of ours. */
+/** Returns the author of a message of ours. */
 export const authorOf = ({ user_uuid: user }: Item): string =>
   user === undefined
     ? texts.item.api

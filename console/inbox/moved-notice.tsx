@@ -9,7 +9,7 @@ import { textOf } from './states.ts'
 import { memberName } from './team.ts'
 import type { Conversation } from './types.ts'
 
-/** What came while the person wrote, above the text that was not sent. */
+/** Shows the answers that came while the person wrote, above the text that was not sent. */
 export const MovedNotice = ({ conversation, onSend }: { conversation: Conversation; onSend: () => void }) => {
   const { uuid } = conversation
   const items = moved.value.get(uuid) ?? []

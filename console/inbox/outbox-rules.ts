@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { sendConversationMessage } from '../../src/domains/inbox/messages/contract.ts'
 
-// What waits to be sent, and in which order. Pure, so that it is tested without a browser.
+// Messages that wait to be sent, and their order. Pure, so that it is tested without a browser.
 
 export type MessageBody = Static<(typeof sendConversationMessage)['body']>
 
@@ -50,7 +50,7 @@ export const nextToSend = (entries: readonly Outgoing[], conversation: string, n
   return first?.state === 'waiting' || first?.state === 'sending' ? first : undefined
 }
 
-/** What a refusal means for the message: it waits for a connection, comes back into the box, or shows the reason. */
+/** The meaning of a refusal for its message: it waits for a connection, comes back into the box, or shows the reason. */
 export const outcomeOf = ({ status, code }: SendRefusal): 'wait' | 'moved' | 'refused' => {
   if (status === 409 && code === 'conversation_moved') return 'moved'
   // 401: the person signs in again, over the page.
@@ -66,7 +66,7 @@ export const isAnswerOfAnother = (
 /** Milliseconds before the next attempt. */
 export const pauseAfter = (failures: number): number => Math.min(15_000, 1_000 * 2 ** failures)
 
-/** What an item of the thread shows of a message. */
+/** The part of an item that identifies its message. */
 type SentItem = { readonly uuid: string; readonly text: string | undefined }
 
 /**

@@ -1,7 +1,3 @@
-// In the file of the thread is what both need.
-import './thread-pane.tsx'
-// In the file of the page is what both need: see sharedModules in build.mjs.
-import './inbox.tsx'
 import { useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
@@ -227,7 +223,7 @@ const Details = ({ conversation, place }: { conversation: Conversation; place: P
   </>
 )
 
-/** Who the person is, how they are reached, and what else there is. */
+/** The person: details, channels, and other conversations. */
 export const PersonPane = ({ place }: { place: Place }) => {
   const conversation = conversationOf(place.conversation)
   return (

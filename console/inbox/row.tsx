@@ -37,7 +37,7 @@ const stateIcon = (status: string | undefined): IconName | undefined =>
           ? 'clock'
           : undefined
 
-/** What was said last, or what the person has begun to write. */
+/** The last message, or the draft of the person. */
 const Preview = ({ conversation }: { conversation: Conversation }) => {
   const { uuid, last } = conversation
   const draft = draftTexts.value.get(uuid)

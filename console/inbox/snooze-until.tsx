@@ -1,5 +1,3 @@
-// In the file of the thread is what both need.
-import './thread-pane.tsx'
 import { useState } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'

@@ -1,6 +1,6 @@
 import { batch, type Signal, signal } from '@preact/signals'
 import type { LiveEvent } from '../live/apply.ts'
-import { type Changes, changesOf, type Known, newerOf } from './apply.ts'
+import { type Changes, changesOf, type InboxSnapshot, newerOf } from './apply.ts'
 import { isInList, type ListQuery, sortKeyOf } from './match.ts'
 import { type ListWindow, mergeItems, placeInWindow } from './order.ts'
 import type { Conversation, Item } from './types.ts'
@@ -32,7 +32,7 @@ export const viewer = signal('')
 /** The conversation that is open, and whether the person looks at its end. */
 export const open = signal<{ readonly uuid: string; readonly isAtEnd: boolean }>({ uuid: '', isAtEnd: false })
 
-/** What events made necessary to read: set by the loader. */
+/** Readings that events make necessary: set by the loader. */
 export const readers = {
   conversations: (_uuids: readonly string[]): void => {},
   threads: (_uuids: readonly string[]): void => {},
@@ -123,10 +123,10 @@ export const putConversations = (added: readonly Conversation[], isWhole = true)
   })
 
 /** Fields of a conversation that are shown before the server has confirmed them; undefined: absent. */
-export type Shown = { readonly [K in keyof Conversation]?: Conversation[K] | undefined }
+export type OptimisticFields = { readonly [K in keyof Conversation]?: Conversation[K] | undefined }
 
 /** Changes fields of a conversation at once, before the server has answered. Returns the function that undoes it. */
-export const changeAtOnce = (uuid: string, change: Shown): (() => void) => {
+export const changeAtOnce = (uuid: string, change: OptimisticFields): (() => void) => {
   const found = conversations.get(uuid)
   if (!found) return () => {}
   const before = found.peek()
@@ -153,7 +153,7 @@ export const putItems = (conversation: string, items: readonly Item[]): void => 
   thread.value = { ...state, items: mergeItems(state.items, items) }
 }
 
-const known: Known = {
+const known: InboxSnapshot = {
   conversation: peekConversation,
   withCounterpart: (counterpart) => peekConversation(byCounterpart.get(counterpart) ?? ''),
   items: (conversation) => threads.get(conversation)?.peek()?.items,

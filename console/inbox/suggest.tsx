@@ -6,7 +6,7 @@ export type Suggestion = {
   readonly key: string
   readonly title: string
   readonly hint: string
-  /** What takes the place of the typed word. */
+  /** Takes the place of the typed word. */
   readonly text: string
 }
 

@@ -1,5 +1,3 @@
-// In the file of the page is what both need: see sharedModules in build.mjs.
-import './inbox.tsx'
 import { useEffect, useRef } from 'preact/hooks'
 import { announcePresence, usePresence } from '../live/presence.ts'
 import { ButtonLink } from '../parts/button.tsx'
@@ -7,7 +5,7 @@ import { Icon } from '../parts/icon.tsx'
 import { Empty, ErrorState, Skeleton } from '../parts/states.tsx'
 import { words as texts } from '../words/en/conversation.ts'
 import { list } from '../words/format.ts'
-import { keptUnread, markShownRead } from './acts.ts'
+import { markShownRead, unreadMarks } from './acts.ts'
 import type { Place } from './context.ts'
 import { loadDraft } from './drafts.ts'
 import { faults, loadConversation, loadThread } from './load.ts'
@@ -23,7 +21,7 @@ const useOpened = (uuid: string, item: string | undefined): void => {
   const thread = threadOf(uuid)
   useEffect(() => {
     open.value = { uuid, isAtEnd: true }
-    keptUnread.delete(uuid)
+    unreadMarks.delete(uuid)
     void loadConversation(uuid)
     if (item !== undefined || thread.peek() === undefined || thread.peek()?.newer !== undefined)
       void loadThread(uuid, item)

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 
 export type QrProps = {
   readonly text: string
-  /** What scanning it does. */
+  /** The effect of scanning it. */
   readonly label: string
 }
 

@@ -25,7 +25,7 @@ export const roleOptions = (): Option[] =>
 
 export const isRole = (text: string): text is Role => roles.some((role) => role === text)
 
-/** What each role may do. */
+/** The rights of each role. */
 export const RoleTable = () => (
   <Table
     label={words.rights.caption}

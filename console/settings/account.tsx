@@ -40,8 +40,13 @@ const Details = ({ info }: { info: Info }) => {
       <Form
         label={words.details}
         refusal={save.error ?? undefined}
-        onSubmit={({ name = '', low_balance = '', agents_see_log }) => {
-          const body = { name, low_balance: low_balance || null, agents_see_log: agents_see_log === 'true' }
+        onSubmit={({ name = '', low_balance = '', agents_see_log, agents_see_all }) => {
+          const body = {
+            name,
+            low_balance: low_balance || null,
+            agents_see_log: agents_see_log === 'true',
+            agents_see_all: agents_see_all === 'true',
+          }
           if (!save.isPending) void save({ body })
         }}
       >
@@ -65,6 +70,12 @@ const Details = ({ info }: { info: Info }) => {
           label={words.agentsSeeLog}
           hint={words.agentsSeeLogHint}
           initial={info.account.agents_see_log}
+        />
+        <CheckboxField
+          name="agents_see_all"
+          label={words.agentsSeeAll}
+          hint={words.agentsSeeAllHint}
+          initial={info.account.agents_see_all}
         />
         <FormActions>
           <Button type="submit" kind="primary" busy={save.isPending}>

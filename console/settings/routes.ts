@@ -17,6 +17,27 @@ export const settings: Section = {
       load: () => import('./account.tsx').then(({ AccountPage }) => AccountPage),
     }),
     page({
+      path: paths.inboxTags,
+      title: () => words.pages.inboxTags,
+      needs: 'team_settings',
+      isListed: true,
+      load: () => import('./tags.tsx').then(({ TagsPage }) => TagsPage),
+    }),
+    page({
+      path: paths.cannedReplies,
+      title: () => words.pages.cannedReplies,
+      needs: 'inbox',
+      isListed: true,
+      load: () => import('./replies.tsx').then(({ RepliesPage }) => RepliesPage),
+    }),
+    page({
+      path: paths.inboxViews,
+      title: () => words.pages.inboxViews,
+      needs: 'inbox',
+      isListed: true,
+      load: () => import('./views.tsx').then(({ ViewsPage }) => ViewsPage),
+    }),
+    page({
       path: paths.audit,
       title: () => words.pages.audit,
       needs: 'people',

@@ -16,6 +16,7 @@ import type { words as settings } from './en/settings.ts'
 import type { words as shell } from './en/shell.ts'
 import type { words as signIn } from './en/sign-in.ts'
 import type { words as start } from './en/start.ts'
+import type { words as teamSettings } from './en/team-settings.ts'
 import type { words as webhooks } from './en/webhook-portal.ts'
 import type { words as you } from './en/you.ts'
 
@@ -39,6 +40,7 @@ export type Catalogue = {
   readonly signIn: typeof signIn
   readonly shell: typeof shell
   readonly start: typeof start
+  readonly teamSettings: typeof teamSettings
   readonly webhooks: typeof webhooks
   readonly you: typeof you
 }

@@ -11,6 +11,8 @@ export const words = section('settings', {
   lowBalanceHint: 'The event balance.low is published when the balance falls below. Empty: no warning.',
   agentsSeeLog: 'Agents see numbers, channels and logs',
   agentsSeeLogHint: 'They may read them, and change nothing. The change counts at once.',
+  agentsSeeAll: 'Agents see conversations of others',
+  agentsSeeAllHint: 'Without it, they see their own conversations and those without assignee.',
   save: 'Save',
   saved: 'Account saved',
   id: 'Account ID',

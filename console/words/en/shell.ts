@@ -73,6 +73,9 @@ export const words = section('shell', {
     channel: 'Channel',
     people: 'Members',
     settings: 'Account',
+    inboxTags: 'Tags',
+    cannedReplies: 'Canned replies',
+    inboxViews: 'Views',
     audit: 'Audit log',
   },
   line: {
@@ -106,6 +109,8 @@ export const words = section('shell', {
     acts: 'Actions',
     accounts: 'Accounts',
     kinds: {
+      ...{ contacts: 'People', numbers: 'Numbers', texts: 'Messages', calls: 'Calls', events: 'Events' },
+      ...{ conversations: 'Conversations', notes: 'Notes' },
       conversations: 'Conversations',
       texts: 'Messages',
       notes: 'Notes',

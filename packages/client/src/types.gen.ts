@@ -106,6 +106,8 @@ export type OwnAccount = {
   low_balance?: string
   /** Agents have the right read_only too */
   agents_see_log: boolean
+  /** Agents see conversations that are assigned to others */
+  agents_see_all: boolean
   /** Notifications of browsers name the sender */
   notification_names: boolean
   updated_at: string
@@ -137,6 +139,8 @@ export type AccountProfile = {
   block_reason?: string
   /** Agents have the right read_only too */
   agents_see_log: boolean
+  /** Agents see conversations that are assigned to others */
+  agents_see_all: boolean
   created_at: string
   /** Notifications of browsers name the sender */
   notification_names: boolean
@@ -3357,6 +3361,8 @@ export type AccountOperations = {
       low_balance?: string | null | undefined
       /** Agents also get the right read_only: numbers, channels, logs and timelines */
       agents_see_log?: boolean | undefined
+      /** false: agents see only their own conversations, and those without assignee */
+      agents_see_all?: boolean | undefined
       /** Notifications of browsers name the sender. Default: false, a count only */
       notification_names?: boolean | undefined
     }, options?: CallOptions): Promise<{

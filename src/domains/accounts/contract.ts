@@ -46,6 +46,7 @@ export const getInfo = contract({
         blocked: Type.Boolean(),
         block_reason: Type.Optional(Type.String()),
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
+        agents_see_all: Type.Boolean({ description: 'Agents see conversations that are assigned to others' }),
         created_at: Time,
         notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         expires_at: Type.Optional(Time),
@@ -108,6 +109,9 @@ export const changeOwnAccount = contract({
       agents_see_log: Type.Optional(
         Type.Boolean({ description: 'Agents also get the right read_only: numbers, channels, logs and timelines' }),
       ),
+      agents_see_all: Type.Optional(
+        Type.Boolean({ description: 'false: agents see only their own conversations, and those without assignee' }),
+      ),
       notification_names: NotificationNames,
     },
     { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
@@ -121,6 +125,7 @@ export const changeOwnAccount = contract({
         name: Type.String(),
         low_balance: Type.Optional(Type.String({ description: 'Absent: never', examples: ['5.00'] })),
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
+        agents_see_all: Type.Boolean({ description: 'Agents see conversations that are assigned to others' }),
         notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         updated_at: Time,
       }),

@@ -31,6 +31,7 @@ const presentOwn = (row: store.AccountRow) => ({
   name: row.name,
   ...lowBalanceOf(row),
   agents_see_log: row.agents_see_log,
+  agents_see_all: row.agents_see_all,
   notification_names: row.push_names,
   updated_at: iso(row.updated_at),
 })
@@ -98,6 +99,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           blocked: row.blocked,
           ...(row.block_reason ? { block_reason: row.block_reason } : {}),
           agents_see_log: row.agents_see_log,
+          agents_see_all: row.agents_see_all,
           created_at: iso(row.created_at),
           notification_names: row.push_names,
           ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
@@ -130,6 +132,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
         ...row,
         name: body.name ?? row.name,
         agents_see_log: body.agents_see_log ?? row.agents_see_log,
+        agents_see_all: body.agents_see_all ?? row.agents_see_all,
       })
       await changes.invalidate(tx, 'accounts')
       const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))

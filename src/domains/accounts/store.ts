@@ -17,6 +17,7 @@ export type AccountRow = {
   quotas: QuotaValues
   sandbox: boolean
   agents_see_log: boolean
+  agents_see_all: boolean
   created_at: Date
   updated_at: Date
   expires_at: Date | null
@@ -123,13 +124,14 @@ type AccountChanges = Pick<
   | 'quotas'
   | 'sandbox'
   | 'agents_see_log'
+  | 'agents_see_all'
 >
 
 export const change = (tx: Tx, id: string, a: AccountChanges) => tx.run`
   update accounts set name = ${a.name}, on_trial = ${a.on_trial}, blocked = ${a.blocked}, block_reason = ${a.block_reason},
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
     max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas}, sandbox = ${a.sandbox},
-    agents_see_log = ${a.agents_see_log}, updated_at = app_now()
+    agents_see_log = ${a.agents_see_log}, agents_see_all = ${a.agents_see_all}, updated_at = app_now()
   where id = ${id}`
 
 /** Returns the accounts that are not marked as sandbox accounts. */

@@ -42,7 +42,8 @@ export const maxFieldLengths = { name: 100, address: 500, picture: 2048 }
 /** Contacts that a text finds in the list: its first lookups return no more. People narrow the text. */
 export const maxFoundContacts = 200
 
-/** Numbers, addresses or names that a page of duplicates examines: about 20 ms. */
+/** Numbers, addresses or names that a page of duplicates examines. Measured with 100,000 contacts on a busy machine: 60 ms
+ *  for numbers, 380 ms for names, whose keys are computed again for each row. */
 export const maxExaminedKeys = 10_000
 
 /** Contacts of one group of duplicates in a reply. */

@@ -110,7 +110,7 @@ test('an agent of an account that narrows its agents sees own and unassigned con
   const seen = async () =>
     (await agent.call('GET', '/open/conversations')).body.conversations.map((one: { uuid: string }) => one.uuid)
   assert.deepEqual(await seen(), uuids.toReversed())
-  await db.run`update accounts set agents_see_all = false where id = ${who.id}`
+  await call(who, 'PATCH', '/open/account', { agents_see_all: false })
   assert.deepEqual(await seen(), [uuids[2], uuids[0]])
   const own = await agent.call('GET', '/open/conversations?assignee=me')
   assert.deepEqual([own.body.count, own.body.conversations[0].uuid], [1, uuids[0]])

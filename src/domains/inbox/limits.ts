@@ -36,6 +36,9 @@ export const conversationsOfContact = 100
 /** Events that the projector handles in one transaction, and examines in one read. */
 export const projectedEvents = { each: 200, read: 5_000 }
 
+/** Failed passes of an account after which its events are handled one by one, and after which one is skipped. */
+export const projectionFailures = { alone: 3, most: 6 }
+
 /** Milliseconds by which the projector looks back: events appear when their transactions commit, behind later ids. */
 export const projectorLookback = { eachMs: 1_000, wholeMs: 12_000, wholeEveryMs: 5_000 }
 

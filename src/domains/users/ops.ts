@@ -65,7 +65,7 @@ export const newestMember = async (sql: Sql, account: string): Promise<object | 
 /** Whether the account has such a user, and the user is active. */
 export const isActive = store.isActive
 
-/** Returns the account of a user, whether the user may make and receive calls, and is not away; null if unknown. For callers that
+/** Returns the account of a user, and whether the user may make calls, and is called; null if unknown. For callers that
  *  know only the user. */
 export const callPermissionOf = store.callPermission
 

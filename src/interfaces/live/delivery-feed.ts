@@ -17,7 +17,7 @@ const present = (row: store.DeliveryRow) => ({
 
 type WebhookTarget = { readonly account: string; readonly webhook: string; readonly isNamed: boolean }
 
-/** What was last seen of a webhook. `deliveries`: versions by event. */
+/** The state in which a webhook was last seen. `deliveries`: versions by event. */
 type WebhookState = {
   readonly version: string
   readonly deliveries: ReadonlyMap<string, string>

@@ -16,7 +16,7 @@ import { type FeedEvent, topicsOf } from './topics.ts'
 /** The member whose page a socket is. Ids have no prefix. */
 export type LiveMember = { readonly user: string; readonly person: string }
 
-/** What a page may follow, as it was checked. */
+/** The topics that a page may follow, as they were checked. */
 export type Subscription = {
   readonly account: string
   readonly topics: ReadonlySet<LiveTopic>
@@ -92,7 +92,7 @@ export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
   let isNarrowing = false
   let isAlive = true
   let isVisible = false
-  /** What the page asked for last. */
+  /** The topics that the page asked for last. */
   let wanted: { readonly account: string; readonly topics: readonly string[] } | null = null
   let isOver = false
 

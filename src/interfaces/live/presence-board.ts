@@ -25,7 +25,7 @@ export const makePresenceBoard = (
   const pending = new Map<string, store.PresenceWrite>()
   /** The last report of each open socket. */
   const reports = new Map<string, Report>()
-  /** What each page was sent, by conversation. */
+  /** The people that each page was sent, by conversation. */
   const sent = new WeakMap<LiveSession, Map<string, string>>()
   let writing: Promise<void> | null = null
   let looking: Promise<void> | null = null
@@ -126,7 +126,7 @@ export const makePresenceBoard = (
 
   return {
     look,
-    /** What a page does in a conversation. Ignored unless the page follows the conversation. */
+    /** Stores the act of a page in a conversation. Ignored unless the page follows the conversation. */
     report: (session: LiveSession, conversation: string, state: 'viewing' | 'typing' | null) => {
       const before = reports.get(session.id) ?? nowhere
       if (state === null ? before.conversation !== conversation : !conversationsOf(session).includes(conversation))

@@ -1,7 +1,7 @@
 import type { Sql } from '../../platform/db/sql.ts'
 import { presenceRowMinutes, presenceSeconds } from './limits.ts'
 
-/** What a page reports. Ids have no prefix. */
+/** The report of a page. Ids have no prefix. */
 export type PresenceWrite = {
   readonly account: string
   readonly socket: string

@@ -17,6 +17,14 @@ export const beginningEvents = [
   'contact.updated',
 ] as const
 
+/**
+ * Makes the statements of a transaction read along indexes. A plan that was made while the event log was small would read
+ * and sort all of it. Measured: accepting SMS then fell to half.
+ */
+export const planByIndex = (tx: Tx) =>
+  tx.raw(`set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off;
+    set local enable_hashjoin = off; set local enable_mergejoin = off`)
+
 export type ProjectedEvent = { id: string; name: string; subject: string }
 
 /**

@@ -8,7 +8,7 @@ import { applyItems } from '../apply-items.ts'
 import { lockById, putWords } from '../apply-store.ts'
 import { publishConversations } from '../conversation-events.ts'
 import { type ItemRef, loadItems } from '../item-sources.ts'
-import { projectedAccounts, projectedEvents, projectorLookback, projectorPace } from '../limits.ts'
+import { projectedAccounts, projectedEvents, projectionFailures, projectorLookback, projectorPace } from '../limits.ts'
 import { nameHashesOf } from '../words.ts'
 import * as store from './event-store.ts'
 
@@ -29,6 +29,8 @@ type AccountState = {
   wholeAt: number
   /** Unix milliseconds of the last event. */
   activeAt: number
+  /** Passes that failed since the last one that did not. */
+  failures: number
 }
 
 const refOf = ({ name, subject }: store.ProjectedEvent): ItemRef[] => {
@@ -84,7 +86,13 @@ export type Projector = {
 }
 
 /** Follows the event log, and keeps conversations. */
-export const startProjector = ({ db, log }: { readonly db: Db; readonly log: Pick<Logger, 'warn'> }): Projector => {
+export const startProjector = ({
+  db,
+  log,
+}: {
+  readonly db: Db
+  readonly log: Pick<Logger, 'warn' | 'error'>
+}): Projector => {
   const states = new Map<string, AccountState>()
   /** Accounts to project, with the monotonic time from which on. */
   const due = new Map<string, number>()
@@ -130,6 +138,7 @@ export const startProjector = ({ db, log }: { readonly db: Db; readonly log: Pic
   const pass = async (account: string): Promise<boolean> => {
     const now = Date.now()
     return await db.begin(async (tx) => {
+      await store.planByIndex(tx)
       const floor = await store.lockPosition(tx, account)
       if (floor === null) return false
       const known = states.get(account)
@@ -140,12 +149,19 @@ export const startProjector = ({ db, log }: { readonly db: Db; readonly log: Pic
         seen: new Set(),
         wholeAt: 0,
         activeAt: now,
+        failures: 0,
       }
       const start = startOf(state, floor, now)
       const { events, last, count } = await store.eventsAfter(tx, account, start)
       const fresh = events.filter(({ id }) => !state.seen.has(id))
-      const handled = fresh.slice(0, projectedEvents.each)
-      if (handled.length > 0) await project(tx, account, handled)
+      // After failures events are handled one by one, and one that fails time and again is skipped.
+      const isDoubtful = state.failures >= projectionFailures.alone
+      const handled = fresh.slice(0, isDoubtful ? 1 : projectedEvents.each)
+      states.set(account, state)
+      const isSkipped = state.failures >= projectionFailures.most
+      if (isSkipped)
+        log.error({ account, events: handled.map(({ id }) => id) }, 'inbox: skipped an event that cannot be projected')
+      else if (handled.length > 0) await project(tx, account, handled)
       const isAll = handled.length === fresh.length
       const reached = (isAll ? last : handled.at(-1)?.id) ?? start
       const isEnd = isAll && count < projectedEvents.read
@@ -154,7 +170,7 @@ export const startProjector = ({ db, log }: { readonly db: Db; readonly log: Pic
       if (state.isWhole) await store.storePosition(tx, account, reached < settled ? reached : settled)
       tx.afterCommit(() => {
         advance(state, { handled, reached, isEnd }, now)
-        states.set(account, state)
+        state.failures = isSkipped || isEnd ? 0 : Math.min(state.failures, projectionFailures.alone)
       })
       return !isEnd
     })
@@ -165,7 +181,11 @@ export const startProjector = ({ db, log }: { readonly db: Db; readonly log: Pic
       const hasMore = await pass(account)
       if (hasMore) schedule(account, 0)
     } catch (error) {
-      if (!isUnavailable(error)) log.warn({ err: error, account }, 'inbox: projection failed')
+      if (!isUnavailable(error)) {
+        log.warn({ err: error, account }, 'inbox: projection failed')
+        const state = states.get(account)
+        if (state) state.failures++
+      }
       schedule(account, 1_000)
     } finally {
       running.delete(account)
@@ -211,11 +231,11 @@ export const startProjector = ({ db, log }: { readonly db: Db; readonly log: Pic
         : (rows.at(-1)?.account_id ?? sweptTo)
     const idle = rows.filter(({ account_id }) => !due.has(account_id) && !running.has(account_id))
     const floors = idle.map(({ account_id, floor }) => states.get(account_id)?.position ?? floor)
-    const found = await store.accountsWithEvents(
-      db,
-      idle.map(({ account_id }) => account_id),
-      floors,
-    )
+    const accounts = idle.map(({ account_id }) => account_id)
+    const found = await db.begin(async (tx) => {
+      await store.planByIndex(tx)
+      return await store.accountsWithEvents(tx, accounts, floors)
+    })
     for (const { account_id, urgent } of found) schedule(account_id, urgent ? 0 : projectorPace.lazyMs)
     const now = Date.now()
     for (const [account, { wholeAt, activeAt }] of states)

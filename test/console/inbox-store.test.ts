@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { changesOf, type InboxSnapshot } from '../../console/inbox/apply.ts'
+import { replaceTrigger, triggerAt } from '../../console/inbox/canned.ts'
+import { mergeItems, placeInWindow } from '../../console/inbox/order.ts'
+import { keyLife, nextToSend, notYetShown, type Outgoing, outcomeOf } from '../../console/inbox/outbox-rules.ts'
+import { segmentsOf } from '../../console/inbox/segments.ts'
+import type { Conversation, Item } from '../../console/inbox/types.ts'
+
+// The rules of the inbox that need no browser.
+
+const uuid = (n: number): string => `0190000${n}-0000-7000-8000-000000000000`
+const item = (n: number, more: Partial<Item> = {}): Item => ({
+  uuid: `SMI${uuid(n)}`,
+  kind: 'sms',
+  at: `2026-11-23T10:00:0${n}Z`,
+  direction: 'inbound',
+  ...more,
+})
+const conversation = (n: number, version = 1): Conversation => ({
+  ...{ uuid: `CNV${uuid(n)}`, counterpart: `+44770090000${n}`, name: 'Ada', status: 'open', priority: 0, tags: [] },
+  ...{ snoozed_till_reply: false, unread: 0, channels: [], version, created_at: '2026-11-23T10:00:00Z' },
+  last: { item_uuid: item(1).uuid, kind: 'sms', text: 'Hi', at: item(1).at, direction: 'inbound' },
+})
+const snapshot = (conversations: readonly Conversation[], items: readonly Item[] = []): InboxSnapshot => ({
+  conversation: (id) => conversations.find((each) => each.uuid === id),
+  withCounterpart: (counterpart) => conversations.find((each) => each.counterpart === counterpart),
+  items: (id) => (conversations[0]?.uuid === id ? items : undefined),
+  isRead: () => false,
+})
+const event = (name: string, data: Record<string, unknown>) => ({
+  ...{ type: 'event' as const, id: 'EVT1', name, at: '', topics: [], logged: true },
+  data,
+})
+
+test('an event replaces a conversation by its version, counts what is unread, and twice is once', () => {
+  const known = conversation(1)
+  const { unread, channels, ...next } = {
+    ...conversation(1, 2),
+    last: { ...known.last, item_uuid: item(2).uuid, text: 'More' },
+  }
+  const first = changesOf(event('conversation.updated', next), snapshot([known]))
+  assert.deepEqual(
+    first.conversations.map((each) => [each.version, each.unread, each.last.text]),
+    [[2, 1, 'More']],
+  )
+  assert.deepEqual(changesOf(event('conversation.updated', next), snapshot([...first.conversations])).conversations, [])
+  assert.deepEqual(changesOf(event('conversation.created', next), snapshot([])).missing, [known.uuid])
+})
+
+test('an inbound text is in its thread at once, and a receipt changes the message that is there', () => {
+  const known = conversation(1)
+  const text = {
+    uuid: item(3).uuid,
+    direction: 'inbound',
+    source: known.counterpart,
+    created_at: '2026-11-23T10:00:03',
+  }
+  const [added] = changesOf(event('sms.message.received', { ...text, text: 'New' }), snapshot([known], [])).items
+  assert.deepEqual(
+    added?.items.map(({ uuid: id, at, sms }) => [id, at, sms?.text]),
+    [[text.uuid, '2026-11-23T10:00:03Z', 'New']],
+  )
+  const own = item(4, { uuid: `SMO${uuid(4)}`, direction: 'outbound', user_uuid: 'USR1' })
+  const receipt = { uuid: own.uuid, direction: 'outbound', destination: known.counterpart, status: 'delivered' }
+  const [changed] = changesOf(event('sms.message.delivered', receipt), snapshot([known], [own])).items
+  assert.deepEqual([changed?.items[0]?.user_uuid, changed?.items[0]?.sms?.status], ['USR1', 'delivered'])
+})
+
+test('items are in the order of time whatever their prefix, and a row moves within the loaded window only', () => {
+  const [a, b, c] = [item(1), item(2, { uuid: `MSG${uuid(2)}` }), item(3)]
+  assert.deepEqual(mergeItems([c], [b, a, c]), [a, b, c])
+  const keyOf = (id: string) => ({ value: id.slice(0, 11), id, isDescending: true })
+  const ids = [3, 2, 1].map((n) => `CNV${uuid(n)}`)
+  const [newest = '', , oldest = ''] = ids
+  assert.deepEqual(placeInWindow({ ids: ids.slice(1), cursor: undefined }, newest, true, keyOf).ids, ids)
+  assert.deepEqual(placeInWindow({ ids: ids.slice(0, 2), cursor: 'more' }, oldest, true, keyOf).ids, ids.slice(0, 2))
+  assert.deepEqual(placeInWindow({ ids, cursor: undefined }, newest, false, keyOf).ids, ids.slice(1))
+})
+
+const outgoing = (place: number, state: Outgoing['state'] = 'waiting'): Outgoing => ({
+  ...{ id: String(place), account: 'ACC', user: 'USR', conversation: 'CNV', at: 1_000, place, state },
+  body: { channel_uuid: 'SMS', text: `text ${place}`, seen: item(1).uuid },
+})
+
+test('messages go in order, wait behind a refused one, and ask after a day', () => {
+  assert.equal(nextToSend([outgoing(2), outgoing(1)], 'CNV', 2_000)?.place, 1)
+  assert.equal(nextToSend([outgoing(1, 'refused'), outgoing(2)], 'CNV', 2_000), undefined)
+  assert.equal(nextToSend([outgoing(1)], 'CNV', 1_000 + keyLife), undefined)
+  const outcome = (status: number, code = '') => outcomeOf({ status, code, message: '' })
+  assert.deepEqual(
+    [0, 503, 402].map((status) => outcome(status)),
+    ['wait', 'wait', 'refused'],
+  )
+  assert.equal(outcome(409, 'conversation_moved'), 'moved')
+})
+
+test('a message whose event was faster than its answer is shown once', () => {
+  const sending = [outgoing(1, 'sending'), outgoing(2)]
+  assert.deepEqual(notYetShown(sending, [{ uuid: `SMO${uuid(2)}`, text: 'text 1' }]), [sending[1]])
+  assert.deepEqual(
+    notYetShown(sending, [{ uuid: `SMO${uuid(0)}`, text: 'text 1' }]),
+    sending,
+    'an older one is another',
+  )
+})
+
+test('segments are counted as the standard counts them', () => {
+  const of = (text: string) => [segmentsOf(text).encoding, segmentsOf(text).count]
+  assert.deepEqual(of('x'.repeat(160)), ['gsm7', 1])
+  assert.deepEqual(of('x'.repeat(161)), ['gsm7', 2])
+  assert.deepEqual(of(`${'x'.repeat(159)}€`), ['gsm7', 2], 'the euro sign takes two places')
+  assert.deepEqual(of('я'.repeat(71)), ['ucs2', 2])
+})
+
+test('a canned reply takes the place of its word, and a sign within a word is text', () => {
+  const trigger = triggerAt('Hello /tha', 10, ['/'])
+  assert.ok(trigger)
+  assert.deepEqual(replaceTrigger('Hello /tha', trigger, 'Thanks'), { text: 'Hello Thanks', cursor: 12 })
+  assert.equal(triggerAt('and/or', 6, ['/']), null)
+  assert.equal(triggerAt('me@here', 7, ['@']), null)
+})
