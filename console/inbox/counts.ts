@@ -1,4 +1,4 @@
-import { effect, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { useQuery } from '../api/query.ts'
 import { useCounts } from '../live/presence.ts'
@@ -25,7 +25,3 @@ export const useLiveCounts = (enabled: boolean): void => {
     if (live) counts.value = { ...counts.value, ...live }
   }, [live])
 }
-
-/** Calls with the number of conversations that are the person's, for the title of the window. */
-export const onWaiting = (show: (n: number) => void): (() => void) =>
-  effect(() => show((counts.value?.mine?.n ?? 0) + (counts.value?.unassigned?.n ?? 0)))

@@ -9,7 +9,6 @@ import {
   nextToSend,
   type Outgoing,
   outcomeOf,
-  outgoingOf,
   pauseAfter,
 } from './outbox-rules.ts'
 import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
@@ -168,9 +167,6 @@ export const sendOutgoingAgain = (id: string): void => {
 export const releaseHeld = (conversation: string): void => {
   if (held.delete(conversation)) void pump(conversation)
 }
-
-/** Messages of a conversation that are not on the server yet. */
-export const outgoingIn = (conversation: string): readonly Outgoing[] => outgoingOf(outgoing.value, conversation)
 
 /** Begins for a person in an account: what an earlier page left is sent now. */
 export const openOutbox = async (user: string, given: Listeners): Promise<void> => {

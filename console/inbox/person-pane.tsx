@@ -23,6 +23,9 @@ import { memberName, members, ownUser, tags } from './team.ts'
 import type { Conversation } from './types.ts'
 import { zoneOf } from './zones.ts'
 
+/** An address of the section of contacts. */
+const contactsAddress = (rest: string): string => paths.numbers().replace(/numbers$/, `contacts${rest}`)
+
 const LocalTime = ({ number }: { number: string }) => {
   const zone = zoneOf(number)
   return zone ? <p class="soft">{texts.thread.localTime(clock(now.value, zone))}</p> : null
@@ -57,7 +60,7 @@ const Head = ({ conversation }: { conversation: Conversation }) => {
           <ButtonLink
             size="small"
             icon={contact ? 'pencil' : 'user-plus'}
-            href={contact ? `${paths.home()}/contacts/${contact.uuid}` : paths.home()}
+            href={contactsAddress(contact ? `/${contact.uuid}` : '?create=1')}
           >
             {contact ? words.acts.editContact : words.acts.createContact}
           </ButtonLink>

@@ -66,7 +66,7 @@ const Preview = ({ conversation }: { conversation: Conversation }) => {
 const Marks = ({ conversation }: { conversation: Conversation }) => {
   const { unread, waiting_since: since, status, snoozed_until: until, snoozed_till_reply: tillReply } = conversation
   const assignee = conversation.assignee_uuid
-  const waited = since && status === 'open' ? now.value - Date.parse(since) : 0
+  const waited = since && status === 'open' ? Math.floor((now.value - Date.parse(since)) / 60_000) * 60_000 : 0
   return (
     <span class="inbox-marks">
       {conversation.priority > 0 && (
