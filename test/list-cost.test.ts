@@ -198,6 +198,9 @@ const valuesOf: Record<string, readonly string[]> = {
   kinds: ['sms'],
 }
 
+/** The recipe's requests, made before the rows of others. */
+const requests = new Map<string, Request>()
+
 /** Things of the inbox that filters name. */
 const inboxValue = async (name: string): Promise<string[] | null> => {
   const id = uuid()
@@ -217,11 +220,11 @@ const inboxValue = async (name: string): Promise<string[] | null> => {
     return [`VIW${id}`]
   }
   if (name !== 'around') return null
-  const item = await db.one<{ id: string }>`
-    select i.id from conversation_items i join conversations c
-      on c.account_id = i.account_id and c.id = i.conversation_id
-    where i.account_id = ${tenant.id} order by i.id desc limit 1`
-  return [`ITM${item.id}`]
+  const conversation = String(requests.get('listConversationItems')?.params?.conversation_uuid).slice(3)
+  await db.run`
+    insert into conversation_items (account_id, conversation_id, id, kind, at, change)
+    values (${tenant.id}, ${conversation}, ${id}, 'change', now(), '{"field": "status", "from": "open", "to": "closed"}')`
+  return [`ITM${id}`]
 }
 
 const filtersOf = async (contract: Contract): Promise<[name: string, value: string][]> => {
@@ -242,8 +245,6 @@ const filtersOf = async (contract: Contract): Promise<[name: string, value: stri
   return filters
 }
 
-/** The recipe's requests, made before the rows of others. */
-const requests = new Map<string, Request>()
 for (const { id } of lists) {
   const recipe = recipes[id]
   assert.ok(recipe, `${id} has no recipe: give it one in test/recipes`)

@@ -51,6 +51,7 @@ const paths: { readonly [prefix: string]: string } = {
   ...{ DID: '/open/voip/virtual-numbers/', CDR: '/open/voip/call/', CON: '/open/contacts/' },
   ...{ WPN: '/open/msgapp/channel/', WAG: '/open/msgapp/group/', CHK: '/open/msgapp/check-numbers/' },
   CNV: '/open/conversations/',
+  JOB: '/open/conversations/bulk/',
 }
 
 /** Reads everything that an event names. */

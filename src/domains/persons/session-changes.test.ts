@@ -154,3 +154,26 @@ test('the audit trail shows acts of persons with address, session and change, an
   for (const secret of [goodPassword, 'a wrong password', owner.cookie.slice(10), operator.cookie.slice(10)])
     assert.ok(!whole.includes(secret))
 })
+
+test('agents read numbers and logs while their account lets them, and a removal revokes the keys that a member made', async () => {
+  const dan = await world.tenant()
+  const [owner, agent, dev] = [
+    await member(world, dan, 'owner'),
+    await member(world, dan, 'agent'),
+    await member(world, dan, 'developer'),
+  ]
+  const look = async () => (await agent.call('GET', '/open/voip/virtual-numbers')).status
+  assert.equal(await look(), 403)
+  assert.equal((await owner.call('PATCH', '/open/account', { agents_see_log: true })).status, 200)
+  assert.equal(await look(), 200)
+  assert.equal((await owner.call('PATCH', '/open/account', { agents_see_log: false })).status, 200)
+  assert.equal(await look(), 403)
+  const made = (await dev.call('POST', '/open/keys', { label: 'mine' })).body
+  const { keys } = (await owner.call('GET', '/open/keys')).body
+  const shown = keys.find(({ uuid }: { uuid: string }) => uuid === made.uuid)
+  assert.equal(shown.created_by.user_uuid, dev.user)
+  const removed = await owner.call('PATCH', `/open/members/${dev.user}`, { status: 'DELETED', revoke_keys: true })
+  assert.deepEqual([removed.status, removed.body.revoked_keys], [200, [made.uuid]])
+  const refused = await world.app.inject({ url: '/open/info', headers: { 'x-user-api-key': made.key } })
+  assert.equal(refused.statusCode, 401)
+})
