@@ -59,9 +59,7 @@ const columns = () => [
     cell: (contact: Contact) => (
       <span class="contact-name">
         <Avatar contact={contact} />
-        <span class="cut" dir="auto">
-          {nameOf(contact)}
-        </span>
+        <bdi>{nameOf(contact)}</bdi>
         {contact.blocked && (
           <Status tone="notice" icon="ban">
             {words.blocked}

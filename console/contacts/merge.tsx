@@ -175,7 +175,7 @@ export const MergeForm = ({ contacts, onClose }: { contacts: readonly Contact[];
                         aria-label={`${words.merge.into}: ${nameOf(contact)}`}
                         onChange={() => setInto(contact.uuid)}
                       />
-                      <span>{words.merge.into}</span>
+                      <span>{words.merge.thisOne}</span>
                     </label>
                   )}
                 </td>

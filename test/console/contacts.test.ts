@@ -95,23 +95,25 @@ describe('walks of contacts', needs('chromium'), () => {
       await create('José García', [phone('+447700900123'), { type: 'E', value: 'jose@correo.example' }]),
       await create('Grace Hopper', [phone('+12025550123')]),
       await create('Ángela Ruiz', [phone('+34612345678')]),
+      await create(`Margaret ${'Hamilton-Featherstonehaugh'.repeat(3)}`, [{ type: 'A', value: 'x' }]),
     ]
     const page = await signIn(apiKey, '/contacts')
     const table = page.getByRole('table', { name: 'Contacts of the account' })
     await table.waitFor()
     const names = () => table.getByRole('rowheader').allInnerTexts()
     assert.deepEqual(
-      (await names()).map((text) => text.replace(/^[^\n]*\n/, '').trim()),
+      (await names()).map((text) => text.replace(/^[^\n]*\n/, '').trim()).slice(0, 3),
       ['Ángela Ruiz', 'Grace Hopper', 'José García'],
       'by name',
     )
+    await isWellMade(page, 'the list of contacts')
     const find = page.getByRole('searchbox', { name: 'Name, number or email' })
     for (const text of ['+44 7700 900123', '0044 7700-900-123', '07700 900123', 'garcia', 'correo']) {
       await find.fill(text)
       await until(async () => (await table.getByRole('row').count()) === 2)
       await row(page, /José García/).waitFor()
       await find.fill('')
-      await until(async () => (await table.getByRole('row').count()) === 4)
+      await until(async () => (await table.getByRole('row').count()) === 5)
     }
     await find.fill('garcia')
     await until(async () => (await table.getByRole('row').count()) === 2)

@@ -123,6 +123,7 @@ export const words = section('contacts', {
     remains: 'Remains',
     include: (name: string) => `Merge ${name}`,
     into: 'This contact remains',
+    thisOne: 'This one',
     firstName: 'First name',
     lastName: 'Last name',
     picture: 'Picture',
