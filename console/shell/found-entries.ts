@@ -28,8 +28,6 @@ const icons: Readonly<Record<Group['in'], IconName>> = {
   texts: 'message-square',
   calls: 'phone',
   events: 'zap',
-  conversations: 'inbox',
-  notes: 'pencil',
 }
 
 /** The page of a result; undefined while the console has none for it. */
@@ -46,8 +44,6 @@ const pageOf = (
     return paths.message({ message: uuid }, session === undefined ? {} : { session: decodeURIComponent(session) })
   }
   if (kind === 'numbers') return paths.number({ number: uuid })
-  // The page of the inbox shows these.
-  if (kind === 'conversations' || kind === 'notes') return undefined
   if (kind === 'events') return paths.event({ event: uuid })
   return kind === 'contacts' ? paths.contact({ contact: uuid }) : undefined
 }
