@@ -3,6 +3,7 @@ import { useAct, useQuery } from '../api/query.ts'
 import { account, selectAccount, session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
+import { CheckboxField } from '../parts/choice-fields.tsx'
 import { Form, FormActions } from '../parts/form.tsx'
 import { KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/states.tsx'
@@ -39,8 +40,9 @@ const Details = ({ info }: { info: Info }) => {
       <Form
         label={words.details}
         refusal={save.error ?? undefined}
-        onSubmit={({ name = '', low_balance = '' }) => {
-          if (!save.isPending) void save({ body: { name, low_balance: low_balance || null } })
+        onSubmit={({ name = '', low_balance = '', notification_names: names }) => {
+          if (save.isPending) return
+          void save({ body: { name, low_balance: low_balance || null, notification_names: names === 'true' } })
         }}
       >
         <TextField
@@ -57,6 +59,12 @@ const Details = ({ info }: { info: Info }) => {
           hint={words.lowBalanceHint}
           initial={info.balance.low_balance ?? ''}
           optional
+        />
+        <CheckboxField
+          name="notification_names"
+          label={words.notificationNames}
+          hint={words.notificationNamesHint}
+          initial={info.account.notification_names}
         />
         <FormActions>
           <Button type="submit" kind="primary" busy={save.isPending}>
