@@ -40,12 +40,13 @@ const Details = ({ info }: { info: Info }) => {
       <Form
         label={words.details}
         refusal={save.error ?? undefined}
-        onSubmit={({ name = '', low_balance = '', agents_see_log, agents_see_all }) => {
+        onSubmit={({ name = '', low_balance = '', agents_see_log, agents_see_all, notification_names }) => {
           const body = {
             name,
             low_balance: low_balance || null,
             agents_see_log: agents_see_log === 'true',
             agents_see_all: agents_see_all === 'true',
+            notification_names: notification_names === 'true',
           }
           if (!save.isPending) void save({ body })
         }}
@@ -76,6 +77,12 @@ const Details = ({ info }: { info: Info }) => {
           label={words.agentsSeeAll}
           hint={words.agentsSeeAllHint}
           initial={info.account.agents_see_all}
+        />
+        <CheckboxField
+          name="notification_names"
+          label={words.notificationNames}
+          hint={words.notificationNamesHint}
+          initial={info.account.notification_names}
         />
         <FormActions>
           <Button type="submit" kind="primary" busy={save.isPending}>

@@ -7,6 +7,8 @@ export const words = section('settings', {
   details: 'Details',
   name: 'Name',
   nameHint: 'Shown to its members and in the title of the window.',
+  notificationNames: 'Notifications name the sender',
+  notificationNamesHint: 'Otherwise they have a count only. Push services see neither.',
   lowBalance: 'Warn below a balance of',
   lowBalanceHint: 'The event balance.low is published when the balance falls below. Empty: no warning.',
   agentsSeeLog: 'Agents see numbers, channels and logs',
