@@ -1,4 +1,4 @@
-// Builds the web console into dist/: hashed files under assets/, each with a gzip and a brotli copy, the service
+// Builds the web console into dist/: hashed files under assets/, each with a gzip copy, the service
 // worker, the page, and manifest.json for the server. Runs on Node 20.19 or newer: scripts/ready.mjs calls it when a
 // source has changed since the last build.
 //
@@ -11,11 +11,11 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, watch, writeF
 import { basename, dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { gzip } from 'node:zlib'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const root = dirname(here)
-const [pack, zip] = [promisify(brotliCompress), promisify(gzip)]
+const zip = promisify(gzip)
 
 const isSource = (name) => !/\.(?:test\.ts|md)$|(?:^|[/\\])dist(?:[/\\]|$)/.test(name)
 
@@ -113,19 +113,8 @@ const sharedModules = () => {
   }
 }
 
-/** Compresses a file at the best ratio: it is built once and served often. */
-const compressed = async (contents, isDev) =>
-  isDev
-    ? []
-    : [
-        [
-          '.br',
-          await pack(contents, {
-            params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: contents.length },
-          }),
-        ],
-        ['.gz', await zip(contents, { level: 9 })],
-      ]
+/** Length from which a file has a compressed copy. */
+const worthZipping = 1024
 
 /** Returns the files that a file of the build loads before it runs, itself first. */
 const staticFiles = (outputs, file, seen = new Set()) => {
@@ -257,11 +246,12 @@ export const buildConsole = async ({ isDev = false, isPseudo = false, dist = joi
   mkdirSync(made, { recursive: true })
   const written = new Set()
   for (const [name, contents] of files) {
-    for (const [suffix, bytes] of [['', contents], ...(await compressed(Buffer.from(contents), isDev || isPseudo))]) {
-      if (suffix !== '' && bytes.length >= contents.length) continue
-      writeFileSync(join(dist, name + suffix), bytes)
-      written.add(join(dist, name + suffix))
-    }
+    writeFileSync(join(dist, name), contents)
+    written.add(join(dist, name))
+    if (isDev || isPseudo || contents.length < worthZipping) continue
+    // Brotli would save an eighth more, but browsers accept it over HTTPS alone.
+    writeFileSync(join(dist, `${name}.gz`), await zip(contents, { level: 9 }))
+    written.add(join(dist, `${name}.gz`))
   }
   // The server reads the manifest at any time: it is replaced at once, after the files that it names.
   writeFileSync(join(dist, 'manifest.json.new'), JSON.stringify(manifest))

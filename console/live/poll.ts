@@ -6,7 +6,10 @@ import type { LiveEvent } from './apply.ts'
 const pause = 2_000
 const refreshEvery = 10_000
 
-/** Asks for events every 2 s, for networks that refuse WebSockets. Ends with the signal. */
+/**
+ * Asks for events every 2 s, for networks that refuse WebSockets. Ends with the signal.
+ * @param position the last event that the page has; null without any
+ */
 export const pollEvents = async (
   position: () => string | null,
   signal: AbortSignal,
@@ -14,6 +17,7 @@ export const pollEvents = async (
   refresh: () => void,
 ): Promise<void> => {
   let after = position()
+  if (after === null) refresh()
   let refreshedAt = Date.now()
   let isAllowed = true
   while (!signal.aborted) {

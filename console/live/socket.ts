@@ -110,7 +110,7 @@ const startPolling = (): void => {
   if (polling) return
   polling = new AbortController()
   setLine('polling')
-  void pollEvents(() => position.last, polling.signal, onFrame, refreshAll)
+  void pollEvents(() => position.recent.at(-1) ?? null, polling.signal, onFrame, refreshAll)
 }
 
 const connect = (): void => {

@@ -1,15 +1,26 @@
+import { signal } from '@preact/signals'
+import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import lazy from 'preact-iso/lazy'
 import { dialRequest, phoneBarrier } from './phone.ts'
 import { loadStyle } from './styles.ts'
 
-const Telephone = lazy(async () => {
-  const [{ Phone }] = await Promise.all([import('../phone/phone.tsx'), loadStyle('phone')])
-  return Phone
-})
+/** The telephone, once its code is here. */
+const loaded = signal<ComponentType | null>(null)
 
-/** Milliseconds after the first paint of a page: its own requests come first. */
+/** Milliseconds after the first paint of a page: its own requests come first. And after a failure: the line may be lost. */
 const delay = 1_000
+const retryDelay = 5_000
+
+const load = async (isWanted: () => boolean): Promise<void> => {
+  while (loaded.value === null && isWanted()) {
+    try {
+      const [{ Phone }] = await Promise.all([import('../phone/phone.tsx'), loadStyle('phone')])
+      loaded.value = Phone
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, retryDelay))
+    }
+  }
+}
 
 /** Loads the telephone when the browser is idle, or when somebody calls. */
 export const Phone = () => {
@@ -24,5 +35,15 @@ export const Phone = () => {
     }, delay)
     return () => clearTimeout(timer)
   }, [hasPhone])
-  return isIdle || dialRequest.value ? <Telephone /> : null
+  const isWanted = isIdle || dialRequest.value !== null
+  useEffect(() => {
+    if (!isWanted) return
+    let isMounted = true
+    void load(() => isMounted)
+    return () => {
+      isMounted = false
+    }
+  }, [isWanted])
+  const Telephone = loaded.value
+  return isWanted && Telephone ? <Telephone /> : null
 }

@@ -96,7 +96,7 @@ const watchedBrowser = <V>(
     page.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) faults.push(`${message.text()} ${message.location().url}`)
     })
-    page.on('pageerror', ({ message, stack }) => faults.push(stack ?? message))
+    page.on('pageerror', ({ name, message, stack }) => faults.push(stack || `${name}: ${message}`))
     page.on('request', (request) => {
       const address = request.url()
       if (!address.startsWith(`${url}/`) && !/^(?:data|blob):/.test(address)) faults.push(`foreign: ${address}`)
